@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo site pictures check test test-all bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
+.PHONY: all build demo site pictures check test test-all dist bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -25,10 +25,16 @@ test: ## everything a user relies on: also namespaces, one strength of each faul
 	@. ci/path && $(CARGO) xtask test test
 
 test-all: ## also what takes long: the release, every fault proved, endurance, calibration, fuzzing
-	@ci/need axe cargo c++ namespaces packages-test
+	@ci/need axe cargo c++ namespaces packages-test packages-boards
 	@$(MAKE) --no-print-directory site
+	@ci/dist riscv64
 	@. ci/path && $(CARGO) xtask test all
 	@$(MAKE) --no-print-directory demo calibrate fuzz audit
+
+# Some of them only: make dist ARCH='riscv64 armv7'
+dist: ## build linerate for boards, without shared libraries: target/dist/linerate-ARCH
+	@ci/need cargo
+	@ci/dist $(ARCH)
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md

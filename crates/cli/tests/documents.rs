@@ -21,9 +21,9 @@ fn help(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn commands() -> Vec<String> {
-    let help = help(&[]);
-    let (_, list) = help.split_once("Commands:\n").unwrap();
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<String> {
+    let (_, list) = help.split_once("Commands:\n").unwrap_or_default();
     let lines = list.lines().take_while(|line| !line.is_empty());
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     names
@@ -45,14 +45,17 @@ fn options(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// The options of each command, those of its own commands included.
 fn of_the_program() -> Options {
-    commands()
-        .into_iter()
-        .map(|command| {
-            let known = options(&help(&[&command]));
-            (command, known)
-        })
-        .collect()
+    let known = |command: String| {
+        let own = help(&[&command]);
+        let mut known = options(&own);
+        for below in commands(&own) {
+            known.extend(options(&help(&[&command, &below])));
+        }
+        (command, known)
+    };
+    commands(&help(&[])).into_iter().map(known).collect()
 }
 
 fn root() -> PathBuf {

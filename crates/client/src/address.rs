@@ -4,6 +4,7 @@ pub use linerate_model::run::IpChoice;
 
 use crate::host_port::split_port;
 use crate::shell::{self, ShellAddress, ShellPeer};
+use linerate_boards::{BoardName, Boards};
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pace, TestSpec, Transport};
@@ -17,18 +18,29 @@ pub struct PeerAddress {
     protocol: Protocol,
     host: String,
     port: u16,
-    /// The shell of a peer that is told what to do, and the settings in its address.
-    shell: Option<(ShellAddress, SettingValues)>,
+    way: Way,
+}
+
+/// How a peer is written, beside its host and port.
+#[derive(Clone)]
+enum Way {
+    /// By host and port alone.
+    Direct,
+    /// By the name of an emulated board, which is at that host.
+    Board(BoardName),
+    /// With the shell of a peer that is told what to do, and the settings in its address.
+    Shell(ShellAddress, SettingValues),
 }
 
 impl PeerAddress {
-    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board` or
+    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board`, `board://NAME` or
     /// `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let own = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
             None => (own, text),
             Some(("linerate", rest)) => (own, rest),
+            Some((BOARD, name)) => return Self::of_board(text, name),
             Some((scheme, rest)) => {
                 let (id, wire) = scheme.split_once('+').unwrap_or((scheme, ""));
                 let kind = linerate_peers::find(id).ok_or_else(|| unknown_scheme(text, scheme))?;
@@ -60,7 +72,22 @@ impl PeerAddress {
             protocol: Protocol::Listed(kind),
             host: host.to_owned(),
             port,
-            shell: None,
+            way: Way::Direct,
+        })
+    }
+
+    /// The agent of an emulated board, which must be up.
+    fn of_board(text: &str, name: &str) -> Result<Self, Failure> {
+        let name: BoardName = name
+            .parse()
+            .map_err(|why| Failure::new(ExitCode::Usage, format!("\"{text}\": {why}")))?;
+        let board = Boards::of_user()?.reach(&name)?;
+        let kind = linerate_peers::own();
+        Ok(Self {
+            protocol: Protocol::Listed(kind),
+            host: board.address.to_string(),
+            port: kind.default_port(),
+            way: Way::Board(name),
         })
     }
 
@@ -70,13 +97,16 @@ impl PeerAddress {
             protocol: Protocol::with(kind, &peer.settings)?,
             host: peer.host,
             port: peer.port,
-            shell: Some((peer.shell, peer.settings)),
+            way: Way::Shell(peer.shell, peer.settings),
         })
     }
 
     /// Where the shell is that is told what to do, if there is one.
     pub(crate) fn shell(&self) -> Option<&ShellAddress> {
-        self.shell.as_ref().map(|(shell, _)| shell)
+        match &self.way {
+            Way::Shell(shell, _) => Some(shell),
+            Way::Direct | Way::Board(_) => None,
+        }
     }
 
     /// The protocol it speaks.
@@ -133,15 +163,19 @@ impl fmt::Debug for PeerAddress {
 impl fmt::Display for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind();
-        if let Some((shell, settings)) = &self.shell {
-            write!(f, "{}+{shell}?host={}", kind.id(), self.host)?;
-            if self.port != kind.default_port() {
-                write!(f, "&port={}", self.port)?;
+        match &self.way {
+            Way::Direct => {}
+            Way::Board(name) => return write!(f, "{BOARD}://{name}"),
+            Way::Shell(shell, settings) => {
+                write!(f, "{}+{shell}?host={}", kind.id(), self.host)?;
+                if self.port != kind.default_port() {
+                    write!(f, "&port={}", self.port)?;
+                }
+                f.write_str(&shell.extra())?;
+                return settings
+                    .iter()
+                    .try_for_each(|(name, value)| write!(f, "&{name}={value}"));
             }
-            f.write_str(&shell.extra())?;
-            return settings
-                .iter()
-                .try_for_each(|(name, value)| write!(f, "&{name}={value}"));
         }
         if kind.is_foreign() {
             write!(f, "{}://", kind.id())?;
@@ -154,6 +188,14 @@ impl fmt::Display for PeerAddress {
     }
 }
 
+/// The scheme of emulated boards.
+const BOARD: &str = "board";
+
+/// The port at which linerate's own agents listen unless told otherwise.
+pub fn own_port() -> u16 {
+    linerate_peers::own().default_port()
+}
+
 /// An IPv6 address with a zone: `fe80::1%eth0` or `fe80::1%2`.
 fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     let (address, zone) = host.split_once('%')?;
@@ -164,9 +206,15 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     Some(std::net::SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
 }
 
-/// Each peer that runs another program: how it is written, and what runs there; for help.
+/// Each peer that runs another program, or no hardware: how it is written, and what runs there; for help.
 pub fn foreign_help() -> String {
-    let mut text = "Peers that run another program:".to_owned();
+    use fmt::Write as _;
+    let mut text = "Peers that run another program, or no hardware:".to_owned();
+    let board = format!("{BOARD}://NAME");
+    let _ = write!(
+        text,
+        "\n  {board:<21} the emulated board that `linerate board up NAME` started"
+    );
     for kind in linerate_peers::ALL.iter().filter(|kind| kind.is_foreign()) {
         let rows = match kind.control() {
             Control::Shell => shell_help(kind.id()),
@@ -284,6 +332,16 @@ mod tests {
             assert_eq!(error.code, ExitCode::Usage, "{text}");
             assert!(error.message.contains("10.0.0.2"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_board_that_is_not_up_is_said_to_be_started_first() {
+        let error = PeerAddress::parse("board://no-such-board").unwrap_err();
+        assert_eq!(error.code, ExitCode::Peer);
+        let remedy = "linerate board up no-such-board";
+        assert!(error.message.contains(remedy), "{error}");
+        let error = PeerAddress::parse("board://a/b").unwrap_err();
+        assert_eq!(error.code, ExitCode::Usage);
     }
 
     #[test]

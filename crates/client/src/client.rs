@@ -165,11 +165,20 @@ impl Client {
         !self.is_foreign()
     }
 
-    /// What the peer's protocol cannot tell, as a note for the run; `None` if it tells everything.
-    pub fn blind_spots(&self) -> Option<String> {
+    /// What is to be known of every figure, as notes for the run: which host is emulated, and what the peer's protocol
+    /// cannot tell.
+    pub fn caveats(&self) -> Vec<String> {
+        let hosts = [("this host", &self.facts), (&*self.peer, &self.hello.facts)];
+        let emulated = hosts.iter().filter_map(|(host, facts)| {
+            let what = facts.emulated.as_ref()?;
+            Some(format!(
+                "{host} is emulated ({what}): its rates, delays and CPU figures are the emulator's, not the board's"
+            ))
+        });
         let kind = self.target.far.kind();
         let spots = kind.blind_spots();
-        (!spots.is_empty()).then(|| blind(kind.id(), spots))
+        let blind = (!spots.is_empty()).then(|| blind(kind.id(), spots));
+        emulated.chain(blind).collect()
     }
 
     /// Connects again for another test. The peer may still be busy with the end of the last one.

@@ -83,6 +83,9 @@ facts! {
     driver: String,
     /// Its version.
     driver_version: String,
+    /// Machine that an emulator pretends to be, and the emulator, as the kernel's command line says
+    /// (`linerate.emulated=`): figures of this host are the emulator's.
+    emulated: String,
     /// Version of the firmware of the test's interface.
     firmware_version: String,
     /// The name that the host calls itself.
@@ -91,6 +94,8 @@ facts! {
     interface: String,
     /// Kind of a virtual interface: `veth`, `bridge`.
     interface_kind: String,
+    /// Instruction set of the first core, as the kernel names it: `rv64imafdc`.
+    isa: String,
     /// Kernel, as a log names it.
     kernel: LogText,
     /// Number and time of the kernel's build.

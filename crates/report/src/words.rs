@@ -70,20 +70,26 @@ pub(crate) const fn side(side: Option<Side>) -> &'static str {
     }
 }
 
-/// A host by its name; by its role where it has none, or both have the same.
+/// A host by its name; by its role where it has none, or both have the same. No figure of an emulated one may be taken
+/// for a board's.
 pub(crate) fn host(run: &Run, role: HostRole) -> String {
+    let find = |role: HostRole| run.hosts.iter().find(|host| host.role == role);
     let name_of = |role: HostRole| {
-        let host = run.hosts.iter().find(|host| host.role == role)?;
+        let host = find(role)?;
         host.name.as_ref().or(host.facts.hostname.as_ref())
     };
     let other = match role {
         HostRole::Client => HostRole::Server,
         HostRole::Server => HostRole::Client,
     };
-    match name_of(role) {
+    let name = match name_of(role) {
         Some(name) if name_of(other) != Some(name) => crate::figures::clean(name),
         _ => role.as_str().to_owned(),
+    };
+    if find(role).is_some_and(|host| host.facts.emulated.is_some()) {
+        return format!("{name} (emulated)");
     }
+    name
 }
 
 pub(crate) const fn confidence(confidence: Confidence) -> &'static str {
@@ -323,4 +329,22 @@ pub(crate) fn observed(seen: &Observed) -> String {
         prediction.shown(estimate.point),
         estimate.n
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::run::{Host, RunKind, Tool};
+
+    #[test]
+    fn an_emulated_host_is_named_as_one() {
+        let mut run = Run::new("r", RunKind::Udp, Tool::unversioned("linerate"));
+        let mut board = Host::new(HostRole::Server);
+        board.name = Some("unleashed".to_owned());
+        run.hosts = vec![Host::new(HostRole::Client), board];
+        assert_eq!(host(&run, HostRole::Server), "unleashed");
+        run.hosts[1].facts.emulated = Some("sifive_u on QEMU 7.2.22".to_owned());
+        assert_eq!(host(&run, HostRole::Server), "unleashed (emulated)");
+        assert_eq!(host(&run, HostRole::Client), "client");
+    }
 }

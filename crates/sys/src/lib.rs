@@ -27,6 +27,7 @@ pub mod random;
 pub mod serial;
 pub mod shared;
 pub mod sockopt;
+pub mod tap;
 pub mod tcp;
 pub mod tcp_info;
 pub mod thread;

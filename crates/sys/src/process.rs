@@ -4,15 +4,15 @@ use crate::wake::wait;
 use linerate_model::MonoInstant;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
-    waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process,
+    kill_process_group, pidfd_open, set_parent_process_death_signal, waitid,
 };
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 /// How a child process ended.
@@ -48,6 +48,32 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
 /// Kills every process of the group that `child` leads. It must have been started as the leader of one.
 pub fn kill_group(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::KILL)?)
+}
+
+/// Has the program that `command` starts killed when the thread that starts it ends, however that happens.
+pub fn die_with_parent(command: &mut Command) {
+    let parent = getpid();
+    let ask = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended before it was asked for.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    };
+    // SAFETY: between fork and exec only two system calls are made; nothing is allocated and no lock is taken.
+    unsafe { command.pre_exec(ask) };
+}
+
+/// Asks the process to end (`SIGTERM`).
+pub fn ask_to_end(pid: u32) -> io::Result<()> {
+    Ok(kill_process(pid_from(pid)?, Signal::TERM)?)
+}
+
+/// Ends the process at once (`SIGKILL`).
+pub fn kill(pid: u32) -> io::Result<()> {
+    Ok(kill_process(pid_from(pid)?, Signal::KILL)?)
 }
 
 /// Lets `child` rest: none of its threads runs until [`resume`]. One that has ended stays so.
@@ -117,7 +143,11 @@ fn thread_usage() -> Option<libc::rusage> {
 }
 
 fn pid_of(child: &Child) -> io::Result<Pid> {
-    let number = i32::try_from(child.id()).ok();
+    pid_from(child.id())
+}
+
+fn pid_from(number: u32) -> io::Result<Pid> {
+    let number = i32::try_from(number).ok();
     number
         .and_then(Pid::from_raw)
         .ok_or_else(|| io::ErrorKind::InvalidInput.into())
@@ -133,7 +163,7 @@ mod tests {
     use super::*;
     use crate::clock::MonoClock;
     use linerate_model::Clock;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     #[test]
     fn a_child_that_ends_is_seen_and_reaped_with_its_code() {
@@ -155,7 +185,6 @@ mod tests {
     #[test]
     fn a_group_ends_as_a_whole() {
         use std::io::Read;
-        use std::os::unix::process::CommandExt;
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & wait"]).process_group(0);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -164,6 +193,21 @@ mod tests {
         assert_eq!(reap(child).unwrap().status.signal(), Some(libc::SIGKILL));
         // The pipe ends when the last process that holds it is gone.
         assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_program_dies_with_the_thread_that_started_it() {
+        use std::io::Read;
+        let child = std::thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            die_with_parent(command.arg("1000").stdout(Stdio::piped()));
+            command.spawn().unwrap()
+        });
+        let mut child = child.join().unwrap();
+        let output = child.stdout.as_mut().unwrap();
+        // It says nothing, so this ends when it does.
+        assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+        assert_eq!(reap(child).unwrap().status.signal(), Some(libc::SIGKILL));
     }
 
     #[test]

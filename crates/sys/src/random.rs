@@ -1,5 +1,8 @@
 //! Unpredictable numbers from the kernel, for tokens and nonces; seeded generators live where they are used.
 
+use rustix::fs::{Mode, OFlags, open};
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+use std::ffi::c_int;
 use std::io;
 
 /// A random number that nobody can guess.
@@ -17,6 +20,41 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     }
     Ok(bytes)
 }
+
+/// Bytes of a seed: as many as the kernel's own generator is made of.
+pub const SEED_BYTES: usize = LENGTH as usize;
+
+const LENGTH: c_int = 32;
+
+/// Gives the kernel of a machine that has no source of its own a seed that nobody else knows, so that it hands out
+/// random numbers at once (random(4), `RNDADDENTROPY`). Needs `CAP_SYS_ADMIN`.
+pub fn seed_kernel(seed: [u8; SEED_BYTES]) -> io::Result<()> {
+    let device = open(
+        "/dev/urandom",
+        OFlags::WRONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let pool = PoolInfo {
+        entropy_bits: 8 * LENGTH,
+        bytes: LENGTH,
+        seed,
+    };
+    // SAFETY: RNDADDENTROPY reads a rand_pool_info and as many bytes behind it as its second field says.
+    let call = unsafe { Setter::<RNDADDENTROPY, PoolInfo>::new(pool) };
+    // SAFETY: `call` owns the structure that the kernel reads.
+    unsafe { ioctl(&device, call) }?;
+    Ok(())
+}
+
+/// `struct rand_pool_info` of `linux/random.h` with its buffer.
+#[repr(C)]
+struct PoolInfo {
+    entropy_bits: c_int,
+    bytes: c_int,
+    seed: [u8; SEED_BYTES],
+}
+
+const RNDADDENTROPY: Opcode = opcode::write::<[c_int; 2]>(b'R', 3);
 
 #[cfg(test)]
 mod tests {

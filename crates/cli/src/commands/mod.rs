@@ -1,6 +1,7 @@
 //! The command line: a contract that help texts and scripts rely on. Each command is a file: its arguments, what they
 //! ask for, and what it calls.
 
+mod board;
 mod calibrate;
 mod compare;
 mod demo;
@@ -73,6 +74,8 @@ enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Say what a build takes of a device's flash and RAM, by section, object and symbol; or what changed from A to B.
     Footprint(footprint::FootprintArgs),
+    /// Start, use and stop emulated boards: peers without hardware.
+    Board(board::BoardArgs),
     /// List the stored runs, newest first.
     List(list::ListArgs),
     /// Show one stored run.
@@ -88,6 +91,12 @@ enum Command {
     /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
     #[command(name = linerate_studies::run::CHILD, hide = true)]
     WrappedTurns,
+    /// Start an emulated board and end it, as the parent process asks on standard input: what `board up` starts.
+    #[command(name = linerate_boards::SUPERVISOR, hide = true)]
+    BoardSupervisor,
+    /// Give the kernel of an emulated board the seed of its random numbers: what the board's first program calls.
+    #[command(name = linerate_boards::SEED, hide = true)]
+    BoardSeed,
 }
 
 impl Cli {
@@ -114,6 +123,7 @@ impl Cli {
             Command::Doctor(args) => args.run(output),
             Command::Calibrate(args) => args.run(output),
             Command::Footprint(args) => args.run(output),
+            Command::Board(args) => args.run(output),
             Command::List(args) => args.run(output),
             Command::Show(which) => show::show(which, output),
             Command::Export(args) => args.run(output),
@@ -121,6 +131,8 @@ impl Cli {
             Command::Note(args) => args.run(output),
             Command::Rm(args) => args.run(output),
             Command::WrappedTurns => latency::serve_turns(),
+            Command::BoardSupervisor => board::supervise(),
+            Command::BoardSeed => board::seed(),
         }
     }
 }

@@ -34,7 +34,10 @@ fn the_help_of_each_command() {
 /// The help of a command without the list of protocols at its end, and that list: it is what the protocols say, so that
 /// one protocol more changes no contract.
 fn without_protocols(help: &str) -> (&str, Option<&str>) {
-    let heads = ["\nPeers that run another program:\n", "\nProtocols: "];
+    let heads = [
+        "\nPeers that run another program, or no hardware:\n",
+        "\nProtocols: ",
+    ];
     let found = heads.iter().find_map(|head| help.split_once(head));
     found.map_or((help, None), |(own, list)| (own, Some(list)))
 }

@@ -64,9 +64,12 @@ impl Collector for Host {
         into.tsc_hz = host.is_live().then(tsc::rate_hz).flatten();
         into.tsc_hz_source = into.tsc_hz.map(|_| tsc::SOURCE.to_owned());
         into.board = board(host);
+        into.isa = cpuinfo(host, "isa");
         into.virtualisation = virtualisation(host);
         into.smt = line("sys/devices/system/cpu/smt/control");
-        for (key, value) in boot_options(&host.read("proc/cmdline").unwrap_or_default()) {
+        let command_line = host.read("proc/cmdline").unwrap_or_default();
+        into.emulated = emulated(&command_line);
+        for (key, value) in boot_options(&command_line) {
             into.insert(format!("boot_{key}"), value);
         }
     }
@@ -138,6 +141,14 @@ fn virtualisation(host: &HostView<'_>) -> Option<String> {
     Some(if flagged { "hypervisor" } else { "none seen" }.to_owned())
 }
 
+/// What is emulated, and by what: `sifive_u,QEMU-7.2.22` on the kernel's command line, whose words have no spaces.
+fn emulated(command_line: &str) -> Option<String> {
+    let words = command_line.split_ascii_whitespace();
+    let mut told = words.filter_map(|word| word.strip_prefix("linerate.emulated="));
+    let (machine, emulator) = told.next()?.split_once(',')?;
+    tidy(&format!("{machine} on {}", emulator.replace('-', " ")))
+}
+
 /// The options of [`BOOT_OPTIONS`] on the command line; one without a value is `on`.
 fn boot_options(command_line: &str) -> impl Iterator<Item = (&str, String)> {
     command_line.split_ascii_whitespace().filter_map(|word| {
@@ -202,6 +213,18 @@ mod tests {
         for (files, name) in cases {
             assert_eq!(facts_of(files).virtualisation.as_deref(), name);
         }
+    }
+
+    #[test]
+    fn an_emulated_board_says_so_and_names_its_instruction_set() {
+        let told = "console=ttySIF0 linerate.emulated=sifive_u,QEMU-7.2.22";
+        let facts = facts_of(&[
+            ("proc/cmdline", told),
+            ("proc/cpuinfo", "processor\t: 0\nisa\t\t: rv64imafdc\n"),
+        ]);
+        assert_eq!(facts.emulated.as_deref(), Some("sifive_u on QEMU 7.2.22"));
+        assert_eq!(facts.isa.as_deref(), Some("rv64imafdc"));
+        assert_eq!(facts_of(&[("proc/cmdline", "quiet")]).emulated, None);
     }
 
     #[test]

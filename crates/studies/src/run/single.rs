@@ -23,7 +23,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
-    recorder.run_mut().notes.extend(client.blind_spots());
+    recorder.run_mut().notes.extend(client.caveats());
     let mut run = Measurement {
         context,
         recorder: &mut recorder,

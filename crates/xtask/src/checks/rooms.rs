@@ -23,7 +23,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ("report", &["model"]),
     ("site", &["model", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
-    ("client", &["model", "sys", "peers", "observe", "session"]),
+    ("boards", &["model", "sys"]),
+    (
+        "client",
+        &["model", "sys", "peers", "observe", "session", "boards"],
+    ),
     (
         "agent",
         &[
@@ -54,7 +58,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "session", "client", "agent", "doctor", "studies",
+            "model", "report", "session", "boards", "client", "agent", "doctor", "studies",
         ],
     ),
     ("xtask", &[]),

@@ -45,7 +45,7 @@ impl Bench<'_> {
 
     /// What must be known about the ends before their numbers are read.
     pub(super) fn notes(&self, plan: &LatencyPlan) -> Vec<String> {
-        let mut notes: Vec<String> = self.client.blind_spots().into_iter().collect();
+        let mut notes = self.client.caveats();
         let kind = self.target.far.kind();
         let own = plan.modes.iter().any(|mode| *mode != Mode::default());
         if own && kind.is_foreign() && kind.tests() != Tests::Alike {

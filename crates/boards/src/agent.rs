@@ -1,0 +1,148 @@
+//! The agent that runs on a board: linerate itself, built for the board's architecture without shared libraries.
+
+use crate::tools::{failed, lacks};
+use crate::{Arch, Order};
+use linerate_model::exit::{ExitCode, Failure};
+use object::read::elf::{FileHeader, ProgramHeader as _};
+use object::{Endianness, Object as _, elf};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The name of an agent's file, as `make dist` makes it.
+pub fn file_name(arch: Arch) -> String {
+    format!("linerate-{arch}")
+}
+
+/// Reads the agent: the one that is asked for, or the first that there is in `folders`, or this program itself.
+pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
+    let arch = order.arch();
+    if let Some(path) = &order.agent {
+        let bytes = fs::read(path).map_err(|error| {
+            let message = format!("--agent {}: {error}", path.display());
+            Failure::new(ExitCode::Usage, message)
+        })?;
+        return match check(&bytes, arch) {
+            Ok(()) => Ok(bytes),
+            Err(why) => {
+                let message = format!("--agent {} {why}; {}", path.display(), remedy(arch));
+                Err(Failure::new(ExitCode::Usage, message))
+            }
+        };
+    }
+    let mut unfit = String::new();
+    let itself = std::env::current_exe().into_iter();
+    let named = folders.iter().map(|folder| folder.join(file_name(arch)));
+    for path in named.chain(itself) {
+        if !path.is_file() {
+            continue;
+        }
+        let bytes = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
+        match check(&bytes, arch) {
+            Ok(()) => return Ok(bytes),
+            Err(why) => unfit = format!("{unfit}; {} {why}", path.display()),
+        }
+    }
+    let places: Vec<_> = folders
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    Err(lacks(format!(
+        "no agent for {arch}: {} is not in {}{unfit}; {}",
+        file_name(arch),
+        places.join(" or "),
+        remedy(arch)
+    )))
+}
+
+fn remedy(arch: Arch) -> String {
+    format!(
+        "build it with `make dist`, and put {} beside this program or name it with --agent FILE",
+        file_name(arch)
+    )
+}
+
+/// Whether the file runs on a board of this architecture, which has no shared libraries that fit it.
+fn check(bytes: &[u8], arch: Arch) -> Result<(), String> {
+    let file = object::File::parse(bytes).map_err(|_| "is no ELF file".to_owned())?;
+    if file.architecture() != arch.object() {
+        return Err(format!("is built for {:?}", file.architecture()));
+    }
+    let asks = if file.is_64() {
+        asks_for_loader::<elf::FileHeader64<Endianness>>(bytes)
+    } else {
+        asks_for_loader::<elf::FileHeader32<Endianness>>(bytes)
+    };
+    match asks {
+        Ok(false) => Ok(()),
+        Ok(true) => Err("needs shared libraries".to_owned()),
+        Err(error) => Err(format!("is damaged: {error}")),
+    }
+}
+
+/// Whether the kernel would start a loader of shared libraries for it.
+fn asks_for_loader<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<bool> {
+    let header = E::parse(bytes)?;
+    let endian = header.endian()?;
+    let segments = header.program_headers(endian, bytes)?;
+    Ok(segments
+        .iter()
+        .any(|segment| segment.p_type(endian) == elf::PT_INTERP))
+}
+
+/// Where agents are looked for: beside this program, and in the cache.
+pub(crate) fn folders(cache: &Path) -> Vec<PathBuf> {
+    let beside = std::env::current_exe().ok();
+    let beside = beside.and_then(|path| Some(path.parent()?.to_owned()));
+    beside.into_iter().chain([cache.join("agents")]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Equipment, Machine};
+
+    fn order(arch: Arch) -> Order {
+        let machine = Machine::find(None, Some(arch)).unwrap();
+        Order::new("a".parse().unwrap(), Equipment::of(machine))
+    }
+
+    #[test]
+    fn without_an_agent_it_is_said_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = read(&order(Arch::Riscv64), &[folder.path().to_owned()]).unwrap_err();
+        assert_eq!(said.code, ExitCode::HostLacks);
+        assert!(
+            said.message.contains("linerate-riscv64 is not in"),
+            "{said}"
+        );
+        assert!(said.message.contains("`make dist`"), "{said}");
+    }
+
+    #[test]
+    fn what_does_not_run_there_is_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("linerate-riscv64");
+        fs::write(&path, "text").unwrap();
+        let mut asked = order(Arch::Riscv64);
+        asked.agent = Some(path);
+        let said = read(&asked, &[]).unwrap_err();
+        assert!(said.message.contains("is no ELF file"), "{said}");
+        asked.agent = std::env::current_exe().ok();
+        let said = read(&asked, &[]).unwrap_err();
+        assert_eq!(said.code, ExitCode::Usage);
+        assert!(said.message.contains("is built for"), "{said}");
+    }
+
+    #[cfg(all(
+        target_arch = "x86_64",
+        target_env = "gnu",
+        not(target_feature = "crt-static")
+    ))]
+    #[test]
+    fn a_program_with_shared_libraries_is_refused() {
+        let mut asked = order(Arch::X86_64);
+        asked.agent = std::env::current_exe().ok();
+        let said = read(&asked, &[]).unwrap_err();
+        assert!(said.message.contains("needs shared libraries"), "{said}");
+    }
+}

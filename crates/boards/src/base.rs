@@ -1,0 +1,318 @@
+//! What boards of one kind share: kernel, modules and programs, fetched once and kept.
+//!
+//! A folder of the cache is named by the hash of what was asked for, and lists the hashes of what it holds: a file that
+//! was damaged since is seen, and fetched again.
+
+use crate::Equipment;
+use crate::image::Archive;
+use crate::packages::{Apt, Content, Modules, entries};
+use crate::tools::{failed, lacks};
+use linerate_model::exit::{ExitCode, Failure};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Packages of every board: its shell and tools, and the server of `board shell`.
+const PACKAGES: &[&str] = &["busybox-static", "dropbear-bin"];
+
+/// Kernel and archive in their folder.
+const KERNEL: &str = "kernel";
+const ARCHIVE: &str = "base.cpio";
+const MANIFEST: &str = "manifest.json";
+
+/// How the names of folders begin that a process, whose number follows, is filling.
+const UNFINISHED: &str = ".unfinished-";
+
+/// Changes when the same request makes other files.
+const FORMAT: u32 = 1;
+
+/// What a base is made of; its hash is the base's name.
+#[derive(Debug, Serialize)]
+struct Request<'a> {
+    format: u32,
+    arch: crate::Arch,
+    suite: &'a str,
+    mirror: Option<&'a str>,
+    packages: Vec<&'a str>,
+    modules: &'a [&'a str],
+}
+
+/// What a base holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    /// File names of the packages: name, version, architecture.
+    packages: Vec<String>,
+    /// Hash of each file.
+    files: BTreeMap<String, String>,
+}
+
+/// A kernel and an archive of files.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) kernel: PathBuf,
+    pub(crate) archive: PathBuf,
+}
+
+impl Base {
+    /// The base with this equipment: from the cache, or fetched.
+    pub(crate) fn get(
+        cache: &Path,
+        equipment: &Equipment,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, Failure> {
+        let request = Request::new(equipment);
+        let folder = cache.join(request.name()?);
+        match Self::verified(&folder) {
+            Ok(base) => return Ok(base),
+            Err(None) => {}
+            Err(Some(why)) => {
+                tell(&format!("{}: {why}; fetching it again", folder.display()));
+                fs::remove_dir_all(&folder).map_err(|error| failed("removing", &folder, &error))?;
+            }
+        }
+        tell(&format!(
+            "fetching Debian's kernel and {} for {} ({}); later starts need no network",
+            request.packages.join(", "),
+            request.arch,
+            request.suite
+        ));
+        fs::create_dir_all(cache).map_err(|error| failed("creating", cache, &error))?;
+        // A start that is interrupted leaves nothing that looks whole.
+        remove_unfinished(cache);
+        let unfinished = cache.join(format!("{UNFINISHED}{}", std::process::id()));
+        let made = request.make(&unfinished).and_then(|()| {
+            // Another start may have been first: its files are as good.
+            match fs::rename(&unfinished, &folder) {
+                Err(error) if !folder.exists() => Err(failed("renaming", &unfinished, &error)),
+                _ => Ok(()),
+            }
+        });
+        let _ = fs::remove_dir_all(&unfinished);
+        made?;
+        Self::verified(&folder).map_err(|why| {
+            let why = why.unwrap_or_else(|| "it is gone".to_owned());
+            Failure::new(ExitCode::Other, format!("{}: {why}", folder.display()))
+        })
+    }
+
+    /// The base in `folder` if it is there and whole; otherwise what is wrong with it.
+    fn verified(folder: &Path) -> Result<Self, Option<String>> {
+        let text = match fs::read(folder.join(MANIFEST)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
+                return Err(None);
+            }
+            Err(error) => return Err(Some(error.to_string())),
+        };
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|error| Some(error.to_string()))?;
+        for name in [KERNEL, ARCHIVE] {
+            let hash = hash_of(&folder.join(name)).map_err(|error| Some(error.to_string()))?;
+            if manifest.files.get(name) != Some(&hash) {
+                return Err(Some(format!("{name} was changed")));
+            }
+        }
+        Ok(Self {
+            kernel: folder.join(KERNEL),
+            archive: folder.join(ARCHIVE),
+        })
+    }
+}
+
+impl<'a> Request<'a> {
+    fn new(equipment: &'a Equipment) -> Self {
+        let more = equipment.packages.iter().map(String::as_str);
+        let mut packages: Vec<_> = PACKAGES.iter().copied().chain(more).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        Self {
+            format: FORMAT,
+            arch: equipment.machine.arch,
+            suite: &equipment.suite,
+            mirror: equipment.mirror.as_deref(),
+            packages,
+            modules: equipment.machine.modules,
+        }
+    }
+
+    fn name(&self) -> Result<String, Failure> {
+        let text = serde_json::to_vec(self)
+            .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
+        let hash = hex(&Sha256::digest(text));
+        Ok(format!("{}-{}", self.arch, &hash[..16]))
+    }
+
+    /// Fetches and makes everything in `folder`.
+    fn make(&self, folder: &Path) -> Result<(), Failure> {
+        let fetch = folder.join("fetch");
+        fs::create_dir_all(&fetch).map_err(|error| failed("creating", &fetch, &error))?;
+        let apt = Apt::new(&fetch, self.arch, self.suite, self.mirror)?;
+        let kernel = apt.kernel()?;
+        let programs = apt.packages(&self.packages)?;
+        let mut archive = Archive::with_root();
+        let mut modules = Modules::default();
+        let mut image = None;
+        for package in &kernel.files {
+            entries(package, is_of_kernel, |entry| match entry.content {
+                Content::File(bytes) if is_kernel(&entry.path) => image = Some(bytes),
+                _ => modules.take(&entry),
+            })?;
+        }
+        let image = image.ok_or_else(|| {
+            lacks(format!(
+                "Debian's package {} has no kernel in it",
+                self.arch.kernel_package()
+            ))
+        })?;
+        archive.modules(&modules.closure(self.modules)?);
+        for package in &programs.files {
+            entries(package, is_wanted, |entry| archive.entry(entry))?;
+        }
+        let files = [(KERNEL, image), (ARCHIVE, archive.finish()?)];
+        let mut manifest = Manifest {
+            packages: [kernel.files, programs.files]
+                .concat()
+                .iter()
+                .filter_map(|path| name_of(path))
+                .collect(),
+            files: BTreeMap::new(),
+        };
+        for (name, bytes) in files {
+            manifest
+                .files
+                .insert(name.to_owned(), hex(&Sha256::digest(&bytes)));
+            write(&folder.join(name), &bytes)?;
+        }
+        let text = serde_json::to_vec_pretty(&manifest)
+            .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
+        write(&folder.join(MANIFEST), &text)?;
+        fs::remove_dir_all(&fetch).map_err(|error| failed("removing", &fetch, &error))
+    }
+}
+
+/// Removes what processes that are gone have left; what cannot be removed takes room only.
+fn remove_unfinished(cache: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
+        if maker.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    Some(path.file_stem()?.to_string_lossy().into_owned())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    fs::write(path, bytes).map_err(|error| failed("writing", path, &error))
+}
+
+/// Whether a file of a kernel's package is looked at.
+fn is_of_kernel(path: &str) -> bool {
+    is_kernel(path) || path.contains("/modules.builtin") || path.contains(".ko")
+}
+
+/// Whether it is the kernel: in `/boot`, or beside its modules since Debian 14.
+fn is_kernel(path: &str) -> bool {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_there = folder == "boot" || folder.starts_with("usr/lib/modules/");
+    is_there && (file.starts_with("vmlinux") || file.starts_with("vmlinuz"))
+}
+
+/// Whether a file of a package is of use on a board.
+fn is_wanted(path: &str) -> bool {
+    const USELESS: &[&str] = &["bug", "doc", "info", "lintian", "locale", "man"];
+    let is_useless = path.strip_prefix("usr/share/").is_some_and(|rest| {
+        let first = rest.split('/').next().unwrap_or_default();
+        USELESS.contains(&first)
+    });
+    !is_useless && !path.split('/').any(|part| part == "gconv")
+}
+
+pub(crate) fn hash_of(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hex(&hash.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arch, Machine};
+
+    fn usual() -> Equipment {
+        Equipment::of(Machine::find(None, Some(Arch::Riscv64)).unwrap())
+    }
+
+    #[test]
+    fn the_same_request_has_the_same_name_and_another_has_another() {
+        let name = |equipment: &Equipment| Request::new(equipment).name().unwrap();
+        let (one, mut other) = (usual(), usual());
+        other.packages = vec!["busybox-static".to_owned()];
+        assert_eq!(name(&one), name(&other));
+        other.packages.push("iperf3".to_owned());
+        assert_ne!(name(&one), name(&other));
+        assert!(name(&one).starts_with("riscv64-"));
+    }
+
+    #[test]
+    fn a_kernel_is_found_where_each_release_has_it() {
+        assert!(is_kernel("boot/vmlinux-6.12.48+deb13-riscv64"));
+        assert!(is_kernel("usr/lib/modules/7.2-riscv64/vmlinuz"));
+        assert!(!is_kernel("boot/config-6.12"));
+        assert!(!is_kernel("usr/share/doc/vmlinuz"));
+        assert!(is_wanted("usr/sbin/dropbear") && !is_wanted("usr/share/doc/x/copyright"));
+    }
+
+    #[test]
+    fn what_an_interrupted_start_left_is_removed_and_what_another_fills_is_not() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = |maker: u32| cache.path().join(format!("{UNFINISHED}{maker}"));
+        // Above the highest number that a process can have.
+        for maker in [std::process::id(), u32::MAX] {
+            fs::create_dir(folder(maker)).unwrap();
+        }
+        remove_unfinished(cache.path());
+        assert!(folder(std::process::id()).exists());
+        assert!(!folder(u32::MAX).exists());
+    }
+
+    #[test]
+    fn a_base_that_was_damaged_is_told_from_one_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(
+            Base::verified(&folder.path().join("none")).unwrap_err(),
+            None
+        );
+        for name in [KERNEL, ARCHIVE] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let files = [KERNEL, ARCHIVE].map(|name| {
+            let hash = hash_of(&folder.path().join(name)).unwrap();
+            (name.to_owned(), hash)
+        });
+        let manifest = Manifest {
+            packages: Vec::new(),
+            files: files.into(),
+        };
+        let text = serde_json::to_vec(&manifest).unwrap();
+        fs::write(folder.path().join(MANIFEST), text).unwrap();
+        assert!(Base::verified(folder.path()).is_ok());
+        fs::write(folder.path().join(ARCHIVE), "other").unwrap();
+        let why = Base::verified(folder.path()).unwrap_err();
+        assert_eq!(why.as_deref(), Some("base.cpio was changed"));
+    }
+}

@@ -1,0 +1,46 @@
+//! Emulated boards: makes, starts, finds and stops them.
+//!
+//! ```text
+//!   linerate board up ── order ──► supervisor ── starts ──► QEMU  [ kernel, busybox, linerate serve ]
+//!         │ ◄──────── ready ─────────  │ TAP 10.78.N.1 ═════════ NIC 10.78.N.2
+//!         └─ keep ───────────────────► │
+//! ```
+//!
+//! A board is a folder (its record, console and lock), a process that holds the lock, and the emulator below it.
+//! The supervisor ends with its caller until the caller lets the board live on; QEMU ends with the supervisor; the TAP
+//! device ends with QEMU. So a lock that nobody holds is a board that is gone, whatever its folder says.
+#![forbid(unsafe_code)]
+
+mod agent;
+mod base;
+mod boards;
+mod console;
+mod image;
+mod machine;
+mod name;
+mod network;
+mod order;
+mod packages;
+mod qemu;
+mod serial;
+mod shell;
+mod start;
+mod stop;
+mod supervisor;
+mod tools;
+
+pub use agent::file_name as agent_file_name;
+pub use boards::{BoardState, Boards, FoundBoard, Record};
+pub use console::attach;
+pub use image::use_seed;
+pub use machine::{Arch, Machine};
+pub use name::BoardName;
+pub use order::{Equipment, Order};
+pub use serial::SerialNumber;
+pub use shell::enter_shell;
+pub use start::{Places, fetch, start};
+pub use stop::{Stopped, stop};
+pub use supervisor::{SUPERVISOR, supervise};
+
+/// The command by which a board takes its seed: of its first program's use.
+pub const SEED: &str = "board-seed";

@@ -1,0 +1,242 @@
+//! The boards that can be emulated: architectures and machines, one place for each.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A processor architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arch {
+    /// Arm, 64 bits.
+    Aarch64,
+    /// Arm, 32 bits, version 7 with hardware floating point.
+    Armv7,
+    /// RISC-V, 64 bits.
+    Riscv64,
+    /// x86, 64 bits.
+    #[serde(rename = "x86-64")]
+    X86_64,
+}
+
+impl Arch {
+    /// Every architecture, the first choice of a machine that has several first.
+    pub const ALL: [Self; 4] = [Self::Riscv64, Self::Aarch64, Self::Armv7, Self::X86_64];
+
+    /// Its name on the command line and in the names of agents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64",
+            Self::Armv7 => "armv7",
+            Self::Riscv64 => "riscv64",
+            Self::X86_64 => "x86-64",
+        }
+    }
+
+    /// Debian's name of it.
+    pub(crate) const fn debian(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "arm64",
+            Self::Armv7 => "armhf",
+            Self::Riscv64 => "riscv64",
+            Self::X86_64 => "amd64",
+        }
+    }
+
+    /// Debian's package of its kernel.
+    pub(crate) const fn kernel_package(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "linux-image-arm64",
+            Self::Armv7 => "linux-image-armmp",
+            Self::Riscv64 => "linux-image-riscv64",
+            Self::X86_64 => "linux-image-amd64",
+        }
+    }
+
+    /// The emulator of whole machines.
+    pub(crate) const fn qemu(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "qemu-system-aarch64",
+            Self::Armv7 => "qemu-system-arm",
+            Self::Riscv64 => "qemu-system-riscv64",
+            Self::X86_64 => "qemu-system-x86_64",
+        }
+    }
+
+    /// What the header of its ELF files says.
+    pub(crate) const fn object(self) -> object::Architecture {
+        match self {
+            Self::Aarch64 => object::Architecture::Aarch64,
+            Self::Armv7 => object::Architecture::Arm,
+            Self::Riscv64 => object::Architecture::Riscv64,
+            Self::X86_64 => object::Architecture::X86_64,
+        }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a machine's network interface is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nic {
+    /// It is part of the machine.
+    OnBoard,
+    /// A device of this name is plugged in.
+    Device(&'static str),
+}
+
+/// A machine as an architecture has it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name: QEMU's.
+    pub name: &'static str,
+    /// The processor architecture.
+    pub arch: Arch,
+    /// Words of QEMU's `-machine` after the name.
+    pub(crate) options: &'static str,
+    /// QEMU's name of the processor where the machine's own is not wanted.
+    pub(crate) cpu: Option<&'static str>,
+    /// Cores unless others are asked for.
+    pub cores: u8,
+    /// Whether `-machine` takes `serial=`, which the firmware of the real board makes its MAC address of.
+    pub(crate) has_serial: bool,
+    /// The network interface.
+    pub(crate) nic: Nic,
+    /// Kernel modules that it needs.
+    pub(crate) modules: &'static [&'static str],
+    /// The console's device.
+    pub(crate) console: &'static str,
+}
+
+/// Every machine. A new one is an entry here.
+pub(crate) static ALL: &[Machine] = &[
+    Machine {
+        name: "sifive_u",
+        arch: Arch::Riscv64,
+        options: "",
+        cpu: None,
+        // One monitor core and four that run Linux, as the HiFive Unleashed has.
+        cores: 5,
+        has_serial: true,
+        nic: Nic::OnBoard,
+        modules: &["marvell", "macb"],
+        console: "ttySIF0",
+    },
+    Machine {
+        name: "virt",
+        arch: Arch::Riscv64,
+        options: "",
+        cpu: None,
+        cores: 2,
+        has_serial: false,
+        nic: Nic::Device("virtio-net-device"),
+        modules: &["virtio_mmio", "virtio_net"],
+        console: "ttyS0",
+    },
+    Machine {
+        name: "virt",
+        arch: Arch::Aarch64,
+        options: ",gic-version=3",
+        cpu: Some("cortex-a57"),
+        cores: 2,
+        has_serial: false,
+        nic: Nic::Device("virtio-net-device"),
+        modules: &["virtio_mmio", "virtio_net"],
+        console: "ttyAMA0",
+    },
+    Machine {
+        name: "virt",
+        arch: Arch::Armv7,
+        // Without it devices lie above 4 GiB, which Debian's kernel without LPAE does not reach.
+        options: ",highmem=off",
+        cpu: Some("cortex-a15"),
+        cores: 2,
+        has_serial: false,
+        nic: Nic::Device("virtio-net-device"),
+        modules: &["virtio_mmio", "virtio_net"],
+        console: "ttyAMA0",
+    },
+    Machine {
+        name: "q35",
+        arch: Arch::X86_64,
+        options: "",
+        cpu: None,
+        cores: 2,
+        has_serial: false,
+        nic: Nic::Device("virtio-net-pci"),
+        modules: &["virtio_pci", "virtio_net"],
+        console: "ttyS0",
+    },
+];
+
+impl Machine {
+    /// The one of this name, architecture or both; the first that fits.
+    pub fn find(name: Option<&str>, arch: Option<Arch>) -> Result<&'static Self, String> {
+        let fits = |machine: &&Self| {
+            name.is_none_or(|name| name == machine.name)
+                && arch.is_none_or(|arch| arch == machine.arch)
+        };
+        ALL.iter().find(fits).ok_or_else(|| {
+            let all: Vec<_> = ALL.iter().map(ToString::to_string).collect();
+            let asked = [name, arch.map(Arch::name)].into_iter().flatten();
+            let asked: Vec<_> = asked.collect();
+            format!(
+                "linerate emulates no board {}; it emulates {}",
+                asked.join(" of "),
+                all.join(", ")
+            )
+        })
+    }
+
+    /// The names of all machines, each once.
+    pub fn names() -> Vec<&'static str> {
+        let mut names: Vec<_> = ALL.iter().map(|machine| machine.name).collect();
+        names.dedup();
+        names
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.name, self.arch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_open_is_the_first_that_fits() {
+        let found = |name, arch| Machine::find(name, arch).unwrap().to_string();
+        assert_eq!(found(None, None), "sifive_u of riscv64");
+        assert_eq!(found(Some("virt"), None), "virt of riscv64");
+        assert_eq!(found(None, Some(Arch::Armv7)), "virt of armv7");
+        assert_eq!(found(None, Some(Arch::X86_64)), "q35 of x86-64");
+    }
+
+    #[test]
+    fn a_machine_that_no_architecture_has_is_refused_with_those_there_are() {
+        let said = Machine::find(Some("sifive_u"), Some(Arch::Aarch64)).unwrap_err();
+        assert!(said.contains("sifive_u of aarch64;"), "{said}");
+        assert!(said.contains("virt of aarch64"), "{said}");
+    }
+
+    #[test]
+    fn every_pair_is_listed_once_and_every_architecture_has_a_machine() {
+        for (at, machine) in ALL.iter().enumerate() {
+            let again = ALL[at + 1..].iter();
+            assert!(
+                again
+                    .clone()
+                    .all(|m| (m.name, m.arch) != (machine.name, machine.arch))
+            );
+        }
+        for arch in Arch::ALL {
+            assert!(Machine::find(None, Some(arch)).is_ok(), "{arch}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Kernel modules: those that a board needs, with those that they need, in the order in which they load.
+
+use super::{Content, Entry};
+use crate::tools::{lacks, not_started};
+use linerate_model::exit::Failure;
+use object::{Object as _, ObjectSection as _};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// The modules of a kernel, as packed.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    packed: BTreeMap<String, (String, Vec<u8>)>,
+    /// Those that are part of the kernel itself.
+    built_in: Vec<String>,
+}
+
+impl Modules {
+    /// Takes a file of a kernel's package if it is a module or the list of those that are built in.
+    pub(crate) fn take(&mut self, entry: &Entry) {
+        let Content::File(bytes) = &entry.content else {
+            return;
+        };
+        if entry.path.ends_with("/modules.builtin") {
+            let text = String::from_utf8_lossy(bytes);
+            self.built_in
+                .extend(text.lines().filter_map(|line| Some(module_in(line)?.0)));
+        } else if let Some((name, packing)) = module_in(&entry.path) {
+            self.packed.insert(name, (packing, bytes.clone()));
+        }
+    }
+
+    /// The modules `wanted` and those that they need, each after those that it needs; name and file.
+    pub(crate) fn closure(&self, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        let mut loaded = Vec::new();
+        for name in wanted {
+            self.load(name, &mut loaded)?;
+        }
+        Ok(loaded)
+    }
+
+    fn load(&self, name: &str, loaded: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
+        let is_known = |other: &str| other == name;
+        if loaded.iter().any(|(other, _)| is_known(other))
+            || self.built_in.iter().any(|other| is_known(other))
+        {
+            return Ok(());
+        }
+        let (packing, packed) = self.packed.get(name).ok_or_else(|| {
+            lacks(format!(
+                "this kernel of Debian has no module {name}, which the board needs; take another release with --suite"
+            ))
+        })?;
+        let file = unpacked(packing, packed)?;
+        for needed in dependencies(&file) {
+            self.load(&needed, loaded)?;
+        }
+        loaded.push((name.to_owned(), file));
+        Ok(())
+    }
+}
+
+/// Name and packing of the module at `path`; the kernel takes `-` and `_` in names for the same.
+fn module_in(path: &str) -> Option<(String, String)> {
+    let file = path.rsplit('/').next()?;
+    let (name, packing) = file.split_once(".ko")?;
+    Some((name.replace('-', "_"), packing.to_owned()))
+}
+
+fn unpacked(packing: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+    let program = match packing {
+        "" => return Ok(bytes.to_vec()),
+        ".xz" => "xz",
+        ".zst" => "zstd",
+        other => {
+            return Err(lacks(format!(
+                "a kernel module is packed as {other}, which linerate does not unpack"
+            )));
+        }
+    };
+    let mut command = Command::new(program);
+    command.args(["-d", "-c"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::null());
+    let mut child = command
+        .spawn()
+        .map_err(|error| not_started(command.get_program(), &error))?;
+    let input = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        // Both ends at once: neither pipe holds a whole module. What fails shows in the exit status.
+        scope.spawn(move || input.map(|mut input| input.write_all(bytes)));
+        child.wait_with_output()
+    });
+    match output {
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => Err(lacks(format!("{program} failed ({})", output.status))),
+        Err(error) => Err(lacks(format!("reading what {program} unpacks: {error}"))),
+    }
+}
+
+/// The modules that the module in `file` names in its section `.modinfo` (`depends=a,b`).
+fn dependencies(file: &[u8]) -> Vec<String> {
+    let section = object::File::parse(file)
+        .ok()
+        .and_then(|elf| Some(elf.section_by_name(".modinfo")?.data().ok()?.to_vec()));
+    let info = section.unwrap_or_default();
+    let fields = info.split(|byte| *byte == 0);
+    let depends = fields.filter_map(|field| field.strip_prefix(b"depends="));
+    depends
+        .flat_map(|names| names.split(|byte| *byte == b','))
+        .filter(|name| !name.is_empty())
+        .map(|name| String::from_utf8_lossy(name).replace('-', "_"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module without dependencies: no ELF file, so that nothing is read from it.
+    fn with(files: &[(&str, &[u8])]) -> Modules {
+        let mut modules = Modules::default();
+        for (path, bytes) in files {
+            modules.take(&Entry {
+                path: (*path).to_owned(),
+                mode: 0o644,
+                content: Content::File(bytes.to_vec()),
+            });
+        }
+        modules
+    }
+
+    #[test]
+    fn a_module_is_found_by_its_name_and_one_that_is_built_in_needs_no_file() {
+        let modules = with(&[
+            (
+                "usr/lib/modules/6.12/kernel/drivers/net/virtio-net.ko",
+                b"net",
+            ),
+            (
+                "usr/lib/modules/6.12/modules.builtin",
+                b"kernel/drivers/virtio/virtio_mmio.ko\n",
+            ),
+            ("usr/lib/modules/6.12/modules.order", b"kernel/a.ko\n"),
+        ]);
+        let loaded = modules
+            .closure(&["virtio_mmio", "virtio_net", "virtio_net"])
+            .unwrap();
+        assert_eq!(loaded, [("virtio_net".to_owned(), b"net".to_vec())]);
+    }
+
+    #[test]
+    fn a_module_that_is_not_there_is_named() {
+        let said = with(&[]).closure(&["macb"]).unwrap_err();
+        assert!(said.message.contains("no module macb"), "{said}");
+    }
+
+    #[test]
+    fn a_packed_module_is_unpacked_by_its_program() {
+        let packed = crate::tools::run(Command::new("sh").args(["-c", "printf abc | xz"]));
+        let packed = packed.unwrap().stdout;
+        assert_eq!(unpacked(".xz", &packed).unwrap(), b"abc");
+        assert!(unpacked(".xz", b"no xz").is_err());
+        assert!(unpacked(".lz", b"").is_err());
+    }
+}

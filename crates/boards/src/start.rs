@@ -1,0 +1,117 @@
+//! Starting a board: base, image, supervisor, and the wait until it is ready.
+
+use crate::base::Base;
+use crate::boards::Record;
+use crate::qemu::{self, Emulation};
+use crate::supervisor::{KEEP, SUPERVISOR, Said, Task};
+use crate::tools::{failed, not_started};
+use crate::{Boards, Equipment, Order, agent, image};
+use linerate_model::exit::{ExitCode, Failure};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Where a start finds and keeps files.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// What is fetched, and kept for the next start.
+    pub cache: PathBuf,
+    /// The port at which an agent answers.
+    pub port: u16,
+}
+
+/// Fetches what a board with this equipment needs, so that its start needs no network.
+pub fn fetch(
+    equipment: &Equipment,
+    places: &Places,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
+    base(equipment, places, tell).map(drop)
+}
+
+fn base(
+    equipment: &Equipment,
+    places: &Places,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Base, Failure> {
+    Base::get(&places.cache.join("bases"), equipment, tell)
+}
+
+/// Starts a board, and returns once its agent answers. `tell` hears what takes long.
+pub fn start(
+    boards: &Boards,
+    order: &Order,
+    places: &Places,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Record, Failure> {
+    // What is missing is said before anything is fetched.
+    let emulator = qemu::version(order.machine())?;
+    let agent = agent::read(order, &agent::folders(&places.cache))?;
+    let home = boards.make_home(&order.name)?;
+    let lock = home.hold(&order.name)?;
+    let base = base(&order.equipment, places, tell)?;
+    image::write(&home.path.join(qemu::IMAGE), &base.archive, order, &agent)?;
+    let task = Task {
+        folder: home.path,
+        serial: order.serial,
+        emulation: Emulation {
+            name: order.name.clone(),
+            machine: order.machine().name.to_owned(),
+            arch: order.arch(),
+            cores: order.cores,
+            memory: order.memory,
+            kernel: fs::canonicalize(&base.kernel)
+                .map_err(|error| failed("finding", &base.kernel, &error))?,
+            kernel_options: order.kernel_options.clone(),
+            emulator,
+        },
+        port: places.port,
+    };
+    tell(&format!(
+        "starting {} ({})",
+        order.name,
+        task.emulation.told()
+    ));
+    supervised(&task, lock)
+}
+
+/// Starts the supervisor, which inherits the lock, and waits until the board is ready.
+fn supervised(task: &Task, lock: File) -> Result<Record, Failure> {
+    let lost = |what: &str| {
+        let message = format!("the supervisor of board {} {what}", task.emulation.name);
+        Failure::new(ExitCode::Other, message)
+    };
+    let own = std::env::current_exe().map_err(|error| lost(&format!("was not found: {error}")))?;
+    let mut command = Command::new(own);
+    command.arg(SUPERVISOR);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(lock);
+    let mut child = command
+        .spawn()
+        .map_err(|error| not_started(command.get_program(), &error))?;
+    // It holds the lock too.
+    drop(command);
+    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(lost("has no pipes"));
+    };
+    let task = serde_json::to_string(task).map_err(|error| lost(&error.to_string()))?;
+    writeln!(input, "{task}").map_err(|_| lost("ended before it was told what to do"))?;
+    let mut line = String::new();
+    let read = BufReader::new(output).read_line(&mut line);
+    let said = read.ok().and_then(|_| serde_json::from_str(&line).ok());
+    match said {
+        Some(Said::Ready(record)) => {
+            writeln!(input, "{KEEP}").map_err(|_| lost("ended when the board was ready"))?;
+            Ok(record)
+        }
+        Some(Said::Failed { code, message }) => {
+            let mut known = ExitCode::ALL.iter().map(|(known, _)| *known);
+            let code = known.find(|known| *known as i32 == code);
+            Err(Failure::new(code.unwrap_or(ExitCode::Other), message))
+        }
+        None => Err(lost("ended")),
+    }
+}

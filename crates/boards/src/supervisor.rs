@@ -1,0 +1,395 @@
+//! The process above an emulator: makes the network, starts QEMU, sees the board become ready, and ends QEMU.
+//!
+//! ```text
+//!   starting ──── the agent answers ────► ready ──── "keep" ────► kept ──── SIGTERM, or QEMU ends ────► ended
+//!      └── the caller is gone, QEMU ends, or time is up ──► ended ◄── the caller is gone ──┘
+//! ```
+//!
+//! It has one thread, so that the kernel ends QEMU with the thread that started it. Its standard error is the board's
+//! lock, which it so holds as long as it lives.
+
+use crate::boards::{BoardState, Home, Record};
+use crate::network::{self, Subnet};
+use crate::qemu::{CONSOLE_LOG, Emulation};
+use crate::tools::{failed, not_started};
+use crate::{Machine, SerialNumber};
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::process::die_with_parent;
+use linerate_sys::wake::wait;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// The command that starts a supervisor: of the program's own use.
+pub const SUPERVISOR: &str = "board-supervisor";
+
+/// The line by which a caller lets the board live on without it.
+pub(crate) const KEEP: &str = "keep";
+
+/// A board on a busy host takes a minute at most to become ready; what takes longer hangs.
+const READY_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Time for one attempt to reach the agent: the board's address is not resolved before its driver is loaded.
+const ATTEMPT: Duration = Duration::from_millis(250);
+
+/// Pause between two attempts.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Lines of the console that an error quotes.
+const QUOTED_LINES: usize = 12;
+
+/// What the supervisor is told on its standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) folder: PathBuf,
+    pub(crate) serial: Option<SerialNumber>,
+    pub(crate) emulation: Emulation,
+    /// The port at which the agent answers.
+    pub(crate) port: u16,
+}
+
+/// What it says on its standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Said {
+    /// The board is ready.
+    Ready(Record),
+    /// It did not become ready.
+    Failed {
+        /// The exit code that it deserves.
+        code: i32,
+        /// What was tried, and why it failed.
+        message: String,
+    },
+}
+
+/// Reads a task from `input`, does it, and says on `output` what became of it. Returns once the board is gone.
+pub fn supervise(input: impl Read + AsFd, mut output: impl Write) -> Result<(), Failure> {
+    // Already the leader of a session if it was started as one.
+    let _ = setsid();
+    let mut input = BufReader::new(input);
+    let mut line = String::new();
+    let read = input.read_line(&mut line);
+    let task: Task = read
+        .and_then(|_| Ok(serde_json::from_str(&line)?))
+        .map_err(|error| {
+            Failure::new(
+                ExitCode::Usage,
+                format!("reading the supervisor's task: {error}"),
+            )
+        })?;
+    match Supervisor::start(&task) {
+        Ok(mut supervisor) => supervisor.watch(&task, &mut input, &mut output),
+        Err(failure) => {
+            say(&mut output, &Said::from(&failure));
+            Err(failure)
+        }
+    }
+}
+
+impl From<&Failure> for Said {
+    fn from(failure: &Failure) -> Self {
+        Self::Failed {
+            code: failure.code as i32,
+            message: failure.message.clone(),
+        }
+    }
+}
+
+/// Whoever listened may be gone, and is seen to be when it says nothing.
+fn say(output: &mut impl Write, said: &Said) {
+    if let Ok(text) = serde_json::to_string(said) {
+        let _ = writeln!(output, "{text}").and_then(|()| output.flush());
+    }
+}
+
+/// Why a board is given up or ended.
+enum End {
+    /// Somebody asked for it.
+    Asked,
+    /// Who started it is gone, and had not let it live on.
+    CallerGone,
+    /// QEMU ended by itself.
+    Emulator(ExitStatus),
+    /// It was not ready in time.
+    TimedOut,
+}
+
+struct Supervisor {
+    home: Home,
+    record: Record,
+    emulator: Child,
+    emulator_end: OwnedFd,
+    asked: UnixStream,
+}
+
+impl Supervisor {
+    fn start(task: &Task) -> Result<Self, Failure> {
+        let home = Home::at(task.folder.clone());
+        home.hold_on()?;
+        let asked = ends_asked_for().map_err(|error| {
+            Failure::new(
+                ExitCode::Other,
+                format!("installing the handler of SIGTERM: {error}"),
+            )
+        })?;
+        let machine = task.machine()?;
+        let (tap, subnet) = network::connect()?;
+        let record = task.record(subnet)?;
+        home.keep(&record)?;
+        let inherited = tap.inheritable().map_err(|error| {
+            Failure::new(
+                ExitCode::Other,
+                format!("handing QEMU the TAP device: {error}"),
+            )
+        })?;
+        let arguments = task
+            .emulation
+            .arguments(machine, record.serial, subnet, inherited);
+        let log = home.path.join("qemu.log");
+        let errors = File::create(&log).map_err(|error| failed("creating", &log, &error))?;
+        let mut command = Command::new(machine.arch.qemu());
+        command.args(arguments).current_dir(&home.path);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors);
+        die_with_parent(&mut command);
+        let emulator = command
+            .spawn()
+            .map_err(|error| not_started(command.get_program(), &error))?;
+        // From here on the device is QEMU's alone, and ends with it.
+        drop(tap);
+        let emulator_end = end_of(&emulator).map_err(|error| {
+            Failure::new(ExitCode::HostLacks, format!("watching QEMU: {error}"))
+        })?;
+        Ok(Self {
+            home,
+            record,
+            emulator,
+            emulator_end,
+            asked,
+        })
+    }
+
+    /// Follows the board to its end.
+    fn watch(
+        &mut self,
+        task: &Task,
+        caller: &mut BufReader<impl Read + AsFd>,
+        output: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let agent = SocketAddr::new(self.record.address.into(), task.port);
+        let end = match self.wait_for_agent(agent, caller) {
+            Ok(()) => {
+                self.record.state = BoardState::Ready;
+                self.home.keep(&self.record)?;
+                say(output, &Said::Ready(self.record.clone()));
+                self.follow(caller)
+            }
+            Err(end) => {
+                say(output, &Said::from(&self.not_ready(&end)));
+                end
+            }
+        };
+        let _ = self.emulator.kill();
+        let _ = self.emulator.wait();
+        self.record.state = BoardState::Ended(match end {
+            End::Asked => "it was stopped".to_owned(),
+            End::CallerGone => "the command that started it ended before it was ready".to_owned(),
+            End::Emulator(status) => format!("QEMU ended: {status}"),
+            End::TimedOut => "it did not become ready".to_owned(),
+        });
+        // Its folder may have been removed by whoever asked it to end.
+        let _ = self.home.keep(&self.record);
+        Ok(())
+    }
+
+    /// Tries to reach the agent until it answers.
+    fn wait_for_agent(
+        &mut self,
+        agent: SocketAddr,
+        caller: &BufReader<impl Read + AsFd>,
+    ) -> Result<(), End> {
+        let deadline = MonoClock.now().after(READY_TIMEOUT);
+        loop {
+            if TcpStream::connect_timeout(&agent, ATTEMPT).is_ok() {
+                return Ok(());
+            }
+            let now = MonoClock.now();
+            if now >= deadline {
+                return Err(End::TimedOut);
+            }
+            let retry = now.after(RETRY_INTERVAL);
+            let watched = [
+                caller.get_ref().as_fd(),
+                self.emulator_end.as_fd(),
+                self.asked.as_fd(),
+            ];
+            let _ = wait(watched, Some(retry));
+            if let Some(end) = self.ended() {
+                return Err(end);
+            }
+            // The caller has nothing to say before it has heard.
+            if is_readable(caller.get_ref().as_fd()) {
+                return Err(End::CallerGone);
+            }
+        }
+    }
+
+    /// Waits for the caller's word, and then for the board's end.
+    fn follow(&mut self, caller: &mut BufReader<impl Read + AsFd>) -> End {
+        let mut word = String::new();
+        if caller.read_line(&mut word).is_err() || word.trim() != KEEP {
+            return End::CallerGone;
+        }
+        loop {
+            let watched = [self.emulator_end.as_fd(), self.asked.as_fd()];
+            let _ = wait(watched, None);
+            if let Some(end) = self.ended() {
+                return end;
+            }
+        }
+    }
+
+    fn ended(&mut self) -> Option<End> {
+        if let Ok(Some(status)) = self.emulator.try_wait() {
+            return Some(End::Emulator(status));
+        }
+        is_readable(self.asked.as_fd()).then_some(End::Asked)
+    }
+
+    /// What is said of a board that did not become ready.
+    fn not_ready(&self, end: &End) -> Failure {
+        let name = &self.record.name;
+        let (code, why) = match end {
+            End::Asked => (ExitCode::Other, "it was stopped".to_owned()),
+            End::CallerGone => (ExitCode::Other, "the caller is gone".to_owned()),
+            End::Emulator(status) => (ExitCode::HostLacks, format!("QEMU ended ({status})")),
+            End::TimedOut => {
+                let seconds = READY_TIMEOUT.as_secs();
+                (
+                    ExitCode::Peer,
+                    format!("its agent did not answer within {seconds} s"),
+                )
+            }
+        };
+        let quoted = self.last_words();
+        Failure::new(
+            code,
+            format!("board {name} did not become ready: {why}{quoted}"),
+        )
+    }
+
+    /// The last lines of the emulator and of the console.
+    fn last_words(&self) -> String {
+        let mut text = String::new();
+        for (whose, file) in [("QEMU", "qemu.log"), ("the console", CONSOLE_LOG)] {
+            let said = fs::read(self.home.path.join(file)).unwrap_or_default();
+            let lines = last_lines(&String::from_utf8_lossy(&said));
+            if !lines.is_empty() {
+                text = format!("{text}; {whose} said last:\n{lines}");
+            }
+        }
+        text
+    }
+}
+
+impl Task {
+    fn machine(&self) -> Result<&'static Machine, Failure> {
+        let Emulation { machine, arch, .. } = &self.emulation;
+        Machine::find(Some(machine), Some(*arch)).map_err(|why| Failure::new(ExitCode::Usage, why))
+    }
+
+    fn record(&self, subnet: Subnet) -> Result<Record, Failure> {
+        let own = SerialNumber::new(subnet.number().into());
+        let serial = self.serial.or(own).expect("invariant: a byte has 8 bits");
+        Ok(Record {
+            name: self.emulation.name.clone(),
+            emulated: self.emulation.told(),
+            address: subnet.board(),
+            host: subnet.host(),
+            serial,
+            mac: serial.mac(),
+            namespace: network::namespace()?,
+            state: BoardState::Starting,
+        })
+    }
+}
+
+/// The last lines of a console, without what only a terminal understands.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let from = lines.len().saturating_sub(QUOTED_LINES);
+    let clean = |line: &&str| -> String { line.chars().filter(|c| !c.is_control()).collect() };
+    let clean: Vec<_> = lines[from..].iter().map(clean).collect();
+    clean.join("\n")
+}
+
+fn ends_asked_for() -> io::Result<UnixStream> {
+    let (asked, signal) = UnixStream::pair()?;
+    for number in [SIGTERM, SIGINT] {
+        signal_hook::low_level::pipe::register(number, signal.try_clone()?)?;
+    }
+    Ok(asked)
+}
+
+/// Becomes readable when the process ends.
+fn end_of(child: &Child) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+pub(crate) fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_lines_are_quoted_and_nothing_that_moves_a_cursor() {
+        let lines: Vec<_> = (0..40)
+            .map(|line| format!("\x1b[31mline {line}\r\n"))
+            .collect();
+        let text = lines.join("\n");
+        let quoted = last_lines(&text);
+        assert_eq!(quoted.lines().count(), QUOTED_LINES);
+        assert!(
+            quoted.ends_with("line 39") && !quoted.contains('\x1b'),
+            "{quoted}"
+        );
+        assert_eq!(last_lines(""), "");
+    }
+
+    #[test]
+    fn a_task_that_cannot_be_read_is_refused() {
+        let (mut caller, supervisor) = UnixStream::pair().unwrap();
+        writeln!(caller, "no task").unwrap();
+        let mut said = Vec::new();
+        let failure = supervise(supervisor, &mut said).unwrap_err();
+        assert_eq!(failure.code, ExitCode::Usage);
+    }
+}

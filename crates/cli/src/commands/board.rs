@@ -1,0 +1,310 @@
+//! `linerate board`: its arguments, and what it calls.
+
+use crate::args::output::OutputArgs;
+use crate::args::values::size;
+use crate::outcome::no_report;
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use linerate_boards::{
+    Arch, BoardName, BoardState, Boards, Equipment, FoundBoard, Machine, Order, Places, Record,
+    SerialNumber, Stopped, attach, enter_shell, fetch, start, stop,
+};
+use linerate_client::address::own_port;
+use linerate_model::ByteCount;
+use linerate_model::exit::{ExitCode, Failure};
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+
+/// Arguments of `board`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BoardArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum What {
+    /// Start a board and wait until it is ready.
+    Up(Box<UpArgs>),
+    /// Fetch what a board needs, so that its start needs no network.
+    Fetch(EquipmentArgs),
+    /// Stop boards; what is gone already is no error.
+    Down {
+        /// Names of boards.
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<BoardName>,
+    },
+    /// List the boards that were started.
+    List,
+    /// Open a shell on a board, or run a command there; the exit code is the command's.
+    Shell {
+        /// Name of the board.
+        #[arg(value_name = "NAME")]
+        name: BoardName,
+        /// What to run.
+        #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+        words: Vec<String>,
+    },
+    /// Print what a board's console has said.
+    Log {
+        /// Name of the board.
+        #[arg(value_name = "NAME")]
+        name: BoardName,
+    },
+    /// Use a board's console; Ctrl-] leaves it.
+    Console {
+        /// Name of the board.
+        #[arg(value_name = "NAME")]
+        name: BoardName,
+    },
+}
+
+/// What is fetched for a board.
+#[derive(Debug, Clone, Args)]
+struct EquipmentArgs {
+    /// Machine to emulate, as QEMU calls it [default: `sifive_u`, or what --arch has].
+    #[arg(long, value_parser = PossibleValuesParser::new(Machine::names()))]
+    machine: Option<String>,
+    /// Architecture of the machine's processor [default: the first that has the machine].
+    #[arg(long, value_parser = PossibleValuesParser::new(Arch::ALL.map(Arch::name)))]
+    arch: Option<String>,
+    /// Debian packages to have on the board, with what they depend on.
+    #[arg(long, value_name = "PACKAGE", value_delimiter = ',')]
+    packages: Vec<String>,
+    /// Release of Debian whose kernel and packages the board has.
+    #[arg(long, value_name = "RELEASE", default_value = Equipment::USUAL_SUITE)]
+    suite: String,
+    /// Debian archive to fetch from [default: that of this host's apt].
+    #[arg(long, value_name = "URL")]
+    mirror: Option<String>,
+    /// Directory for what is fetched [default: ~/.cache/linerate].
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+/// Arguments of `board up`.
+#[derive(Debug, Clone, Args)]
+struct UpArgs {
+    /// Name of the board, by which other commands know it: `board://NAME`.
+    #[arg(value_name = "NAME")]
+    name: BoardName,
+    #[command(flatten)]
+    equipment: EquipmentArgs,
+    /// Serial number, which the MAC address follows from [default: one that no other board of this network has].
+    #[arg(long)]
+    serial: Option<SerialNumber>,
+    /// Cores [default: as the machine has; 2 where it may have any number].
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
+    cores: Option<u8>,
+    /// Memory.
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    memory: ByteCount,
+    /// Word for the kernel's command line, such as `isolcpus=2`; once for each.
+    #[arg(long, value_name = "WORD")]
+    kernel_option: Vec<String>,
+    /// linerate for the board: built for its architecture, without shared libraries [default: linerate-ARCH beside this
+    /// program or in the cache, as `make dist` makes it].
+    #[arg(long, value_name = "FILE")]
+    agent: Option<PathBuf>,
+}
+
+impl BoardArgs {
+    /// Does what is asked with boards.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        no_report(output, "board")?;
+        let boards = Boards::of_user()?;
+        match &self.what {
+            What::Up(args) => up(&boards, args, output)?,
+            What::Fetch(args) => fetch(&args.equipment()?, &args.places()?, &mut notes(output))?,
+            What::Down { names } => names
+                .iter()
+                .try_for_each(|name| down(&boards, name, output))?,
+            What::List => list(&boards, output)?,
+            What::Shell { name, words } => enter_shell(&boards, name, words)?,
+            What::Log { name } => log(&boards, name)?,
+            What::Console { name } => {
+                if !output.quiet {
+                    terminal::note(&format!("the console of {name}; Ctrl-] leaves it"));
+                }
+                attach(&boards, name, &io::stdin(), io::stdout())?;
+            }
+        }
+        Ok(ExitCode::Done)
+    }
+}
+
+/// Starts a board and ends it, as the parent process asks.
+pub(crate) fn supervise() -> Result<ExitCode> {
+    let input = io::stdin().as_fd().try_clone_to_owned();
+    let input = File::from(input.context("taking over standard input")?);
+    linerate_boards::supervise(input, io::stdout())?;
+    Ok(ExitCode::Done)
+}
+
+/// Shows what takes long, unless a program reads the output.
+fn notes(output: &OutputArgs) -> impl FnMut(&str) + use<> {
+    let is_told = !(output.quiet || output.json || output.stream);
+    move |line| {
+        if is_told {
+            terminal::note(line);
+        }
+    }
+}
+
+/// Takes the seed of an emulated board.
+pub(crate) fn seed() -> Result<ExitCode> {
+    linerate_boards::use_seed()?;
+    Ok(ExitCode::Done)
+}
+
+impl UpArgs {
+    fn order(&self) -> Result<Order, Failure> {
+        let usual = Order::new(self.name.clone(), self.equipment.equipment()?);
+        Ok(Order {
+            serial: self.serial,
+            cores: self.cores.unwrap_or(usual.cores),
+            memory: self.memory,
+            kernel_options: self.kernel_option.clone(),
+            agent: self.agent.clone(),
+            ..usual
+        })
+    }
+}
+
+impl EquipmentArgs {
+    fn equipment(&self) -> Result<Equipment, Failure> {
+        let mut archs = Arch::ALL.into_iter();
+        let arch = archs.find(|arch| self.arch.as_deref() == Some(arch.name()));
+        let machine = Machine::find(self.machine.as_deref(), arch);
+        let machine = machine.map_err(|why| Failure::new(ExitCode::Usage, why))?;
+        Ok(Equipment {
+            packages: self.packages.clone(),
+            suite: self.suite.clone(),
+            mirror: self.mirror.clone(),
+            ..Equipment::of(machine)
+        })
+    }
+
+    fn places(&self) -> Result<Places, Failure> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the environment is read by the command line"
+        )]
+        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let shared = || {
+            let own = read("XDG_CACHE_HOME").map(PathBuf::from);
+            own.or_else(|| Some(PathBuf::from(read("HOME")?).join(".cache")))
+        };
+        let cache = self
+            .cache
+            .clone()
+            .or_else(|| Some(shared()?.join("linerate")));
+        let cache = cache.ok_or_else(|| {
+            let message = "no place for what is fetched: give --cache DIR";
+            Failure::new(ExitCode::Usage, message)
+        })?;
+        Ok(Places {
+            cache,
+            port: own_port(),
+        })
+    }
+}
+
+fn up(boards: &Boards, args: &UpArgs, output: &OutputArgs) -> Result<()> {
+    let places = args.equipment.places()?;
+    let record = start(boards, &args.order()?, &places, &mut notes(output))?;
+    if output.json || output.stream {
+        return terminal::print_line(&serde_json::to_string_pretty(&document(&record))?);
+    }
+    let name = &record.name;
+    terminal::print_line(&format!(
+        "{name} is ready: emulated {}, address {}, MAC {}",
+        record.emulated, record.address, record.mac
+    ))?;
+    if !output.quiet {
+        terminal::print_line(&format!(
+            "  measure  linerate udp board://{name} --rate 50M\n  shell    linerate board shell {name}\n  stop     linerate board down {name}"
+        ))?;
+    }
+    Ok(())
+}
+
+fn down(boards: &Boards, name: &BoardName, output: &OutputArgs) -> Result<()> {
+    let found = stop(boards, name)?;
+    if output.quiet || output.json || output.stream {
+        return Ok(());
+    }
+    terminal::print_line(&match found {
+        Stopped::Up => format!("{name} is stopped"),
+        Stopped::Remains => format!("{name} was gone; what it left is removed"),
+        Stopped::Nothing => format!("{name} is not up"),
+    })
+}
+
+fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
+    let all = boards.all()?;
+    if output.json || output.stream {
+        let all: Vec<_> = all.iter().map(listed).collect();
+        return terminal::print_line(&serde_json::to_string_pretty(&all)?);
+    }
+    if all.is_empty() && !output.quiet {
+        return terminal::print_line("no boards: `linerate board up NAME` starts one");
+    }
+    for board in &all {
+        let about = board.record.as_ref().map_or_else(String::new, |record| {
+            format!("  {}  {}  {}", record.address, record.mac, record.emulated)
+        });
+        terminal::print_line(&format!("{}  {}{about}", board.name, state(board)))?;
+    }
+    Ok(())
+}
+
+/// How a board is, in words.
+fn state(board: &FoundBoard) -> String {
+    match board.record.as_ref().map(|record| &record.state) {
+        Some(BoardState::Ended(why)) => format!("gone ({why})"),
+        Some(BoardState::Ready) if board.is_up => "ready".to_owned(),
+        Some(BoardState::Starting) | None if board.is_up => "starting".to_owned(),
+        Some(BoardState::Starting | BoardState::Ready) => {
+            "gone (its supervisor was killed)".to_owned()
+        }
+        None => "gone (it did not start)".to_owned(),
+    }
+}
+
+fn document(record: &Record) -> serde_json::Value {
+    json!({
+        "name": record.name,
+        "emulated": record.emulated,
+        "address": record.address,
+        "host_address": record.host,
+        "serial": record.serial,
+        "mac": record.mac,
+    })
+}
+
+fn listed(board: &FoundBoard) -> serde_json::Value {
+    let mut document = board
+        .record
+        .as_ref()
+        .map_or_else(|| json!({"name": board.name}), document);
+    document["state"] = state(board).into();
+    document
+}
+
+fn log(boards: &Boards, name: &BoardName) -> Result<()> {
+    let path = boards.console_log(name)?;
+    let said = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+    let text = String::from_utf8_lossy(&said);
+    let mut out = io::stdout().lock();
+    for line in text.lines() {
+        writeln!(out, "{}", linerate_report::figures::clean(line))
+            .context(terminal::OutputFailed)?;
+    }
+    Ok(())
+}

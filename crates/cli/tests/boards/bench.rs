@@ -1,0 +1,239 @@
+//! Two hosts joined by the link element, the second with the boards behind it.
+
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
+use linerate_model::run::Run;
+use linerate_model::spec::TestSpec;
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
+use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
+use linerate_testkit::namespaces::not_run;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// Boards' networks, from host A's side.
+const BOARDS: &str = "10.78.0.0/16";
+
+/// Where `make dist` leaves agents.
+fn agent() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/dist/linerate-riscv64")
+}
+
+/// The release of Debian, where another than the usual one is to be had.
+fn suite() -> Vec<String> {
+    #[expect(clippy::disallowed_methods, reason = "a test's own setting")]
+    let suite = std::env::var("LINERATE_SUITE").ok();
+    suite
+        .into_iter()
+        .flat_map(|suite| ["--suite".to_owned(), suite])
+        .collect()
+}
+
+fn linerate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Fetches what the boards need, unless it is in the cache.
+pub(crate) fn fetch() {
+    for machine in ["sifive_u", "virt"] {
+        let mut fetch = linerate();
+        fetch
+            .args(["board", "fetch", "--machine", machine])
+            .args(suite());
+        // What fails is said by the start that needs it.
+        let _ = fetch.output();
+    }
+}
+
+/// Host A measures, host B routes to the boards.
+pub(crate) struct Bench {
+    hosts: TwoHosts,
+}
+
+impl Bench {
+    /// `to_board` is what happens to frames in each direction.
+    pub(crate) fn with(link: LinkConfig) -> Self {
+        if !agent().is_file() {
+            not_run("there is no agent for riscv64: `make dist` builds it");
+        }
+        let bench = Self {
+            hosts: TwoHosts::create(Link::symmetric(link), 1).unwrap(),
+        };
+        bench.script(HostId::A, &format!("ip route add {BOARDS} via 10.77.0.2"));
+        bench.script(HostId::B, "echo 1 >/proc/sys/net/ipv4/ip_forward");
+        bench
+    }
+
+    fn script(&self, host: HostId, script: &str) -> String {
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", script]);
+        let ended = self.on(host, shell);
+        assert_eq!(ended.code, Some(0), "{script}: {}", ended.err);
+        ended.out
+    }
+
+    fn on(&self, host: HostId, mut command: Command) -> Ended {
+        let run = move || {
+            let output = command.output().unwrap();
+            Ended {
+                code: output.status.code(),
+                out: String::from_utf8(output.stdout).unwrap(),
+                err: String::from_utf8(output.stderr).unwrap(),
+            }
+        };
+        self.hosts
+            .host(host)
+            .spawn("program", run)
+            .unwrap()
+            .join()
+            .unwrap()
+    }
+
+    /// Runs linerate on the host of the boards.
+    pub(crate) fn linerate(&self, words: &[&str]) -> Ended {
+        let mut command = linerate();
+        command.args(words);
+        self.on(HostId::B, command)
+    }
+
+    /// Runs one test on host A against a board, through the link element.
+    pub(crate) fn measure(&self, name: &str, spec: TestSpec) -> Run {
+        let far = PeerAddress::parse(&self.address(name)).unwrap();
+        let work = move || unattended(|context| single(context, &Target::new(far), &spec));
+        let host = self.hosts.host(HostId::A);
+        host.spawn("test", work).unwrap().join().unwrap().unwrap()
+    }
+
+    /// Starts a board; what was said.
+    pub(crate) fn up(&self, name: &str, words: &[&str]) -> String {
+        // Of a run that was killed.
+        self.linerate(&["board", "down", name]);
+        let agent = agent();
+        let own = suite();
+        let mut all = vec!["board", "up", name, "--agent", agent.to_str().unwrap()];
+        all.extend(own.iter().map(String::as_str));
+        all.extend(words);
+        let ended = self.linerate(&all);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        ended.out + &ended.err
+    }
+
+    /// Stops a board, which says how it was.
+    #[track_caller]
+    pub(crate) fn down(&self, name: &str, part: &str) {
+        let ended = self.linerate(&["board", "down", name]);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        assert!(ended.out.contains(part), "{}", ended.out);
+    }
+
+    /// The address of a board.
+    fn address(&self, name: &str) -> String {
+        let all = self.linerate(&["board", "list", "--json"]).document();
+        let mut all = all.as_array().unwrap().iter();
+        let board = all.find(|board| board["name"] == name).unwrap();
+        board["address"].as_str().unwrap().to_owned()
+    }
+
+    /// Frames that the link element dropped from its list: towards the board, and from it.
+    pub(crate) fn dropped_by_list(&self) -> [u64; 2] {
+        let counters = self.hosts.link().unwrap().counters().unwrap();
+        [counters.a_to_b, counters.b_to_a].map(|way| way.data.dropped_by_list.get())
+    }
+
+    /// Starts linerate on the host of the boards.
+    pub(crate) fn start(&self, words: &[&str]) -> Running {
+        let mut command = linerate();
+        command
+            .args(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let spawn = move || command.spawn().unwrap();
+        let host = self.hosts.host(HostId::B);
+        let mut child = host.spawn("program", spawn).unwrap().join().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
+    /// Kills the emulator of a board.
+    pub(crate) fn kill_emulator_of(&self, name: &str) {
+        let needle = format!("\0-name\0{name}\0");
+        let mut found = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let words = fs::read_to_string(path.join("cmdline")).ok()?;
+            let is_it = words.contains(&needle);
+            is_it.then(|| path.file_name().unwrap().to_str().unwrap().to_owned())
+        });
+        let emulator = found.next().expect("the board has an emulator");
+        self.script(HostId::B, &format!("kill -9 {emulator}"));
+    }
+
+    pub(crate) fn has_interface(&self, name: &str) -> bool {
+        self.script(HostId::B, "ip -o link").contains(name)
+    }
+
+    pub(crate) fn close(self) {
+        self.hosts.close().unwrap();
+    }
+}
+
+/// A run of the program that goes on.
+pub(crate) struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Reads its output up to a line that has this in it.
+    pub(crate) fn wait_for_line(&mut self, part: &str) {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            assert_ne!(
+                self.out.read_line(&mut line).unwrap(),
+                0,
+                "it ended before {part}"
+            );
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        let mut out = String::new();
+        self.out.read_to_string(&mut out).unwrap();
+        let output = self.child.wait_with_output().unwrap();
+        Ended {
+            code: output.status.code(),
+            out,
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ended {
+    /// What it printed, as a document.
+    #[track_caller]
+    pub(crate) fn document(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{}", self.err);
+        serde_json::from_str(&self.out).unwrap()
+    }
+
+    /// It failed with this code, and said this.
+    #[track_caller]
+    pub(crate) fn failed(&self, code: i32, part: &str) {
+        assert_eq!(self.code, Some(code), "{}", self.err);
+        assert!(self.err.contains(part), "{}", self.err);
+    }
+}

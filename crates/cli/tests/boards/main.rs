@@ -1,0 +1,223 @@
+//! Emulated boards, from `board up` to `board down`: needs user namespaces, QEMU, Debian's archive and the agents that
+//! `make dist` builds, so run with `--ignored`.
+//!
+//! The link element stands between this host and the board's network, which host B routes to:
+//!
+//! ```text
+//!   host A ──veth── [ link element ] ──veth── host B ──TAP── board
+//! ```
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod bench;
+
+use bench::{Bench, Ended, fetch};
+use linerate_model::run::Place;
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount};
+use linerate_testbed::{LinkConfig, PacketList, enter_user_namespace};
+use linerate_testkit::namespaces::{Case, namespace_main};
+use std::process::ExitCode;
+
+const CASES: &[Case] = &[
+    Case {
+        name: "a_board_is_measured_as_host",
+        run: a_board_is_measured_as_host,
+    },
+    Case {
+        name: "the_ledger_has_what_the_link_dropped_whichever_end_the_board_is",
+        run: the_ledger_has_what_the_link_dropped_whichever_end_the_board_is,
+    },
+    Case {
+        name: "a_board_that_dies_in_mid_test_is_a_failed_peer",
+        run: a_board_that_dies_in_mid_test_is_a_failed_peer,
+    },
+    Case {
+        name: "two_boards_have_addresses_of_their_own",
+        run: two_boards_have_addresses_of_their_own,
+    },
+];
+
+fn main() -> ExitCode {
+    let prepare = || {
+        // In the namespace there is no way to the archive.
+        fetch();
+        enter_user_namespace()
+    };
+    namespace_main(prepare, CASES)
+}
+
+/// A board is ready, measured and gone; the second start fetches nothing.
+fn a_board_is_measured_as_host() {
+    let bench = Bench::with(LinkConfig::default());
+    let said = bench.up("lab-host", &["--machine", "sifive_u"]);
+    assert!(said.contains("emulated sifive_u on QEMU"), "{said}");
+    assert!(!said.contains("fetching"), "{said}");
+    bench
+        .linerate(&["board", "up", "lab-host"])
+        .failed(2, "is up already");
+    let shell = [
+        "board",
+        "shell",
+        "lab-host",
+        "grep",
+        "-q",
+        "SiFive",
+        "/proc/device-tree/model",
+    ];
+    assert_eq!(bench.linerate(&shell).code, Some(0));
+
+    let run = bench
+        .linerate(&[
+            "udp",
+            "board://lab-host",
+            "--rate",
+            "2M",
+            "-t",
+            "3",
+            "--json",
+            "--no-store",
+        ])
+        .document();
+    let server = &run["hosts"][1];
+    assert_eq!(server["facts"]["board"], "SiFive HiFive Unleashed A00");
+    assert!(
+        server["facts"]["emulated"]
+            .as_str()
+            .unwrap()
+            .starts_with("sifive_u on QEMU ")
+    );
+    assert!(server["facts"]["isa"].as_str().unwrap().starts_with("rv64"));
+    assert!(run["trials"][0]["received_bps"].as_f64().unwrap() > 0.0);
+    let text = bench.linerate(&[
+        "udp",
+        "board://lab-host",
+        "--rate",
+        "2M",
+        "-t",
+        "1",
+        "--no-store",
+    ]);
+    assert!(text.out.contains("emulated"), "{}", text.out);
+
+    bench.down("lab-host", "is stopped");
+    bench.down("lab-host", "is not up");
+    let gone = bench.linerate(&["udp", "board://lab-host", "--rate", "2M"]);
+    gone.failed(5, "linerate board up lab-host");
+    bench.close();
+}
+
+/// 137 of 100 000, the board receiving and the board sending.
+fn the_ledger_has_what_the_link_dropped_whichever_end_the_board_is() {
+    let mut drops: Vec<u64> = (0..100).map(|k| 17 + k * 977).collect();
+    drops.extend(50_000..50_037);
+    let config = LinkConfig {
+        queue_bytes: ByteCount::new(1 << 20),
+        drop: PacketList::from_numbers(drops),
+        ..LinkConfig::default()
+    };
+    let bench = Bench::with(config);
+    bench.up("lab-ledger", &["--machine", "sifive_u"]);
+    for (way, direction) in [Direction::Forward, Direction::Reverse]
+        .into_iter()
+        .enumerate()
+    {
+        // A rate that the emulator carries on a busy host: 1250 datagrams per second.
+        let pace = Pace::At(BitRate::from_bps(2_000_000));
+        let spec = TestSpec {
+            direction,
+            stop: Stop::Transactions(100_000),
+            ..TestSpec::udp_datagrams(pace).with_payload(ByteCount::new(200))
+        };
+        let run = bench.measure("lab-ledger", spec);
+        let trial = &run.trials[0];
+        let packets = trial.packets().unwrap();
+        let [sent, received, lost] = [packets.sent, packets.received, packets.lost];
+        assert_eq!(sent.unwrap().get(), 100_000);
+        assert_eq!(received.unwrap().get() + lost.unwrap().get(), 100_000);
+        assert_eq!(bench.dropped_by_list()[way], 137);
+        let in_network = trial
+            .ledger()
+            .iter()
+            .filter(|entry| entry.place == Place::Network);
+        let in_network: u64 = in_network.map(|entry| entry.packets.get()).sum();
+        assert_eq!(in_network, 137, "{direction:?}: {:?}", trial.ledger());
+    }
+    bench.down("lab-ledger", "is stopped");
+    bench.close();
+}
+
+/// QEMU is killed while traffic flows: the test ends with the code of a failed peer, the device is gone with QEMU, and
+/// `down` removes what is left.
+fn a_board_that_dies_in_mid_test_is_a_failed_peer() {
+    let bench = Bench::with(LinkConfig::default());
+    bench.up("lab-killed", &["--machine", "virt"]);
+    let mut test = bench.start(&[
+        "udp",
+        "board://lab-killed",
+        "--rate",
+        "1M",
+        "-t",
+        "10m",
+        "--stream",
+        "--no-store",
+    ]);
+    test.wait_for_line("\"event\":\"interval\"");
+    bench.kill_emulator_of("lab-killed");
+    let ended: Ended = test.end();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    let listed = bench.linerate(&["board", "list"]).out;
+    assert!(
+        listed.contains("lab-killed  gone (QEMU ended: signal: 9 (SIGKILL))"),
+        "{listed}"
+    );
+    assert!(!bench.has_interface("board1"));
+    bench.down("lab-killed", "was gone; what it left is removed");
+    assert!(
+        !bench
+            .linerate(&["board", "list"])
+            .out
+            .contains("lab-killed")
+    );
+    bench.close();
+}
+
+/// Two boards at once: each has its own address and MAC address, and they reach each other.
+fn two_boards_have_addresses_of_their_own() {
+    let bench = Bench::with(LinkConfig::default());
+    bench.up("lab-one", &["--machine", "virt"]);
+    bench.up("lab-two", &["--machine", "virt"]);
+    let all = bench.linerate(&["board", "list", "--json"]).document();
+    let find = |name: &str, key: &str| {
+        let all = all.as_array().unwrap();
+        let board = all.iter().find(|board| board["name"] == name).unwrap();
+        board[key].as_str().unwrap().to_owned()
+    };
+    for key in ["address", "mac"] {
+        assert_ne!(find("lab-one", key), find("lab-two", key), "{all}");
+    }
+    let to = find("lab-two", "address");
+    let shell = [
+        "board",
+        "shell",
+        "lab-one",
+        "linerate",
+        "udp",
+        &to,
+        "--rate",
+        "1M",
+        "-t",
+        "2",
+        "--json",
+        "--no-store",
+    ];
+    let run = bench.linerate(&shell).document();
+    let facts = [&run["hosts"][0]["facts"], &run["hosts"][1]["facts"]];
+    assert!(
+        facts.iter().all(|facts| facts["emulated"].is_string()),
+        "{run}"
+    );
+    assert!(run["trials"][0]["packets"]["received"].as_u64().unwrap() > 0);
+    bench.down("lab-one", "is stopped");
+    bench.down("lab-two", "is stopped");
+    bench.close();
+}
