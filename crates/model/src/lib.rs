@@ -4,6 +4,7 @@
 //! compared and made up in a test. The run document (`linerate/run/2`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod calibration;
 pub mod comparison;
 pub mod condition;
