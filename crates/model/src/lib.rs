@@ -22,6 +22,7 @@ pub mod one_way;
 mod origin;
 pub mod profile;
 pub mod random;
+pub mod reproduction;
 mod requests;
 pub mod responsiveness;
 pub mod run;
