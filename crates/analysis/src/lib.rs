@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod fitness;
 pub mod ledger;
 pub mod load_delay;
+pub mod published;
 mod readings;
 pub mod responsiveness;
 mod rise;

@@ -90,7 +90,7 @@ fn concluded(output: &OutputArgs, run: &Run) -> ExitCode {
 }
 
 /// What is said of a result that is on the screen only.
-const NOT_KEPT: &str = "the result above is not in the store, where at most some of its trials are: to have it all, make room or give another --store, and measure again, or have it written elsewhere with -o FILE";
+pub(crate) const NOT_KEPT: &str = "the result above is not in the store, where at most some of its trials are: to have it all, make room or give another --store, and measure again, or have it written elsewhere with -o FILE";
 
 /// The run after a look for what limits it, and after its proof if one is asked for.
 pub(crate) fn explained(

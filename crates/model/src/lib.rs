@@ -4,6 +4,7 @@
 //! compared and made up in a test. The run document (`linerate/run/2`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod calibration;
 pub mod comparison;
 pub mod condition;
@@ -21,6 +22,7 @@ pub mod one_way;
 mod origin;
 pub mod profile;
 pub mod random;
+pub mod reproduction;
 mod requests;
 pub mod responsiveness;
 pub mod run;

@@ -11,6 +11,7 @@
 use linerate_model::WallTime;
 use linerate_model::run::Run;
 
+mod audit;
 pub mod chart;
 pub mod charts;
 mod comparison;
@@ -26,17 +27,20 @@ mod loops;
 mod missed;
 mod path;
 pub mod renderers;
+mod reproduction;
 mod story;
 mod study;
 mod table;
 mod text;
 mod words;
 
+pub use audit::{audit_html, audit_text};
 pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_text};
 pub use footprint::{FootprintView, footprint_csv, footprint_html, footprint_text};
 pub use html::{PageParts, page_parts};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
+pub use reproduction::{reproduction_html, reproduction_text};
 pub use story::title;
 pub use table::{Cell, Table};
 pub use text::{

@@ -25,6 +25,12 @@ pub const CALIBRATION_1: &str = include_str!("../../../schema/calibration-1.json
 /// The published schema of `linerate/footprint/1`.
 pub const FOOTPRINT_1: &str = include_str!("../../../schema/footprint-1.json");
 
+/// The published schema of `linerate/reproduce/1`.
+pub const REPRODUCE_1: &str = include_str!("../../../schema/reproduce-1.json");
+
+/// The published schema of `linerate/audit/1`.
+pub const AUDIT_1: &str = include_str!("../../../schema/audit-1.json");
+
 /// Checks `document` against [`RUN_2`]; each error says where in the document and why.
 pub fn validate(document: &Value) -> Result<(), Vec<String>> {
     validate_against(RUN_2, document)

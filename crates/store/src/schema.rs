@@ -3,10 +3,12 @@
 //! The published copies are in `schema/` at the root of the repository. Regenerate them with `cargo run -p linerate-store --example write-schema`; a test
 //! fails while one is out of date.
 
+use linerate_model::audit::{self, Audit};
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::comparison::{self, Comparison};
 use linerate_model::doctor::{self, Examination};
 use linerate_model::footprint::{self, FootprintDocument};
+use linerate_model::reproduction::{self, Reproduction};
 use linerate_model::run::{self, Run};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -23,9 +25,25 @@ pub fn doctor_1() -> String {
     of::<Examination>("linerate doctor document, version 1", doctor::SCHEMA)
 }
 
+/// The schema of `linerate/audit/1`, likewise.
+pub fn audit_1() -> String {
+    of::<Audit>(
+        "linerate audit of a published table, version 1",
+        audit::SCHEMA,
+    )
+}
+
 /// The schema of `linerate/compare/1`, likewise.
 pub fn compare_1() -> String {
     of::<Comparison>("linerate comparison, version 1", comparison::SCHEMA)
+}
+
+/// The schema of `linerate/reproduce/1`, likewise.
+pub fn reproduce_1() -> String {
+    of::<Reproduction>(
+        "linerate reproduction of a published table, version 1",
+        reproduction::SCHEMA,
+    )
 }
 
 /// The schema of `linerate/calibration/1`, likewise.
@@ -62,25 +80,31 @@ mod tests {
 
     #[test]
     fn the_published_schemas_are_up_to_date() {
-        assert!(
-            doctor_1() == linerate_schema_check::DOCTOR_1,
-            "schema/doctor-1.json is out of date: cargo run -p linerate-store --example write-schema"
-        );
-        assert!(
-            calibration_1() == linerate_schema_check::CALIBRATION_1,
-            "schema/calibration-1.json is out of date: cargo run -p linerate-store --example write-schema"
-        );
-        assert!(
-            footprint_1() == linerate_schema_check::FOOTPRINT_1,
-            "schema/footprint-1.json is out of date: cargo run -p linerate-store --example write-schema"
-        );
-        assert!(
-            run_2() == linerate_schema_check::RUN_2,
-            "schema/run-2.json is out of date: cargo run -p linerate-store --example write-schema"
-        );
-        assert!(
-            compare_1() == linerate_schema_check::COMPARE_1,
-            "schema/compare-1.json is out of date: cargo run -p linerate-store --example write-schema"
-        );
+        for (name, made, published) in [
+            ("audit-1", audit_1(), linerate_schema_check::AUDIT_1),
+            (
+                "calibration-1",
+                calibration_1(),
+                linerate_schema_check::CALIBRATION_1,
+            ),
+            ("compare-1", compare_1(), linerate_schema_check::COMPARE_1),
+            ("doctor-1", doctor_1(), linerate_schema_check::DOCTOR_1),
+            (
+                "footprint-1",
+                footprint_1(),
+                linerate_schema_check::FOOTPRINT_1,
+            ),
+            (
+                "reproduce-1",
+                reproduce_1(),
+                linerate_schema_check::REPRODUCE_1,
+            ),
+            ("run-2", run_2(), linerate_schema_check::RUN_2),
+        ] {
+            assert!(
+                made == published,
+                "schema/{name}.json is out of date: cargo run -p linerate-store --example write-schema"
+            );
+        }
     }
 }

@@ -458,7 +458,12 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 
 /// Writes `text` as a file that appears whole or not at all.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    write_whole(path, text.as_bytes()).map_err(|error| {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of bytes.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_whole(path, bytes).map_err(|error| {
         let message = format!(
             "cannot write {}: {error}; choose a place with room that this user may write to",
             path.display()

@@ -1,5 +1,5 @@
-//! What a user asks for: single tests, searches, latency, plans, proofs, the demo, comparisons, each a stored run; and
-//! footprints of builds.
+//! What a user asks for: single tests, searches, latency, plans, proofs, the demo, comparisons, each a stored run;
+//! footprints of builds, and whether published results hold.
 #![forbid(unsafe_code)]
 
 pub mod archive;
@@ -11,6 +11,7 @@ mod live;
 pub mod plan;
 mod progress;
 mod recorder;
+pub mod reproduce;
 pub mod run;
 pub mod watch;
 

@@ -74,6 +74,15 @@ pub(super) fn compared(a: &Run, b: &Run) -> Machines {
     Machines { same, differences }
 }
 
+/// A fact of a run's hosts by its name (`cpu`, `kernel`, `nic` …): of both ends, if they differ with ` / ` between them.
+pub fn recorded_fact(run: &Run, what: &str) -> Option<String> {
+    let (_, ask) = ASKED.iter().find(|(known, _)| *known == what)?;
+    let ends = [HostRole::Client, HostRole::Server].map(|role| ask(&host(run, role)?.facts));
+    let mut told: Vec<String> = ends.into_iter().flatten().collect();
+    told.dedup();
+    (!told.is_empty()).then(|| told.join(" / "))
+}
+
 /// The host of a role; of a study's parts the first that tells.
 fn host(run: &Run, role: HostRole) -> Option<&Host> {
     let own = run.hosts.iter().find(|host| host.role == role);

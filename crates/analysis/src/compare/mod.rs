@@ -25,6 +25,7 @@ use linerate_model::comparison::{
 use linerate_model::run::Run;
 use linerate_model::{Quantile, Ratio};
 
+pub use machines::recorded_fact;
 pub use metrics::known as known_metrics;
 
 /// How to compare.

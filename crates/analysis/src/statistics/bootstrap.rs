@@ -28,7 +28,7 @@ pub fn bootstrap_mean(
     resampling: Resampling,
 ) -> Result<Estimate, StatisticsError> {
     bootstrap(samples, confidence, resampling, |samples| {
-        Moments::from_samples(samples).mean
+        Moments::from_samples(samples).map_or(f64::NAN, |moments| moments.mean)
     })
 }
 

@@ -38,29 +38,83 @@ pub fn against_margin(
 ) -> Result<AgainstMargin, StatisticsError> {
     check(first)?;
     check(second)?;
-    let (a, b) = (Moments::from_samples(first), Moments::from_samples(second));
-    let (Some(spread_a), Some(spread_b)) = (a.variance, b.variance) else {
-        let found = first.len().min(second.len());
-        return Err(StatisticsError::TooFew { found });
-    };
-    let (part_a, part_b) = (spread_a / a.count, spread_b / b.count);
-    let error = (part_a + part_b + known_variance).sqrt();
-    // Welch–Satterthwaite; at most n₁ + n₂ − 2, and that where no spread is left to weigh.
-    let weight = part_a.powi(2) / (a.count - 1.0) + part_b.powi(2) / (b.count - 1.0);
-    let freedom = if weight > 0.0 {
-        (part_a + part_b).powi(2) / weight
-    } else {
-        a.count + b.count - 2.0
-    };
-    let point = b.mean - a.mean;
-    let interval = around(point, error, freedom, confidence);
-    let n = first.len() + second.len();
+    let found = first.len().min(second.len());
+    let moments = |samples| Moments::from_samples(samples).filter(|of| of.variance.is_some());
+    let (a, b) = moments(first)
+        .zip(moments(second))
+        .ok_or(StatisticsError::TooFew { found })?;
+    let welch = welch(a, b, known_variance).ok_or(StatisticsError::TooFew { found })?;
+    let difference = welch.estimate(confidence);
+    let within = |interval: Interval| -margin < interval.low && interval.high < margin;
     Ok(AgainstMargin {
-        difference: confidence.estimate(point, Some(interval), n),
-        p: beyond(point.abs() - margin, error, freedom),
-        is_within: -margin < interval.low && interval.high < margin,
-        error,
+        p: welch.p(margin),
+        is_within: difference.interval.is_some_and(within),
+        error: welch.error,
+        freedom: welch.freedom,
+        difference,
+    })
+}
+
+/// The difference of two means, with what its interval is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Welch {
+    /// Mean of the second minus mean of the first.
+    pub difference: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+    /// Observations on both sides.
+    pub n: u64,
+}
+
+impl Welch {
+    /// The difference with Student's interval.
+    pub fn estimate(&self, confidence: Confidence) -> Estimate {
+        let interval = around(self.difference, self.error, self.freedom, confidence);
+        Estimate {
+            n: self.n,
+            ..confidence.estimate(self.difference, Some(interval), 0)
+        }
+    }
+
+    /// Two-sided probability of at least such a difference if the true one lay on the margin.
+    pub fn p(&self, margin: f64) -> f64 {
+        beyond(self.difference.abs() - margin, self.error, self.freedom)
+    }
+}
+
+/// Two sets of observations by their moments. Of one whose variance is not known it is taken to be the other's; `None`
+/// if neither is known. `known_variance` is added to the squared error.
+pub fn welch(first: Moments, second: Moments, known_variance: f64) -> Option<Welch> {
+    let known = |of: Moments, other: Moments| of.variance.or(other.variance);
+    let part_a = known(first, second)? / first.count;
+    let part_b = known(second, first)? / second.count;
+    let freedom = match (first.variance, second.variance) {
+        (Some(_), Some(_)) => {
+            // Welch–Satterthwaite; at most n₁ + n₂ − 2, and that where no spread is left to weigh.
+            let weight =
+                part_a.powi(2) / (first.count - 1.0) + part_b.powi(2) / (second.count - 1.0);
+            if weight > 0.0 {
+                (part_a + part_b).powi(2) / weight
+            } else {
+                first.count + second.count - 2.0
+            }
+        }
+        (Some(_), None) => first.count - 1.0,
+        (None, _) => second.count - 1.0,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts of observations"
+    )]
+    let n = (first.count + second.count) as u64;
+    Some(Welch {
+        difference: second.mean - first.mean,
+        error: (part_a + part_b + known_variance).sqrt(),
         freedom,
+        n,
     })
 }
 

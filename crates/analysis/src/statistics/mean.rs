@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// very skewed (then see [`bootstrap_mean`](super::bootstrap_mean) and [`median`](super::median)).
 pub fn mean(samples: &[f64], confidence: Confidence) -> Result<Estimate, StatisticsError> {
     check(samples)?;
-    let moments = Moments::from_samples(samples);
+    let moments = Moments::from_samples(samples).ok_or(StatisticsError::Empty)?;
     let interval = moments.variance.map(|variance| {
         let error = (variance / moments.count).sqrt();
         around(moments.mean, error, moments.count - 1.0, confidence)
@@ -40,24 +40,25 @@ pub(super) fn t_quantile(p: f64, freedom: f64) -> f64 {
 
 /// Count, mean and unbiased variance.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moments {
-    pub(super) count: f64,
-    pub(super) mean: f64,
-    /// `None` for a single observation.
-    pub(super) variance: Option<f64>,
+pub struct Moments {
+    /// How many observations.
+    pub count: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// `None` where it is not known, as of a single observation.
+    pub variance: Option<f64>,
 }
 
 impl Moments {
-    /// Of at least one observation; two passes, so that large equal parts do not cancel.
-    #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 observations")]
-    pub(super) fn from_samples(samples: &[f64]) -> Self {
-        let count = samples.len() as f64;
+    /// `None` without observations; two passes, so that large equal parts do not cancel.
+    pub fn from_samples(samples: &[f64]) -> Option<Self> {
+        let count = super::to_f64(samples.len() as u64);
         let mean = samples.iter().sum::<f64>() / count;
         let squares: f64 = samples.iter().map(|value| (value - mean).powi(2)).sum();
-        Self {
+        (count > 0.0).then(|| Self {
             count,
             mean,
             variance: (samples.len() > 1).then(|| squares / (count - 1.0)),
-        }
+        })
     }
 }

@@ -20,8 +20,8 @@ mod quantile;
 mod ratio;
 
 pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
-pub use margin::{AgainstMargin, against_margin, exponential, holm};
-pub use mean::mean;
+pub use margin::{AgainstMargin, Welch, against_margin, exponential, holm, welch};
+pub use mean::{Moments, mean};
 pub use median::median;
 pub use power::{TestDesign, USUAL_POWER};
 pub use quantile::quantile_interval;

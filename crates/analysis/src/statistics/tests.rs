@@ -50,10 +50,8 @@ fn student_critical_values_are_those_of_the_tables() {
             .map(|i| f64::from(u32::try_from(i).unwrap()))
             .collect();
         let estimate = mean(&samples, USUAL_CONFIDENCE).unwrap();
-        let deviation = mean::Moments::from_samples(&samples)
-            .variance
-            .unwrap()
-            .sqrt();
+        let moments = Moments::from_samples(&samples).unwrap();
+        let deviation = moments.variance.unwrap().sqrt();
         let root = f64::from(u32::try_from(n).unwrap()).sqrt();
         let half = estimate.interval.unwrap().high - estimate.point;
         assert!((half * root / deviation - t).abs() < 0.001);

@@ -15,6 +15,7 @@ mod latency;
 mod list;
 mod plan;
 mod report;
+mod reproduce;
 mod run;
 mod saturate;
 pub(crate) mod screen;
@@ -62,6 +63,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Judge run B against run A: what is faster, slower, or shows no difference.
     Compare(compare::CompareArgs),
+    /// Say whether a published result holds: audit its table, measure its cells by a plan, judge each.
+    Reproduce(reproduce::ReproduceArgs),
     /// Say what limits a stored run, and on what evidence.
     Explain(explain::ExplainArgs),
     /// Turn logs of other tools into stored runs.
@@ -117,6 +120,7 @@ impl Cli {
             Command::Run(args) => args.run(output),
             Command::Plan(args) => args.run(output),
             Command::Compare(args) => args.run(output),
+            Command::Reproduce(args) => args.run(output),
             Command::Explain(args) => args.run(output),
             Command::Import(args) => args.run(output),
             Command::Report(args) => args.run(output),

@@ -17,6 +17,7 @@ Understand
   show, explain   a run, and why it is limited    linerate explain last
   report          runs as a page    linerate report last -o report.html
   compare         is B worse than A? exit code 0, 7 or 8 (cannot tell)
+  reproduce       does a published table hold?
 Keep (a RUN is the start of its id, a tag, last or last~1)
   list            runs with their results, newest first
   tag, note, rm   name a run, keep a note on it, remove it

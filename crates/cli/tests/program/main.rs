@@ -19,6 +19,7 @@ mod help;
 mod measure;
 mod peer;
 mod proof;
+mod reproduce;
 mod screen;
 mod site;
 mod stored;

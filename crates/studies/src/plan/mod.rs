@@ -22,6 +22,7 @@
 //! cell once, in an order of its own, so that what drifts over time spreads over all cells.
 
 mod examples;
+mod published;
 mod reference;
 mod settings;
 
@@ -29,6 +30,7 @@ mod settings;
 mod tests;
 
 pub use examples::{EXAMPLES, Example};
+pub use published::{PublishedFactor, PublishedMap, PublishedQuantity};
 pub use reference::{json_schema, page};
 pub use settings::Test;
 
@@ -74,6 +76,8 @@ pub struct StudyPlan {
     pub prove: bool,
     /// Every combination of levels.
     pub cells: Vec<Cell>,
+    /// Which cells of a published table they measure.
+    pub published: PublishedMap,
 }
 
 /// One combination of levels.
@@ -81,6 +85,8 @@ pub struct StudyPlan {
 pub struct Cell {
     /// Its levels: `payload = 64, direction = reverse`.
     pub label: String,
+    /// Every setting with its value, defaults included.
+    pub settings: BTreeMap<String, String>,
     /// What is measured.
     pub test: Test,
     /// How long each of its runs is then probed for what limits it; zero: not at all.
@@ -97,6 +103,8 @@ struct File {
     defaults: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     factors: BTreeMap<Spanned<String>, Spanned<Vec<Spanned<toml::Value>>>>,
+    #[serde(default)]
+    published: PublishedMap,
 }
 
 #[derive(Deserialize)]
@@ -146,7 +154,7 @@ impl StudyPlan {
     }
 
     /// Reads a plan; errors begin with `, line 7: `.
-    fn parse(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let place = Places { text };
         let file: File = toml::from_str(text)
             .map_err(|error| place.fail(error.span().map(|span| span.start), error.message()))?;
@@ -177,6 +185,7 @@ impl StudyPlan {
             seed: file.study.seed,
             prove: file.study.prove,
             cells,
+            published: file.published,
         })
     }
 
@@ -361,8 +370,12 @@ fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Resu
         Some(at) => place.fail(Some(at), &why),
         None => place.fail(None, &format!("cell \"{label}\": {why}")),
     })?;
+    let named = values
+        .into_iter()
+        .map(|(setting, text, _)| (setting.key.to_owned(), text));
     Ok(Cell {
         label,
+        settings: named.collect(),
         test,
         diagnose,
         beside,

@@ -75,6 +75,25 @@ pub fn json_schema() -> Value {
                 "additionalProperties": false,
                 "properties": settings(&|one| json!({"type": "array", "minItems": 1, "items": one})),
             },
+            "published": published(),
+        },
+    })
+}
+
+/// The schema of `[published]`.
+fn published() -> Value {
+    json!({
+        "type": "object",
+        "description": "Which cells of a published table these cells measure.",
+        "additionalProperties": false,
+        "properties": {
+            "factors": {"type": "object", "description": "A factor of the table: the setting, or { setting, levels }."},
+            "only": {"type": "object", "description": "Levels that the plan measures, of factors that are no setting."},
+            "quantity": {
+                "enum": ["received", "loss-percent", "round-trip-mean", "round-trip-median",
+                    "half-round-trip-mean", "half-round-trip-median"],
+                "description": "What of a run is compared.",
+            },
         },
     })
 }

@@ -1,0 +1,380 @@
+//! Whether a published table holds against a measurement: a verdict for each cell and each claim.
+//!
+//! Values are compared by the logarithm of their ratio, δ = mean ln(measured) − ln(published). Its standard error has
+//! the scatter of the runs on both sides; where the table prints no deviation, its runs are taken to scatter like ours,
+//! and a table without their number has one. The rounding of the printed figure is added.
+//!
+//! - *Reproduced*: the 90 % interval of δ lies inside ± ln(1 + margin): two one-sided tests, each at 5 %.
+//! - *Differs*: δ lies outside the 95 % prediction interval of a replication, whose half-width is t × the same standard
+//!   error; corrected for all cells of the table (Holm).
+//! - *Cannot tell*: neither, and runs that scatter so do not show a difference of the sensitivity in four of five tables.
+//! - *Compatible*: neither, and they would.
+//!
+//! # References
+//! - Two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987)
+//! - Prediction intervals of replications: Spence, Stanley, PLOS ONE 11 (2016), 10.1371/journal.pone.0162874
+
+use super::levels::{Levels, label};
+use super::statement::{Cells, Held, Statement};
+use super::table::{PublishedCell, PublishedTable};
+use crate::statistics::{
+    Confidence, Moments, TestDesign, USUAL_CONFIDENCE, Welch, exponential, holm, mean, to_f64,
+    welch,
+};
+use linerate_model::reproduction::{
+    CellOutcome, CellVerdict, ClaimTally, ClaimVerdict, ExpectedFalse, VerdictTally,
+};
+use linerate_model::{Estimate, Interval, Ratio};
+
+/// What was measured under the levels of a published cell: one value for each run, in the base unit of the table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Measured {
+    /// The values; those that are not above zero have no ratio.
+    pub values: Vec<f64>,
+    /// Why nothing was measured, where nothing was.
+    pub why: Option<String>,
+}
+
+/// What counts as the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JudgeOptions {
+    /// Largest relative difference at which a value counts as reproduced.
+    pub margin: Ratio,
+    /// Relative difference that repetitions must be able to show.
+    pub sensitivity: Ratio,
+}
+
+/// Verdicts on every cell and claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// In the order of the table.
+    pub cells: Vec<CellVerdict>,
+    /// In the order of the table.
+    pub claims: Vec<ClaimVerdict>,
+    /// How many cells have each verdict.
+    pub tally: VerdictTally,
+    /// What to expect by chance.
+    pub expected: ExpectedFalse,
+}
+
+/// Probability of a false *differs* in a table, and of a false *reproduced* in a cell.
+const ALPHA: f64 = 0.05;
+
+/// Judges `measured`, one for each cell of the table. `setup` says what makes the values not comparable, if anything does.
+pub fn judge(
+    table: &PublishedTable,
+    measured: &[Measured],
+    setup: Option<&str>,
+    options: JudgeOptions,
+) -> Judgement {
+    let pairs = || table.cells.iter().zip(measured);
+    let tested: Vec<Option<Tested>> = pairs()
+        .map(|(cell, measured)| setup.is_none().then(|| Tested::new(cell, measured))?)
+        .collect();
+    let p: Vec<f64> = tested
+        .iter()
+        .flatten()
+        .map(|tested| tested.welch.p(0.0))
+        .collect();
+    let tests = p.len();
+    let mut corrected = holm(&p).into_iter();
+    let cells: Vec<CellVerdict> = pairs()
+        .zip(&tested)
+        .map(|((cell, measured), tested)| {
+            let verdict = Judge {
+                cell,
+                measured,
+                options,
+                tests,
+            };
+            match (tested, setup) {
+                (Some(tested), _) => verdict.tested(tested, corrected.next().unwrap_or(1.0)),
+                (None, why) => verdict.untested(why),
+            }
+        })
+        .collect();
+    Judgement {
+        tally: tally(&cells),
+        expected: ExpectedFalse {
+            any_differs: ALPHA,
+            reproduced: ALPHA * to_f64(tests as u64),
+        },
+        claims: claims(table, measured),
+        cells,
+    }
+}
+
+/// A cell with several runs, on the scale of logarithms.
+struct Tested {
+    welch: Welch,
+    /// Of one run of ours.
+    deviation: f64,
+    /// Runs behind the published value.
+    published_runs: f64,
+}
+
+impl Tested {
+    fn new(cell: &PublishedCell, measured: &Measured) -> Option<Self> {
+        let published = cell.base_value();
+        if published <= 0.0 || measured.values.iter().any(|value| *value <= 0.0) {
+            return None;
+        }
+        let logs: Vec<f64> = measured.values.iter().map(|value| value.ln()).collect();
+        let ours = Moments::from_samples(&logs).filter(|ours| ours.variance.is_some())?;
+        let published_runs = cell.runs.map_or(1.0, f64::from);
+        let printed = cell
+            .sd
+            .as_ref()
+            .filter(|_| cell.runs == cell.n && published_runs > 1.0);
+        let theirs = Moments {
+            count: published_runs,
+            mean: published.ln(),
+            // The deviation of a logarithm is the relative one, as long as it is small.
+            variance: printed.map(|sd| (sd.value / cell.value.value).powi(2)),
+        };
+        let rounding = (cell.value.step / cell.value.value).powi(2) / 12.0;
+        let deviation = ours.variance?.sqrt();
+        let welch = welch(theirs, ours, rounding)?;
+        // Welch's degrees of freedom are liberal far out in the tails of a few runs, which Holm's correction asks for; the
+        // smaller side's never are (Hsu 1938).
+        let smaller = theirs
+            .variance
+            .map_or(ours.count, |_| ours.count.min(theirs.count));
+        Some(Self {
+            welch: Welch {
+                freedom: smaller - 1.0,
+                ..welch
+            },
+            deviation,
+            published_runs,
+        })
+    }
+}
+
+/// One cell with what is known of it.
+struct Judge<'a> {
+    cell: &'a PublishedCell,
+    measured: &'a Measured,
+    options: JudgeOptions,
+    tests: usize,
+}
+
+impl Judge<'_> {
+    fn verdict(&self, verdict: CellOutcome, why: Option<String>) -> CellVerdict {
+        let base = self.cell.unit.base;
+        let logs: Vec<f64> = self
+            .measured
+            .values
+            .iter()
+            .map(|value| (value / base).ln())
+            .collect();
+        let seen = mean(&logs, USUAL_CONFIDENCE).ok().map(exponential);
+        let plain = || {
+            let values: Vec<f64> = self
+                .measured
+                .values
+                .iter()
+                .map(|value| value / base)
+                .collect();
+            mean(&values, USUAL_CONFIDENCE).ok()
+        };
+        CellVerdict {
+            cell: label(&self.cell.levels),
+            unit: self.cell.unit.name.clone(),
+            published: self.cell.value.value,
+            published_runs: self.cell.runs,
+            measured: seen.or_else(plain),
+            ratio: None,
+            p_adjusted: None,
+            verdict,
+            why,
+        }
+    }
+
+    fn untested(&self, setup: Option<&str>) -> CellVerdict {
+        let measured = self.measured;
+        if measured.values.is_empty() {
+            return self.verdict(CellOutcome::NotMeasured, measured.why.clone());
+        }
+        if let Some(setup) = setup {
+            return self.verdict(CellOutcome::NotComparable, Some(setup.to_owned()));
+        }
+        if measured.values.len() < 2 {
+            let why = "n = 1: nothing is known of the scatter; 5 repetitions would tell it";
+            return self.verdict(
+                CellOutcome::CannotTell { repetitions: None },
+                Some(why.to_owned()),
+            );
+        }
+        let why = "a value is not above zero, so there is no ratio";
+        self.verdict(CellOutcome::NotComparable, Some(why.to_owned()))
+    }
+
+    fn tested(&self, tested: &Tested, p_adjusted: f64) -> CellVerdict {
+        let Tested { welch, .. } = tested;
+        let equivalence = Confidence::new(1.0 - 2.0 * ALPHA).unwrap_or(USUAL_CONFIDENCE);
+        let ratio = welch.estimate(equivalence);
+        let margin = self.options.margin.get().ln_1p();
+        let sensitivity = self.options.sensitivity.get().ln_1p();
+        let inside = |interval: Interval| -margin < interval.low && interval.high < margin;
+        let design = TestDesign {
+            margin: 0.0,
+            alpha: ALPHA,
+            tests: self.tests,
+        };
+        let detectable = design.detectable(welch.error, welch.freedom);
+        let (verdict, why) = if ratio.interval.is_some_and(inside) {
+            (CellOutcome::Reproduced, None)
+        } else if p_adjusted < ALPHA {
+            (CellOutcome::Differs, None)
+        } else if detectable > sensitivity {
+            let repetitions = Self::repetitions(tested, design, sensitivity);
+            (
+                CellOutcome::CannotTell { repetitions },
+                Some(limits(detectable, repetitions, self.cell.runs)),
+            )
+        } else {
+            (CellOutcome::Compatible, None)
+        };
+        CellVerdict {
+            ratio: Some(exponential(ratio)),
+            p_adjusted: Some(p_adjusted),
+            ..self.verdict(verdict, why)
+        }
+    }
+
+    /// How many repetitions of ours show the sensitivity, beside as many published runs as there are.
+    fn repetitions(tested: &Tested, design: TestDesign, sensitivity: f64) -> Option<u32> {
+        const MAX_REPETITIONS: u32 = 1000;
+        let shows = |count: &u32| {
+            let n = f64::from(*count);
+            let error = tested.deviation * (1.0 / n + 1.0 / tested.published_runs).sqrt();
+            design.detectable(error, n - 1.0) <= sensitivity
+        };
+        (2..=MAX_REPETITIONS).find(shows)
+    }
+}
+
+/// What a cell can show, and what would show more.
+fn limits(detectable: f64, repetitions: Option<u32>, published: Option<u32>) -> String {
+    let least = format!("cannot show less than {:.0} %", detectable.exp_m1() * 100.0);
+    match (repetitions, published) {
+        (Some(needed), _) => format!("{least}; {needed} repetitions would show the sensitivity"),
+        (None, Some(runs)) => {
+            format!(
+                "{least}; the published value is of n = {runs}, which no number of our repetitions makes up for"
+            )
+        }
+        (None, None) => {
+            format!("{least}; the table does not tell its number of runs, which counts as one")
+        }
+    }
+}
+
+fn tally(cells: &[CellVerdict]) -> VerdictTally {
+    let mut tally = VerdictTally::default();
+    for cell in cells {
+        *match cell.verdict {
+            CellOutcome::Compatible => &mut tally.compatible,
+            CellOutcome::CannotTell { .. } => &mut tally.cannot_tell,
+            CellOutcome::Differs => &mut tally.differs,
+            CellOutcome::NotComparable => &mut tally.not_comparable,
+            CellOutcome::NotMeasured => &mut tally.not_measured,
+            CellOutcome::Reproduced => &mut tally.reproduced,
+        } += 1;
+    }
+    tally
+}
+
+/// What was measured, as statements read it, in the units of the table.
+struct MeasuredCells<'a> {
+    table: &'a PublishedTable,
+    measured: &'a [Measured],
+    as_intervals: bool,
+}
+
+impl MeasuredCells<'_> {
+    fn estimate(&self, index: usize) -> Option<Estimate> {
+        let base = self.table.cells.get(index)?.unit.base;
+        let values = &self.measured.get(index)?.values;
+        let values: Vec<f64> = values.iter().map(|value| value / base).collect();
+        mean(&values, USUAL_CONFIDENCE).ok()
+    }
+}
+
+impl Cells for MeasuredCells<'_> {
+    fn levels(&self) -> Vec<&Levels> {
+        self.table.cells.iter().map(|cell| &cell.levels).collect()
+    }
+
+    fn figure(&self, index: usize, name: &str) -> Option<Interval> {
+        let estimate = self.estimate(index).filter(|_| name == "value")?;
+        let point = Interval {
+            low: estimate.point,
+            high: estimate.point,
+        };
+        if self.as_intervals {
+            estimate.interval
+        } else {
+            Some(point)
+        }
+    }
+
+    fn shown(&self, index: usize, _: &str) -> String {
+        self.estimate(index).map_or_else(String::new, |estimate| {
+            super::figure::number(estimate.point)
+        })
+    }
+}
+
+/// Every claim and question, asked of the published figures and of what was measured.
+fn claims(table: &PublishedTable, measured: &[Measured]) -> Vec<ClaimVerdict> {
+    let cells = |as_intervals| MeasuredCells {
+        table,
+        measured,
+        as_intervals,
+    };
+    let of = |claim: &Statement| {
+        let published = claim.ask(table);
+        let points = claim.ask(&cells(false));
+        let intervals = claim.ask(&cells(true));
+        ClaimVerdict {
+            claim: claim.text.clone(),
+            words: claim.words.clone(),
+            published: counted(&published, &published),
+            measured: counted(&points, &intervals),
+            agree: agree(&published, &points),
+        }
+    };
+    table
+        .claims
+        .iter()
+        .chain(&table.questions)
+        .map(of)
+        .collect()
+}
+
+fn counted(points: &[Held], intervals: &[Held]) -> ClaimTally {
+    let count = |held: &[Held], wanted: bool| {
+        let held = held.iter().filter(|held| held.holds == Some(wanted));
+        u32::try_from(held.count()).unwrap_or(u32::MAX)
+    };
+    ClaimTally {
+        asked: u32::try_from(points.len()).unwrap_or(u32::MAX),
+        held: count(points, true),
+        shown: count(intervals, true),
+        refuted: count(intervals, false),
+    }
+}
+
+fn agree(published: &[Held], measured: &[Held]) -> u32 {
+    let same = |held: &&Held| {
+        let mut others = measured.iter();
+        let other = others.find(|other| other.levels == held.levels);
+        other.is_some_and(|other| held.holds.is_some() && other.holds == held.holds)
+    };
+    u32::try_from(published.iter().filter(same).count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! `linerate reproduce`: its arguments, and what it shows.
+
+use crate::args::output::OutputArgs;
+use crate::args::target::{LoginArgs, key_in};
+use crate::args::values::share;
+use crate::context::{open_store, with_store};
+use crate::outcome::NOT_KEPT;
+use crate::terminal::{self, Layout};
+use anyhow::{Error, Result};
+use clap::Args;
+use linerate_client::address::PeerAddress;
+use linerate_model::Ratio;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_studies::archive;
+use linerate_studies::plan::StudyPlan;
+use linerate_studies::reproduce::{
+    self, Answer, JudgeOptions, Measurements, Package, PublishedTable, ReproducePlan, Texts,
+    audit_table, read_table, reproduce, write_package,
+};
+use std::path::{Path, PathBuf};
+
+/// For short help.
+const EXAMPLES: &str = "Examples:
+  linerate reproduce --audit table.csv                      does the table contradict itself?
+  linerate reproduce plan.toml --published table.csv        measure, then judge cell by cell
+  linerate reproduce plan.toml --published table.csv --runs last --package answer.tar
+  linerate reproduce answer.tar --host board                repeats a package, compares with it";
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// The plan to measure by; its `[published]` says which cells are those of the table. Or a package (.tar), which is
+    /// repeated and compared with.
+    #[arg(value_name = "PLAN", required_unless_present = "audit")]
+    plan: Option<PathBuf>,
+    /// The published table: CSV with a column for each factor, `value`, `unit`, and n, sd, min, max, p99 … where they are
+    /// published.
+    #[arg(long, value_name = "TABLE", requires = "plan")]
+    published: Option<PathBuf>,
+    /// Say what the figures of a published table contradict, and measure nothing. Exit code 7 if anything.
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["plan", "published"])]
+    audit: Option<PathBuf>,
+    /// Judge by these stored studies of the plan, and measure nothing.
+    #[arg(long, value_name = "RUN", value_delimiter = ',', requires = "plan")]
+    runs: Vec<String>,
+    /// Largest relative difference at which a value counts as reproduced.
+    #[arg(long, default_value = "10%", value_name = "SHARE", value_parser = share)]
+    margin: Ratio,
+    /// Relative difference that the repetitions must be able to show, or the cell cannot be told [default: 2.5 times
+    /// --margin].
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    sensitivity: Option<Ratio>,
+    /// Facts of the published set-up that may differ here (`cpu`, `kernel` …, or `all`); else values of another set-up
+    /// are not compared, only claims.
+    #[arg(long, value_name = "FACT", value_delimiter = ',')]
+    accept: Vec<String>,
+    /// Measure at this host instead of the plan's; a package is only repeated at a host that you name.
+    #[arg(long, value_name = "HOST", requires = "plan", value_parser = PeerAddress::parse)]
+    host: Option<PeerAddress>,
+    /// Write one archive (.tar) with plan, table, runs, facts, answer and report, by which others repeat it.
+    #[arg(long, value_name = "FILE", requires = "plan")]
+    package: Option<PathBuf>,
+    /// Show the peer that this end holds the key in this file (its `serve --key`).
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    #[command(flatten)]
+    login: LoginArgs,
+    /// Go on with an incomplete study of the same plan: its finished runs are taken over.
+    #[arg(long, value_name = "RUN", conflicts_with = "runs")]
+    resume: Option<String>,
+}
+
+impl ReproduceArgs {
+    /// Audits or measures, shows what is found, and says by the exit code whether the result holds.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        if let Some(path) = &output.output {
+            reproduce::check_output(path)?;
+        }
+        if let Some(path) = &self.package {
+            reproduce::check_package(path)?;
+        }
+        let (answer, unsaved) = match (&self.audit, &self.plan) {
+            (Some(table), _) => (Answer::Audit(audit_table(table)?), None),
+            (None, Some(plan)) => self.judge(&self.source(plan)?, output)?,
+            (None, None) => {
+                return Err(usage("give PLAN --published TABLE, or --audit TABLE").into());
+            }
+        };
+        show(&answer, output)?;
+        match unsaved {
+            Some(error) => Err(error),
+            None => Ok(answer.exit_code()),
+        }
+    }
+
+    /// The plan and the table that are asked for.
+    fn source(&self, plan: &Path) -> Result<Source> {
+        let is_package = plan.extension().is_some_and(|ending| ending == "tar");
+        let name = plan.display().to_string();
+        match &self.published {
+            Some(_) if is_package => {
+                Err(usage("a package has its table; leave out --published").into())
+            }
+            None if is_package => {
+                let package = Package::read(plan)?;
+                if self.host.is_none() && self.runs.is_empty() {
+                    let message = format!(
+                        "{name} measured at {}; give --host HOST to repeat it at a host of yours, which may be the same",
+                        package.plan.far
+                    );
+                    return Err(usage(message).into());
+                }
+                Ok(Source {
+                    plan: package.plan.clone(),
+                    table: package.table.clone(),
+                    name,
+                    texts: package.texts,
+                })
+            }
+            Some(table) => Ok(Source {
+                plan: StudyPlan::read(plan)?,
+                table: read_table(table)?,
+                name: table.display().to_string(),
+                texts: Texts::read(plan, table)?,
+            }),
+            None => {
+                Err(usage("give --published TABLE, or a package (.tar) instead of a plan").into())
+            }
+        }
+    }
+
+    /// The answer, and why what was measured is not in the store, if it is not.
+    fn judge(&self, source: &Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
+        let asked = ReproducePlan {
+            plan: StudyPlan {
+                key: self.key.as_deref().map(key_in).transpose()?,
+                login: self.login.login()?,
+                far: self.host.clone().unwrap_or_else(|| source.plan.far.clone()),
+                ..source.plan.clone()
+            },
+            table: source.table.clone(),
+            name: source.name.clone(),
+            options: JudgeOptions {
+                margin: self.margin,
+                sensitivity: self
+                    .sensitivity
+                    .unwrap_or_else(|| Ratio::clamped(self.margin.get() * 2.5)),
+            },
+            accepted: self.accept.clone(),
+        };
+        let from = self.measurements(output)?;
+        with_store(output, |context| {
+            let (answer, studies) = reproduce(context, &asked, from)?;
+            let answer = Answer::Reproduction(Box::new(answer));
+            if let Some(path) = &self.package {
+                write_package(path, &source.texts, &studies, &answer)?;
+            }
+            let unsaved = context.unsaved.take();
+            let unsaved = unsaved.map(|error| Error::new(error).context(NOT_KEPT));
+            Ok((answer, unsaved))
+        })
+    }
+
+    fn measurements(&self, output: &OutputArgs) -> Result<Measurements> {
+        let load = |name: &String| archive::load(&open_store(output)?, name);
+        if self.runs.is_empty() {
+            let resumed = self.resume.as_ref().map(load).transpose()?;
+            return Ok(Measurements::Now {
+                resumed: resumed.map(Box::new),
+            });
+        }
+        let runs = self.runs.iter().map(load).collect::<Result<_>>()?;
+        Ok(Measurements::Stored(runs))
+    }
+}
+
+/// What is measured, and what it is held against.
+struct Source {
+    plan: StudyPlan,
+    table: PublishedTable,
+    name: String,
+    texts: Texts,
+}
+
+fn usage(message: impl Into<String>) -> Failure {
+    Failure::new(ExitCode::Usage, message)
+}
+
+/// Prints the answer, and writes it where it is asked for.
+fn show(answer: &Answer, output: &OutputArgs) -> Result<()> {
+    if output.stream {
+        terminal::print_line(&reproduce::json_line(answer)?)?;
+    } else if output.json {
+        terminal::print_line(&reproduce::json(answer)?)?;
+    } else {
+        let Layout { width, style } = terminal::layout();
+        terminal::print_line(reproduce::text(answer, width, style).trim_end())?;
+    }
+    if let Some(path) = &output.output {
+        reproduce::write(path, answer)?;
+        if !(output.quiet || output.json || output.stream) {
+            terminal::note(&format!("the answer is in {}", path.display()));
+        }
+    }
+    Ok(())
+}

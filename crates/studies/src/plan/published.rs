@@ -1,0 +1,65 @@
+//! `[published]`: which cells of a plan measure which cells of a published table.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// How a published table and the plan belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PublishedMap {
+    /// The table's factors by what they are in the plan; a factor that is called like a setting need not be here.
+    #[serde(default)]
+    pub factors: BTreeMap<String, PublishedFactor>,
+    /// Levels of the table that the plan measures, of factors that are no setting; cells with others are not measured.
+    #[serde(default)]
+    pub only: BTreeMap<String, String>,
+    /// What of a run is compared; by the unit of the table if absent.
+    #[serde(default)]
+    pub quantity: Option<PublishedQuantity>,
+}
+
+/// A factor of the table in terms of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum PublishedFactor {
+    /// The setting, which takes the same levels.
+    Setting(String),
+    /// The setting, and what the table's levels are called in the plan.
+    Levels {
+        /// The setting.
+        setting: String,
+        /// The plan's value by the table's level.
+        levels: BTreeMap<String, String>,
+    },
+}
+
+/// What of a run is compared with a published value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublishedQuantity {
+    /// Half of the mean round trip.
+    HalfRoundTripMean,
+    /// Half of the median round trip.
+    HalfRoundTripMedian,
+    /// Mean round trip.
+    RoundTripMean,
+    /// Median round trip.
+    RoundTripMedian,
+    /// Rate of L4 payload that the receiver got; of a search the conditional throughput of its first goal.
+    Received,
+    /// Lost datagrams, in percent of those sent.
+    LossPercent,
+}
+
+impl PublishedMap {
+    /// The setting and its value that a level of the table's factor stands for.
+    pub(crate) fn setting<'a>(&'a self, factor: &'a str, level: &'a str) -> (&'a str, &'a str) {
+        match self.factors.get(factor) {
+            None => (factor, level),
+            Some(PublishedFactor::Setting(setting)) => (setting, level),
+            Some(PublishedFactor::Levels { setting, levels }) => {
+                (setting, levels.get(level).map_or(level, String::as_str))
+            }
+        }
+    }
+}
