@@ -65,7 +65,7 @@ fn says_the_same(logs: &[&str], link_speed: &str) {
     let document = other.run(&import(&given, &json));
     let report = std::fs::read_to_string(other.file("report.html")).unwrap();
 
-    let page = explained(given.clone(), link_speed);
+    let page = explained(given, link_speed);
     let document: Value = serde_json::from_str(&document.out).unwrap();
     let shown: Value = serde_json::from_str(&page.document).unwrap();
     assert_eq!(shown, document);
