@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
             let (verdict, _) = linerate_analysis::diagnose(&run);
             assert!(!verdict.claim.is_empty());
             let at = Whereabouts { name: None, report: None };
-            let _ = (summary_text(&run, &at, WIDTH, Style::Plain), explanation_text(&run, WIDTH));
+            let _ = (summary_text(&run, Some(&at), WIDTH, Style::Plain), explanation_text(&run, WIDTH));
             let _ = (export::json(&run), export::csv(&run), export::intervals_csv(&run));
         }
     }

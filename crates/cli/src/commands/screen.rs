@@ -8,7 +8,6 @@ Measure (the peer runs `linerate serve`, or others: `linerate tcp --help`)
   demo            two hosts made of this machine: needs no privileges, no host
   serve           be the peer
   tcp, udp        one transfer    linerate tcp board -R -P 4
-                                  linerate udp board --rate 100M -t 5
   saturate        where loss or delay begins    linerate saturate board --both
   latency         round trips     linerate latency board --sizes 32,1K
   plan, run       a study: linerate plan init udp -o p.toml; plan check; run

@@ -209,6 +209,13 @@ proptest! {
     ) {
         for flow in flows() {
             let mut made = frame(&flow, &data);
+            let (from, to) = (flow.local.address.ip(), flow.remote.address.ip());
+            let length = u16::try_from(data.len() + 8).unwrap();
+            let checksum = flow.headers() - 2..flow.headers();
+            if made[checksum] == pseudo(from, to, length).bytes() {
+                // One in 65 536 looks as if it had been left to a device, and vouches for nothing.
+                continue;
+            }
             let bits = (made.len() - ETHERNET_HEADER) * 8;
             let at = ETHERNET_HEADER * 8 + bit % bits;
             made[at / 8] ^= 1 << (at % 8);
