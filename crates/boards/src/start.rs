@@ -9,7 +9,7 @@ use crate::{Boards, Equipment, Order, agent, image};
 use linerate_model::exit::{ExitCode, Failure};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Where a start finds and keeps files.
@@ -45,15 +45,34 @@ pub fn start(
     places: &Places,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Record, Failure> {
+    let home = boards.make_home(&order.name)?;
+    let lock = home.hold(&order.name)?;
+    let task = prepare(&home.path, order, places, tell).inspect_err(|_| {
+        // Nothing has been started; whoever looks for boards finds none of it.
+        let _ = fs::remove_dir_all(&home.path);
+    })?;
+    tell(&format!(
+        "starting {} ({})",
+        order.name,
+        task.emulation.told()
+    ));
+    supervised(&task, lock)
+}
+
+/// Puts into `folder` what the emulator reads, and says what is to be started.
+fn prepare(
+    folder: &Path,
+    order: &Order,
+    places: &Places,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Task, Failure> {
     // What is missing is said before anything is fetched.
     let emulator = qemu::version(order.machine())?;
     let agent = agent::read(order, &agent::folders(&places.cache))?;
-    let home = boards.make_home(&order.name)?;
-    let lock = home.hold(&order.name)?;
     let base = base(&order.equipment, places, tell)?;
-    image::write(&home.path.join(qemu::IMAGE), &base.archive, order, &agent)?;
-    let task = Task {
-        folder: home.path,
+    image::write(&folder.join(qemu::IMAGE), &base.archive, order, &agent)?;
+    Ok(Task {
+        folder: folder.to_owned(),
         serial: order.serial,
         emulation: Emulation {
             name: order.name.clone(),
@@ -67,13 +86,7 @@ pub fn start(
             emulator,
         },
         port: places.port,
-    };
-    tell(&format!(
-        "starting {} ({})",
-        order.name,
-        task.emulation.told()
-    ));
-    supervised(&task, lock)
+    })
 }
 
 /// Starts the supervisor, which inherits the lock, and waits until the board is ready.
