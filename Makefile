@@ -88,9 +88,9 @@ docs: ## the guide as a book, in target/book, and the API of every room, in targ
 	. ci/path && mdbook build docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-pictures: ## the pictures of a report in docs: desktop, phone, dark, print; of a published study
+pictures: demo ## the pictures of a report in docs: desktop, phone, dark, print; of a demo
 	@ci/need cargo packages-test
-	. ci/path && LINERATE_PICTURES=$(CURDIR)/docs $(CARGO) test --locked -p linerate-report --test report -- --ignored can_be_pictured
+	. ci/path && LINERATE_REPORT=$(CURDIR)/report.html LINERATE_PICTURES=$(CURDIR)/docs $(CARGO) test --locked -p linerate-report --test report -- --ignored can_be_pictured
 
 # The program in the page is the same code for another machine: it runs in the browser and connects to nobody.
 EXPLAIN = target/wasm32-wasip1/site/explain.wasm

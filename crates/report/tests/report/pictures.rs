@@ -1,5 +1,5 @@
 //! A report as people see it: on a desktop, on a phone, in the dark, on paper. `make pictures` keeps
-//! these in `docs`, of the published study of a board.
+//! these in `docs`, of a demo that it makes.
 
 use crate::runs::{board_receives, board_sends, demo, report, sweep};
 use base64::Engine as _;
@@ -91,7 +91,10 @@ fn picture(page: &mut Driven, look: &Look) -> Vec<u8> {
 #[test]
 #[ignore = "needs chromium"]
 fn desktop_phone_dark_and_print_can_be_pictured() {
-    let page = page(&[board_receives()]);
+    let page = match option_env!("LINERATE_REPORT") {
+        Some(report) => Page::from_html(&std::fs::read_to_string(report).unwrap()),
+        None => page(&[board_receives()]),
+    };
     let mut shown = Driven::open(page.file(), "", &["--hide-scrollbars"]);
     for look in &LOOKS {
         let png = picture(&mut shown, look);
