@@ -1,10 +1,10 @@
 //! Figures of one trial that rules and signs both read.
 
+use linerate_model::ByteCount;
 use linerate_model::run::Trial;
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
 use linerate_model::spec::Side;
-use linerate_model::{ByteCount, Ratio};
 use std::time::Duration;
 
 /// The mean; `None` of nothing.
@@ -42,19 +42,6 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .flat_map(|stream| stream.work.tcp_samples())
         .filter(|sample| sample.at_ns > 0)
         .filter_map(held)
-}
-
-/// Share of the reads of datagrams that left the socket empty.
-pub(crate) fn emptying_share(trial: &Trial) -> Option<f64> {
-    let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
-    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
-        (
-            reads.saturating_add(one.reads),
-            emptying.saturating_add(one.emptying_reads),
-        )
-    });
-    (reads > 0).then(|| Ratio::from_parts(emptying, reads).get())
 }
 
 /// The smallest delay of each moment of the second half in which a datagram came, in nanoseconds above the trial's

@@ -73,7 +73,6 @@ impl Datagrams {
         let around = Around {
             limited: Some(compared.limited),
             half: compared.half,
-            overloaded: None,
         };
         let intended = compared.changed.intended_load.or_else(|| {
             let carried = carried(compared.limited)?;
@@ -210,7 +209,6 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
     let around = Around {
         limited: None,
         half: None,
-        overloaded: None,
     };
     let intended = trial.intended_load.map(BitRate::as_f64);
     let suspect = match outcome::read(trial, intended, &around)? {

@@ -1,12 +1,12 @@
 //! Datagrams at half the rate that was carried: loss that comes with a rate is gone there, loss by chance is not.
 
 use super::class::Class;
-use super::class::Often::{Hardly, Possibly, Rarely};
+use super::class::Often::{Hardly, Possibly, Rarely, Usually};
 use super::datagrams::{self, Datagrams};
 use super::outcome::{Outcome, Queue, queue};
 use super::suspects::Suspect::{
-    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverSocket,
-    ReceiverWindow, SenderApp, SenderBuffer, SenderCpu,
+    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
+    ReceiverSocket, SenderCpu,
 };
 use super::thread::{Thread, thread};
 use super::{Compared, Probe, shown};
@@ -47,17 +47,8 @@ const CLASSES_OF_TCP: &[Class] = &[
     Class::new("waited", Rarely)
         .usually(&[Congestion])
         .possibly(&[ReceiverCpu]),
-    Class::new("carried", Possibly)
-        .usually(&[
-            Link,
-            OwnShaper,
-            Policer,
-            SenderApp,
-            SenderBuffer,
-            ReceiverWindow,
-            ReceiverApp,
-            SenderCpu,
-        ])
+    Class::new("carried", Usually)
+        .possibly(&[Congestion, ReceiverCpu])
         .hardly(&[PathLoss]),
     Class::new("lost-on-path", Possibly)
         .usually(&[PathLoss])
@@ -73,16 +64,9 @@ const CLASSES_OF_TCP: &[Class] = &[
 /// In the order of [`Answer`].
 const CLASSES_OF_DATAGRAMS: &[Class] = &[
     Class::new("waited", Rarely),
-    Class::new("carried", Rarely)
-        .usually(&[
-            Link,
-            OwnShaper,
-            Policer,
-            ReceiverApp,
-            SenderCpu,
-            ReceiverSocket,
-        ])
+    Class::new("carried", Usually)
         .possibly(&[ReceiverCpu])
+        .rarely(&[ReceiverBacklog])
         .hardly(&[PathLoss]),
     Class::new("lost-on-path", Rarely).usually(&[PathLoss]),
     Class::new("lost-at-late-receiver", Rarely)

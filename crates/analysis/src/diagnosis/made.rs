@@ -1,7 +1,7 @@
 //! Probes that were made, each beside the trials that it is compared with.
 
 use super::{Compared, Probe, at_half, probes, reference};
-use linerate_model::run::{Probe as Made, Run, Trial};
+use linerate_model::run::{Change, Probe as Made, Run, Trial};
 
 /// Every probe of `run` that is known, with what it compares; of one that was made again the last.
 pub(super) fn compared<'a>(
@@ -30,8 +30,8 @@ pub(super) fn compared<'a>(
         })
 }
 
-/// Whether a probe said something.
-pub(super) fn spoke(run: &Run, limited: &Trial, probe: &dyn Probe) -> bool {
+/// Whether a probe with this change said something.
+pub(super) fn spoke(run: &Run, limited: &Trial, change: Change) -> bool {
     compared(run, limited)
-        .any(|(made, compared)| made.change() == probe.change() && !made.read(&compared).is_empty())
+        .any(|(made, compared)| made.change() == change && !made.read(&compared).is_empty())
 }

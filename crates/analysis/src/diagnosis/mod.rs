@@ -168,11 +168,8 @@ fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Op
 /// What must be tried before `suspect` is more than likely: what the path does to datagrams is told from what it does to
 /// TCP, and loss that comes with a rate from loss by chance, by more of them and by fewer.
 fn unproved(run: &Run, limited: &Trial, suspect: Suspect) -> Option<Change> {
-    let needed = [&datagrams::OVERLOAD as &dyn Probe, &half_load::OF_DATAGRAMS];
-    let mut open = needed
-        .into_iter()
-        .filter(|probe| suspect.is_on_path() && !made::spoke(run, limited, *probe));
-    open.next().map(Probe::change)
+    let mut needed = [datagrams::OVERLOAD.change(), half_load::CHANGE].into_iter();
+    needed.find(|change| suspect.is_on_path() && !made::spoke(run, limited, *change))
 }
 
 /// Any probe that has not been made and can be, whatever it may tell: to learn what is answered.
@@ -193,7 +190,7 @@ fn open_probes(
     let is_open = |probe: &dyn Probe| {
         let change = probe.change();
         let made = run.probes.iter().filter(|made| made.change == change);
-        let spoke = made::spoke(run, limited, probe);
+        let spoke = made::spoke(run, limited, change);
         !refused.contains(&change) && !spoke && made.count() < MOST_TRIES
     };
     let open = probes(limited.transport)

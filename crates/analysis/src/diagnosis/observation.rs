@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::counts::{Counts, Observation, Seen};
 use super::likelihoods::Likelihoods;
-use super::outcome::Around;
+use super::signs::Shown;
 use super::weights::Suspects;
 use super::{at_half, limited, made, overloaded, probes, signs};
 use linerate_model::run::Run;
@@ -16,10 +16,10 @@ impl Observation {
     /// Of a run that something limits; `None` if probes cannot explain it.
     pub fn from_run(run: &Run) -> Option<Self> {
         let limited = limited(run)?;
-        let around = Around {
-            limited: None,
-            half: at_half(run),
+        let shown = Shown {
+            trial: limited,
             overloaded: overloaded(run, limited),
+            half: at_half(run),
         };
         let seen = |id: &str, classes: &[Class], positions: Vec<usize>| Seen {
             id: id.to_owned(),
@@ -29,7 +29,7 @@ impl Observation {
                 .collect(),
         };
         let signs = signs::of(limited.transport).iter().map(|sign| {
-            let read = (sign.read)(limited, &around);
+            let read = (sign.read)(&shown);
             seen(sign.id, sign.classes, read.into_iter().collect())
         });
         let answers = made::compared(run, limited)

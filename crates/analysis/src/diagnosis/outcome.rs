@@ -216,8 +216,6 @@ pub(super) struct Around<'a> {
     pub(super) limited: Option<&'a Trial>,
     /// The trial at half the rate.
     pub(super) half: Option<&'a Trial>,
-    /// Of a search: a trial above the bound that it found.
-    pub(super) overloaded: Option<&'a Trial>,
 }
 
 /// Loss below this is none.

@@ -5,7 +5,7 @@ use linerate_model::Ratio;
 use linerate_model::run::Trial;
 use linerate_model::spec::Side;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thread {
     /// It ran when it wanted to.
     Free,

@@ -34,13 +34,8 @@ impl Suspects {
         if classes.is_empty() {
             return;
         }
-        self.scale(|suspect| table.chance(suspect, classes).powf(weight));
-    }
-
-    /// Multiplies the weight of each by what `factor` says of it.
-    pub(super) fn scale(&mut self, factor: impl Fn(Suspect) -> f64) {
         for (suspect, share) in &mut self.weights {
-            *share *= factor(*suspect);
+            *share *= table.chance(*suspect, classes).powf(weight);
         }
         let sum: f64 = self.weights.iter().map(|(_, share)| share).sum();
         if sum > 0.0 {

@@ -7,7 +7,6 @@ mod datagrams;
 mod tcp;
 
 use super::class::Class;
-use super::outcome::Around;
 use linerate_model::run::Trial;
 use linerate_model::spec::Transport;
 
@@ -17,7 +16,17 @@ pub(super) struct Sign {
     pub(super) id: &'static str,
     pub(super) classes: &'static [Class],
     /// The class, by its position; `None` where the trial does not tell.
-    pub(super) read: fn(&Trial, &Around<'_>) -> Option<usize>,
+    pub(super) read: fn(&Shown<'_>) -> Option<usize>,
+}
+
+/// The trials that signs are read from.
+pub(super) struct Shown<'a> {
+    /// The run's own, which is to be explained.
+    pub(super) trial: &'a Trial,
+    /// Of a search: one above the bound that it found.
+    pub(super) overloaded: Option<&'a Trial>,
+    /// The probe at half the rate, if it was made.
+    pub(super) half: Option<&'a Trial>,
 }
 
 /// Signs of what `transport` carried. A new one is an entry in one of these files.

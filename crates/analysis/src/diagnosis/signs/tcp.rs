@@ -21,37 +21,37 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "application",
         classes: APPLICATION,
-        read: |trial, _| application(trial),
+        read: |shown| application(shown.trial),
     },
     Sign {
         id: "reader",
         classes: READER,
-        read: |trial, _| reader(trial),
+        read: |shown| reader(shown.trial),
     },
     Sign {
         id: "receiver-window",
         classes: RECEIVER_WINDOW,
-        read: |trial, _| receiver_window(trial),
+        read: |shown| receiver_window(shown.trial),
     },
     Sign {
         id: "send-buffer-share",
         classes: SEND_BUFFER,
-        read: |trial, _| send_buffer(trial),
+        read: |shown| send_buffer(shown.trial),
     },
     Sign {
         id: "sent-again",
         classes: SENT_AGAIN,
-        read: |trial, _| sent_again(trial),
+        read: |shown| sent_again(shown.trial),
     },
     Sign {
         id: "needless",
         classes: NEEDLESS,
-        read: |trial, _| needless(trial),
+        read: |shown| needless(shown.trial),
     },
     Sign {
         id: "held-back",
         classes: HELD_BACK,
-        read: |trial, _| Some(class(held_back(trial)?, &[1e-9, 0.02, 0.2])),
+        read: |shown| Some(class(held_back(shown.trial)?, &[1e-9, 0.02, 0.2])),
     },
 ];
 
@@ -62,17 +62,8 @@ fn class(figure: f64, edges: &[f64]) -> usize {
 
 /// How long TCP had nothing to send, and whether the application that left it so was short of CPU time.
 const APPLICATION: &[Class] = &[
-    Class::new("busy", Possibly)
-        .usually(&[
-            Link,
-            OwnShaper,
-            Policer,
-            PathLoss,
-            Congestion,
-            ReceiverWindow,
-            ReceiverCpu,
-            ReceiverApp,
-        ])
+    Class::new("busy", Usually)
+        .possibly(&[SenderCpu, SenderBuffer])
         .rarely(&[SenderApp]),
     // What was sent kept TCP waiting, but there was never more of it.
     Class::new("limited", Hardly)
@@ -114,17 +105,7 @@ fn application(trial: &Trial) -> Option<usize> {
 
 /// How much of what arrived was left unread, and whether the reader was short of CPU time.
 const READER: &[Class] = &[
-    Class::new("read", Possibly).usually(&[
-        Link,
-        OwnShaper,
-        Policer,
-        PathLoss,
-        Congestion,
-        SenderCpu,
-        SenderApp,
-        SenderBuffer,
-        ReceiverWindow,
-    ]),
+    Class::new("read", Usually).possibly(&[ReceiverCpu, ReceiverApp]),
     Class::new("some", Possibly).rarely(&[ReceiverCpu]),
     Class::new("some-late", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
     Class::new("full", Hardly)
@@ -156,17 +137,8 @@ fn reader(trial: &Trial) -> Option<usize> {
 
 /// How long the receiver's window held TCP back, and what filled it.
 const RECEIVER_WINDOW: &[Class] = &[
-    Class::new("open", Possibly)
-        .usually(&[
-            Link,
-            OwnShaper,
-            Policer,
-            PathLoss,
-            Congestion,
-            SenderCpu,
-            SenderApp,
-            SenderBuffer,
-        ])
+    Class::new("open", Usually)
+        .possibly(&[ReceiverCpu, ReceiverApp])
         .rarely(&[ReceiverWindow]),
     Class::new("some", Rarely).possibly(&[ReceiverWindow, ReceiverCpu, ReceiverApp]),
     Class::new("closed-by-little", Hardly)
@@ -198,17 +170,8 @@ fn receiver_window(trial: &Trial) -> Option<usize> {
 
 /// How long the send buffer held TCP back.
 const SEND_BUFFER: &[Class] = &[
-    Class::new("roomy", Possibly)
-        .usually(&[
-            Link,
-            OwnShaper,
-            Policer,
-            PathLoss,
-            Congestion,
-            ReceiverWindow,
-            ReceiverCpu,
-            ReceiverApp,
-        ])
+    Class::new("roomy", Usually)
+        .possibly(&[SenderCpu, SenderApp])
         .rarely(&[SenderBuffer]),
     Class::new("little", Possibly),
     Class::new("half", Rarely).possibly(&[
@@ -238,27 +201,13 @@ fn send_buffer(trial: &Trial) -> Option<usize> {
 
 /// How many segments were sent again, and whether a queue stood.
 const SENT_AGAIN: &[Class] = &[
-    Class::new("none", Hardly)
-        .usually(&[
-            SenderApp,
-            SenderBuffer,
-            SenderCpu,
-            ReceiverWindow,
-            ReceiverCpu,
-            ReceiverApp,
-        ])
-        .rarely(&[OwnShaper, PathLoss, Congestion]),
-    Class::new("none-queued", Hardly)
+    Class::new("none", Usually)
+        .rarely(&[OwnShaper, PathLoss, Congestion])
+        .hardly(&[Link, Policer]),
+    Class::new("none-queued", Possibly)
         .usually(&[Link, OwnShaper])
-        .possibly(&[
-            SenderApp,
-            SenderBuffer,
-            SenderCpu,
-            ReceiverWindow,
-            ReceiverCpu,
-            ReceiverApp,
-        ])
-        .rarely(&[Congestion]),
+        .rarely(&[Congestion])
+        .hardly(&[Policer, PathLoss]),
     Class::new("none-unknown", Possibly),
     Class::new("few", Possibly)
         .usually(&[PathLoss])
@@ -309,18 +258,7 @@ fn needless(trial: &Trial) -> Option<usize> {
 
 /// How often the sender's own queueing discipline held packets back, for each packet of its interface.
 const HELD_BACK: &[Class] = &[
-    Class::new("never", Hardly).usually(&[
-        Link,
-        Policer,
-        PathLoss,
-        Congestion,
-        SenderCpu,
-        SenderApp,
-        SenderBuffer,
-        ReceiverWindow,
-        ReceiverCpu,
-        ReceiverApp,
-    ]),
+    Class::new("never", Usually).hardly(&[OwnShaper]),
     Class::new("hardly", Rarely),
     Class::new("some", Rarely).possibly(&[OwnShaper]),
     Class::new("often", Hardly).usually(&[OwnShaper]),
@@ -358,25 +296,27 @@ const LEAST_RTT: Duration = Duration::from_micros(50);
 const LEAST_QUEUE: Duration = Duration::from_micros(300);
 const LEAST_GROWTH: f64 = 1.1;
 
-/// Whether the mean round trip was longer than the least by a queue.
-fn is_queued(tcp: &TcpSummary) -> Option<bool> {
-    let least = Duration::from_nanos(tcp.min_rtt_ns?);
-    let mean = Duration::from_nanos(tcp.srtt_mean_ns?);
-    let growth = mean.as_secs_f64() / least.max(LEAST_RTT).as_secs_f64();
-    Some(mean.saturating_sub(least) >= LEAST_QUEUE && growth >= LEAST_GROWTH)
-}
-
 /// The mean round trip is so many times the least behind a queue that holds more than the path.
 const STANDING: f64 = 2.0;
 
+/// The mean round trip, how much longer than the least it was, and how many times that.
+fn round_trip(tcp: &TcpSummary) -> Option<(Duration, Duration, f64)> {
+    let least = Duration::from_nanos(tcp.min_rtt_ns?);
+    let mean = Duration::from_nanos(tcp.srtt_mean_ns?);
+    let growth = mean.as_secs_f64() / least.max(LEAST_RTT).as_secs_f64();
+    Some((mean, mean.saturating_sub(least), growth))
+}
+
+/// Whether the mean round trip was longer than the least by a queue.
+fn is_queued(tcp: &TcpSummary) -> Option<bool> {
+    let (_, longer, growth) = round_trip(tcp)?;
+    Some(longer >= LEAST_QUEUE && growth >= LEAST_GROWTH)
+}
+
 /// Whether more of what was in flight stood in a queue than was on its way.
 fn is_standing(trial: &Trial) -> bool {
-    let growth = |tcp: &TcpSummary| {
-        let least = Duration::from_nanos(tcp.min_rtt_ns?).max(LEAST_RTT);
-        let mean = Duration::from_nanos(tcp.srtt_mean_ns?);
-        Some(mean >= LEAST_QUEUE && mean.as_secs_f64() >= least.as_secs_f64() * STANDING)
-    };
-    trial.tcp().and_then(growth).unwrap_or_default()
+    let trip = trial.tcp().and_then(round_trip);
+    trip.is_some_and(|(mean, _, growth)| mean >= LEAST_QUEUE && growth >= STANDING)
 }
 
 /// Share of the readings of which `is` holds; the first is taken before the first byte.

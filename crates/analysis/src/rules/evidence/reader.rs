@@ -1,8 +1,9 @@
 //! The receiving application before its socket: whether it emptied it, and why not.
 
 use super::{Cpu, Evidence};
-use crate::readings::{emptying_share, late_delay_floors, mean};
+use crate::readings::{late_delay_floors, mean};
 use crate::rules::words;
+use linerate_model::Ratio;
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::spec::Side;
 
@@ -89,6 +90,19 @@ fn empties(trial: &Trial) -> bool {
     emptying_share(trial).is_some_and(|share| share >= EMPTYING_SHARE)
 }
 
+/// Share of the reads of datagrams that left the socket empty.
+fn emptying_share(trial: &Trial) -> Option<f64> {
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
+    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
+    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
+        (
+            reads.saturating_add(one.reads),
+            emptying.saturating_add(one.emptying_reads),
+        )
+    });
+    (reads > 0).then(|| Ratio::from_parts(emptying, reads).get())
+}
+
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`
 /// where fewer than two moments are known.
 fn floor(trial: &Trial) -> Option<(f64, f64)> {
@@ -111,5 +125,5 @@ fn unattended(trial: &Trial) -> Option<f64> {
         .filter(|entry| entry.place == Place::ReceiverSocket)
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.packets.get()));
     let all = received.len().saturating_add(dropped);
-    (all > 0).then(|| linerate_model::Ratio::from_parts(late.saturating_add(dropped), all).get())
+    (all > 0).then(|| Ratio::from_parts(late.saturating_add(dropped), all).get())
 }
