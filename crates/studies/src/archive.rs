@@ -410,6 +410,27 @@ pub fn check_report(path: &Path) -> Result<(), Failure> {
     check_place(path)
 }
 
+/// Whether a document can be written to `path` in one of the formats that `endings` name, as far as can be said before it
+/// is made.
+pub(crate) fn check_output(path: &Path, endings: &[&str]) -> Result<(), Failure> {
+    if endings.contains(&ending(path)) {
+        return check_place(path);
+    }
+    let message = format!(
+        "cannot tell the format of {}; let its name end in .{}",
+        path.display(),
+        endings.join(", .")
+    );
+    Err(Failure::new(ExitCode::Usage, message))
+}
+
+/// What a file's name ends in, without the dot: it chooses the format.
+pub(crate) fn ending(path: &Path) -> &str {
+    path.extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default()
+}
+
 /// Whether there is a directory for `path`.
 pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
     let parent = path

@@ -121,27 +121,13 @@ pub fn document(comparison: &Comparison) -> Result<String> {
 
 /// Whether a comparison can be written to `path`, as far as can be said before it is made.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
-    if FILE_ENDINGS.contains(&ending(path)) {
-        return archive::check_place(path);
-    }
-    let message = format!(
-        "cannot tell the format of {}; let its name end in .{}",
-        path.display(),
-        FILE_ENDINGS.join(", .")
-    );
-    Err(Failure::new(ExitCode::Usage, message))
-}
-
-fn ending(path: &Path) -> &str {
-    path.extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default()
+    archive::check_output(path, &FILE_ENDINGS)
 }
 
 /// Writes the comparison; the ending of the file chooses the format.
 pub fn write(path: &Path, comparison: &Comparison) -> Result<()> {
     check_output(path)?;
-    let text = match ending(path) {
+    let text = match archive::ending(path) {
         "html" => comparison_html(comparison, &wall_now())?,
         "csv" => comparison_csv(comparison),
         "md" => comparison_markdown(comparison),

@@ -148,27 +148,13 @@ const ENDINGS: [&str; 4] = ["html", "csv", "json", "txt"];
 
 /// Whether a footprint can be written to `path`, as far as can be said before it is made.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
-    if ENDINGS.contains(&ending(path)) {
-        return archive::check_place(path);
-    }
-    let message = format!(
-        "cannot tell the format of {}; let its name end in .{}",
-        path.display(),
-        ENDINGS.join(", .")
-    );
-    Err(Failure::new(ExitCode::Usage, message))
-}
-
-fn ending(path: &Path) -> &str {
-    path.extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default()
+    archive::check_output(path, &ENDINGS)
 }
 
 /// Writes the footprint; the ending of the file chooses the format.
 pub fn write(path: &Path, content: &FootprintContent) -> Result<()> {
     check_output(path)?;
-    let text = match ending(path) {
+    let text = match archive::ending(path) {
         "html" => footprint_html(content, &wall_now())?,
         "csv" => footprint_csv(content),
         "json" => json(content)? + "\n",
