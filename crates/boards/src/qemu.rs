@@ -112,7 +112,7 @@ impl Emulation {
     }
 
     /// What is emulated, and by what.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         format!("{} on {}", self.machine, self.emulator)
     }
 }

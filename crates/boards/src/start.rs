@@ -54,7 +54,7 @@ pub fn start(
     tell(&format!(
         "starting {} ({})",
         order.name,
-        task.emulation.told()
+        task.emulation.description()
     ));
     supervised(&task, lock)
 }

@@ -316,7 +316,7 @@ impl Task {
         let serial = self.serial.or(own).expect("invariant: a byte has 8 bits");
         Ok(Record {
             name: self.emulation.name.clone(),
-            emulated: self.emulation.told(),
+            emulated: self.emulation.description(),
             address: subnet.board(),
             host: subnet.host(),
             serial,

@@ -55,13 +55,13 @@ pub(crate) fn run(command: &mut Command) -> Result<Output, Failure> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     // apt marks what failed by `E:` or `Err:`, and goes on.
-    let told = said.lines().find(|line| line.starts_with('E'));
-    let told = told.or_else(|| said.lines().next());
+    let cause = said.lines().find(|line| line.starts_with('E'));
+    let cause = cause.or_else(|| said.lines().next());
     Err(lacks(format!(
         "{} failed ({}): {}",
         command.get_program().to_string_lossy(),
         output.status,
-        told.unwrap_or("it said nothing").trim()
+        cause.unwrap_or("it said nothing").trim()
     )))
 }
 

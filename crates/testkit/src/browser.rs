@@ -26,7 +26,7 @@ pub(crate) const QUIET: &[&str] = &[
 ];
 
 /// What it tells of a page that is opened once.
-const TOLD: &[&str] = &[
+const OPTIONS: &[&str] = &[
     "--enable-logging=stderr",
     "--v=0",
     "--hide-scrollbars",
@@ -86,7 +86,7 @@ impl Page {
         let net_log = profile.path().join("net.json");
         let output = Command::new("chromium")
             .args(QUIET)
-            .args(TOLD)
+            .args(OPTIONS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--log-net-log={}", net_log.display()))
             .args(options)

@@ -22,7 +22,7 @@ pub struct Driven {
     /// Sessions of the frames within the page, in the order in which they came, and how many of them were made to tell
     /// what they do.
     frames: Vec<String>,
-    told: usize,
+    handled: usize,
     /// Events that nobody waited for yet.
     events: Vec<Value>,
     /// What the page and its frames complained of, and what they asked other machines for.
@@ -61,7 +61,7 @@ impl Driven {
             last: 0,
             session: String::new(),
             frames: Vec::new(),
-            told: 0,
+            handled: 0,
             events: Vec::new(),
             complaints: Vec::new(),
             _home: home,
@@ -99,8 +99,8 @@ impl Driven {
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
         let session = self.session.clone();
         let result = self.call_in(&session, method, params);
-        while let Some(frame) = self.frames.get(self.told).cloned() {
-            self.told += 1;
+        while let Some(frame) = self.frames.get(self.handled).cloned() {
+            self.handled += 1;
             for domain in ["Runtime", "Log", "Network"] {
                 self.call_in(&frame, &format!("{domain}.enable"), &json!({}));
             }

@@ -135,19 +135,19 @@ fn a_plan_is_measured_and_judged_and_its_stored_study_is_judged_alike() {
     study(&place, &server, "");
     let measured = place.run(&[&JUDGE[..], &["--json"]].concat());
     let document: Value = serde_json::from_str(&measured.out).unwrap();
-    let told = verdicts(&document);
+    let judged = verdicts(&document);
     assert!(
-        !["not-comparable", "not-measured"].contains(&told[0].as_str()),
+        !["not-comparable", "not-measured"].contains(&judged[0].as_str()),
         "{document:#}"
     );
-    assert_eq!(told[2], "not-measured");
+    assert_eq!(judged[2], "not-measured");
     let n = document["cells"][0]["measured"]["n"].as_u64();
     assert!(n.is_some_and(|n| (1..=2).contains(&n)), "{document:#}");
     assert_eq!(document["claims"][0]["measured"]["asked"], 1);
     let id = document["runs"][0].as_str().unwrap();
     let again = place.run(&[&JUDGE[..], &["--runs", id, "--json"]].concat());
     let stored: Value = serde_json::from_str(&again.out).unwrap();
-    assert_eq!((verdicts(&stored), again.code), (told, measured.code));
+    assert_eq!((verdicts(&stored), again.code), (judged, measured.code));
     for name in ["a.html", "a.txt", "a.json"] {
         place.run(&[&JUDGE[..], &["--runs", id, "-q", "-o", name]].concat());
         let text = std::fs::read_to_string(place.file(name)).unwrap();
@@ -172,8 +172,8 @@ fn another_set_up_is_not_comparable_until_it_is_accepted() {
         let document: Value = serde_json::from_str(&ended.out).unwrap();
         (verdicts(&document), document)
     };
-    let (told, document) = judge(&[]);
-    assert_eq!(told[..2], ["not-comparable", "not-comparable"]);
+    let (judged, document) = judge(&[]);
+    assert_eq!(judged[..2], ["not-comparable", "not-comparable"]);
     assert!(
         document["cells"][0]["why"]
             .as_str()
@@ -181,8 +181,8 @@ fn another_set_up_is_not_comparable_until_it_is_accepted() {
             .contains("published none that this is")
     );
     assert_eq!(document["claims"][0]["measured"]["asked"], 1);
-    let (told, document) = judge(&["--accept", "cpu"]);
-    assert!(!told.contains(&"not-comparable".to_owned()), "{told:?}");
+    let (judged, document) = judge(&["--accept", "cpu"]);
+    assert!(!judged.contains(&"not-comparable".to_owned()), "{judged:?}");
     assert_eq!(document["setup"][0]["bearing"], "accepted");
 }
 
@@ -213,10 +213,10 @@ fn a_package_is_repeated_at_a_host_that_is_named_and_compared_with() {
     let host = server.address();
     let again = place.run(&["reproduce", "answer.tar", "--host", host, "--json"]);
     let document: Value = serde_json::from_str(&again.out).unwrap();
-    let told = verdicts(&document);
-    assert_eq!(told.len(), 2, "only what was measured: {document:#}");
+    let judged = verdicts(&document);
+    assert_eq!(judged.len(), 2, "only what was measured: {document:#}");
     assert!(
-        !told.contains(&"not-comparable".to_owned()),
+        !judged.contains(&"not-comparable".to_owned()),
         "the same machine: {document:#}"
     );
     let facts = document["setup"].as_array().unwrap();

@@ -144,8 +144,8 @@ fn virtualisation(host: &HostView<'_>) -> Option<String> {
 /// What is emulated, and by what: `sifive_u,QEMU-7.2.22` on the kernel's command line, whose words have no spaces.
 fn emulated(command_line: &str) -> Option<String> {
     let words = command_line.split_ascii_whitespace();
-    let mut told = words.filter_map(|word| word.strip_prefix("linerate.emulated="));
-    let (machine, emulator) = told.next()?.split_once(',')?;
+    let mut emulated = words.filter_map(|word| word.strip_prefix("linerate.emulated="));
+    let (machine, emulator) = emulated.next()?.split_once(',')?;
     tidy(&format!("{machine} on {}", emulator.replace('-', " ")))
 }
 
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn an_emulated_board_says_so_and_names_its_instruction_set() {
-        let told = "console=ttySIF0 linerate.emulated=sifive_u,QEMU-7.2.22";
+        let command_line = "console=ttySIF0 linerate.emulated=sifive_u,QEMU-7.2.22";
         let facts = facts_of(&[
-            ("proc/cmdline", told),
+            ("proc/cmdline", command_line),
             ("proc/cpuinfo", "processor\t: 0\nisa\t\t: rv64imafdc\n"),
         ]);
         assert_eq!(facts.emulated.as_deref(), Some("sifive_u on QEMU 7.2.22"));
