@@ -373,3 +373,22 @@ fn ids_are_unique_and_the_same_every_time() {
     let distinct: std::collections::BTreeSet<_> = first.iter().collect();
     assert_eq!(distinct.len(), first.len());
 }
+
+/// What is said of each published log, to be read beside it.
+#[test]
+fn every_published_transfer_is_explained_in_a_sentence() {
+    let folders = ["tcp", "udp"].map(|kind| format!("published/hifive-unleashed/{kind}"));
+    let runs = folders.iter().flat_map(|folder| imported(folder));
+    let said = runs.map(|run| {
+        let verdict = linerate_analysis::diagnose(&run).0;
+        let files = &run.source.as_ref().unwrap().files;
+        format!(
+            "{}\n    {}: {}\n",
+            files.join(", "),
+            verdict.limit.id(),
+            verdict.claim
+        )
+    });
+    let text: String = said.collect();
+    insta::assert_snapshot!(text);
+}

@@ -236,9 +236,9 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
         return clear("the rate is the link's");
     }
     let effect = WindowEffect::from_evidence(evidence);
-    if let Some(effect) = effect.filter(|effect| effect.rate_stands()) {
+    if let Some(effect) = effect.filter(|effect| effect.is_no_limit()) {
         return clear(format!(
-            "{}: what is in flight beyond that waits in a queue, so the window is not what limits",
+            "the window is not what limits: {}",
             effect.describe()
         ));
     }

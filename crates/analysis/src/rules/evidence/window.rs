@@ -4,10 +4,19 @@ use super::Evidence;
 use crate::rules::words;
 use linerate_model::run::Trial;
 
+/// What a trial's congestion window had to do with its rate.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rules) enum WindowEffect {
+    Slope(Slope),
+    /// It stood still in the second half, bytes, though nothing was sent again: congestion control lets a window grow
+    /// while that is what limits (RFC 5681 §3.1, RFC 9438 §4.2; not one that is not used, RFC 7661).
+    StoodStill(f64),
+}
+
 /// How the rate of a trial's intervals went with the window: the elasticity, d ln rate / d ln window, is 1 where the window
 /// is what limits, and 0 where what the window lets go beyond a rate only waits in a queue.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct WindowEffect {
+pub(in crate::rules) struct Slope {
     elasticity: f64,
     /// Standard error of the elasticity.
     error: f64,
@@ -17,7 +26,7 @@ pub(in crate::rules) struct WindowEffect {
     rate: (f64, f64),
 }
 
-/// Intervals from which on a slope says something.
+/// Intervals from which on a slope, or a window that stands, says something.
 const INTERVALS: usize = 6;
 /// Windows that differ by less show nothing: more than a few steps of congestion avoidance.
 const SPREAD: f64 = 1.2;
@@ -29,9 +38,47 @@ impl WindowEffect {
     /// Of the first trial that tells.
     pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let subject = evidence.subject();
-        subject.iter().find_map(|trial| Self::from_trial(trial))
+        subject.iter().find_map(|trial| {
+            let still = stood_still(trial).map(Self::StoodStill);
+            still.or_else(|| Slope::from_trial(trial).map(Self::Slope))
+        })
     }
 
+    /// Whether the window is not what limits.
+    pub(in crate::rules) fn is_no_limit(self) -> bool {
+        match self {
+            Self::Slope(slope) => slope.rate_stands(),
+            Self::StoodStill(_) => true,
+        }
+    }
+
+    /// For sentences.
+    pub(in crate::rules) fn describe(self) -> String {
+        match self {
+            Self::Slope(slope) => slope.describe(),
+            Self::StoodStill(window) => format!(
+                "it stood at {:.0} KiB although nothing was sent again, and it would have grown had it been the limit",
+                window / 1024.0
+            ),
+        }
+    }
+}
+
+/// The window in the second half of a trial, if it was the same all the time and nothing was sent again.
+fn stood_still(trial: &Trial) -> Option<f64> {
+    let known = trial.intervals.iter();
+    let known: Vec<_> = known
+        .filter_map(|interval| Some((interval.cwnd_bytes?, interval.retransmitted_segments)))
+        .collect();
+    let late = known.get(known.len() / 2..)?;
+    let (window, _) = *late.first()?;
+    let still = late
+        .iter()
+        .all(|(now, again)| *now == window && *again == Some(0));
+    (still && known.len() >= INTERVALS).then(|| window.as_f64())
+}
+
+impl Slope {
     fn from_trial(trial: &Trial) -> Option<Self> {
         let known: Vec<(f64, f64)> = trial
             .intervals
@@ -61,12 +108,11 @@ impl WindowEffect {
     }
 
     /// Whether the rate stood while the window changed.
-    pub(in crate::rules) fn rate_stands(self) -> bool {
+    fn rate_stands(self) -> bool {
         self.elasticity < STANDS && self.elasticity + 2.0 * self.error < FOLLOWS
     }
 
-    /// Both, for sentences.
-    pub(in crate::rules) fn describe(self) -> String {
+    fn describe(self) -> String {
         format!(
             "it was between {:.0} and {:.0} KiB, and the rate between {} and {} whatever it was",
             self.window.0 / 1024.0,

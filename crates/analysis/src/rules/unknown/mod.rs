@@ -61,7 +61,7 @@ fn best(evidence: &Evidence<'_>) -> f64 {
 /// What a byte stream tells without counters: at least whether its window is what limits.
 fn unpaced(evidence: &Evidence<'_>) -> String {
     let rate = words::rate(best(evidence));
-    let effect = WindowEffect::from_evidence(evidence).filter(|effect| effect.rate_stands());
+    let effect = WindowEffect::from_evidence(evidence).filter(|effect| effect.is_no_limit());
     let Some(effect) = effect else {
         return format!("What limits at {rate} of L4 payload is not known.");
     };
@@ -72,8 +72,17 @@ fn unpaced(evidence: &Evidence<'_>) -> String {
             words::rate(speed)
         )
     });
+    let else_limits = match effect {
+        WindowEffect::Slope(_) => format!(
+            "Segments wait in a queue before what limits at {rate} of L4 payload{of_link}: a slower link on the way, or a busy host"
+        ),
+        // Less than a full window may have been under way.
+        WindowEffect::StoodStill(_) => format!(
+            "Something else limits at {rate} of L4 payload{of_link}: a busy host, the receiver's window, or a slower link on the way"
+        ),
+    };
     format!(
-        "Not the congestion window: {}. Segments wait in a queue before what limits at {rate} of L4 payload{of_link}: a slower link on the way, or a busy host; the log does not tell which.",
+        "Not the congestion window: {}. {else_limits}; the log does not tell which.",
         effect.describe()
     )
 }
