@@ -1,0 +1,121 @@
+//! Two limits at once: a sender that may use a share of a core, and a shaper a fifth above what that lets it send.
+//!
+//! Both must be named, and what the verdict says would come next must be what comes once the quota is taken away.
+
+use crate::guard::Guard;
+use crate::rig::{self, Proof};
+use crate::say;
+use crate::scene::{Place, Scene, Test, mbit, reverse};
+use anyhow::{Context as _, Result};
+use linerate_model::BitRate;
+use linerate_model::run::{Run, Trial};
+use linerate_model::spec::{Pace, Side, TestSpec};
+use linerate_testbed::HostId;
+
+/// Of one core.
+const SHARE: f64 = 0.08;
+/// What the shaper lets pass, as a multiple of what the quota does.
+const ABOVE: f64 = 1.2;
+/// What the verdict says of the rate after relief may be off by so much.
+const TOLERANCE: f64 = 0.15;
+/// A frame without FCS and its payload, of TCP; of UDP it is 24 bytes less.
+const FRAME_OF_PAYLOAD: f64 = 1514.0 / 1448.0;
+
+/// Builds both for TCP and for datagrams; whether the verdicts were right.
+pub(crate) fn are_named(guard: &mut Guard) -> Result<bool> {
+    let datagrams = |spec: &mut TestSpec| {
+        reverse(spec);
+        spec.work.set_pace(Pace::Unpaced);
+    };
+    let tests = [
+        ("TCP", Test::tcp(reverse)),
+        ("UDP", Test::udp(mbit(1), datagrams)),
+    ];
+    let mut good = true;
+    for (name, test) in tests {
+        let found = play(&test, guard)?;
+        say(&format!("\n{name}: {}", found.text()));
+        good &= found.is_right();
+    }
+    Ok(good)
+}
+
+/// What was measured, and what was said.
+struct Found {
+    quota_alone: BitRate,
+    shaper_alone: BitRate,
+    both: Box<Run>,
+    is_disturbed: bool,
+}
+
+fn play(test: &Test, guard: &mut Guard) -> Result<Found> {
+    // The peer sends, so that its process alone has the quota and its interface the shaper.
+    let bare = || Scene::direct(test.clone());
+    let alone = rig::play(&bare().quota(SHARE), Proof::Waived, guard)?;
+    let quota_alone = rate(&alone.run)?;
+    let frames = BitRate::from_f64(quota_alone.as_f64() * ABOVE * FRAME_OF_PAYLOAD);
+    let hundredth = (frames.as_f64() / 800.0).max(16_000.0);
+    let tbf = format!(
+        "qdisc add dev eth0 root tbf rate {}bit burst {hundredth:.0} limit {hundredth:.0}",
+        frames.bps()
+    );
+    let shaped = |scene: Scene| scene.tc(Place::Host(HostId::B), &tbf);
+    let both = rig::play(&shaped(bare().quota(SHARE)), Proof::Waived, guard)?;
+    let relieved = rig::play(&shaped(bare()), Proof::Waived, guard)?;
+    Ok(Found {
+        quota_alone,
+        shaper_alone: rate(&relieved.run)?,
+        is_disturbed: alone.is_disturbed || both.is_disturbed || relieved.is_disturbed,
+        both: Box::new(both.run),
+    })
+}
+
+fn rate(run: &Run) -> Result<BitRate> {
+    let rates = run.trials.iter().filter(|trial| trial.valid);
+    let most = rates.filter_map(|trial: &Trial| trial.received_rate).max();
+    most.context("no valid trial")
+}
+
+impl Found {
+    fn is_right(&self) -> bool {
+        let verdict = self.both.verdict.as_ref();
+        let Some(verdict) = verdict.filter(|_| !self.is_disturbed) else {
+            // What others took away is a limit of its own.
+            return self.is_disturbed;
+        };
+        let next = verdict
+            .weighed
+            .as_ref()
+            .and_then(|weighed| weighed.next.as_ref());
+        let is_next = next.is_some_and(|next| {
+            let off = next.rate.as_f64() / self.shaper_alone.as_f64() - 1.0;
+            next.limit.id() == "link" && off.abs() <= TOLERANCE
+        });
+        verdict.limit.id() == "sender-cpu" && verdict.side == Some(Side::Sender) && is_next
+    }
+
+    fn text(&self) -> String {
+        let said = self.both.verdict.as_ref().map_or_else(
+            || "nothing".to_owned(),
+            |verdict| {
+                let weighed = verdict.weighed.as_ref();
+                let next = weighed.and_then(|weighed| weighed.next.as_ref());
+                let next = next.map_or_else(
+                    || "nothing known".to_owned(),
+                    |next| format!("{} at {}", next.limit.id(), next.rate),
+                );
+                format!("{} limits, then {next}", verdict.limit.id())
+            },
+        );
+        format!(
+            "a quota lets {} pass, a shaper {}; of both together is said: {said}{}",
+            self.quota_alone,
+            self.shaper_alone,
+            if self.is_disturbed {
+                " (disturbed)"
+            } else {
+                ""
+            }
+        )
+    }
+}
