@@ -264,13 +264,17 @@ fn run(
         wait,
         lead: Duration::ZERO,
     };
+    let mut paused = Duration::ZERO;
     work.begin(start);
     let mut now = MonoClock.now();
     while !control.is_stopped() {
         match work.turn(now, control) {
             Step::Again => {}
             Step::Done => break,
-            Step::Until(deadline) => waiter.wait_until(deadline, control),
+            Step::Until(deadline) => paused += waiter.wait_until(deadline, control),
+            Step::Poll(deadline) => {
+                waiter.wait_until(deadline, control);
+            }
         }
         now = MonoClock.now();
     }
@@ -280,6 +284,7 @@ fn run(
     report.thread_system_cpu = systems.map(|(after, before)| after.saturating_sub(before));
     let delays = thread::run_delay().zip(delay);
     report.run_delay = delays.map(|(after, before)| after.saturating_sub(before));
+    report.paused = Some(paused);
     report
 }
 
@@ -312,16 +317,20 @@ const BUSY_CORE: Duration = Duration::from_micros(200);
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 impl Waiter {
-    fn wait_until(&mut self, deadline: MonoInstant, control: &StreamControl) {
+    /// Returns for how long of it the thread was to sleep: polling takes CPU time, and waking late is run delay.
+    fn wait_until(&mut self, deadline: MonoInstant, control: &StreamControl) -> Duration {
+        let mut slept = Duration::ZERO;
         loop {
             let now = MonoClock.now();
             let left = deadline.saturating_since(now);
             if left.is_zero() || control.is_stopped() {
-                return;
+                return slept;
             }
             let is_far = left > self.lead + MIN_SLEEP;
             if is_far && self.wait != WaitMode::Spin {
-                self.sleep(now.after(left.saturating_sub(self.lead).min(MAX_SLEEP)));
+                let asleep = left.saturating_sub(self.lead).min(MAX_SLEEP);
+                self.sleep(now.after(asleep));
+                slept += asleep;
             } else {
                 std::hint::spin_loop();
             }

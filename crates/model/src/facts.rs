@@ -128,6 +128,8 @@ facts! {
     preloaded: Preloaded,
     /// Queueing discipline at the root of the test's interface.
     queueing_discipline: String,
+    /// Rate of frames without FCS that it lets pass, in bit/s, if it is a shaper whose rate is known (`tbf`, `cake`).
+    queueing_discipline_rate_bps: BitRate,
     /// Memory, as a log names it.
     ram: LogText,
     /// Receive queues of the test's interface.

@@ -50,6 +50,8 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
             .max_by(|a, b| a.get().total_cmp(&b.get())),
         thread_ratio: busiest.and_then(|stream| of_trial(ends, stream, stream.thread_cpu)),
         run_delay_ratio: busiest.and_then(|stream| of_trial(ends, stream, stream.run_delay?)),
+        paused_ratio: busiest.and_then(|stream| of_trial(ends, stream, stream.paused?)),
+        blocked_ratio: busiest.and_then(|stream| blocked(ends, stream)),
         thread_ns_per_transaction: threads
             .zip(moved.transactions())
             .map(|(time, count)| time.as_secs_f64() * 1e9 / count),
@@ -188,6 +190,16 @@ pub(super) fn send_blocked(ends: &Ends<'_>) -> Option<Ratio> {
     let sending = stream.work.get::<DatagramSender>()?.sending?;
     let awake = stream.thread_cpu.saturating_add(stream.run_delay?);
     of_trial(ends, stream, sending.saturating_sub(awake))
+}
+
+/// Share of the time in which the thread of `stream` did nothing else: it did not run, wait for a core, or pause.
+fn blocked(ends: &Ends<'_>, stream: &StreamReport) -> Option<Ratio> {
+    let others = [stream.thread_cpu, stream.run_delay?, stream.paused?];
+    let others = others
+        .into_iter()
+        .map(|part| of_trial(ends, stream, part).map(Ratio::get));
+    let others: f64 = others.sum::<Option<f64>>()?;
+    Some(Ratio::clamped(1.0 - others))
 }
 
 fn of_trial(ends: &Ends<'_>, stream: &StreamReport, part: Duration) -> Option<Ratio> {

@@ -204,6 +204,7 @@ fn add_stream(all: &mut StreamReport, turn: StreamReport, time: Duration) {
     all.thread_cpu = all.thread_cpu.saturating_add(turn.thread_cpu);
     all.thread_system_cpu = together(all.thread_system_cpu, turn.thread_system_cpu);
     all.run_delay = together(all.run_delay, turn.run_delay);
+    all.paused = together(all.paused, turn.paused);
     add_path(&mut all.path, turn.path);
 }
 

@@ -6,7 +6,7 @@ use super::weights::Suspects;
 use super::{Counts, Observation, limited, next_limit, unproved};
 use linerate_model::Ratio;
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{Side, Transport};
 
 /// A suspect with this share of the weight is supported.
 const SUPPORTED: f64 = 0.9;
@@ -40,7 +40,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         side: best.side(),
         share_ratio: None,
         confidence: Confidence::Weak,
-        claim: claim(best, limited),
+        claim: claim(best, run, limited),
         evidence: Vec::new(),
         experiment: None,
         weighed: None,
@@ -91,14 +91,14 @@ fn undecided(suspects: [Suspect; 2], evidence: Vec<String>) -> Verdict {
 }
 
 /// What no rule has words for.
-fn claim(suspect: Suspect, limited: &Trial) -> String {
+fn claim(suspect: Suspect, run: &Run, limited: &Trial) -> String {
     let rate = limited.received_rate.unwrap_or_default();
     let mut subject = suspect.subject().to_owned();
     if let Some(first) = subject.get_mut(0..1) {
         first.make_ascii_uppercase();
     }
     let because = match suspect {
-        Suspect::OwnShaper => "it holds packets back to keep its rate",
+        Suspect::OwnShaper => return own_shaper(run, limited),
         Suspect::Link => "at a higher load no more gets through",
         Suspect::Policer => "what exceeds its rate is dropped without queueing",
         Suspect::PathLoss if limited.transport == Transport::Tcp => {
@@ -113,4 +113,22 @@ fn claim(suspect: Suspect, limited: &Trial) -> String {
         Transport::Udp => "datagrams",
     };
     format!("{subject} limits {what} at {rate} of L4 payload: {because}.")
+}
+
+/// Of the sender's own queueing discipline, with its kind and rate where they are known.
+fn own_shaper(run: &Run, limited: &Trial) -> String {
+    let facts = run
+        .host_of(limited.direction, Side::Sender)
+        .map(|host| &host.facts);
+    let kind = facts.and_then(|facts| facts.queueing_discipline.as_deref());
+    let shaped = facts.and_then(|facts| facts.queueing_discipline_rate_bps);
+    let kind = kind.map_or_else(String::new, |kind| format!(" ({kind})"));
+    let its = shaped.map_or_else(
+        || "its rate".to_owned(),
+        |rate| format!("its rate of {rate} of L2 frames"),
+    );
+    format!(
+        "The sender's own queueing discipline{kind} limits at {} of L4 payload: it holds packets back to keep {its}.",
+        limited.received_rate.unwrap_or_default()
+    )
 }

@@ -25,6 +25,7 @@ mod other_core;
 mod outcome;
 mod payload;
 mod rate;
+mod shaper;
 mod signs;
 mod streams;
 mod suspects;

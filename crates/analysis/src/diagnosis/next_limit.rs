@@ -1,11 +1,12 @@
 //! What would limit next, and at which rate, if the limit were relieved.
 //!
-//! Two things tell: where a probe's datagrams were stopped above the rate, and the CPU time that a traffic thread spent.
-//! The lower of the rates is the next limit's. What TCP waited for beside the limit does not tell: in composed scenes
+//! Three things tell: where a probe's datagrams were stopped above the rate, the CPU time that a traffic thread spent,
+//! and the rate of a shaper at the sender's interface. The lowest of the rates is the next limit's. What TCP waited for beside the limit does not tell: in composed scenes
 //! the rate after relief had nothing to do with it, since a stream that something holds back between bursts is not
 //! held back by the path within them.
 
 use super::datagrams::stopped_by;
+use super::shaper;
 use super::suspects::Suspect;
 use linerate_model::BitRate;
 use linerate_model::run::{NextLimit, Run, Trial};
@@ -24,7 +25,9 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
     let cpu = [Side::Sender, Side::Receiver]
         .into_iter()
         .filter_map(|side| busy(limited, side));
+    let shaped = shaper::payload_rate(run, limited).map(|shaped| (Suspect::OwnShaper, shaped));
     let gains = probes
+        .chain(shaped)
         .map(|(suspect, stopped)| (suspect, stopped / rate))
         .chain(cpu)
         .filter(|(suspect, gain)| *suspect != limit && (LEAST_GAIN..=GREATEST_GAIN).contains(gain));

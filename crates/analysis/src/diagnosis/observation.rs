@@ -5,7 +5,7 @@ use super::counts::{Counts, Observation, Seen};
 use super::likelihoods::Likelihoods;
 use super::signs::Shown;
 use super::weights::Suspects;
-use super::{at_half, limited, made, overloaded, probes, signs};
+use super::{at_half, limited, made, overloaded, probes, shaper, signs};
 use linerate_model::run::Run;
 use linerate_model::spec::Transport;
 
@@ -20,6 +20,7 @@ impl Observation {
             trial: limited,
             overloaded: overloaded(run, limited),
             half: at_half(run),
+            shaped: shaper::payload_rate(run, limited),
         };
         let seen = |id: &str, classes: &[Class], positions: Vec<usize>| Seen {
             id: id.to_owned(),

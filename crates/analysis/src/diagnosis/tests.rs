@@ -267,6 +267,62 @@ fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
     assert_ne!(next.change, again.change);
 }
 
+/// How probable `suspect` is by a sending thread that spent its time so, once TCP's own probes were not made.
+fn by_sending_thread(suspect: &str, paused: f64, blocked: f64) -> f64 {
+    let mut run = run();
+    let spent = json!({
+        "thread_ratio": 0.05, "run_delay_ratio": 0.05, "paused_ratio": paused, "blocked_ratio": blocked
+    });
+    let more = json!({"work": "byte-stream", "cpu": {"sender": spent}});
+    run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &more)).unwrap()];
+    let weights = Observation::from_run(&run).unwrap();
+    let weights = weights.weigh(&Counts::default());
+    weights
+        .into_iter()
+        .find(|(id, _)| *id == suspect)
+        .unwrap()
+        .1
+}
+
+#[test]
+fn an_application_limits_where_it_pauses_and_not_where_its_socket_holds_it_up() {
+    let before = of(Transport::Tcp).iter();
+    let before: f64 = before
+        .filter(|(suspect, _)| *suspect == Suspect::SenderApp)
+        .map(|(_, weight)| weight)
+        .sum();
+    let paused = by_sending_thread("sender-app", 0.85, 0.05);
+    assert!(paused > 5.0 * before, "{paused} after {before}");
+    let held_up = by_sending_thread("sender-app", 0.0, 0.9);
+    assert!(held_up < before / 5.0, "{held_up} after {before}");
+    let (held_up, busy) = (
+        by_sending_thread("sender-cpu", 0.0, 0.9),
+        by_sending_thread("sender-cpu", 0.02, 0.03),
+    );
+    assert!(10.0 * held_up < busy, "{held_up} and {busy}");
+}
+
+#[test]
+fn a_shaper_above_the_limit_is_what_limits_next_at_its_rate() {
+    let mut run = run();
+    let own = json!({
+        "role": "client",
+        "facts": {"queueing_discipline": "tbf", "queueing_discipline_rate_bps": 120_000_000}
+    });
+    run.hosts = vec![serde_json::from_value(own).unwrap()];
+    let tcp = json!({"work": "byte-stream", "tcp": {"smss_bytes": 1448}});
+    run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &tcp)).unwrap()];
+    let next = |run: &Run, limit| super::next_limit::next(run, &run.trials[0], limit);
+    let after = next(&run, Suspect::SenderCpu).unwrap();
+    // 1448 of 1514 bytes of each frame, without its FCS, are payload.
+    assert_eq!(after.rate.bps(), 120_000_000 * 1448 / 1514);
+    assert_eq!((after.limit.id(), after.side), ("link", Some(Side::Sender)));
+    assert_eq!(next(&run, Suspect::OwnShaper), None);
+    // The receiver's own shapes what it sends.
+    run.hosts[0].role = linerate_model::run::HostRole::Server;
+    assert_eq!(next(&run, Suspect::SenderCpu), None);
+}
+
 /// A search that ended at 94 Mbit/s, of which the rules know next to nothing.
 fn search() -> Run {
     let test = TestSpec::udp_datagrams(Pace::Unpaced);

@@ -43,3 +43,41 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
         Thread::Free
     })
 }
+
+/// Where most of a traffic thread's time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// In its calls: a sender without room in its socket, a receiver without anything to read.
+    Blocked,
+    /// There too, and more of it elsewhere.
+    PartlyBlocked,
+    /// Never held up in its calls: it waited for times of its own,
+    Paused,
+    /// or ran,
+    Running,
+    /// or waited for a core, or for the next period of its quota.
+    Waiting,
+}
+
+/// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.
+const HELD_UP: [f64; 2] = [0.15, 0.5];
+
+/// Of `side`'s thread; `None` where its host does not tell.
+pub(super) fn spent(trial: &Trial, side: Side) -> Option<Spent> {
+    let cpu = trial.cpu_of(side)?;
+    let share = |share: Option<Ratio>| share.map(Ratio::get);
+    let blocked = share(cpu.blocked_ratio)?;
+    let (paused, ran) = (share(cpu.paused_ratio)?, share(cpu.thread_ratio)?);
+    let waited = share(cpu.run_delay_ratio)?;
+    Some(if blocked >= HELD_UP[1] {
+        Spent::Blocked
+    } else if blocked >= HELD_UP[0] {
+        Spent::PartlyBlocked
+    } else if paused >= ran.max(waited) {
+        Spent::Paused
+    } else if ran >= waited {
+        Spent::Running
+    } else {
+        Spent::Waiting
+    })
+}

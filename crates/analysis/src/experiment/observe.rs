@@ -42,13 +42,7 @@ pub(super) fn observe_positive(trial: &Trial, quantity: Quantity) -> Option<f64>
 fn wire_rate(trial: &Trial) -> Option<f64> {
     let (overhead, segment) = match trial.transport {
         Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
-        Transport::Tcp => {
-            let with_timestamps = FrameOverhead {
-                l4_header_bytes: 32,
-                ..FrameOverhead::UDP_IPV4
-            };
-            (with_timestamps, trial.tcp()?.smss_bytes?)
-        }
+        Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
     };
     let rate = overhead.rate_at(Layer::L1, trial.received_rate?, segment)?;
     Some(rate.as_f64())

@@ -289,7 +289,7 @@ impl Sender {
         if is_late || left == 0 || !self.stream.plan.format.waits_for_delivery() {
             return Step::Done;
         }
-        Step::Until(now.after(POLL_INTERVAL))
+        Step::Poll(now.after(POLL_INTERVAL))
     }
 
     /// What the last block lacks, where time ends the test and not a number of bytes.

@@ -127,8 +127,10 @@ pub enum Step {
     Again,
     /// The stream came to its end.
     Done,
-    /// Another turn at this time.
+    /// Another turn at this time, by a schedule or a pause of its own.
     Until(MonoInstant),
+    /// Another turn at this time, to look at what cannot wake the thread: whether the peer has acknowledged all.
+    Poll(MonoInstant),
 }
 
 /// One side of one stream at work. One turn moves one batch.

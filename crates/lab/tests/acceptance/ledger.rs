@@ -175,6 +175,12 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
         .unwrap();
     assert_eq!(host[linerate_model::signals::UDP_RCVBUF_ERRORS], lost);
     assert_eq!(run.status, RunStatus::Complete);
+    let reader = trial.cpu_of(linerate_model::spec::Side::Receiver).unwrap();
+    let (paused, blocked) = (reader.paused_ratio.unwrap(), reader.blocked_ratio.unwrap());
+    assert!(
+        paused.get() > 0.6 && blocked.get() < 0.2 || is_disturbed,
+        "the reader paused for {paused} of the time and slept in its calls for {blocked}"
+    );
     let limit = run.verdict.as_ref().unwrap().limit.id();
     // A sender whose core is taken away may offer less than the reader takes: another limit, and rightly said.
     assert!(

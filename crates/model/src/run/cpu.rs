@@ -37,6 +37,13 @@ pub struct CpuSide {
     /// Share of the trial in which the busiest traffic thread was runnable but had no core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ratio: Option<Ratio>,
+    /// Share of the trial in which the busiest traffic thread slept until times of its own: its schedule, or a pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_ratio: Option<Ratio>,
+    /// Share of the trial in which the busiest traffic thread slept in its calls: a sender for room in its socket, a
+    /// receiver for something to read. What is left of the trial after the other three shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_ratio: Option<Ratio>,
     /// CPU time of the traffic threads, and of kernel threads that worked for them alone, per transaction
     /// (request/response only).
     #[serde(default, skip_serializing_if = "Option::is_none")]

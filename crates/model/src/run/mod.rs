@@ -41,7 +41,7 @@ pub use work::{
 
 use crate::estimate::Estimate;
 use crate::facts::Facts;
-use crate::spec::Direction;
+use crate::spec::{Direction, Side};
 use crate::time::WallTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,12 @@ impl Run {
             work: work.into(),
         }
     }
+
+    /// The host that is `side` of traffic in `direction`; `None` where nothing is known of it.
+    pub fn host_of(&self, direction: Direction, side: Side) -> Option<&Host> {
+        let role = HostRole::of(direction, side);
+        self.hosts.iter().find(|host| host.role == role)
+    }
 }
 
 /// A mean over the repetitions of one cell of a study.
@@ -157,6 +163,16 @@ pub enum HostRole {
 }
 
 impl HostRole {
+    /// Which end `side` of traffic in `direction` is; of both directions at once that of the forward one.
+    pub const fn of(direction: Direction, side: Side) -> Self {
+        match (direction, side) {
+            (Direction::Reverse, Side::Sender)
+            | (Direction::Forward | Direction::Duplex, Side::Receiver) => Self::Server,
+            (Direction::Reverse, Side::Receiver)
+            | (Direction::Forward | Direction::Duplex, Side::Sender) => Self::Client,
+        }
+    }
+
     /// The kebab-case name, as in the document.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -72,6 +72,16 @@ pub struct StreamReport {
     )]
     #[schemars(with = "Option<f64>")]
     pub run_delay: Option<Duration>,
+    /// Time for which the traffic thread slept until times of its own: those of its schedule, and the pauses of a slow
+    /// application that it imitates; `None` where the peer does not tell.
+    #[serde(
+        rename = "paused_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub paused: Option<Duration>,
     /// What its datapath said.
     #[serde(flatten)]
     pub path: PathReport,
@@ -93,6 +103,7 @@ impl StreamReport {
             thread_cpu: Duration::ZERO,
             thread_system_cpu: None,
             run_delay: None,
+            paused: None,
             path: PathReport::default(),
             work: work.into(),
         }

@@ -16,6 +16,7 @@ use linerate_model::signals::{
     NIC_TX_PACKETS,
 };
 use linerate_sys::ethtool::Ethtool;
+use linerate_sys::netlink::Netlink;
 
 const PATH: &str = "proc/thread-self/net/dev";
 
@@ -61,6 +62,8 @@ impl Collector for Nic {
         let mtu = if let Ok(link) = host.link() {
             into.interface_kind.clone_from(&link.kind);
             into.queueing_discipline.clone_from(&link.qdisc);
+            let root = Netlink::new().and_then(|mut netlink| netlink.root_qdisc(link.index));
+            into.queueing_discipline_rate_bps = root.ok().flatten().and_then(|root| root.rate());
             into.tx_queue_length_packets = link.tx_queue_packets;
             into.rx_queues = link.rx_queues;
             into.tx_queues = link.tx_queues;

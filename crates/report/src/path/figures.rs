@@ -1,6 +1,6 @@
 //! What is known of each place on the way besides packets: rates, CPU, delay.
 
-use super::{PathStage, StageFigure, role};
+use super::{PathStage, StageFigure};
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, rate};
 use linerate_model::Ratio;
 use linerate_model::run::{DelayOf, Run, Trial};
@@ -70,8 +70,7 @@ fn gained(trial: &Trial, side: Side, name: &str) -> Option<u64> {
 }
 
 fn qdisc(run: &Run, trial: &Trial) -> Vec<StageFigure> {
-    let role = role(trial.direction, Side::Sender);
-    let host = run.hosts.iter().find(|host| host.role == role);
+    let host = run.host_of(trial.direction, Side::Sender);
     let kind = host.and_then(|host| host.facts.queueing_discipline.as_deref());
     let held = gained(trial, Side::Sender, signal::QDISC_OVERLIMITS);
     let all = [
@@ -85,8 +84,7 @@ fn qdisc(run: &Run, trial: &Trial) -> Vec<StageFigure> {
 }
 
 fn interface(run: &Run, trial: &Trial, side: Side) -> Vec<StageFigure> {
-    let role = role(trial.direction, side);
-    let host = run.hosts.iter().find(|host| host.role == role);
+    let host = run.host_of(trial.direction, side);
     let name = host.and_then(|host| host.facts.interface.as_deref());
     let speed = host
         .and_then(|host| host.facts.link_speed_bps)

@@ -391,16 +391,6 @@ fn not_offered(trial: &Trial, sent: Option<u64>) -> Option<u64> {
     })
 }
 
-/// Which machine a side of the traffic is.
-pub(crate) fn role(direction: Direction, side: Side) -> HostRole {
-    match (direction, side) {
-        (Direction::Reverse, Side::Sender)
-        | (Direction::Forward | Direction::Duplex, Side::Receiver) => HostRole::Server,
-        (Direction::Reverse, Side::Receiver)
-        | (Direction::Forward | Direction::Duplex, Side::Sender) => HostRole::Client,
-    }
-}
-
 fn host_name(run: &Run, trial: &Trial, side: Side) -> String {
-    words::host(run, role(trial.direction, side))
+    words::host(run, HostRole::of(trial.direction, side))
 }

@@ -2,6 +2,7 @@
 
 use super::answer::{attribute, text};
 use super::{InterfaceIndex, Netlink};
+use linerate_model::BitRate;
 use netlink_packet_core::{DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_ECHO};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcHeader, TcMessage, TcStatsQueue};
@@ -16,6 +17,35 @@ pub struct Qdisc {
     pub handle: u32,
     /// Its parameters (`TCA_OPTIONS`), as its own code writes them.
     pub options: Vec<u8>,
+}
+
+/// `linux/pkt_sched.h`: parameters whose first member is a `tc_ratespec`, and the rate where 32 bits do not hold it.
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+/// Zero: unlimited.
+const TCA_CAKE_BASE_RATE64: u16 = 2;
+/// Of `tc_ratespec`, in bytes per second.
+const RATE: std::ops::Range<usize> = 8..12;
+
+impl Qdisc {
+    /// The rate that a shaper (`tbf`, `cake`) lets pass, in bit/s of frames from destination address to payload
+    /// (Ethernet without FCS); `None` of others, and of one without a limit.
+    pub fn rate(&self) -> Option<BitRate> {
+        let long = |kind| {
+            let bytes = attribute(&self.options, kind)?.try_into().ok()?;
+            Some(u64::from_ne_bytes(bytes))
+        };
+        let bytes = match self.kind.as_str() {
+            "tbf" => long(TCA_TBF_RATE64).or_else(|| {
+                let spec = attribute(&self.options, TCA_TBF_PARMS)?.get(RATE)?;
+                Some(u32::from_ne_bytes(spec.try_into().ok()?).into())
+            }),
+            "cake" => long(TCA_CAKE_BASE_RATE64),
+            _ => None,
+        };
+        let bytes = bytes.filter(|bytes| *bytes > 0)?;
+        Some(BitRate::from_bps(bytes.saturating_mul(8)))
+    }
 }
 
 /// What a queueing discipline has dropped, held back and holds.
@@ -137,6 +167,33 @@ mod tests {
         message.emit(&mut body);
         assert_eq!(qdisc(&body), Some(written));
         assert_eq!(qdisc(&body[..22]), None);
+    }
+
+    #[test]
+    fn the_rate_of_a_shaper_is_in_its_parameters() {
+        let shaper = |kind: &str, options: &[(u16, &[u8])]| Qdisc {
+            kind: kind.to_owned(),
+            handle: 0,
+            options: attribute_bytes(options),
+        };
+        let mut parameters = [0; 36];
+        parameters[RATE].copy_from_slice(&37_500_000_u32.to_ne_bytes());
+        let short = shaper("tbf", &[(TCA_TBF_PARMS, &parameters)]);
+        assert_eq!(short.rate(), Some(BitRate::from_bps(300_000_000)));
+        parameters[RATE].copy_from_slice(&u32::MAX.to_ne_bytes());
+        let rate = 5_000_000_000_u64.to_ne_bytes();
+        let long = [(TCA_TBF_PARMS, &parameters[..]), (TCA_TBF_RATE64, &rate)];
+        assert_eq!(
+            shaper("tbf", &long).rate().map(BitRate::bps),
+            Some(40_000_000_000)
+        );
+        let unlimited = [(TCA_CAKE_BASE_RATE64, &[0; 8][..])];
+        assert_eq!(shaper("cake", &unlimited).rate(), None);
+        assert_eq!(shaper("tbf", &[(TCA_TBF_PARMS, &[0; 7])]).rate(), None);
+        assert_eq!(
+            shaper("pfifo", &[(TCA_TBF_PARMS, &parameters)]).rate(),
+            None
+        );
     }
 
     #[test]

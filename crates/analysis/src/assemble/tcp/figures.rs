@@ -11,12 +11,6 @@ use linerate_model::tcp::{BottleneckFrom, Rfc6349, TcpRetransmissions, TcpWindow
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, Ratio};
 use std::time::Duration;
 
-/// Ethernet, IPv4 and TCP with the timestamp option, as Linux sends it.
-const TCP_IPV4: FrameOverhead = FrameOverhead {
-    l4_header_bytes: 32,
-    ..FrameOverhead::UDP_IPV4
-};
-
 /// Bits per second of one window per round-trip time.
 fn per_rtt(bytes: u64, rtt_ns: u64) -> Option<BitRate> {
     BitRate::from_bytes(ByteCount::new(bytes), Duration::from_nanos(rtt_ns))
@@ -100,7 +94,7 @@ fn bottleneck(ends: &Ends<'_>, streams: &[Stream<'_>]) -> Option<(BitRate, Bottl
         .filter(|bps| *bps > 0)
         .min();
     if let Some(bps) = speed {
-        let rate = TCP_IPV4.payload_rate(Layer::L1, BitRate::from_bps(bps), smss);
+        let rate = FrameOverhead::TCP_IPV4.payload_rate(Layer::L1, BitRate::from_bps(bps), smss);
         return Some((rate, BottleneckFrom::LinkSpeed));
     }
     let own = |sample: &&TcpSample| sample.delivery_rate_app_limited == Some(false);

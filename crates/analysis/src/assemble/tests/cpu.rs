@@ -24,6 +24,26 @@ fn a_sender_that_sleeps_in_its_calls_was_blocked() {
 }
 
 #[test]
+fn a_thread_runs_waits_for_a_core_pauses_or_sleeps_in_its_calls() {
+    let spent = |paused: Option<u64>| {
+        let mut receiver = report(Side::Receiver, 1000, 1448);
+        let stream = &mut receiver.streams[0];
+        stream.thread_cpu = Duration::from_millis(100);
+        stream.run_delay = Some(Duration::from_millis(50));
+        stream.paused = paused.map(Duration::from_millis);
+        let cpu = udp(None, Some(receiver)).cpu.unwrap().receiver.unwrap();
+        (cpu.paused_ratio, cpu.blocked_ratio)
+    };
+    let shares = |paused, blocked| (Some(Ratio::clamped(paused)), Some(blocked));
+    let (paused, blocked) = spent(Some(600));
+    assert_eq!(paused, Some(Ratio::clamped(0.6)));
+    assert!((blocked.unwrap().get() - 0.25).abs() < 1e-9, "{blocked:?}");
+    // More than the trial's time: it went on after the last counted byte.
+    assert_eq!(spent(Some(2000)), shares(1.0, Ratio::ZERO));
+    assert_eq!(spent(None), (None, None));
+}
+
+#[test]
 fn rates_of_interrupts_come_from_the_time_between_the_snapshots() {
     let mut sender = report(Side::Sender, 1000, 1000);
     sender.before.at_ns = 100_000_000;

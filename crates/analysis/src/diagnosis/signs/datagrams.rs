@@ -1,11 +1,32 @@
 //! Signs of datagrams: what became of those that were to be sent.
 
 use super::{Shown, Sign};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
 use crate::diagnosis::outcome::{self, Around, OF_DATAGRAMS};
+use crate::diagnosis::shaper;
+use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, ReceiverApp, ReceiverCpu, SenderCpu};
+use crate::diagnosis::thread::spent;
 use linerate_model::BitRate;
 use linerate_model::run::Trial;
+use linerate_model::spec::Side;
 
 pub(super) const SIGNS: &[Sign] = &[
+    Sign {
+        id: "sender-thread",
+        classes: SENDER_THREAD,
+        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
+    },
+    Sign {
+        id: "receiver-thread",
+        classes: RECEIVER_THREAD,
+        read: |shown| Some(spent(shown.trial, Side::Receiver)? as usize),
+    },
+    Sign {
+        id: "shaper",
+        classes: shaper::CLASSES,
+        read: |shown| shaper::class(shown.trial, shown.shaped?),
+    },
     Sign {
         id: "missing",
         classes: OF_DATAGRAMS,
@@ -17,6 +38,29 @@ pub(super) const SIGNS: &[Sign] = &[
         classes: OF_DATAGRAMS,
         read: |shown| outcome_of(shown.overloaded?, shown),
     },
+];
+
+/// Where the sending thread's time went, in the order of [`Spent`](crate::diagnosis::thread::Spent): one that has time
+/// to wait for its schedule is not what limits.
+const SENDER_THREAD: &[Class] = &[
+    Class::new("blocked", Rarely).usually(&[Link, OwnShaper]),
+    Class::new("partly-blocked", Rarely).usually(&[Link, OwnShaper]),
+    Class::new("paused", Usually).rarely(&[SenderCpu]),
+    Class::new("running", Possibly).usually(&[SenderCpu]),
+    Class::new("waiting", Rarely).usually(&[SenderCpu]),
+];
+
+/// Where the receiving thread's time went, in the same order: one that waits for datagrams is not what limits.
+const RECEIVER_THREAD: &[Class] = &[
+    Class::new("blocked", Usually)
+        .rarely(&[ReceiverCpu])
+        .hardly(&[ReceiverApp]),
+    Class::new("partly-blocked", Possibly).rarely(&[ReceiverApp]),
+    Class::new("paused", Hardly).usually(&[ReceiverApp]),
+    Class::new("running", Rarely)
+        .usually(&[ReceiverCpu])
+        .possibly(&[SenderCpu]),
+    Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
 ];
 
 fn outcome_of(trial: &Trial, shown: &Shown<'_>) -> Option<usize> {

@@ -27,6 +27,8 @@ pub(super) struct Shown<'a> {
     pub(super) overloaded: Option<&'a Trial>,
     /// The probe at half the rate, if it was made.
     pub(super) half: Option<&'a Trial>,
+    /// What a shaper at the sender's interface lets pass, in bit/s of L4 payload.
+    pub(super) shaped: Option<f64>,
 }
 
 /// Signs of what `transport` carried. A new one is an entry in one of these files.

@@ -3,11 +3,12 @@
 use super::Sign;
 use crate::diagnosis::class::Class;
 use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
+use crate::diagnosis::shaper;
 use crate::diagnosis::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
     SenderApp, SenderBuffer, SenderCpu,
 };
-use crate::diagnosis::thread::{Thread, thread};
+use crate::diagnosis::thread::{Thread, spent, thread};
 use crate::readings::{mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
@@ -18,6 +19,21 @@ use linerate_model::{ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) const SIGNS: &[Sign] = &[
+    Sign {
+        id: "sender-thread",
+        classes: SENDER_THREAD,
+        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
+    },
+    Sign {
+        id: "receiver-thread",
+        classes: RECEIVER_THREAD,
+        read: |shown| Some(spent(shown.trial, Side::Receiver)? as usize),
+    },
+    Sign {
+        id: "shaper",
+        classes: shaper::CLASSES,
+        read: |shown| shaper::class(shown.trial, shown.shaped?),
+    },
     Sign {
         id: "application",
         classes: APPLICATION,
@@ -59,6 +75,33 @@ pub(super) const SIGNS: &[Sign] = &[
 fn class(figure: f64, edges: &[f64]) -> usize {
     edges.iter().take_while(|edge| figure >= **edge).count()
 }
+
+/// Where the sending thread's time went, in the order of [`Spent`](crate::diagnosis::thread::Spent): one that its socket
+/// holds up is not what limits.
+const SENDER_THREAD: &[Class] = &[
+    Class::new("blocked", Usually)
+        .rarely(&[SenderCpu])
+        .hardly(&[SenderApp]),
+    Class::new("partly-blocked", Possibly).rarely(&[SenderApp]),
+    Class::new("paused", Hardly).usually(&[SenderApp]),
+    Class::new("running", Rarely)
+        .usually(&[SenderCpu])
+        .possibly(&[ReceiverCpu]),
+    Class::new("waiting", Rarely).usually(&[SenderCpu]),
+];
+
+/// Where the receiving thread's time went, in the same order: one that waits for something to read is not what limits.
+const RECEIVER_THREAD: &[Class] = &[
+    Class::new("blocked", Usually)
+        .rarely(&[ReceiverCpu])
+        .hardly(&[ReceiverApp]),
+    Class::new("partly-blocked", Possibly).rarely(&[ReceiverApp]),
+    Class::new("paused", Hardly).usually(&[ReceiverApp]),
+    Class::new("running", Rarely)
+        .usually(&[ReceiverCpu])
+        .possibly(&[SenderCpu]),
+    Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
+];
 
 /// How long TCP had nothing to send, and whether the application that left it so was short of CPU time.
 const APPLICATION: &[Class] = &[

@@ -25,7 +25,7 @@ pub use needs::Need;
 
 use crate::readings::{mean, throttled_share};
 use linerate_model::run::{
-    BoundedBy, CpuSide, Finding, GoalResult, HostRole, Run, RunKind, TcpSummary, Trial,
+    BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
 };
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
@@ -248,16 +248,8 @@ impl<'a> Evidence<'a> {
     /// MTU of the interface of `side`, in bytes, from the facts of its host.
     pub(super) fn mtu(&self, side: Side) -> Option<u64> {
         let direction = self.trials.first()?.direction;
-        let role = match (side, direction) {
-            (Side::Sender, Direction::Forward) | (Side::Receiver, Direction::Reverse) => {
-                HostRole::Client
-            }
-            (Side::Sender, Direction::Reverse) | (Side::Receiver, Direction::Forward) => {
-                HostRole::Server
-            }
-            (_, Direction::Duplex) => return None,
-        };
-        let host = self.run.hosts.iter().find(|host| host.role == role)?;
+        let host = self.run.host_of(direction, side);
+        let host = host.filter(|_| direction != Direction::Duplex)?;
         host.facts.mtu_bytes.map(ByteCount::get)
     }
 

@@ -100,10 +100,7 @@ impl<'a> View<'a> {
     /// Bit/s on the wire, from the payload rate and the headers of each packet.
     fn on_the_wire(&self) -> Option<f64> {
         let overhead = if self.evidence.is_tcp() {
-            FrameOverhead {
-                l4_header_bytes: 32,
-                ..FrameOverhead::UDP_IPV4
-            }
+            FrameOverhead::TCP_IPV4
         } else {
             FrameOverhead::UDP_IPV4
         };

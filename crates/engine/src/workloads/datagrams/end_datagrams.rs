@@ -31,7 +31,7 @@ impl EndDatagrams {
     /// Says what is due at `now`.
     pub(super) fn say(&mut self, now: MonoInstant, path: &mut dyn DatagramPath) -> Step {
         if now < self.next {
-            return Step::Until(self.next);
+            return Step::Poll(self.next);
         }
         // One that is lost or refused is what the others are for.
         let sent = path.send_empty();
@@ -41,7 +41,7 @@ impl EndDatagrams {
             return Step::Done;
         }
         self.next = now.after(DELAY_BEFORE_FIRST * 2_u32.pow(self.said));
-        Step::Until(self.next)
+        Step::Poll(self.next)
     }
 
     /// Says all of it now: the stream was stopped.

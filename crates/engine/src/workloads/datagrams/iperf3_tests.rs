@@ -167,7 +167,7 @@ fn a_sender_numbers_on_from_the_warm_up_and_counts_what_came_after() {
     loop {
         match bench.turn(now) {
             Step::Again => {}
-            Step::Until(later) => now = now.max(later),
+            Step::Until(later) | Step::Poll(later) => now = now.max(later),
             Step::Done => break,
         }
     }

@@ -198,7 +198,7 @@ impl Bench {
         loop {
             match self.turn(now) {
                 Step::Again => {}
-                Step::Until(later) => now = now.max(later),
+                Step::Until(later) | Step::Poll(later) => now = now.max(later),
                 Step::Done => return self.work.finish(now),
             }
         }

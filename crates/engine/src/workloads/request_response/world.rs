@@ -117,7 +117,7 @@ impl World {
             self.clock.set(turn);
             self.wires.lock().unwrap().idle = false;
             far.wake = match far.work.turn(turn, &StreamControl::default()) {
-                Step::Until(later) => later,
+                Step::Until(later) | Step::Poll(later) => later,
                 Step::Again | Step::Done => turn.after(SERVICE),
             };
             self.clock.set(now);
@@ -265,7 +265,7 @@ pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
     loop {
         match near.turn(clock.now(), &control) {
             Step::Again => {}
-            Step::Until(later) => {
+            Step::Until(later) | Step::Poll(later) => {
                 world.pass(later);
                 clock.set(later.max(clock.now()));
             }

@@ -1,0 +1,43 @@
+//! A shaper at the sender's own interface, and whether its rate was reached.
+
+use super::class::Class;
+use super::class::Often::{Rarely, Usually};
+use super::suspects::Suspect::OwnShaper;
+use linerate_model::run::{Run, Trial};
+use linerate_model::spec::{Side, Transport};
+use linerate_model::{BitRate, FrameOverhead, Layer};
+
+/// What a queueing discipline counts of a frame before the IP packet, and nothing behind it.
+const MAC_HEADER: u32 = 14;
+
+/// What a shaper at the sender's interface lets pass, in bit/s of L4 payload in packets as large as those of `trial`;
+/// `None` where there is none, or its rate is not known.
+pub(super) fn payload_rate(run: &Run, trial: &Trial) -> Option<f64> {
+    let sender = run.host_of(trial.direction, Side::Sender)?;
+    let frames = sender.facts.queueing_discipline_rate_bps?;
+    let (on_ethernet, payload) = match trial.transport {
+        Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
+        Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
+    };
+    let without_fcs = FrameOverhead {
+        l2_bytes: MAC_HEADER,
+        ..on_ethernet
+    };
+    let rate = without_fcs.payload_rate(Layer::L2, frames, payload);
+    Some(rate.as_f64()).filter(|rate| *rate > 0.0)
+}
+
+/// Whether a shaper's rate was reached: below it, it only delays.
+pub(super) const CLASSES: &[Class] = &[
+    Class::new("below", Usually).hardly(&[OwnShaper]),
+    Class::new("reached", Rarely).usually(&[OwnShaper]),
+];
+
+/// A byte stream takes this share of a rate that limits it, and more.
+const REACHED: f64 = 0.93;
+
+/// The class of `trial` beside a shaper that lets pass `payload_rate` bit/s.
+pub(super) fn class(trial: &Trial, payload_rate: f64) -> Option<usize> {
+    let carried = trial.received_rate.map(BitRate::as_f64)?;
+    Some(usize::from(carried >= payload_rate * REACHED))
+}
