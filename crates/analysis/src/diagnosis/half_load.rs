@@ -11,6 +11,7 @@ use super::suspects::Suspect::{
 use super::thread::{Thread, thread};
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
+use linerate_model::Ratio;
 use linerate_model::run::{Change, Run, Trial};
 use linerate_model::spec::{Side, TestSpec};
 use std::time::Duration;
@@ -136,6 +137,11 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
         Outcome::AtSocketStarved => Answer::LostAtLateReceiver,
         Outcome::AtSocket | Outcome::AtSocketLate | Outcome::BeforeSocket => Answer::LostAtReceiver,
         _ if queue(compared.changed) == Queue::Standing => Answer::Waited,
+        Outcome::CarriedLossy | Outcome::Dropped | Outcome::LostOnPath | Outcome::Lost
+            if is_far_less(compared) =>
+        {
+            Answer::Carried
+        }
         Outcome::CarriedLossy | Outcome::Dropped | Outcome::LostOnPath => Answer::LostOnPath,
         Outcome::Lost => Answer::Lost,
         Outcome::ShortStarved | Outcome::ShortUnseen if is_short_in_run(compared.limited) => {
@@ -143,6 +149,16 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
         }
         _ => Answer::Carried,
     })
+}
+
+/// The run's own loss is so many times that at half the rate where nearly all of it comes with the rate.
+const FAR_LESS: f64 = 5.0;
+
+/// Whether what is lost at half the rate is little beside what the run itself lost.
+fn is_far_less(compared: &Compared<'_>) -> bool {
+    let loss = |trial: &Trial| trial.loss_ratio().map(Ratio::get);
+    let both = loss(compared.changed).zip(loss(compared.limited));
+    both.is_some_and(|(half, own)| half * FAR_LESS <= own)
 }
 
 /// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.
