@@ -22,19 +22,21 @@ impl Observation {
             half: at_half(run),
             shaped: shaper::payload_rate(run, limited),
         };
-        let seen = |id: &str, classes: &[Class], positions: Vec<usize>| Seen {
+        let seen = |id: &str, classes: Vec<&str>| Seen {
             id: id.to_owned(),
-            classes: positions
-                .into_iter()
-                .filter_map(|position| Some(classes.get(position)?.id.to_owned()))
-                .collect(),
+            classes: classes.into_iter().map(str::to_owned).collect(),
         };
         let signs = signs::of(limited.transport).iter().map(|sign| {
             let read = (sign.read)(&shown);
-            seen(sign.id, sign.classes, read.into_iter().collect())
+            let is_known = |id| sign.classes.iter().any(|class| class.id == id);
+            debug_assert!(read.is_none_or(is_known), "{}: {read:?}", sign.id);
+            seen(sign.id, read.into_iter().collect())
         });
-        let answers = made::compared(run, limited)
-            .map(|(probe, compared)| seen(probe.id(), probe.classes(), probe.read(&compared)));
+        let answers = made::compared(run, limited).map(|(probe, compared)| {
+            let positions = probe.read(&compared).into_iter();
+            let class = |position: usize| Some(probe.classes().get(position)?.id);
+            seen(probe.id(), positions.filter_map(class).collect())
+        });
         Some(Self {
             transport: limited.transport,
             seen: signs

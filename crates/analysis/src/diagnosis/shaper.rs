@@ -37,7 +37,11 @@ pub(super) const CLASSES: &[Class] = &[
 const REACHED: f64 = 0.93;
 
 /// The class of `trial` beside a shaper that lets pass `payload_rate` bit/s.
-pub(super) fn class(trial: &Trial, payload_rate: f64) -> Option<usize> {
+pub(super) fn class(trial: &Trial, payload_rate: f64) -> Option<&'static str> {
     let carried = trial.received_rate.map(BitRate::as_f64)?;
-    Some(usize::from(carried >= payload_rate * REACHED))
+    Some(if carried >= payload_rate * REACHED {
+        "reached"
+    } else {
+        "below"
+    })
 }

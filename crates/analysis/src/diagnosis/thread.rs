@@ -44,40 +44,30 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
     })
 }
 
-/// Where most of a traffic thread's time went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spent {
-    /// In its calls: a sender without room in its socket, a receiver without anything to read.
-    Blocked,
-    /// There too, and more of it elsewhere.
-    PartlyBlocked,
-    /// Never held up in its calls: it waited for times of its own,
-    Paused,
-    /// or ran,
-    Running,
-    /// or waited for a core, or for the next period of its quota.
-    Waiting,
-}
-
 /// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.
 const HELD_UP: [f64; 2] = [0.15, 0.5];
 
-/// Of `side`'s thread; `None` where its host does not tell.
-pub(super) fn spent(trial: &Trial, side: Side) -> Option<Spent> {
+/// Where most of the time of `side`'s thread went, as the id of a class; `None` where its host does not tell.
+///
+/// - `blocked`: in its calls, a sender without room in its socket, a receiver without anything to read;
+/// - `partly-blocked`: there too, and more of it elsewhere;
+/// - `paused`, `running`, `waiting`: hardly ever there, but until times of its own, on a core, or for a core or the next
+///   period of its quota.
+pub(super) fn spent(trial: &Trial, side: Side) -> Option<&'static str> {
     let cpu = trial.cpu_of(side)?;
     let share = |share: Option<Ratio>| share.map(Ratio::get);
     let blocked = share(cpu.blocked_ratio)?;
     let (paused, ran) = (share(cpu.paused_ratio)?, share(cpu.thread_ratio)?);
     let waited = share(cpu.run_delay_ratio)?;
     Some(if blocked >= HELD_UP[1] {
-        Spent::Blocked
+        "blocked"
     } else if blocked >= HELD_UP[0] {
-        Spent::PartlyBlocked
+        "partly-blocked"
     } else if paused >= ran.max(waited) {
-        Spent::Paused
+        "paused"
     } else if ran >= waited {
-        Spent::Running
+        "running"
     } else {
-        Spent::Waiting
+        "waiting"
     })
 }

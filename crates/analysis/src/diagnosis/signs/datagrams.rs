@@ -15,12 +15,12 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "sender-thread",
         classes: SENDER_THREAD,
-        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
+        read: |shown| spent(shown.trial, Side::Sender),
     },
     Sign {
         id: "receiver-thread",
         classes: RECEIVER_THREAD,
-        read: |shown| Some(spent(shown.trial, Side::Receiver)? as usize),
+        read: |shown| spent(shown.trial, Side::Receiver),
     },
     Sign {
         id: "shaper",
@@ -40,7 +40,7 @@ pub(super) const SIGNS: &[Sign] = &[
     },
 ];
 
-/// Where the sending thread's time went, in the order of [`Spent`](crate::diagnosis::thread::Spent): one that has time
+/// Where the sending thread's time went: one that has time
 /// to wait for its schedule is not what limits.
 const SENDER_THREAD: &[Class] = &[
     Class::new("blocked", Rarely).usually(&[Link, OwnShaper]),
@@ -50,7 +50,7 @@ const SENDER_THREAD: &[Class] = &[
     Class::new("waiting", Rarely).usually(&[SenderCpu]),
 ];
 
-/// Where the receiving thread's time went, in the same order: one that waits for datagrams is not what limits.
+/// Where the receiving thread's time went: one that waits for datagrams is not what limits.
 const RECEIVER_THREAD: &[Class] = &[
     Class::new("blocked", Usually)
         .rarely(&[ReceiverCpu])
@@ -63,11 +63,12 @@ const RECEIVER_THREAD: &[Class] = &[
     Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
 ];
 
-fn outcome_of(trial: &Trial, shown: &Shown<'_>) -> Option<usize> {
+fn outcome_of(trial: &Trial, shown: &Shown<'_>) -> Option<&'static str> {
     let around = Around {
         limited: None,
         half: shown.half,
     };
     let intended = trial.intended_load.map(BitRate::as_f64);
-    outcome::read(trial, intended, &around).map(|outcome| outcome as usize)
+    let outcome = outcome::read(trial, intended, &around)?;
+    Some(OF_DATAGRAMS.get(outcome as usize)?.id)
 }

@@ -15,8 +15,8 @@ pub(super) struct Sign {
     /// Its key in the table of counts.
     pub(super) id: &'static str,
     pub(super) classes: &'static [Class],
-    /// The class, by its position; `None` where the trial does not tell.
-    pub(super) read: fn(&Shown<'_>) -> Option<usize>,
+    /// The class, by its id; `None` where the trial does not tell.
+    pub(super) read: fn(&Shown<'_>) -> Option<&'static str>,
 }
 
 /// The trials that signs are read from.

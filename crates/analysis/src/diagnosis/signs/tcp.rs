@@ -22,12 +22,12 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "sender-thread",
         classes: SENDER_THREAD,
-        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
+        read: |shown| spent(shown.trial, Side::Sender),
     },
     Sign {
         id: "receiver-thread",
         classes: RECEIVER_THREAD,
-        read: |shown| Some(spent(shown.trial, Side::Receiver)? as usize),
+        read: |shown| spent(shown.trial, Side::Receiver),
     },
     Sign {
         id: "shaper",
@@ -67,16 +67,27 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "held-back",
         classes: HELD_BACK,
-        read: |shown| Some(class(held_back(shown.trial)?, &[1e-9, 0.02, 0.2])),
+        read: |shown| held_back(shown.trial),
     },
 ];
 
-/// In which part of the range, whose parts begin at `edges`.
-fn class(figure: f64, edges: &[f64]) -> usize {
-    edges.iter().take_while(|edge| figure >= **edge).count()
+/// Below the first, from the first, or from the second of two edges on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Range {
+    Low,
+    Middle,
+    High,
 }
 
-/// Where the sending thread's time went, in the order of [`Spent`](crate::diagnosis::thread::Spent): one that its socket
+fn range(figure: f64, [middle, high]: [f64; 2]) -> Range {
+    match figure {
+        figure if figure >= high => Range::High,
+        figure if figure >= middle => Range::Middle,
+        _ => Range::Low,
+    }
+}
+
+/// Where the sending thread's time went: one that its socket
 /// holds up is not what limits.
 const SENDER_THREAD: &[Class] = &[
     Class::new("blocked", Usually)
@@ -90,7 +101,7 @@ const SENDER_THREAD: &[Class] = &[
     Class::new("waiting", Rarely).usually(&[SenderCpu]),
 ];
 
-/// Where the receiving thread's time went, in the same order: one that waits for something to read is not what limits.
+/// Where the receiving thread's time went: one that waits for something to read is not what limits.
 const RECEIVER_THREAD: &[Class] = &[
     Class::new("blocked", Usually)
         .rarely(&[ReceiverCpu])
@@ -133,16 +144,20 @@ const APPLICATION: &[Class] = &[
 /// Of the readings this share shows an application that had given all it had.
 const APP_LIMITED: f64 = 0.3;
 
-fn application(trial: &Trial) -> Option<usize> {
-    let waited = class(share(trial, TcpWait::Application)?, &[0.05, 0.3]);
+fn application(trial: &Trial) -> Option<&'static str> {
+    let waited = range(share(trial, TcpWait::Application)?, [0.05, 0.3]);
     let limited = readings(trial, |sample| sample.delivery_rate_app_limited);
     let is_limited = limited.is_some_and(|share| share >= APP_LIMITED);
     let thread = thread(trial, Side::Sender).unwrap_or(Thread::Free);
-    let late = usize::from(thread != Thread::Free);
     Some(match (waited, thread) {
-        (_, Thread::Starved) => 7,
-        (0, _) if !is_limited => 0,
-        _ => 1 + 2 * waited + late,
+        (_, Thread::Starved) => "starved",
+        (Range::Low, _) if !is_limited => "busy",
+        (Range::Low, Thread::Free) => "limited",
+        (Range::Low, Thread::Late) => "limited-late",
+        (Range::Middle, Thread::Free) => "some",
+        (Range::Middle, Thread::Late) => "some-late",
+        (Range::High, Thread::Free) => "much",
+        (Range::High, Thread::Late) => "much-late",
     })
 }
 
@@ -166,15 +181,17 @@ const READER: &[Class] = &[
 /// Of a receiver's space, held by bytes that its application had not read.
 const UNREAD: [f64; 2] = [0.05, 0.25];
 
-fn reader(trial: &Trial) -> Option<usize> {
-    let unread = class(mean(unread_shares(trial))?, &UNREAD);
+fn reader(trial: &Trial) -> Option<&'static str> {
+    let unread = range(mean(unread_shares(trial))?, UNREAD);
     let thread = thread(trial, Side::Receiver).unwrap_or(Thread::Free);
-    let late = usize::from(thread != Thread::Free);
     Some(match (unread, thread) {
-        (0, Thread::Starved) => 6,
-        (0, _) => 0,
-        (_, Thread::Starved) => 5,
-        _ => 2 * unread - 1 + late,
+        (Range::Low, Thread::Starved) => "read-starved",
+        (Range::Low, _) => "read",
+        (_, Thread::Starved) => "starved",
+        (Range::Middle, Thread::Free) => "some",
+        (Range::Middle, Thread::Late) => "some-late",
+        (Range::High, Thread::Free) => "full",
+        (Range::High, Thread::Late) => "full-late",
     })
 }
 
@@ -201,13 +218,17 @@ const RECEIVER_WINDOW: &[Class] = &[
         .rarely(&[ReceiverCpu, ReceiverApp]),
 ];
 
-fn receiver_window(trial: &Trial) -> Option<usize> {
-    let held = class(share(trial, TcpWait::ReceiverWindow)?, &[0.1, 0.5]);
-    Some(match (held, mean(unread_shares(trial))) {
-        (0 | 1, _) => held,
-        (_, unread) if unread.is_none_or(|unread| unread < UNREAD[1]) && is_standing(trial) => 5,
-        (_, None) => 4,
-        (_, Some(unread)) => 2 + usize::from(unread >= UNREAD[1]),
+fn receiver_window(trial: &Trial) -> Option<&'static str> {
+    let held = range(share(trial, TcpWait::ReceiverWindow)?, [0.1, 0.5]);
+    let unread = mean(unread_shares(trial));
+    let is_full = unread.map(|unread| unread >= UNREAD[1]);
+    Some(match (held, is_full) {
+        (Range::Low, _) => "open",
+        (Range::Middle, _) => "some",
+        (Range::High, Some(true)) => "closed-by-unread",
+        (Range::High, _) if is_standing(trial) => "closed-behind-queue",
+        (Range::High, Some(false)) => "closed-by-little",
+        (Range::High, None) => "closed",
     })
 }
 
@@ -233,12 +254,14 @@ const SEND_BUFFER: &[Class] = &[
         .rarely(&[SenderCpu, SenderApp, ReceiverCpu, ReceiverApp]),
 ];
 
-fn send_buffer(trial: &Trial) -> Option<usize> {
-    let held = class(share(trial, TcpWait::SendBuffer)?, &[0.05, 0.3, 0.7]);
-    Some(if held == 3 && is_standing(trial) {
-        4
-    } else {
-        held
+fn send_buffer(trial: &Trial) -> Option<&'static str> {
+    let held = share(trial, TcpWait::SendBuffer)?;
+    Some(match range(held, [0.05, 0.7]) {
+        Range::Low => "roomy",
+        Range::Middle if held < 0.3 => "little",
+        Range::Middle => "half",
+        Range::High if is_standing(trial) => "behind-queue",
+        Range::High => "most",
     })
 }
 
@@ -274,14 +297,19 @@ const SENT_AGAIN: &[Class] = &[
         .possibly(&[Link, OwnShaper, Congestion]),
 ];
 
-fn sent_again(trial: &Trial) -> Option<usize> {
-    let again = class(retransmitted(trial)?, &[1e-4, 0.003, 0.02]);
-    let queue = match trial.tcp().and_then(is_queued) {
-        Some(false) => 0,
-        Some(true) => 1,
-        None => 2,
+fn sent_again(trial: &Trial) -> Option<&'static str> {
+    let again = retransmitted(trial)?;
+    let of = |queued: [&'static str; 3]| match trial.tcp().and_then(is_queued) {
+        Some(false) => queued[0],
+        Some(true) => queued[1],
+        None => queued[2],
     };
-    Some(3 * again + queue)
+    Some(of(match again {
+        again if again < 1e-4 => ["none", "none-queued", "none-unknown"],
+        again if again < 0.003 => ["few", "few-queued", "few-unknown"],
+        again if again < 0.02 => ["some", "some-queued", "some-unknown"],
+        _ => ["many", "many-queued", "many-unknown"],
+    }))
 }
 
 /// Whether what was sent again had arrived before: late, and not lost.
@@ -293,10 +321,11 @@ const NEEDLESS: &[Class] = &[
 /// Fewer segments sent again say nothing.
 const LEAST_AGAIN: u64 = 10;
 
-fn needless(trial: &Trial) -> Option<usize> {
+fn needless(trial: &Trial) -> Option<&'static str> {
     let counted = trial.tcp()?.retransmissions?;
     let again = counted.segments.filter(|again| *again >= LEAST_AGAIN)?;
-    Some(usize::from(counted.needless? * 2 > again))
+    let is_most = counted.needless? * 2 > again;
+    Some(if is_most { "most" } else { "few" })
 }
 
 /// How often the sender's own queueing discipline held packets back, for each packet of its interface.
@@ -307,11 +336,17 @@ const HELD_BACK: &[Class] = &[
     Class::new("often", Hardly).usually(&[OwnShaper]),
 ];
 
-fn held_back(trial: &Trial) -> Option<f64> {
+fn held_back(trial: &Trial) -> Option<&'static str> {
     let counters = trial.counters(Side::Sender)?;
     let held = PacketCount::new(counters.get(QDISC_OVERLIMITS).copied().unwrap_or(0));
     let sent = counters.get(NIC_TX_PACKETS).copied().unwrap_or(0).max(1);
-    Some(held.as_f64() / PacketCount::new(sent).as_f64())
+    let each = held.as_f64() / PacketCount::new(sent).as_f64();
+    Some(match each {
+        _ if held.get() == 0 => "never",
+        each if each < 0.02 => "hardly",
+        each if each < 0.2 => "some",
+        _ => "often",
+    })
 }
 
 /// Share of TCP's time.
