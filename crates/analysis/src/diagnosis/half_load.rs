@@ -151,14 +151,14 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
     })
 }
 
-/// The run's own loss is so many times that at half the rate where nearly all of it comes with the rate.
+/// Loss that comes with the rate is so many times that at half of it.
 const FAR_LESS: f64 = 5.0;
 
-/// Whether what is lost at half the rate is little beside what the run itself lost.
+/// Whether what is lost at half the rate is little beside what the run itself lost, or datagrams above its rate.
 fn is_far_less(compared: &Compared<'_>) -> bool {
-    let loss = |trial: &Trial| trial.loss_ratio().map(Ratio::get);
-    let both = loss(compared.changed).zip(loss(compared.limited));
-    both.is_some_and(|(half, own)| half * FAR_LESS <= own)
+    let loss = |trial: &Trial| trial.loss_ratio().map_or(0.0, Ratio::get);
+    let above = compared.above.map_or(0.0, loss);
+    loss(compared.changed) * FAR_LESS <= loss(compared.limited).max(above)
 }
 
 /// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.

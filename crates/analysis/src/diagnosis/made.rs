@@ -1,6 +1,6 @@
 //! Probes that were made, each beside the trials that it is compared with.
 
-use super::{Compared, Probe, at_half, probes, reference};
+use super::{Compared, Probe, datagrams, half_load, last_of, probes, reference};
 use linerate_model::run::{Change, Probe as Made, Run, Trial};
 
 /// Every probe of `run` that is known, with what it compares; of one that was made again the last.
@@ -24,7 +24,8 @@ pub(super) fn compared<'a>(
                     limited,
                     baseline: reference(run, limited, *change)?,
                     changed: trial,
-                    half: at_half(run),
+                    half: last_of(run, half_load::CHANGE),
+                    above: last_of(run, datagrams::OVERLOAD.change()),
                 },
             ))
         })

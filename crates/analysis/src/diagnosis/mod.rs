@@ -110,6 +110,8 @@ struct Compared<'a> {
     changed: &'a Trial,
     /// Datagrams at half the rate, if they were sent.
     half: Option<&'a Trial>,
+    /// Datagrams somewhat above the rate, if they were sent.
+    above: Option<&'a Trial>,
 }
 
 impl Compared<'_> {
@@ -157,7 +159,11 @@ fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Op
         proof()?
     } else {
         let telling = open.iter().map(|(probe, _)| *probe);
-        most_telling(&suspects, counts, telling).or_else(proof)?
+        // One at least: signs alone are not believed, however much they say.
+        let first = || (run.probes.is_empty() && !open.is_empty()).then_some(0);
+        most_telling(&suspects, counts, telling)
+            .or_else(proof)
+            .or_else(first)?
     };
     let (probe, test) = open.swap_remove(best);
     Some(NextProbe {
@@ -247,10 +253,7 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
     if limited.transport == Transport::Tcp || matches!(change, Change::Datagrams { .. }) {
         return Some(limited);
     }
-    let made = run.probes.iter().rev();
-    made.filter(|made| made.change == datagrams::OVERLOAD.change())
-        .map(|made| &made.trial)
-        .find(|trial| trial.valid)
+    last_of(run, datagrams::OVERLOAD.change())
 }
 
 /// Of a search for the highest rate: of the trials above what `limited` was to carry, the one of which most arrived.
@@ -265,11 +268,11 @@ fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
         .max_by_key(|trial| trial.received_rate)
 }
 
-/// The trial of the probe at half the rate.
-fn at_half(run: &Run) -> Option<&Trial> {
+/// The last valid trial of the probe with this change.
+fn last_of(run: &Run, change: Change) -> Option<&Trial> {
     let mut made = run.probes.iter().rev();
-    let half = made.find(|made| made.change == half_load::CHANGE && made.trial.valid);
-    half.map(|made| &made.trial)
+    let last = made.find(|made| made.change == change && made.trial.valid);
+    last.map(|made| &made.trial)
 }
 
 /// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.

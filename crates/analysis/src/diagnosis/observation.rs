@@ -5,7 +5,7 @@ use super::counts::{Counts, Observation, Seen};
 use super::likelihoods::Likelihoods;
 use super::signs::Shown;
 use super::weights::Suspects;
-use super::{at_half, limited, made, overloaded, probes, shaper, signs};
+use super::{half_load, last_of, limited, made, overloaded, probes, shaper, signs};
 use linerate_model::run::Run;
 use linerate_model::spec::Transport;
 
@@ -19,7 +19,7 @@ impl Observation {
         let shown = Shown {
             trial: limited,
             overloaded: overloaded(run, limited),
-            half: at_half(run),
+            half: last_of(run, half_load::CHANGE),
             shaped: shaper::payload_rate(run, limited),
         };
         let seen = |id: &str, classes: Vec<&str>| Seen {

@@ -303,6 +303,37 @@ fn an_application_limits_where_it_pauses_and_not_where_its_socket_holds_it_up() 
 }
 
 #[test]
+fn signs_alone_are_never_the_whole_answer() {
+    let mut run = search();
+    let own = json!({
+        "role": "client",
+        "facts": {"queueing_discipline": "tbf", "queueing_discipline_rate_bps": 99_000_000}
+    });
+    run.hosts = vec![serde_json::from_value(own).unwrap()];
+    let mut held_back = lost(3300, "sender-qdisc", 90_000_000);
+    let more = json!({
+        "work": "datagrams", "intended_bps": 141_000_000,
+        "counters": {"sender": {"qdisc.overlimits": 9000}, "receiver": {}}
+    });
+    let held_back = held_back.as_object_mut().unwrap();
+    held_back.extend(more.as_object().unwrap().clone());
+    let held_back = json!(held_back);
+    let mut overloaded = held_back.clone();
+    overloaded["index"] = json!(1);
+    overloaded["intended_bps"] = json!(150_000_000);
+    let trials = [
+        trial("udp", 94.0, &held_back),
+        trial("udp", 93.9, &overloaded),
+    ];
+    run.trials = serde_json::from_value(json!(trials)).unwrap();
+    let weights = Observation::from_run(&run).unwrap();
+    let (likeliest, weight) = weights.weigh(Counts::built_in())[0];
+    assert_eq!(likeliest, "own-shaper");
+    assert!(weight > 0.99, "{weight}: {weights:?}");
+    assert!(next_by(Counts::built_in(), &run, BUDGET, &[]).is_some());
+}
+
+#[test]
 fn a_shaper_above_the_limit_is_what_limits_next_at_its_rate() {
     let mut run = run();
     let own = json!({
