@@ -168,9 +168,12 @@ fn the_report_is_drawn_within_the_page() {
         &files("published/hifive-unleashed/udp/board-receives"),
     );
     page.wait_in_frame_for("document.documentElement.dataset.ready === 'true'");
-    let drawn =
-        page.eval_in_frame("document.querySelectorAll('figure.chart[data-rendered=true]').length");
-    assert!(drawn.as_u64().unwrap() > 0);
+    page.wait_in_frame_for(
+        "(() => {
+            const plots = [...document.querySelectorAll('figure.chart .plot')].filter((plot) => plot.offsetParent);
+            return plots.length > 0 && plots.every((plot) => plot.dataset.rendered === 'true' && plot.querySelector('svg'));
+        })()",
+    );
     let policy = page.eval_in_frame(
         "document.querySelectorAll('meta[http-equiv=Content-Security-Policy]').length",
     );
