@@ -93,7 +93,11 @@ impl Bar {
 impl Watcher for Bar {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Began { kind, title } => self.began(kind, title),
+            Event::Began { kind, title, .. } | Event::Follows { kind, title } => {
+                self.began(kind, title)
+            }
+            // Lines have the busiest core.
+            Event::Cores { .. } => {}
             Event::Progress { share, text, .. } => {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -138,7 +142,10 @@ struct JsonLines;
 impl Watcher for JsonLines {
     fn event(&mut self, event: Event<'_>) {
         let line = match event {
-            Event::Began { kind, title } => json!({"event": "began", "kind": kind, "title": title}),
+            Event::Cores { .. } => return,
+            Event::Began { kind, title, .. } | Event::Follows { kind, title } => {
+                json!({"event": "began", "kind": kind, "title": title})
+            }
             Event::Progress {
                 share,
                 text,

@@ -328,9 +328,9 @@ impl Client {
             let go_on = pulse(&Pulse {
                 elapsed: progress.elapsed,
                 bytes: progress.bytes.get(),
-                received: peer.filter(|_| spec.direction == Direction::Forward),
                 own: progress,
-                peer,
+                peer: peer.clone(),
+                peer_receives: spec.direction == Direction::Forward,
             });
             if !go_on && !stopping {
                 stopping = true;

@@ -1,4 +1,4 @@
-//! How busy the busiest core of this host is while a test goes on: one file is read, once per interval.
+//! How busy each core of this host is while a test goes on: one file is read, once per interval.
 
 use crate::collectors::read_cores;
 use crate::host_view::{HostView, Scope};
@@ -23,17 +23,18 @@ pub struct CoreLoad {
 }
 
 impl CoreLoad {
-    /// The share of time that the busiest core was not idle since it was last asked; `None` the first time, and where
-    /// the host does not tell.
-    pub fn since_last(&mut self, scope: &Scope) -> Option<Ratio> {
+    /// The share of time that each core was not idle since it was last asked, in core order; none the first time, and
+    /// where the host does not tell.
+    pub fn since_last(&mut self, scope: &Scope) -> Vec<Ratio> {
         let mut now = Snapshot::default();
         read_cores(&HostView::new(scope), &mut now);
-        let before = self.last.replace(now)?;
-        busiest(&before, self.last.as_ref()?)
+        let shares = self.last.as_ref().map(|before| shares(before, &now));
+        self.last = Some(now);
+        shares.unwrap_or_default()
     }
 }
 
-fn busiest(before: &Snapshot, now: &Snapshot) -> Option<Ratio> {
+fn shares(before: &Snapshot, now: &Snapshot) -> Vec<Ratio> {
     let busy = |core: u32| {
         let gained = |part: &str| now.gained(before, &signals::per_core(core, part));
         let idle = gained("idle_ns")?;
@@ -43,10 +44,9 @@ fn busiest(before: &Snapshot, now: &Snapshot) -> Option<Ratio> {
     // Cores that are offline have no line, and their numbers are skipped.
     let names = now.values.keys();
     let cores = names.filter_map(|name| name.strip_prefix("cpu.")?.strip_suffix(".idle_ns"));
-    let cores = cores.filter_map(|core| core.parse().ok());
-    cores
-        .filter_map(busy)
-        .max_by(|a, b| a.get().total_cmp(&b.get()))
+    let mut cores: Vec<u32> = cores.filter_map(|core| core.parse().ok()).collect();
+    cores.sort_unstable();
+    cores.into_iter().filter_map(busy).collect()
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_busiest_core_counts_and_the_first_look_says_nothing() {
+    fn each_core_counts_and_the_first_look_says_nothing() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("proc")).unwrap();
         let write = |cores: &str| {
@@ -67,13 +67,18 @@ mod tests {
             ..Scope::live(None)
         };
         let mut load = CoreLoad::default();
-        write("cpu0 10 0 0 90 0 0 0 0 0 0\ncpu3 10 0 0 90 0 0 0 0 0 0\n");
-        assert_eq!(load.since_last(&scope), None);
-        write("cpu0 20 0 0 180 0 0 0 0 0 0\ncpu3 60 0 10 100 0 0 30 0 0 0\n");
-        assert_eq!(load.since_last(&scope), Ratio::new(0.9));
+        write(
+            "cpu0 10 0 0 90 0 0 0 0 0 0\ncpu3 10 0 0 90 0 0 0 0 0 0\ncpu11 0 0 0 0 0 0 0 0 0 0\n",
+        );
+        assert_eq!(load.since_last(&scope), []);
+        write(
+            "cpu0 20 0 0 180 0 0 0 0 0 0\ncpu3 60 0 10 100 0 0 30 0 0 0\ncpu11 0 0 0 9 0 0 0 0 0 0\n",
+        );
+        let seen = [0.1, 0.9, 0.0].map(Ratio::clamped);
+        assert_eq!(load.since_last(&scope), seen);
         // Nothing has happened since, as far as the host tells.
-        assert_eq!(load.since_last(&scope), None);
+        assert_eq!(load.since_last(&scope), []);
         fs::remove_file(root.path().join("proc/stat")).unwrap();
-        assert_eq!(load.since_last(&scope), None);
+        assert_eq!(load.since_last(&scope), []);
     }
 }

@@ -468,7 +468,7 @@ pub enum StopCause {
 
 /// What an end has counted since the start of traffic, all its streams together. Receiver-side if this
 /// end receives, else sender-side; L4 payload; this end's clock. What is absent is not told, as by ends of before.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Since the start of counted time.
     #[serde(rename = "elapsed_s", with = "as_seconds")]
@@ -500,6 +500,9 @@ pub struct Progress {
         skip_serializing_if = "Option::is_none"
     )]
     pub busiest_core: Option<Ratio>,
+    /// The same of each core, in core order.
+    #[serde(rename = "core_ratios", default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<Ratio>,
 }
 
 /// Who is at the peer.

@@ -58,8 +58,8 @@ pub struct Driver {
     /// Whether the peer has said anything over the control connection.
     was_heard: bool,
     core_load: CoreLoad,
-    /// How busy the busiest core was in the last interval.
-    busiest_core: Option<Ratio>,
+    /// How busy each core was in the last interval.
+    cores: Vec<Ratio>,
 }
 
 /// Server of a port that many tests share: how its data streams come.
@@ -146,7 +146,7 @@ impl Driver {
             state: State::IDLE,
             was_heard: false,
             core_load: CoreLoad::default(),
-            busiest_core: None,
+            cores: Vec::new(),
         }
     }
 
@@ -213,7 +213,12 @@ impl Driver {
                 cwnd: tcp.cwnd_bytes.map(ByteCount::new),
                 srtt_ns: tcp.srtt_ns,
                 retransmitted: tcp.retransmitted.map(PacketCount::new),
-                busiest_core: self.busiest_core,
+                busiest_core: self
+                    .cores
+                    .iter()
+                    .copied()
+                    .max_by(|a, b| a.get().total_cmp(&b.get())),
+                cores: self.cores.clone(),
             }
         })
     }
@@ -493,19 +498,19 @@ impl Driver {
         }
         self.state.run(MonoClock.now());
         // From here on: what the cores did before the test is none of it.
-        (self.core_load, self.busiest_core) = (CoreLoad::default(), None);
+        (self.core_load, self.cores) = (CoreLoad::default(), Vec::new());
         self.look_at_cores();
         Ok(())
     }
 
-    /// Notes how busy the busiest core was since the last look, unless the test is to be disturbed by nothing.
+    /// Notes how busy each core was since the last look, unless the test is to be disturbed by nothing.
     fn look_at_cores(&mut self) {
         let looks = self
             .state
             .test()
             .is_some_and(|test| test.spec.observe != Observe::None);
         if looks {
-            self.busiest_core = self.core_load.since_last(self.observer.scope());
+            self.cores = self.core_load.since_last(self.observer.scope());
         }
     }
 

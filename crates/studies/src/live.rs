@@ -94,9 +94,10 @@ impl Way {
         transport: Transport,
         length: Duration,
     ) -> Option<LiveInterval> {
+        let (own, peer) = (Some(&pulse.own), pulse.peer.as_ref());
         let (sender, receiver) = match self.direction {
-            Direction::Reverse => (pulse.peer, Some(pulse.own)),
-            Direction::Forward | Direction::Duplex => (Some(pulse.own), pulse.peer),
+            Direction::Reverse => (peer, own),
+            Direction::Forward | Direction::Duplex => (own, peer),
         };
         let due = length * (self.done + 1);
         let seen = match (receiver, sender) {
@@ -111,7 +112,7 @@ impl Way {
         if seen.elapsed + length / 10 < due || seen.elapsed <= self.counted.elapsed {
             return None;
         }
-        let before = std::mem::replace(&mut self.counted, seen);
+        let before = std::mem::replace(&mut self.counted, seen.clone());
         self.done = intervals_in(seen.elapsed + length / 10, length).max(self.done + 1);
         let time = seen.elapsed.saturating_sub(before.elapsed);
         let bytes = seen.bytes.get().saturating_sub(before.bytes.get());
@@ -125,10 +126,12 @@ impl Way {
         Some(LiveInterval {
             rate: BitRate::from_bytes(ByteCount::new(bytes), time).unwrap_or_default(),
             is_sent: receiver.is_none(),
-            lost: receiver.and_then(|_| lost(&before, &seen)),
+            lost: receiver.and_then(|_| lost(&before, seen)),
             retransmitted,
             srtt_ns: sender.and_then(|sender| sender.srtt_ns),
             cwnd: sender.and_then(|sender| sender.cwnd),
+            packets_sent: sender.and_then(|sender| packets(transport, sender)),
+            packets_received: receiver.and_then(|receiver| packets(transport, receiver)),
             sender_cpu: sender.and_then(|sender| sender.busiest_core),
             receiver_cpu: receiver.and_then(|receiver| receiver.busiest_core),
             ..self.blank(transport, (before.elapsed, seen.elapsed))
@@ -149,10 +152,17 @@ impl Way {
             retransmitted: None,
             srtt_ns: None,
             cwnd: None,
+            packets_sent: None,
+            packets_received: None,
             sender_cpu: None,
             receiver_cpu: None,
         }
     }
+}
+
+/// The datagrams that an end has counted; a byte stream has none.
+fn packets(transport: Transport, progress: &Progress) -> Option<PacketCount> {
+    (transport == Transport::Udp).then_some(progress.packets)
 }
 
 fn intervals_in(time: Duration, length: Duration) -> u32 {
@@ -189,9 +199,9 @@ mod tests {
         Pulse {
             elapsed: own.elapsed,
             bytes: own.bytes.get(),
-            received: peer,
             own,
             peer,
+            peer_receives: true,
         }
     }
 
@@ -201,7 +211,7 @@ mod tests {
         let own = progress(1020, 3_000_000, 3000, 0);
         assert_eq!(intervals.ended(&pulse(progress(500, 1, 1, 0), None)), []);
         let told = progress(998, 1_247_500, 900, 100);
-        let [first] = intervals.ended(&pulse(own, Some(told)))[..] else {
+        let [first] = intervals.ended(&pulse(own.clone(), Some(told.clone())))[..] else {
             panic!("not one interval");
         };
         assert_eq!(first.rate, BitRate::from_bps(10_000_000));
@@ -209,14 +219,16 @@ mod tests {
             first.lost,
             Some((PacketCount::new(100), Ratio::clamped(0.1)))
         );
+        let packets = [first.packets_sent, first.packets_received].map(Option::unwrap);
+        assert_eq!(packets.map(PacketCount::get), [3000, 900]);
         assert_eq!(
             (first.sender_cpu, first.receiver_cpu),
             (Ratio::new(0.5), Ratio::new(0.5))
         );
-        assert_eq!(intervals.ended(&pulse(own, Some(told))), []);
+        assert_eq!(intervals.ended(&pulse(own.clone(), Some(told.clone()))), []);
         // What was missing came after all.
         let later = progress(2003, 2_503_750, 2000, 90);
-        let [second] = intervals.ended(&pulse(own, Some(later)))[..] else {
+        let [second] = intervals.ended(&pulse(own, Some(later.clone())))[..] else {
             panic!("not one interval");
         };
         assert_eq!(second.lost, Some((PacketCount::new(0), Ratio::ZERO)));

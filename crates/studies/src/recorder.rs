@@ -38,6 +38,7 @@ impl Recorder {
         context.watcher.event(Event::Began {
             kind: header.kind,
             title: &title,
+            hosts: &header.hosts,
         });
         let run = Run {
             title: Some(title),

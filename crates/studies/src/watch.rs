@@ -1,6 +1,7 @@
 //! What a command tells while it goes on: events for a progress bar or a JSON stream.
 
-use linerate_model::run::{RunKind, Trial};
+use linerate_model::Ratio;
+use linerate_model::run::{Host, RunKind, Trial};
 use linerate_report::LiveInterval;
 use std::time::Duration;
 
@@ -13,6 +14,22 @@ pub enum Event<'a> {
         kind: RunKind,
         /// What it is about.
         title: &'a str,
+        /// The hosts that take part, as far as known.
+        hosts: &'a [Host],
+    },
+    /// More trials follow a run: probes of what limits it, or an experiment.
+    Follows {
+        /// The run's kind.
+        kind: RunKind,
+        /// What they are for.
+        title: &'a str,
+    },
+    /// How busy each core of both ends was in the last interval, in core order; empty where it is not told.
+    Cores {
+        /// This host's.
+        here: &'a [Ratio],
+        /// The peer's.
+        there: &'a [Ratio],
     },
     /// A trial goes on.
     Progress {
@@ -71,7 +88,7 @@ impl Watcher for Scaled<'_> {
                     elapsed,
                 });
             }
-            Event::Began { .. } | Event::Interval(_) | Event::Ended => {}
+            Event::Began { .. } | Event::Follows { .. } | Event::Interval(_) | Event::Ended => {}
             other => self.inner.event(other),
         }
     }

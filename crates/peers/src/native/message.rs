@@ -253,7 +253,7 @@ pub struct Refused {
 }
 
 /// Body of `Progress`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestProgress {
     /// Number of the test.
     pub test: u32,

@@ -31,6 +31,10 @@ pub struct LiveInterval {
     pub srtt_ns: Option<u64>,
     /// Congestion windows of the sender's streams together.
     pub cwnd: Option<ByteCount>,
+    /// Datagrams that the sender has sent since the start of the test.
+    pub packets_sent: Option<PacketCount>,
+    /// Datagrams that the receiver has received since then.
+    pub packets_received: Option<PacketCount>,
     /// How busy the sender's busiest core was.
     pub sender_cpu: Option<Ratio>,
     /// How busy the receiver's busiest core was.
@@ -165,6 +169,8 @@ mod tests {
             retransmitted: Some(PacketCount::new(1234)),
             srtt_ns: Some(14_030_000),
             cwnd: Some(ByteCount::new(218_828)),
+            packets_sent: None,
+            packets_received: None,
             sender_cpu: Ratio::new(0.43),
             receiver_cpu: None,
         }

@@ -67,7 +67,7 @@ fn probe(
             break;
         };
         if spent.is_zero() {
-            context.watcher.event(Event::Began {
+            context.watcher.event(Event::Follows {
                 kind: run.kind(),
                 title: "what limits",
             });

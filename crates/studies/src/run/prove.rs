@@ -65,7 +65,7 @@ pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Res
 fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Result<()> {
     run.experiments.clear();
     archive::conclude(run);
-    context.watcher.event(Event::Began {
+    context.watcher.event(Event::Follows {
         kind: run.kind(),
         title: "proof of what limits",
     });

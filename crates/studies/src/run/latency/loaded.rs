@@ -27,7 +27,7 @@ pub(super) fn under_load(
         let traffic = scope.spawn(move || {
             let mut last = None;
             let ended = loader.run(&spec, &mut |pulse| {
-                last = Some(*pulse);
+                last = Some(pulse.clone());
                 keep.load(Ordering::Relaxed)
             });
             ended.map(|_| last)
@@ -57,7 +57,7 @@ const LOAD_LEAD: Duration = Duration::from_millis(500);
 
 /// What the load carried: it is stopped rather than ended, so the last word of its progress counts.
 fn load_note(last: &Pulse) -> Option<String> {
-    let (bytes, time, side) = match last.received {
+    let (bytes, time, side) = match last.received() {
         Some(received) => (received.bytes, received.elapsed, "receiver's"),
         None => (ByteCount::new(last.bytes), last.elapsed, "sender's"),
     };
