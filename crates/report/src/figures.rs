@@ -71,7 +71,7 @@ impl Unit {
     /// Percent of a ratio.
     pub const PERCENT: Self = Self::new(0.01, "%");
     /// The number as it is.
-    pub(crate) const PLAIN: Self = Self::new(1.0, "");
+    pub const PLAIN: Self = Self::new(1.0, "");
     /// KiB of bytes.
     pub(crate) const KIB: Self = Self::new(1024.0, "KiB");
     /// Microseconds of nanoseconds.

@@ -39,6 +39,7 @@ pub use comparison::{comparison_csv, comparison_html, comparison_markdown, compa
 pub use footprint::{FootprintView, footprint_csv, footprint_html, footprint_text};
 pub use html::{PageParts, page_parts};
 pub use missed::missed_goals;
+pub use path::{PathPicture, PathStage, PathUnit, StageFigure, StageFlow, StageLoss, Unplaced};
 pub use renderers::Renderer;
 pub use reproduction::{reproduction_html, reproduction_text};
 pub use story::title;

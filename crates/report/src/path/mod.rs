@@ -24,20 +24,30 @@ use linerate_model::spec::{Direction, Side};
 
 /// A place on the way, in path order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum PathStage {
+pub enum PathStage {
+    /// The program that sends.
     SenderApplication,
+    /// Its socket.
     SenderSocket,
+    /// The queueing discipline of its interface.
     SenderQdisc,
+    /// Its interface and driver.
     SenderNic,
+    /// Between the hosts.
     Network,
+    /// The receiver's interface and driver.
     ReceiverNic,
+    /// The queue between driver and protocols (`softnet`).
     ReceiverBacklog,
+    /// The receiving program's socket.
     ReceiverSocket,
+    /// The program that receives.
     ReceiverApplication,
 }
 
 impl PathStage {
-    pub(crate) const ALL: [Self; 9] = [
+    /// All, in path order.
+    pub const ALL: [Self; 9] = [
         Self::SenderApplication,
         Self::SenderSocket,
         Self::SenderQdisc,
@@ -50,7 +60,7 @@ impl PathStage {
     ];
 
     /// As on the page, within the column of its host.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::SenderApplication | Self::ReceiverApplication => "application",
             Self::SenderSocket | Self::ReceiverSocket => "socket",
@@ -77,7 +87,7 @@ impl PathStage {
     }
 
     /// The host that it is in; `None` between the hosts.
-    pub(crate) const fn side(self) -> Option<Side> {
+    pub const fn side(self) -> Option<Side> {
         match self {
             Self::SenderApplication | Self::SenderSocket | Self::SenderQdisc | Self::SenderNic => {
                 Some(Side::Sender)
@@ -120,9 +130,12 @@ impl PathStage {
 
 /// What is counted on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PathUnit {
+pub enum PathUnit {
+    /// UDP, one way.
     Datagrams,
+    /// Requests and responses.
     Messages,
+    /// TCP.
     Segments,
 }
 
@@ -138,9 +151,14 @@ impl PathUnit {
 
 /// What is known of loss at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum StageLoss {
+pub enum StageLoss {
     /// This many, by these sources.
-    Counted { packets: u64, sources: String },
+    Counted {
+        /// How many.
+        packets: u64,
+        /// What counted them.
+        sources: String,
+    },
     /// None: the ledger places every loss elsewhere, or a counter here stood still.
     Clear,
     /// Some of what has no place may have been lost here.
@@ -159,54 +177,70 @@ impl StageLoss {
 
 /// A figure of a place: what it is, and the value in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StageFigure {
-    pub(crate) name: &'static str,
-    pub(crate) value: String,
+pub struct StageFigure {
+    /// What it is.
+    pub name: &'static str,
+    /// With its unit.
+    pub value: String,
 }
 
 /// One place on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StageFlow {
-    pub(crate) stage: PathStage,
+pub struct StageFlow {
+    /// Which place.
+    pub stage: PathStage,
     /// Packets that came here: sent less what was placed before. Those without a place are in it up to the receiver's
     /// application.
-    pub(crate) entered: Option<u64>,
-    pub(crate) loss: StageLoss,
-    pub(crate) figures: Vec<StageFigure>,
+    pub entered: Option<u64>,
+    /// What is known of loss here.
+    pub loss: StageLoss,
+    /// What else is known.
+    pub figures: Vec<StageFigure>,
     /// Whether the verdict's limit is here.
-    pub(crate) limits: bool,
+    pub limits: bool,
 }
 
 /// Losses that no source can place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unplaced {
-    pub(crate) packets: u64,
-    pub(crate) why: String,
+pub struct Unplaced {
+    /// How many.
+    pub packets: u64,
+    /// Why their place is not known.
+    pub why: String,
 }
 
 /// The whole way of one trial's packets, one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PathPicture {
-    pub(crate) direction: Direction,
-    pub(crate) unit: PathUnit,
+pub struct PathPicture {
+    /// Which way.
+    pub direction: Direction,
+    /// What is counted.
+    pub unit: PathUnit,
     /// Which trial, and why that one.
-    pub(crate) about: String,
-    pub(crate) sender: String,
-    pub(crate) receiver: String,
+    pub about: String,
+    /// The sending host.
+    pub sender: String,
+    /// The receiving host.
+    pub receiver: String,
     /// Meant to be sent and never given to the system.
-    pub(crate) not_offered: Option<u64>,
-    pub(crate) sent: Option<u64>,
-    pub(crate) received: Option<u64>,
-    pub(crate) lost: Option<u64>,
-    pub(crate) stages: Vec<StageFlow>,
-    pub(crate) unplaced: Option<Unplaced>,
+    pub not_offered: Option<u64>,
+    /// By the sender's application.
+    pub sent: Option<u64>,
+    /// By the receiver's application.
+    pub received: Option<u64>,
+    /// On the way; of TCP what was sent again.
+    pub lost: Option<u64>,
+    /// Every place, in path order.
+    pub stages: Vec<StageFlow>,
+    /// Losses without a place.
+    pub unplaced: Option<Unplaced>,
     /// What limits, in words; `None` where nothing was saturated or looked for.
-    pub(crate) limit: Option<String>,
+    pub limit: Option<String>,
 }
 
 impl PathPicture {
     /// The picture of one trial of a run.
-    pub(crate) fn new(run: &Run, trial: &Trial, why: &str) -> Self {
+    pub fn new(run: &Run, trial: &Trial, why: &str) -> Self {
         let accounts = Accounts::from_trial(trial);
         let limiting = limit::places(run, trial);
         let unplaced = accounts.unplaced(trial.ledger());
@@ -245,7 +279,7 @@ impl PathPicture {
     }
 
     /// Packets lost, as words: `62 608 of 220 852 datagrams (28.3 %) are lost`.
-    pub(crate) fn account(&self) -> String {
+    pub fn account(&self) -> String {
         let unit = self.unit.name();
         let again = match self.unit {
             PathUnit::Segments => "sent again",
