@@ -2,7 +2,8 @@
 
 use crate::runs::{bare, report, tcp};
 use linerate_model::run::{
-    Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place, Run, RunKind, Trial, Verdict,
+    Confidence, DatagramsResult, Host, HostRole, LedgerEntry, Limit, Packets, Place, Run, RunKind,
+    Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{BitRate, PacketCount, Ratio};
@@ -110,9 +111,14 @@ const READ: &str = r#"
 "#;
 
 fn read_back(run: Run) -> Value {
+    seen(run, READ, "--window-size=1280,900")
+}
+
+/// What a script finds in the page of a run, in a window of some size.
+fn seen(run: Run, script: &str, size: &str) -> Value {
     let page = Page::from_html(&page(run));
-    page.add_script(READ);
-    let dom = page.dom(&["--window-size=1280,900"]);
+    page.add_script(script);
+    let dom = page.dom(&[size]);
     let seen = dom.split("data-seen=\"").nth(1).unwrap();
     let seen = seen.split('"').next().unwrap().replace("&quot;", "\"");
     serde_json::from_str(&seen).unwrap()
@@ -180,5 +186,47 @@ fn the_picture_that_is_drawn_has_the_ledger_s_numbers() {
         assert_eq!(row[3], told, "the table, {name}");
         // The verdict's side is the receiver, and there the ledger has most losses at the socket.
         assert_eq!(place["limits"], name == "receiver-socket", "{name}");
+    }
+}
+
+/// The words of the picture that is shown, each with the room that the picture leaves around it.
+const ROOM: &str = r#"
+  const seen = [];
+  for (const svg of document.querySelectorAll("svg.path")) {
+    if (getComputedStyle(svg).display === "none") continue;
+    const whole = svg.viewBox.baseVal;
+    for (const text of svg.querySelectorAll("text")) {
+      const box = text.getBBox();
+      seen.push({ said: text.textContent, left: box.x - whole.x, right: whole.width - box.x - box.width,
+        below: whole.height - box.y - box.height, y: box.y - whole.y });
+    }
+  }
+  document.documentElement.dataset.seen = JSON.stringify(seen);
+"#;
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_phone_shows_every_label_whole_within_the_picture() {
+    let mut run = placed();
+    let long = "a cgroup quota of the receiver's container and the receiver's softnet backlog";
+    run.verdict.as_mut().unwrap().limit = Limit::new("receiver-cpu", long);
+    let mut host = Host::new(HostRole::Client);
+    host.facts.queueing_discipline =
+        Some("fq_codel behind mq, a qdisc for each of eight queues".to_owned());
+    host.facts.interface = Some("enp0s31f6.4094".to_owned());
+    run.hosts.push(host);
+    let seen = seen(run, ROOM, "--window-size=390,844");
+    let labels = seen.as_array().unwrap();
+    let said: Vec<_> = labels
+        .iter()
+        .map(|label| label["said"].as_str().unwrap())
+        .collect();
+    let all = said.join(" ");
+    assert!(all.contains(long) && all.contains("eight queues"), "{all}");
+    assert!(!all.contains('…'), "{all}");
+    for label in labels {
+        for edge in ["left", "right", "below", "y"] {
+            assert!(label[edge].as_f64().unwrap() >= 0.0, "{edge}: {label}");
+        }
     }
 }

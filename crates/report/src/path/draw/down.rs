@@ -1,6 +1,6 @@
 //! The path from top to bottom, for pages as narrow as a phone's.
 
-use super::{Canvas, Drawing, count, cut, place, px, text};
+use super::{Canvas, Drawing, count, place, px, text, wrapped};
 use crate::figures::float;
 use crate::path::{PathStage, StageFlow, StageLoss, grouped, share};
 use maud::{Markup, html};
@@ -10,23 +10,28 @@ const WIDTH: f64 = 360.0;
 const LEFT: f64 = 10.0;
 /// Where the words beside the flow begin.
 const WORDS: f64 = 104.0;
-/// Where the first place begins, below what limits and what was sent.
+/// Where the first place begins, below one line of what limits and what was sent.
 const TOP: f64 = 46.0;
 /// Height of a place without its figures, and of a figure.
 const PLACE: f64 = 48.0;
 const LINE: f64 = 17.0;
+/// Characters that fit beside the flow.
 const WORD_CHARS: usize = 36;
+/// Characters of what limits that fit the whole width, in bold.
+const LIMIT_CHARS: usize = 44;
 
 pub(super) fn drawing(canvas: &Canvas<'_>, fill: &str) -> Drawing {
     let stages = &canvas.path.stages;
-    let mut tops = vec![TOP];
+    let more_lines = limit_lines(canvas).len().saturating_sub(1);
+    let top = TOP + LINE * float(more_lines as u64);
+    let mut tops = vec![top];
     for flow in stages {
-        let last = tops.last().copied().unwrap_or(TOP);
+        let last = tops.last().copied().unwrap_or(top);
         tops.push(last + height(flow));
     }
-    let end = tops.last().copied().unwrap_or(TOP);
+    let end = tops.last().copied().unwrap_or(top);
     let inner = html! {
-        (text("count", LEFT, 38.0, &count("sent", canvas.path.sent)))
+        (text("count", LEFT, top - 8.0, &count("sent", canvas.path.sent)))
         (limit(canvas, &tops))
         @for (flow, y) in stages.iter().zip(&tops) { (place(flow, &row(canvas, flow, *y))) }
         (without_place(canvas, fill, &tops))
@@ -39,7 +44,21 @@ pub(super) fn drawing(canvas: &Canvas<'_>, fill: &str) -> Drawing {
 }
 
 fn height(flow: &StageFlow) -> f64 {
-    PLACE + LINE * float(flow.figures.len() as u64)
+    PLACE + LINE * float(figure_lines(flow).len() as u64)
+}
+
+fn figure_lines(flow: &StageFlow) -> Vec<String> {
+    let figures = flow.figures.iter();
+    figures
+        .flat_map(|figure| wrapped(&format!("{}: {}", figure.name, figure.value), WORD_CHARS))
+        .collect()
+}
+
+fn limit_lines(canvas: &Canvas<'_>) -> Vec<String> {
+    let limit = canvas.path.limit.as_ref();
+    limit.map_or_else(Vec::new, |name| {
+        wrapped(&format!("limit: {name}"), LIMIT_CHARS)
+    })
 }
 
 /// One place: its part of the ribbon, and beside it what it is, what is lost there, its figures.
@@ -69,9 +88,8 @@ fn row(canvas: &Canvas<'_>, flow: &StageFlow, y: f64) -> Markup {
         @if lost > 0 { (branch(x + after, y + half, canvas.width(Some(lost)))) }
         path.bracket d=(format!("M{} {} H{}", px(WORDS), px(y + whole - 4.0), px(WIDTH))) {}
         (text("stage at-start", WORDS, y + 15.0, &format!("{host}{}", flow.stage.name())))
-        @for (line, figure) in flow.figures.iter().enumerate() {
-            @let said = format!("{}: {}", figure.name, figure.value);
-            (text("value at-start", WORDS, y + 33.0 + LINE * float(line as u64), &cut(&said, WORD_CHARS)))
+        @for (line, said) in figure_lines(flow).iter().enumerate() {
+            (text("value at-start", WORDS, y + 33.0 + LINE * float(line as u64), said))
         }
         (said_lost(canvas, flow, y + whole - 12.0))
         @if flow.stage == PathStage::SenderApplication { (never_offered(canvas, y, half)) }
@@ -135,16 +153,15 @@ fn without_place(canvas: &Canvas<'_>, fill: &str, tops: &[f64]) -> Markup {
 }
 
 fn limit(canvas: &Canvas<'_>, tops: &[f64]) -> Markup {
-    let Some(name) = &canvas.path.limit else {
-        return html! {};
-    };
     let at = |flows: &dyn Fn(&StageFlow) -> bool| canvas.path.stages.iter().position(flows);
     let first = at(&|flow| flow.limits);
     let last = canvas.path.stages.iter().rposition(|flow| flow.limits);
     html! {
-        @if let Some((first, last)) = first.zip(last) {
+        @if let (Some((first, last)), Some(_)) = (first.zip(last), &canvas.path.limit) {
             rect.limit x="2" y=(px(tops[first])) width=(px(WIDTH - 4.0)) height=(px(tops[last + 1] - tops[first] - 3.0)) rx="6" {}
         }
-        text.limit-name.at-start x=(px(LEFT)) y="16" { "limit: " (cut(name, WORD_CHARS)) }
+        @for (line, said) in limit_lines(canvas).iter().enumerate() {
+            (text("limit-name at-start", LEFT, 16.0 + LINE * float(line as u64), said))
+        }
     }
 }
