@@ -6,3 +6,4 @@ pub mod devtools;
 pub mod disturbance;
 pub mod namespaces;
 pub mod pages;
+pub mod tmux;
