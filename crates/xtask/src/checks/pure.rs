@@ -5,13 +5,14 @@ use crate::tree::Tree;
 
 pub(super) const CHECK: Check = Check {
     id: "pure",
-    summary: "peers, analysis, footprint and report do no I/O",
+    summary: "peers, analysis, footprint, live and report do no I/O",
     run: |tree, _| check(tree),
 };
 
 const ROOMS: &[&str] = &[
     "crates/analysis/src/",
     "crates/footprint/src/",
+    "crates/live/src/",
     "crates/peers/src/",
     "crates/report/src/",
 ];

@@ -21,6 +21,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("footprint", &["model"]),
     ("report", &["model"]),
+    ("live", &["model", "report"]),
     ("site", &["model", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("boards", &["model", "sys"]),
@@ -58,7 +59,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "session", "boards", "client", "agent", "doctor", "studies",
+            "model", "report", "live", "session", "boards", "client", "agent", "doctor", "studies",
         ],
     ),
     ("xtask", &[]),
