@@ -1,10 +1,12 @@
 //! The surroundings of a command: the store, who watches, and the interrupt.
 
 use crate::args::output::OutputArgs;
+use crate::live::LiveView;
 use crate::terminal;
 use anyhow::{Context as _, Result};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::context::Context;
+use linerate_studies::watch::Watcher;
 use linerate_studies::{Store, archive};
 use std::env;
 use std::path::PathBuf;
@@ -28,13 +30,12 @@ pub(crate) fn with_store<T>(
     output: &OutputArgs,
     work: impl FnOnce(&mut Context<'_>) -> Result<T>,
 ) -> Result<T> {
-    let interrupt = interrupt_flag()?;
-    let mut watcher = terminal::watcher(output.stream, output.quiet || output.json);
     let store = if output.no_store {
         None
     } else {
         Some(open_store(output)?)
     };
+    let (interrupt, mut watcher) = watched(output)?;
     let mut context = Context {
         store,
         watcher: &mut *watcher,
@@ -44,6 +45,17 @@ pub(crate) fn with_store<T>(
         interrupt: &interrupt,
     };
     work(&mut context)
+}
+
+/// What interrupts a command, and who is told how it goes on.
+fn watched(output: &OutputArgs) -> Result<(Arc<AtomicBool>, Box<dyn Watcher>)> {
+    if output.live {
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let view = LiveView::start(&interrupt)?;
+        return Ok((interrupt, Box::new(view)));
+    }
+    let watcher = terminal::watcher(output.stream, output.quiet || output.json);
+    Ok((interrupt_flag()?, watcher))
 }
 
 /// A flag that the first Ctrl-C or SIGTERM sets; the second one ends the process.

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod context;
 mod habits;
+mod live;
 mod outcome;
 mod terminal;
 

@@ -94,7 +94,7 @@ impl Watcher for Bar {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Began { kind, title, .. } | Event::Follows { kind, title } => {
-                self.began(kind, title)
+                self.began(kind, title);
             }
             // Lines have the busiest core.
             Event::Cores { .. } => {}

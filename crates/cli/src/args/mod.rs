@@ -2,6 +2,7 @@
 
 pub(crate) mod closed_loop;
 pub(crate) mod limits;
+pub(crate) mod live;
 pub(crate) mod open_loop;
 pub(crate) mod output;
 pub(crate) mod stored;

@@ -34,4 +34,7 @@ pub(crate) struct OutputArgs {
     /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Whether the whole terminal shows a test while it goes on; an option of the commands that run one.
+    #[arg(skip)]
+    pub(crate) live: bool,
 }

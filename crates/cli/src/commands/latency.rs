@@ -1,6 +1,7 @@
 //! `linerate latency`, and the end of it that a wrapper starts.
 
 use crate::args::closed_loop::ClosedLoopArgs;
+use crate::args::live::LiveArgs;
 use crate::args::open_loop::OpenLoopArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
@@ -61,6 +62,8 @@ pub(crate) struct LatencyArgs {
     closed_loop: ClosedLoopArgs,
     #[command(flatten)]
     observe: ObserveArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 /// Whether round trips are taken apart.
@@ -109,6 +112,7 @@ impl From<TransportArg> for Transport {
 impl LatencyArgs {
     /// Measures.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let output = &self.live.with(output)?;
         let target = self.target.target()?;
         let plan = self.plan(&target.far)?;
         measured(output, |context| run::latency(context, &target, &plan))

@@ -174,7 +174,7 @@ mod tests {
 
     /// What a plan has elsewhere or cannot have: where its tests go and who asks (`run` itself), what `[study]` says,
     /// both directions (a factor), the load of each stream (iperf's word for it), how results are shown.
-    const NOT_IN_PLANS: [&str; 15] = [
+    const NOT_IN_PLANS: [&str; 16] = [
         "bitrate",
         "both",
         "far-output",
@@ -183,6 +183,7 @@ mod tests {
         "ipv4",
         "ipv6",
         "key",
+        "live",
         "login",
         "login-key",
         "login-padding",

@@ -1,6 +1,7 @@
 //! `linerate saturate`.
 
 use crate::args::limits::LimitArgs;
+use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{TrafficArgs, checked};
@@ -52,11 +53,14 @@ pub(crate) struct SaturateArgs {
     /// Most trial time to use in each direction.
     #[arg(long, default_value = "60s", value_parser = parse_duration, hide_short_help = true)]
     budget: Duration,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl SaturateArgs {
     /// Searches.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let output = &self.live.with(output)?;
         let (target, plan) = (self.target.target()?, self.plan()?);
         let each = |context: &mut Context<'_>, plan: &SaturatePlan| {
             let run = run::saturate(context, &target, plan)?;

@@ -1,6 +1,7 @@
 //! `linerate tcp`.
 
 use crate::args::limits::LimitArgs;
+use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
@@ -43,11 +44,14 @@ pub(crate) struct TcpArgs {
     /// Congestion control algorithm.
     #[arg(short = 'C', long)]
     congestion: Option<String>,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl TcpArgs {
     /// Runs the test.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let output = &self.live.with(output)?;
         let (target, spec) = (self.target.target()?, self.spec()?);
         let each = |context: &mut Context<'_>, spec: &TestSpec| {
             let run = run::single(context, &target, spec)?;

@@ -1,6 +1,7 @@
 //! `linerate udp`.
 
 use crate::args::limits::LimitArgs;
+use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
@@ -42,11 +43,14 @@ pub(crate) struct UdpArgs {
     /// Payload of each datagram.
     #[arg(long, aliases = ["length", "len"], short_alias = 'l', default_value = "1448", value_parser = size)]
     payload: ByteCount,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl UdpArgs {
     /// Runs the test.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let output = &self.live.with(output)?;
         let (target, spec) = (self.target.target()?, self.spec()?);
         let each = |context: &mut Context<'_>, spec: &TestSpec| {
             let run = run::single(context, &target, spec)?;

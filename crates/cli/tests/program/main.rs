@@ -16,6 +16,7 @@ mod footprint;
 mod full_disk;
 mod harness;
 mod help;
+mod live;
 mod measure;
 mod peer;
 mod proof;
