@@ -47,7 +47,8 @@ const SENDER_THREAD: &[Class] = &[
     Class::new("partly-blocked", Rarely).usually(&[Link, OwnShaper]),
     Class::new("paused", Usually).rarely(&[SenderCpu]),
     Class::new("running", Possibly).usually(&[SenderCpu]),
-    Class::new("waiting", Rarely).usually(&[SenderCpu]),
+    // Beside other programs one that keeps its schedule waits too.
+    Class::new("waiting", Possibly).usually(&[SenderCpu]),
 ];
 
 /// Where the receiving thread's time went: one that waits for datagrams is not what limits.
