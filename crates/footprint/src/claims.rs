@@ -41,10 +41,11 @@ pub(crate) fn add_elf(tree: &mut Tree, elf: &Elf<'_>, map: Option<&Map>, contain
             listed,
             container,
         };
+        let open = tree.open(&slot);
         let inputs = listed.map_or(&[][..], |listed| &listed.inputs);
         sweep(section, inputs, &mut |claim, size| {
             let (owner, from, leaf) = claimant.leaf(&claim, size);
-            tree.add(&slot, (&owner, from), &leaf);
+            tree.add(&open, (&owner, from), leaf);
         });
     }
 }
@@ -61,6 +62,7 @@ pub(crate) fn add_map(tree: &mut Tree, map: &Map) {
             source: FigureSource::Map,
             places: places(tree, class, (listed.address, listed.load), Some(map)),
         };
+        let open = tree.open(&slot);
         let end = listed.address.saturating_add(listed.size);
         gap(&listed.inputs, (listed.address, end), &mut |claim, size| {
             let (owner, leaf) = match claim {
@@ -69,7 +71,7 @@ pub(crate) fn add_map(tree: &mut Tree, map: &Map) {
                     (Owner::default(), leftover(size, FigureSource::Map))
                 }
             };
-            tree.add(&slot, (&owner, FigureSource::Map), &leaf);
+            tree.add(&open, (&owner, FigureSource::Map), leaf);
         });
     }
 }
@@ -91,7 +93,8 @@ pub(crate) fn add_stack(tree: &mut Tree, name: &str, size: u64) {
         size,
         source: FigureSource::Given,
     };
-    tree.add(&slot, (&Owner::default(), FigureSource::Given), &leaf);
+    let open = tree.open(&slot);
+    tree.add(&open, (&Owner::default(), FigureSource::Given), leaf);
 }
 
 /// The memories of a device of which no map tells.
@@ -255,19 +258,25 @@ impl Claimant<'_> {
         if let Some(owner) = input.and_then(|input| input_owner(input, self.program())) {
             return (owner, FigureSource::Map);
         }
-        let unit = |kind, name: &str| Owner {
+        let unit = |kind, name: Rc<str>| Owner {
             archive: self.program().cloned(),
-            unit: Some((kind, Rc::from(name))),
+            unit: Some((kind, name)),
         };
         if let Some(path) = self.elf.sources.at(symbol.start) {
-            return (unit(NodeKind::SourcePath, path), FigureSource::Dwarf);
+            return (
+                unit(NodeKind::SourcePath, Rc::clone(path)),
+                FigureSource::Dwarf,
+            );
         }
         if let Some(krate) = names::crate_of(&symbol.name, name) {
-            return (unit(NodeKind::Crate, krate), FigureSource::ElfSymbol);
+            return (
+                unit(NodeKind::Crate, Rc::from(krate)),
+                FigureSource::ElfSymbol,
+            );
         }
         if let Some(file) = &symbol.file {
             return (
-                unit(NodeKind::SourcePath, &names::cut(file)),
+                unit(NodeKind::SourcePath, Rc::from(names::cut(file))),
                 FigureSource::ElfSymbol,
             );
         }

@@ -49,10 +49,11 @@ pub(crate) fn crate_of<'a>(raw: &str, readable: &'a str) -> Option<&'a str> {
 /// By the marks of both manglings: `_R…`, and `_ZN…17h` with a hash of 16 digits and `E`.
 pub(crate) fn is_rust(raw: &str) -> bool {
     let legacy = || {
+        let raw = raw.strip_prefix("_ZN")?;
         let (_, hash) = raw.rsplit_once("17h")?;
         let (digits, rest) = hash.split_at_checked(16)?;
         let is_hash = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        Some(is_hash && rest.starts_with('E') && raw.starts_with("_ZN"))
+        Some(is_hash && rest.starts_with('E'))
     };
     raw.starts_with("_R") || legacy().unwrap_or(false)
 }

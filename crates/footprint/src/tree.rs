@@ -42,8 +42,16 @@ pub(crate) struct Tree {
 struct Region {
     name: String,
     capacity: Option<u64>,
-    sections: BTreeMap<(String, SectionClass, bool), Parts>,
+    /// Places of the sections in `sections`.
+    known: BTreeMap<Key, usize>,
+    sections: Vec<(Key, Parts)>,
 }
+
+/// Name and class of a section, and whether this is where its initial values are stored.
+type Key = (String, SectionClass, bool);
+
+/// A section that parts are added to: region and section in every memory that it is in.
+pub(crate) struct Open(Vec<(usize, usize)>);
 
 struct Parts {
     source: FigureSource,
@@ -64,7 +72,8 @@ impl Tree {
         self.regions.push(Region {
             name: name.to_owned(),
             capacity,
-            sections: BTreeMap::new(),
+            known: BTreeMap::new(),
+            sections: Vec::new(),
         });
         self.regions.len() - 1
     }
@@ -73,36 +82,67 @@ impl Tree {
     pub(crate) fn written_region(&self) -> Option<usize> {
         let is_written = |region: &Region| {
             region
-                .sections
+                .known
                 .keys()
                 .any(|(_, class, load)| class.is_in_ram() && !load)
         };
         self.regions.iter().position(is_written)
     }
 
-    /// Adds a part to its section, in every memory that the section is in; `from` is where the owner is known from.
-    pub(crate) fn add(&mut self, slot: &Slot, (owner, from): (&Owner, FigureSource), leaf: &Leaf) {
-        for (region, place) in &slot.places {
-            let Some(region) = self.regions.get_mut(*region) else {
-                continue;
-            };
+    /// The section, made where it is new.
+    pub(crate) fn open(&mut self, slot: &Slot) -> Open {
+        let open = |(region, place): &(usize, SectionPlace)| {
             let key = (slot.name.clone(), slot.class, *place == SectionPlace::Load);
-            let parts = region.sections.entry(key).or_insert_with(|| Parts {
-                source: slot.source,
-                owners: BTreeMap::new(),
-            });
-            let whole = parts.owners.entry(owner.clone()).or_insert_with(|| Owned {
-                source: from,
-                leaves: BTreeMap::new(),
-            });
-            let leaves = whole.leaves.entry((leaf.kind, leaf.name.clone()));
-            let (size, _) = leaves.or_insert((0, leaf.source));
-            *size = size.saturating_add(leaf.size);
+            let within = self.regions.get_mut(*region)?;
+            let next = within.sections.len();
+            let section = *within.known.entry(key.clone()).or_insert(next);
+            if section == next {
+                let parts = Parts {
+                    source: slot.source,
+                    owners: BTreeMap::new(),
+                };
+                within.sections.push((key, parts));
+            }
+            Some((*region, section))
+        };
+        Open(slot.places.iter().filter_map(open).collect())
+    }
+
+    /// Adds a part to a section, in every memory that it is in; `from` is where the owner is known from.
+    pub(crate) fn add(&mut self, to: &Open, (owner, from): (&Owner, FigureSource), leaf: Leaf) {
+        let Some((last, others)) = to.0.split_last() else {
+            return;
+        };
+        for place in others {
+            let name = leaf.name.clone();
+            self.add_to(*place, (owner, from), Leaf { name, ..leaf });
         }
+        self.add_to(*last, (owner, from), leaf);
+    }
+
+    fn add_to(
+        &mut self,
+        (region, section): (usize, usize),
+        (owner, from): (&Owner, FigureSource),
+        leaf: Leaf,
+    ) {
+        let (_, parts) = &mut self.regions[region].sections[section];
+        let whole = parts.owners.entry(owner.clone()).or_insert_with(|| Owned {
+            source: from,
+            leaves: BTreeMap::new(),
+        });
+        let leaves = whole.leaves.entry((leaf.kind, leaf.name));
+        let (size, _) = leaves.or_insert((0, leaf.source));
+        *size = size.saturating_add(leaf.size);
     }
 
     /// The tree as it is told, largest first.
-    pub(crate) fn finish(self) -> Vec<FootprintRegion> {
+    pub(crate) fn finish(mut self) -> Vec<FootprintRegion> {
+        for region in &mut self.regions {
+            region
+                .sections
+                .retain(|(_, parts)| !parts.owners.is_empty());
+        }
         let used = |region: &Region| !region.sections.is_empty() || region.capacity.is_some();
         self.regions
             .into_iter()
@@ -113,7 +153,8 @@ impl Tree {
 }
 
 impl Region {
-    fn finish(self) -> FootprintRegion {
+    fn finish(mut self) -> FootprintRegion {
+        self.sections.sort_by(|a, b| a.0.cmp(&b.0));
         let sections = self
             .sections
             .into_iter()

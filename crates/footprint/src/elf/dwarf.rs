@@ -11,8 +11,9 @@
 
 use super::line_header;
 use gimli::{
-    Abbreviations, Attribute, AttributeValue, Dwarf, EndianSlice, Operation, Reader as _,
-    RunTimeEndian, Section as _, Unit, UnitHeader, UnitOffset, constants as dw,
+    Abbreviations, Attribute, AttributeSpecification, AttributeValue, Dwarf, EndianSlice,
+    Operation, Reader as _, RunTimeEndian, Section as _, Unit, UnitHeader, UnitOffset,
+    constants as dw,
 };
 use object::{Object as _, ObjectSection as _};
 use std::collections::BTreeMap;
@@ -182,7 +183,7 @@ impl<'a> Collector<'_, 'a> {
                 continue;
             };
             let (tag, specs) = (abbreviation.tag(), abbreviation.attributes());
-            if !matches!(tag, dw::DW_TAG_subprogram | dw::DW_TAG_variable) {
+            if !has_address(tag, specs) {
                 entries.skip_attributes(specs)?;
                 continue;
             }
@@ -239,6 +240,19 @@ impl<'a> Collector<'_, 'a> {
         self.found.entries.dedup_by_key(|entry| entry.0);
         self.found.units.sort_unstable();
         self.found
+    }
+}
+
+/// Whether entries of this shape may be functions or variables with an address. Most are declarations, and locals that
+/// move between registers: theirs are not worth reading.
+fn has_address(tag: dw::DwTag, specs: &[AttributeSpecification]) -> bool {
+    match tag {
+        dw::DW_TAG_subprogram => specs.iter().any(|spec| spec.name() == dw::DW_AT_low_pc),
+        dw::DW_TAG_variable => specs.iter().any(|spec| {
+            let is_list = matches!(spec.form(), dw::DW_FORM_loclistx | dw::DW_FORM_sec_offset);
+            spec.name() == dw::DW_AT_location && !is_list
+        }),
+        _ => false,
     }
 }
 
