@@ -39,7 +39,7 @@ pub(super) fn t_quantile(p: f64, freedom: f64) -> f64 {
 }
 
 /// Count, mean and unbiased variance.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     /// How many observations.
     pub count: f64,

@@ -11,7 +11,9 @@
 //! - Interval of a median from order statistics: David, Nagaraja, "Order Statistics", §7.1
 
 mod bootstrap;
+mod contrast;
 pub mod kolmogorov;
+mod levels;
 mod margin;
 mod mean;
 mod median;
@@ -20,6 +22,8 @@ mod quantile;
 mod ratio;
 
 pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
+pub use contrast::{Weighted, contrast};
+pub use levels::{Component, Levels, Nested, levels};
 pub use margin::{AgainstMargin, Welch, against_margin, exponential, holm, welch};
 pub use mean::{Moments, mean};
 pub use median::median;
