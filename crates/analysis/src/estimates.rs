@@ -1,12 +1,13 @@
 //! Means of a study: each quantity of each cell over its repetitions.
 
-use crate::statistics::{USUAL_CONFIDENCE, mean};
+use crate::statistics::{Moments, USUAL_CONFIDENCE, mean};
 use linerate_model::run::{CellEstimate, ExchangeConditions, Run, RunWork, Trial};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
 use std::collections::BTreeMap;
 
 /// Means over the repetitions of these cells, which the parts of a study say where they belong, in the order of the cells.
+/// A run is one observation, whatever it is made of.
 pub fn estimates<'a>(cells: impl IntoIterator<Item = &'a str>, parts: &[Run]) -> Vec<CellEstimate> {
     cells
         .into_iter()
@@ -22,13 +23,13 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
             .is_some_and(|place| place.cell == label)
     });
     let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
-    for (direction, quantity, value) in of_cell.flat_map(observations) {
-        seen.entry((direction, quantity)).or_default().push(value);
+    for (key, value) in of_cell.flat_map(run_values) {
+        seen.entry(key).or_default().push(value);
     }
     seen.into_iter()
         .filter_map(|((direction, quantity), values)| {
             let mut estimate = mean(&values, USUAL_CONFIDENCE).ok()?;
-            let (quantity, most) = QUANTITIES[quantity];
+            let Quantity { key, most } = QUANTITIES[quantity];
             // Student's interval knows no bounds, the quantity does.
             estimate.interval = estimate.interval.map(|interval| Interval {
                 low: interval.low.max(0.0),
@@ -37,23 +38,47 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
             Some(CellEstimate {
                 cell: label.to_owned(),
                 direction,
-                quantity: quantity.to_owned(),
+                quantity: key.to_owned(),
                 estimate,
             })
         })
         .collect()
 }
 
-/// What is averaged, by its key in a trial, goal or curve, with its largest possible value; the smallest is zero.
-const QUANTITIES: [(&str, f64); 7] = [
-    ("received_bps", f64::INFINITY),
-    ("loss_ratio", 1.0),
-    ("conditional_throughput_bps", f64::INFINITY),
-    ("p50_ns", f64::INFINITY),
-    ("p99_ns", f64::INFINITY),
-    ("above_pps", f64::INFINITY),
-    ("responsiveness_rpm", f64::INFINITY),
+/// A quantity that is averaged; its smallest possible value is zero.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quantity {
+    /// By its key in a trial, goal or curve.
+    pub(crate) key: &'static str,
+    /// Its largest possible value.
+    pub(crate) most: f64,
+}
+
+const fn quantity(key: &'static str, most: f64) -> Quantity {
+    Quantity { key, most }
+}
+
+/// What is averaged.
+pub(crate) const QUANTITIES: [Quantity; 7] = [
+    quantity("received_bps", f64::INFINITY),
+    quantity("loss_ratio", 1.0),
+    quantity("conditional_throughput_bps", f64::INFINITY),
+    quantity("p50_ns", f64::INFINITY),
+    quantity("p99_ns", f64::INFINITY),
+    quantity("above_pps", f64::INFINITY),
+    quantity("responsiveness_rpm", f64::INFINITY),
 ];
+
+/// What one run says of each direction and quantity, by its position in [`QUANTITIES`]: the mean of its trials.
+pub(crate) fn run_values(part: &Run) -> BTreeMap<(Direction, usize), f64> {
+    let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
+    for (direction, quantity, value) in observations(part) {
+        seen.entry((direction, quantity)).or_default().push(value);
+    }
+    let means = seen.into_iter();
+    let means = means.filter_map(|(key, values)| Some((key, Moments::from_samples(&values)?.mean)));
+    means.collect()
+}
 
 /// A direction, a position in [`QUANTITIES`], a value.
 type Observation = (Direction, usize, f64);

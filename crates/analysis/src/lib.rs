@@ -18,6 +18,7 @@ mod rise;
 pub mod rules;
 pub mod search;
 pub mod statistics;
+pub mod study;
 
 pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe};
 pub use estimates::estimates;

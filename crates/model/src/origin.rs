@@ -278,11 +278,35 @@ pub struct StudySettings {
     pub seed: u64,
     /// What is measured.
     pub cells: Vec<StudyCell>,
-    /// Indices of the cells in the order of measuring.
+    /// Indices of the cells in the order of measuring; one beyond the last cell is the control. Empty with a budget,
+    /// which makes the order as it goes.
     pub order: Vec<usize>,
+    /// The cell that is measured a second time as the A/A control, under [`StudyPlace::CONTROL`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
+    /// What decides how often each cell is measured, where that is not `repetitions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<StudyBudget>,
     /// Whether the limit of each part is proven.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prove: bool,
+}
+
+/// How long a study may measure, and when a cell is known well enough.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StudyBudget {
+    /// Most time of all runs together.
+    #[serde(rename = "time_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub time: Duration,
+    /// Half of a cell's 95 % interval, relative to its value, at which no more runs are spent on it; absent: none is small
+    /// enough.
+    #[serde(
+        rename = "precision_ratio",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub precision: Option<Ratio>,
 }
 
 /// One cell of a study.
@@ -304,6 +328,33 @@ pub struct StudyPlace {
     pub cell: String,
     /// The repetition, from 1.
     pub repetition: u32,
+}
+
+impl StudyPlace {
+    /// The cell of a run that measures another cell a second time. While it is measured it is called like that cell.
+    pub const CONTROL: &str = "A/A control";
+
+    /// Whether the run is of the control.
+    pub fn is_control(&self) -> bool {
+        self.cell == Self::CONTROL
+    }
+
+    /// Factor and level of each setting of the cell: `direction = forward, payload = 256` in pairs. A comma within a value
+    /// is not followed by a name and `=`.
+    pub fn levels(&self) -> Vec<(&str, String)> {
+        let mut pairs: Vec<(&str, String)> = Vec::new();
+        for piece in self.cell.split(", ") {
+            match (piece.split_once(" = "), pairs.last_mut()) {
+                (Some((name, value)), _) => pairs.push((name, value.to_owned())),
+                (None, Some((_, value))) => {
+                    value.push_str(", ");
+                    value.push_str(piece);
+                }
+                (None, None) => pairs.push(("cell", piece.to_owned())),
+            }
+        }
+        pairs
+    }
 }
 
 /// The link between the two hosts of a demonstration.

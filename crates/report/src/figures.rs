@@ -19,7 +19,7 @@ pub fn digits(value: f64) -> String {
 }
 
 /// As many significant digits as asked for, all digits before the point.
-pub(crate) fn significant(value: f64, digits: i32) -> String {
+pub fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
     }

@@ -276,8 +276,17 @@ fn collect_directions(run: &Run, seen: &mut Vec<Direction>) {
 
 /// The unit and the name of what a study's mean is about.
 pub(crate) fn quantity(mean: &CellEstimate) -> (Unit, &str) {
-    let point = mean.estimate.point;
-    match mean.quantity.as_str() {
+    unit_and_name(&mean.quantity, mean.estimate.point)
+}
+
+/// The name of a quantity of a study, by its key in a trial or goal.
+pub fn quantity_name(key: &str) -> &str {
+    unit_and_name(key, 0.0).1
+}
+
+/// The unit that suits `point`, and the name of a quantity of a study.
+pub(crate) fn unit_and_name(key: &str, point: f64) -> (Unit, &str) {
+    match key {
         "received_bps" => (Unit::for_rate(point), "received, L4 payload"),
         "conditional_throughput_bps" => {
             (Unit::for_rate(point), "conditional throughput, L4 payload")

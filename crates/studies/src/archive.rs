@@ -89,14 +89,21 @@ fn conclude_all(run: &mut Run) {
     for part in run.parts_mut().into_iter().flatten() {
         conclude(part);
     }
-    if let RunWork::Study { estimates, parts } = &mut run.work {
+    if let RunWork::Study {
+        estimates,
+        findings,
+        parts,
+    } = &mut run.work
+    {
         let mut cells: Vec<&str> = Vec::new();
         for place in parts.iter().filter_map(|part| part.config.place.as_ref()) {
             if !cells.contains(&&*place.cell) {
                 cells.push(&place.cell);
             }
         }
+        let made = linerate_analysis::study::findings(cells.iter().copied(), None, parts);
         *estimates = linerate_analysis::estimates(cells, parts);
+        *findings = Some(Box::new(made));
         return;
     }
     conclude(run);

@@ -217,6 +217,8 @@ fn header(plan: &InterleavePlan, order: &[usize]) -> Header {
             cells: Vec::new(),
             order: order.to_vec(),
             prove: false,
+            control: None,
+            budget: None,
         }),
         hosts: Vec::new(),
     }

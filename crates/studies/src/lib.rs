@@ -9,6 +9,7 @@ pub mod footprint;
 pub mod interleave;
 mod live;
 pub mod plan;
+pub mod plan_power;
 mod progress;
 mod recorder;
 pub mod reproduce;

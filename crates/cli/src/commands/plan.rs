@@ -1,14 +1,17 @@
 //! `linerate plan`: an example to begin with, and what a plan will cost.
 
 use crate::args::output::OutputArgs;
+use crate::context::open_store;
 use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_report::figures::significant;
 use linerate_studies::archive;
 use linerate_studies::plan::{EXAMPLES, StudyPlan, json_schema};
+use linerate_studies::plan_power::{PlanPower, PowerRow, plan_power};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,27 +91,94 @@ fn init(purpose: &str, output: &OutputArgs) -> Result<()> {
 }
 
 fn check(plan: &StudyPlan, output: &OutputArgs) -> Result<()> {
-    let (cells, runs, time) = (plan.cells.len(), plan.runs(), plan.time());
+    plan.check_budget()?;
+    let store = if output.no_store {
+        None
+    } else {
+        Some(open_store(output)?)
+    };
+    let power = plan_power(plan, store.as_ref())?;
     if output.json {
-        let names: Vec<_> = plan.cells.iter().map(|cell| &cell.label).collect();
-        let text = json!({
-            "title": plan.title, "cells": names, "repetitions": plan.repetitions, "runs": runs,
-            "time_s": time.as_secs_f64(),
-        });
-        return terminal::print_line(&serde_json::to_string_pretty(&text)?);
+        let text = serde_json::to_string_pretty(&document(plan, power.as_ref()))?;
+        return terminal::print_line(&text);
     }
+    let (cells, runs) = (plan.cells.len(), plan.runs());
+    let how_often = match plan.budget {
+        Some(_) => "a budget, at least".to_owned(),
+        None => format!("{} repetitions,", plan.repetitions),
+    };
     let mut lines = vec![format!(
-        "{}: {cells} cells, {} repetitions, {runs} runs; at most about {}{}",
+        "{}: {cells} cells, {how_often} {runs} runs; at most about {}{}",
         plan.title,
-        plan.repetitions,
-        spoken(time),
+        spoken(plan.time()),
         if plan.prove { ", proofs aside" } else { "" }
     )];
     lines.extend(plan.cells.iter().map(|cell| format!("  {}", cell.label)));
+    if let Some(control) = plan.control() {
+        lines.push(format!("A/A control: {}, measured twice", control.label));
+    }
+    lines.extend(power.iter().flat_map(shown));
     let clean = lines
         .iter()
         .map(|line| linerate_report::figures::clean(line));
     terminal::print_line(&clean.collect::<Vec<_>>().join("\n"))
+}
+
+/// The same for programs.
+fn document(plan: &StudyPlan, power: Option<&PlanPower>) -> serde_json::Value {
+    let names: Vec<_> = plan.cells.iter().map(|cell| &cell.label).collect();
+    let row = |row: &PowerRow| {
+        let factors = row.factors.iter();
+        let factors: serde_json::Map<String, serde_json::Value> = factors
+            .map(|(name, detectable)| (name.clone(), json!(detectable)))
+            .collect();
+        let known = row.known_by.as_ref();
+        json!({
+            "deviation_ratio": row.deviation, "detectable_ratio": factors,
+            "quantity": known.map(|known| known.quantity), "runs": known.map(|known| known.runs),
+        })
+    };
+    let power = power.map(|power| power.rows.iter().map(row).collect::<Vec<_>>());
+    json!({
+        "title": plan.title, "cells": names, "repetitions": plan.repetitions, "runs": plan.runs(),
+        "time_s": plan.time().as_secs_f64(), "control": plan.control().map(|cell| &cell.label), "power": power,
+    })
+}
+
+/// What the plan can show, in lines: a sentence for each quantity, or a table of assumed scatter.
+fn shown(power: &PlanPower) -> Vec<String> {
+    let percent = |ratio: f64| format!("{} %", significant(ratio * 100.0, 2));
+    let mut lines = Vec::new();
+    for row in &power.rows {
+        let factors = row.factors.iter();
+        let factors: Vec<String> = factors
+            .map(|(name, detectable)| format!("{} by {name}", percent(*detectable)))
+            .collect();
+        lines.push(match &row.known_by {
+            Some(known) => format!(
+                "{} repetitions can show {} of {} (four of five such studies do; {} earlier runs of {} cells scatter by {})",
+                power.repetitions,
+                factors.join(", "),
+                linerate_report::quantity_name(known.quantity),
+                known.runs,
+                known.cells,
+                percent(row.deviation),
+            ),
+            None => format!(
+                "  runs that scatter by {}: {}",
+                percent(row.deviation),
+                factors.join(", ")
+            ),
+        });
+    }
+    if power.rows.iter().all(|row| row.known_by.is_none()) {
+        let head = format!(
+            "What {} repetitions can show (four of five such studies do; no earlier run of these cells tells their scatter):",
+            power.repetitions
+        );
+        lines.insert(0, head);
+    }
+    lines
 }
 
 /// `12 min`, `3 h 20 min`.

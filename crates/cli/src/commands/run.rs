@@ -8,9 +8,11 @@ use crate::outcome::measured;
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::ExitCode;
+use linerate_model::units::parse_duration;
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::{archive, run};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Arguments of `run`.
 #[derive(Debug, Clone, Args)]
@@ -26,16 +28,21 @@ pub(crate) struct RunArgs {
     /// Go on with an incomplete study of the same plan: its finished runs are taken over.
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
+    /// Measure for so long in place of the plan's `repetitions`: each cell five times, then those that are known least.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    time: Option<Duration>,
 }
 
 impl RunArgs {
     /// Runs the study.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let plan = StudyPlan::read(&self.plan)?;
         let plan = StudyPlan {
             key: self.key.as_deref().map(key_in).transpose()?,
             login: self.login.login()?,
             wrapped: Some((this_program()?, self.key.clone())),
-            ..StudyPlan::read(&self.plan)?
+            budget: self.time.or(plan.budget),
+            ..plan
         };
         let earlier = match &self.resume {
             Some(name) => Some(archive::load(&open_store(output)?, name)?),

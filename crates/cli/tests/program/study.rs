@@ -1,13 +1,18 @@
-//! Studies: a plan file against a peer, interrupted and resumed.
+//! Studies: a plan file against a peer, interrupted and resumed; what they show, their control, their budget.
 
 use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Two cells, twice.
+/// Two cells, twice, without a control.
 fn plan(server: &Server, time: &str) -> String {
+    with_study(server, time, "repetitions = 2\ncontrol = false\n")
+}
+
+/// Two cells.
+fn with_study(server: &Server, time: &str, study: &str) -> String {
     format!(
-        "[study]\ntitle = \"both ways\"\nhost = \"{}\"\nrepetitions = 2\n\
+        "[study]\ntitle = \"both ways\"\nhost = \"{}\"\n{study}\
          [defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"{time}\"\n\
          [factors]\ndirection = [\"forward\", \"reverse\"]\n",
         server.address()
@@ -67,6 +72,96 @@ fn every_cell_is_measured_in_every_repetition_and_has_a_mean() {
     let text = place.run(&["show", "last"]).done();
     assert!(text.contains("n = 2) received, L4 payload"), "{text}");
     assert!(text.lines().count() < 20, "{text}");
+}
+
+#[test]
+fn a_study_says_what_its_factor_does_what_it_could_show_and_how_its_control_was() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let text = format!(
+        "[study]\nhost = \"{}\"\nrepetitions = 3\n[defaults]\nkind = \"udp\"\ntime = \"200ms\"\nrate = \"2M\"\n\
+         [factors]\npayload = [200, 1000]\n",
+        server.address()
+    );
+    place.with("plan.toml", text.as_bytes());
+    let study = place.run(&["run", "plan.toml", "--json"]).document();
+    let mut measured = parts(&study);
+    measured.sort_unstable();
+    assert_eq!(measured.len(), 9);
+    assert_eq!(measured[0].0, "A/A control");
+    // While it is measured it is called like its cell.
+    let titles = study["parts"].as_array().unwrap().iter();
+    let title = |part: &&Value| {
+        part["title"]
+            .as_str()
+            .unwrap()
+            .starts_with("payload = 200 ")
+    };
+    assert_eq!(titles.filter(title).count(), 6);
+    let findings = &study["study_findings"];
+    assert_eq!(findings["control"]["cell"], "payload = 200", "{findings:#}");
+    let effects = findings["main_effects"].as_array().unwrap();
+    let mut effects = effects.iter();
+    let received = effects
+        .find(|one| one["quantity"] == "received_bps")
+        .unwrap();
+    assert_eq!(received["of"]["factor"], "payload");
+    assert_eq!(received["against"], "200");
+    let interval = &received["effect"]["estimate"]["interval"];
+    assert!(interval["low"].as_f64() <= interval["high"].as_f64());
+    assert!(received["effect"]["detectable_ratio"].as_f64().unwrap() > 0.0);
+    let means = study["estimates"].as_array().unwrap();
+    assert!(means.iter().all(|one| one["cell"] != "A/A control"));
+    let shown = place.run(&["show", "last"]).done();
+    assert!(shown.contains("A/A control"), "{shown}");
+    place
+        .run(&["report", "last", "-q", "-o", "report.html"])
+        .done();
+    let page = std::fs::read_to_string(place.file("report.html")).unwrap();
+    assert!(page.contains("Every effect (") && page.contains("How the runs scatter"));
+    let check = place.run(&["plan", "check", "plan.toml"]).done();
+    assert!(
+        check.contains("3 repetitions can show") && check.contains("earlier runs of 2 cells"),
+        "{check}"
+    );
+    // At another host nothing was measured yet.
+    let elsewhere = text.replace(server.address(), "192.0.2.1");
+    place.with("elsewhere.toml", elsewhere.as_bytes());
+    let check = place.run(&["plan", "check", "elsewhere.toml"]).done();
+    assert!(check.contains("What 3 repetitions can show"), "{check}");
+    assert!(check.contains("runs that scatter by 2 %"), "{check}");
+}
+
+#[test]
+fn a_budget_is_spent_on_cells_and_control_and_can_be_resumed() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    // Half of an interval below nine tenths of a paced rate: measured five times, every cell is known well enough.
+    let plan = with_study(&server, "100ms", "precision = \"90%\"\n");
+    place.with("plan.toml", plan.as_bytes());
+    let short = place.run(&["run", "plan.toml", "--time", "5s"]);
+    short.failed(3, &["5 runs of each of 3 cells", "more time"]);
+    let time = ["--time", "60s"];
+    let begin = [&["run", "plan.toml", "--stream"][..], &time].concat();
+    let mut study = Running::start(&mut place.command(&begin));
+    let rest = study.await_line("\"event\":\"trial\"");
+    study.signal(Signal::INT);
+    study.end(rest).failed(1, &["was interrupted", "are kept"]);
+    let first = place.run(&["show", "last", "--json"]).document();
+    let id = first["id"].as_str().unwrap();
+    let other = place.run(&["run", "plan.toml", "--resume", id, "--time", "61s"]);
+    other.failed(3, &["cannot resume", "another"]);
+    let resume = [&["run", "plan.toml", "--json", "--resume", id][..], &time].concat();
+    let whole = place.run(&resume).document();
+    assert_eq!(whole["status"], "complete");
+    assert_eq!(whole["config"]["asked"]["budget"]["time_s"], 60.0);
+    assert_eq!(whole["config"]["asked"]["budget"]["precision_ratio"], 0.9);
+    let measured = parts(&whole);
+    for cell in ["direction = forward", "direction = reverse", "A/A control"] {
+        let runs = measured.iter().filter(|part| part.0 == cell).count();
+        assert!(runs >= 5, "{cell}: {measured:?}");
+    }
+    assert!(whole["study_findings"]["control"].is_object());
 }
 
 #[test]
@@ -186,7 +281,7 @@ fn a_plan_begins_with_an_example_and_says_what_it_costs() {
     }
     let json = place.run(&["plan", "check", "udp.toml", "--json"]).done();
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["runs"].as_u64(), Some(80), "{json}");
+    assert_eq!(json["runs"].as_u64(), Some(85), "{json}");
     place.with(
         "bad.toml",
         b"[study]\nhost = \"h\"\n[defaults]\nkind = \"udp\"\nrate = \"fast\"\n",

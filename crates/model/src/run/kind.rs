@@ -1,6 +1,6 @@
 //! What made a run: one variant per kind, each with what only it has.
 
-use super::{CellEstimate, CurveFacts, GoalResult, Run};
+use super::{CellEstimate, CurveFacts, GoalResult, Run, StudyFindings};
 use crate::responsiveness::Responsiveness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,13 @@ pub enum RunWork {
         /// Means over the repetitions of each cell.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         estimates: Vec<CellEstimate>,
+        /// What they show of the factors; absent until the study has ended, and in documents of earlier builds.
+        #[serde(
+            rename = "study_findings",
+            default,
+            skip_serializing_if = "Option::is_none"
+        )]
+        findings: Option<Box<StudyFindings>>,
         /// The runs that this run is made of: one for each repetition of each cell.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Run>,
@@ -63,6 +70,7 @@ impl From<RunKind> for RunWork {
             },
             RunKind::Study => Self::Study {
                 estimates: Vec::new(),
+                findings: None,
                 parts: Vec::new(),
             },
             RunKind::Tcp => Self::Tcp,
@@ -107,6 +115,14 @@ impl Run {
         match &self.work {
             RunWork::Saturate { goals, .. } => goals,
             _ => &[],
+        }
+    }
+
+    /// What a study shows of its factors; absent in all other runs.
+    pub fn findings(&self) -> Option<&StudyFindings> {
+        match &self.work {
+            RunWork::Study { findings, .. } => findings.as_deref(),
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ mod limit;
 mod origin;
 mod packets;
 mod search;
+mod study;
 mod tcp;
 mod trial;
 mod verdict;
@@ -20,8 +21,8 @@ pub use crate::experiment::{
     ExperimentTrial, Observed, Part, Prediction, Probe, Quantity,
 };
 pub use crate::origin::{
-    Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyCell, StudyPlace,
-    StudySettings, TargetConfig, Tool,
+    Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyBudget, StudyCell,
+    StudyPlace, StudySettings, TargetConfig, Tool,
 };
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
@@ -31,6 +32,10 @@ pub use limit::Limit;
 pub use origin::{Imported, Measured, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
+pub use study::{
+    ControlDifference, Effect, EffectScale, EffectVerdict, FactorLevel, Interaction, MainEffect,
+    Outlier, RepetitionLevel, Scatter, SimpleEffect, StudyControl, StudyFindings, Transient,
+};
 pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
 pub use verdict::{Confidence, Finding, NextLimit, RuleOutcome, Verdict, Weighed};

@@ -26,8 +26,7 @@ pub(super) fn section(
     let charts: Vec<Chart> = charts.into_iter().map(Chart::cleaned).collect();
     html! {
         (results::notes(run))
-        (heading(3, None, "What each factor does"))
-        ul.conclusions { @for said in study::conclusions(view) { li { (said) } } }
+        (effects(run, view, anchor))
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
         @if !charts.is_empty() {
             (heading(3, None, "Curves, all with the same axes"))
@@ -46,6 +45,47 @@ pub(super) fn section(
                 @if let Some(first) = view.observations.first() { (hosts::facts(&first.run.hosts, 4)) }
                 (hosts::configuration(run, 4))
             }
+        }
+    }
+}
+
+/// What each factor does: by the tests of the study, else by the share of the variation that it explains.
+fn effects(run: &Run, view: &StudyView<'_>, anchor: &str) -> Markup {
+    let explained = study::conclusions(view);
+    let Some(findings) = run.findings() else {
+        return html! {
+            (heading(3, None, "What each factor does"))
+            ul.conclusions { @for said in &explained { li { (said) } } }
+        };
+    };
+    let said = study::said(findings);
+    let table = study::effects_table(findings);
+    html! {
+        (heading(3, None, "What each factor does"))
+        @if let Some(alarm) = &said.alarm { div.alarm role="note" { p { (alarm) } } }
+        ul.conclusions {
+            @for said in &said.effects { li { (said) } }
+            @for said in &explained { li { (said) } }
+        }
+        @if !table.rows.is_empty() {
+            details.topic {
+                summary { (heading(3, None, &format!("Every effect ({})", table.rows.len()))) }
+                div id=(format!("{anchor}-effects")) {
+                    p {
+                        "A main effect is averaged over the other factors with equal weights; an interaction (×) is the ratio "
+                        "of two such effects. n counts runs, each of which was set up anew. p is corrected for all "
+                        (findings.tests) " tests (Holm): if there is no effect at all, any is shown with a probability of at most "
+                        "5 %. Could show: the true effect that four of five such studies show."
+                    }
+                    div.scroll.tall[table.rows.len() > LONG] tabindex="0" role="group" aria-label="Every effect" {
+                        (figure::table(&table, "Every effect"))
+                    }
+                }
+            }
+        }
+        @if !said.runs.is_empty() {
+            (heading(3, None, "How the runs scatter"))
+            ul.notes { @for said in &said.runs { li { (said) } } }
         }
     }
 }

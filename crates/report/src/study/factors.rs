@@ -57,26 +57,13 @@ impl Factor {
     }
 }
 
-/// `direction = forward, payload = 256` in pairs; a comma within a value is not followed by a name and `=`.
-fn pairs(cell: &str) -> Vec<(String, String)> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    for piece in cell.split(", ") {
-        match (piece.split_once(" = "), pairs.last_mut()) {
-            (Some((name, value)), _) => pairs.push((clean(name), clean(value))),
-            (None, Some((_, value))) => {
-                value.push_str(", ");
-                value.push_str(&clean(piece));
-            }
-            (None, None) => pairs.push(("cell".to_owned(), clean(piece))),
-        }
-    }
-    pairs
-}
-
 /// Name and value of each setting of a part, its direction among them.
 fn settings(part: &Run, way: Direction) -> Option<Vec<(String, String)>> {
-    let cell = &part.config.place.as_ref()?.cell;
-    let mut settings = pairs(cell);
+    let place = part.config.place.as_ref()?;
+    let pairs = place.levels().into_iter();
+    let mut settings: Vec<_> = pairs
+        .map(|(name, value)| (clean(name), clean(&value)))
+        .collect();
     let text = words::direction_id(way).to_owned();
     match settings.iter_mut().find(|(name, _)| name == DIRECTION) {
         Some((_, value)) => *value = text,

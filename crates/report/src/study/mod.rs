@@ -5,10 +5,12 @@
 mod charts;
 mod effects;
 mod factors;
+mod findings;
 
 pub(crate) use charts::{Multiples, multiples};
 pub(crate) use effects::conclusions;
 pub(crate) use factors::Levels;
+pub(crate) use findings::{effects_table, said};
 
 use crate::figures::Value;
 use factors::{Factor, factors, levels_of};
@@ -74,7 +76,12 @@ impl<'a> StudyView<'a> {
     pub(crate) fn from_parts(parts: &'a [Run]) -> Option<Self> {
         let placed: Vec<&Run> = parts
             .iter()
-            .filter(|part| part.config.place.is_some())
+            .filter(|part| {
+                part.config
+                    .place
+                    .as_ref()
+                    .is_some_and(|place| !place.is_control())
+            })
             .collect();
         let trials = || {
             placed

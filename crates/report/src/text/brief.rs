@@ -90,7 +90,15 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
         all.push(Section { rank, paper });
     };
     match &run.work {
-        RunWork::Study { estimates, parts } => {
+        RunWork::Study {
+            estimates,
+            findings,
+            parts,
+        } => {
+            if let Some(findings) = findings {
+                add(1, &|paper| super::study::effects(paper, findings));
+                add(5, &|paper| super::study::scatter(paper, findings));
+            }
             for cell in super::study::cells(estimates) {
                 add(4, &|paper| super::study::line(paper, cell));
             }

@@ -19,9 +19,15 @@ pub(super) fn sentence(run: &Run) -> String {
 /// The same without what was measured.
 pub(super) fn outcome(run: &Run) -> String {
     let found = match &run.work {
-        RunWork::Study { estimates, parts } => {
+        RunWork::Study {
+            estimates,
+            findings,
+            parts,
+        } => {
             let cells = super::study::cells(estimates).count();
-            vec![format!("{cells} cells in {} runs", parts.len())]
+            let mut found = vec![format!("{cells} cells in {} runs", parts.len())];
+            found.extend(findings.as_deref().and_then(super::study::headline));
+            found
         }
         _ if !run.parts().is_empty() => of_parts(run.parts()),
         _ => of_one(run),

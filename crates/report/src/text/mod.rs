@@ -50,8 +50,17 @@ pub enum Style {
 pub fn details_text(run: &Run, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     head(&mut paper, run);
-    if let RunWork::Study { estimates, parts } = &run.work {
+    if let RunWork::Study {
+        estimates,
+        findings,
+        parts,
+    } = &run.work
+    {
         study::means(&mut paper, estimates, parts.len());
+        if let Some(findings) = findings {
+            study::effects(&mut paper, findings);
+            study::scatter(&mut paper, findings);
+        }
     } else if run.parts().is_empty() {
         body(&mut paper, run);
     } else {

@@ -3,7 +3,7 @@
 use super::paper::Paper;
 use crate::figures::{UNKNOWN, Value};
 use crate::words;
-use linerate_model::run::CellEstimate;
+use linerate_model::run::{CellEstimate, StudyFindings};
 
 /// Every cell with its means, and how many runs they come from.
 pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], runs: usize) {
@@ -16,6 +16,33 @@ pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], runs: usize) 
         }
     }
     count(paper, estimates, runs);
+}
+
+/// What the means show: a control that fails, and effects of factors.
+pub(super) fn effects(paper: &mut Paper, findings: &StudyFindings) {
+    let said = crate::study::said(findings);
+    if let Some(alarm) = &said.alarm {
+        paper.alarm("control", alarm);
+    }
+    rows(paper, "effects", &said.effects);
+}
+
+/// How the runs scatter.
+pub(super) fn scatter(paper: &mut Paper, findings: &StudyFindings) {
+    rows(paper, "scatter", &crate::study::said(findings).runs);
+}
+
+/// What of the findings goes first: that the control fails, else the largest effect.
+pub(super) fn headline(findings: &StudyFindings) -> Option<String> {
+    let said = crate::study::said(findings);
+    let first = said.alarm.or_else(|| said.effects.into_iter().next())?;
+    Some(first.trim_end_matches('.').to_owned())
+}
+
+fn rows(paper: &mut Paper, label: &str, all: &[String]) {
+    for (index, said) in all.iter().enumerate() {
+        paper.row(if index == 0 { label } else { "" }, said);
+    }
 }
 
 /// The means of each cell.

@@ -114,6 +114,7 @@ pub(crate) fn study(payloads: &[Option<u64>], repetitions: u32) -> Run {
     run.config.command = Some("linerate run plan.toml".to_owned());
     run.work = RunWork::Study {
         estimates: Vec::new(),
+        findings: None,
         parts,
     };
     run

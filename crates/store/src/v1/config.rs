@@ -128,6 +128,8 @@ impl Study {
             cells: self.cells.into_iter().map(cell).collect::<Option<_>>()?,
             order: self.order,
             prove: self.prove,
+            control: None,
+            budget: None,
         })
     }
 }

@@ -7,6 +7,7 @@
 //! repetitions = 10
 //! seed = 1
 //! prove = false  # true runs the experiment that each run's verdict proposes
+//! control = true # the first cell is measured twice: what it differs by from itself is no effect
 //!
 //! [defaults]
 //! kind = "udp"
@@ -24,6 +25,7 @@
 mod examples;
 mod published;
 mod reference;
+mod schedule;
 mod settings;
 
 #[cfg(test)]
@@ -35,9 +37,9 @@ pub use reference::{json_schema, page};
 pub use settings::Test;
 
 use linerate_client::address::PeerAddress;
+use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::random::Random;
-use linerate_model::run::{StudyCell, StudySettings};
+use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
 use serde::Deserialize;
@@ -48,8 +50,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use toml::Spanned;
 
-/// What a run takes beside its tests: connecting, comparing clocks, its end.
-const BETWEEN: Duration = Duration::from_secs(1);
 /// Most runs of a study: at a second each, more than a day.
 const MAX_RUNS: usize = 100_000;
 /// Largest plan that is read.
@@ -76,8 +76,27 @@ pub struct StudyPlan {
     pub prove: bool,
     /// Every combination of levels.
     pub cells: Vec<Cell>,
+    /// Which cell is measured a second time as the A/A control.
+    pub control: ControlChoice,
+    /// Most time of all runs together; then the cells that are known least are measured, not each `repetitions` times.
+    pub budget: Option<Duration>,
+    /// With a budget: half of a cell's interval, relative, at which it is known well enough.
+    pub precision: Option<Ratio>,
+    /// What is varied, with the number of its levels.
+    pub factors: Vec<(String, usize)>,
     /// Which cells of a published table they measure.
     pub published: PublishedMap,
+}
+
+/// Which cell of a plan is the A/A control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlChoice {
+    /// This one.
+    Cell(usize),
+    /// None.
+    None,
+    /// The first, if cells are compared and repeated.
+    Usual,
 }
 
 /// One combination of levels.
@@ -118,6 +137,9 @@ struct Study {
     seed: u64,
     #[serde(default)]
     prove: bool,
+    control: Option<Spanned<toml::Value>>,
+    budget: Option<Spanned<String>>,
+    precision: Option<Spanned<String>>,
 }
 
 fn one() -> Spanned<u32> {
@@ -172,6 +194,11 @@ impl StudyPlan {
             );
             return Err(place.fail(at, &why));
         }
+        let control = schedule::control(&file.study, &cells, place)?;
+        let budget = file.study.budget.as_ref();
+        let budget = budget.map(|text| place.read(text, "budget", parse_duration));
+        let precision = file.study.precision.as_ref();
+        let precision = precision.map(|text| place.read(text, "precision", str::parse::<Ratio>));
         Ok(Self {
             title: file
                 .study
@@ -184,54 +211,17 @@ impl StudyPlan {
             repetitions,
             seed: file.study.seed,
             prove: file.study.prove,
+            control,
+            budget: budget.transpose()?,
+            precision: precision.transpose()?,
+            factors: file
+                .factors
+                .iter()
+                .map(|(key, levels)| (key.get_ref().clone(), levels.get_ref().len()))
+                .collect(),
             cells,
             published: file.published,
         })
-    }
-
-    /// How many runs it makes.
-    pub fn runs(&self) -> usize {
-        self.cells.len().saturating_mul(self.repetitions as usize)
-    }
-
-    /// How long it takes at most, proofs aside: the time of its tests, and between two of them about a second.
-    pub fn time(&self) -> Duration {
-        let once: Duration = self
-            .cells
-            .iter()
-            .map(|cell| cell.test.time() + cell.diagnose + BETWEEN)
-            .sum();
-        once.saturating_mul(self.repetitions)
-    }
-
-    /// Which cell is measured when: repetition (from 0) and index of the cell, in the order of measuring.
-    pub fn order(&self) -> Vec<(u32, usize)> {
-        let mut random = Random::new(self.seed);
-        let mut order = Vec::new();
-        for repetition in 0..self.repetitions {
-            let mut cells: Vec<usize> = (0..self.cells.len()).collect();
-            random.shuffle(&mut cells);
-            order.extend(cells.into_iter().map(|cell| (repetition, cell)));
-        }
-        order
-    }
-
-    /// Everything that decides what is measured: equal for two plans of which one may go on where the other
-    /// was interrupted.
-    pub fn settings(&self) -> StudySettings {
-        let cell = |cell: &Cell| StudyCell {
-            cell: cell.label.clone(),
-            test: cell.test.asked(),
-            beside: cell.beside.clone(),
-        };
-        StudySettings {
-            host: self.far.to_string(),
-            repetitions: self.repetitions,
-            seed: self.seed,
-            cells: self.cells.iter().map(cell).collect(),
-            order: self.order().into_iter().map(|(_, cell)| cell).collect(),
-            prove: self.prove,
-        }
     }
 }
 
@@ -256,6 +246,17 @@ impl Places<'_> {
             .map(|offset| format!(", line {}", line(offset)))
             .unwrap_or_default();
         Failure::new(ExitCode::Plan, format!("{line}: {why}"))
+    }
+
+    /// The value of a key that is read from text.
+    fn read<T, E: std::fmt::Display>(
+        self,
+        text: &Spanned<String>,
+        key: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        read(text.get_ref())
+            .map_err(|error| self.fail(Some(text.span().start), &format!("{key}: {error}")))
     }
 }
 

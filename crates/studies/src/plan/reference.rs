@@ -60,6 +60,12 @@ pub fn json_schema() -> Value {
                     "host": {"type": "string", "description": "A host as on the command line, such as 10.0.0.2:5301."},
                     "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
                     "seed": {"type": "integer", "minimum": 0, "description": "Of the order."},
+                    "control": {
+                        "type": ["boolean", "string"],
+                        "description": "The cell that is measured twice as the A/A control; true: the first.",
+                    },
+                    "budget": {"type": "string", "description": "Time of all runs, such as 30m, in place of repetitions."},
+                    "precision": {"type": "string", "description": "With a budget: when a cell is known well enough, such as 1%."},
                     "prove": {"type": "boolean", "description": "Whether each run's verdict is put to the proof."},
                 },
             },

@@ -1,7 +1,7 @@
 use super::*;
 use crate::run::{LatencyPlan, RequestRate};
 use linerate_model::ByteCount;
-use linerate_model::run::Asked;
+use linerate_model::run::{Asked, StudyPlace};
 use linerate_model::spec::{Arrival, Direction, Pace, TestSpec, TestWork};
 use std::time::Duration;
 
@@ -102,13 +102,14 @@ fn each_repetition_measures_every_cell_once_in_an_order_of_its_own() {
     let order = plan(text).order();
     assert_eq!(order, plan(text).order(), "the seed decides");
     let rounds: Vec<Vec<usize>> = order
-        .chunks(6)
+        .chunks(7)
         .map(|round| round.iter().map(|run| run.1).collect())
         .collect();
     for round in &rounds {
         let mut cells = round.clone();
         cells.sort_unstable();
-        assert_eq!(cells, [0, 1, 2, 3, 4, 5]);
+        // The seventh is the control.
+        assert_eq!(cells, [0, 1, 2, 3, 4, 5, 6]);
     }
     assert!(rounds.iter().any(|round| *round != rounds[0]));
     assert_ne!(order, plan(&text.replace("seed = 7", "seed = 8")).order());
@@ -233,6 +234,72 @@ fn a_plan_that_measures_something_else_has_other_values() {
 
 /// The page on plans.
 const GUIDE: &str = include_str!("../../../../docs/guide/plans.md");
+
+#[test]
+fn the_control_is_a_cell_of_the_plan_that_is_stored_under_a_name_of_its_own() {
+    let factors = "[defaults]\nkind = \"tcp\"\n[factors]\nstreams = [1, 2]";
+    let control = |study: &str| {
+        let plan = plan(&format!("{study}{factors}"));
+        let last = plan
+            .place(plan.places() - 1)
+            .map(|(cell, name)| (cell.label.clone(), name.to_owned()));
+        (plan.settings().control, last.unwrap())
+    };
+    let named = |label: &str| (label.to_owned(), StudyPlace::CONTROL.to_owned());
+    let first = Some("streams = 1".to_owned());
+    assert_eq!(
+        control("repetitions = 2\n"),
+        (first.clone(), named("streams = 1"))
+    );
+    assert_eq!(control("repetitions = 1\n").0, None);
+    assert_eq!(control("budget = \"1h\"\n").0, first);
+    let second = control("repetitions = 2\ncontrol = \"streams = 2\"\n");
+    assert_eq!(
+        second,
+        (Some("streams = 2".to_owned()), named("streams = 2"))
+    );
+    let (none, last) = control("repetitions = 2\ncontrol = false\n");
+    assert_eq!((none, last.1.as_str()), (None, "streams = 2"));
+    refused(
+        &format!("{HEAD}control = \"streams = 3\"\n{factors}"),
+        &["line 3", "control", "streams = 3", "plan check"],
+    );
+    refused(
+        &format!("{HEAD}control = 3\n{factors}"),
+        &["line 3", "control"],
+    );
+}
+
+#[test]
+fn a_budget_must_be_long_enough_and_a_precision_needs_one() {
+    let cells = "[defaults]\nkind = \"tcp\"\ntime = \"9s\"\n[factors]\nstreams = [1, 2]";
+    // Two cells and the control, five times, 10 s each.
+    let whole = plan(&format!("budget = \"150s\"\nprecision = \"1%\"\n{cells}"));
+    assert!(whole.check_budget().is_ok());
+    assert_eq!((whole.runs(), whole.time()), (15, Duration::from_secs(150)));
+    assert_eq!(whole.order(), []);
+    let budget = whole.settings().budget.unwrap();
+    assert_eq!(budget.precision, Some(Ratio::clamped(0.01)));
+    let short = plan(&format!("budget = \"149s\"\n{cells}")).check_budget();
+    let short = short.unwrap_err();
+    assert_eq!(short.code, ExitCode::Plan);
+    assert!(
+        short
+            .message
+            .contains("5 runs of each of 3 cells take up to 150 s"),
+        "{short}"
+    );
+    let open = plan(&format!("precision = \"1%\"\n{cells}")).check_budget();
+    assert!(open.unwrap_err().message.contains("requires a budget"));
+    refused(
+        &format!("{HEAD}budget = \"soon\"\n{cells}"),
+        &["line 3", "budget", "soon"],
+    );
+    refused(
+        &format!("{HEAD}precision = \"x\"\n{cells}"),
+        &["line 3", "precision"],
+    );
+}
 
 #[test]
 fn the_guide_has_the_table_of_settings() {

@@ -6,66 +6,193 @@ use crate::recorder::{Header, Recorder};
 use crate::run::{LatencyPlan, diagnose, latency, prove, saturate, single};
 use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
+use linerate_analysis::study::findings;
+use linerate_analysis::study::rounds::{Known, next_round};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, CellEstimate, Run, RunKind, RunStatus, RunWork, StudyPlace};
+use linerate_model::random::Random;
+use linerate_model::run::{Asked, Run, RunKind, RunStatus, RunWork, StudyPlace};
+use linerate_model::{Clock as _, MonoInstant};
+use linerate_sys::clock::MonoClock;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Runs the study; of `earlier`, an incomplete study of the same plan, the finished parts are taken over.
 pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
+    plan.check_budget()?;
     let taken = earlier.map_or_else(|| Ok(Vec::new()), |earlier| finished_parts(plan, earlier))?;
     let mut recorder = Recorder::begin(context, header(plan))?;
     for part in taken {
         recorder.part(context, part);
     }
     let id = recorder.run_mut().id.clone();
-    measure_missing(context, &mut recorder, plan)
-        .with_context(|| format!("the study {id} ended early; go on with --resume {id}"))?;
-    let run = recorder.run_mut();
-    let made = estimates(plan, run.parts());
-    if let RunWork::Study { estimates, .. } = &mut run.work {
-        *estimates = made;
-    }
+    let mut measuring = Measuring {
+        context,
+        recorder: &mut recorder,
+        plan,
+    };
+    let measured = match plan.budget {
+        Some(budget) => measuring.by_width(budget),
+        None => measuring.in_order(),
+    };
+    measured.with_context(|| format!("the study {id} ended early; go on with --resume {id}"))?;
+    conclude(plan, recorder.run_mut());
     Ok(recorder.finish(context))
 }
 
-/// Measures in order what no part has yet.
-fn measure_missing(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    plan: &StudyPlan,
-) -> Result<()> {
-    let order = plan.order();
-    let done: BTreeSet<_> = recorder.run_mut().parts().iter().filter_map(key).collect();
-    let share = 1.0 / f64::from(u32::try_from(order.len()).unwrap_or(u32::MAX));
-    let mut offset = 0.0;
-    for (repetition, index) in order {
-        let cell = &plan.cells[index];
-        let number = repetition + 1;
-        if !done.contains(&(cell.label.clone(), number)) {
-            let name = format!("{} (repetition {number})", cell.label);
-            let mut watcher = Scaled {
-                inner: &mut *context.watcher,
-                name: &name,
-                offset,
-                scale: share,
-            };
-            let mut inner = Context::of_part(&context.command, context.interrupt, &mut watcher);
-            let mut part = measure(&mut inner, plan, cell)?;
-            if context.interrupted() {
-                break;
-            }
-            part.title = Some(name);
-            part.config.place = Some(StudyPlace {
-                cell: cell.label.clone(),
-                repetition: number,
-            });
-            recorder.part(context, part);
-        }
-        offset += share;
+/// Means of the cells and what they show.
+fn conclude(plan: &StudyPlan, run: &mut Run) {
+    let cells = || plan.cells.iter().map(|cell| cell.label.as_str());
+    let control = plan.control().map(|cell| cell.label.as_str());
+    if let RunWork::Study {
+        estimates,
+        findings: found,
+        parts,
+    } = &mut run.work
+    {
+        *estimates = linerate_analysis::estimates(cells(), parts);
+        *found = Some(Box::new(findings(cells(), control, parts)));
     }
-    Ok(())
+}
+
+/// A study that is being measured.
+struct Measuring<'a, 'c> {
+    context: &'a mut Context<'c>,
+    recorder: &'a mut Recorder,
+    plan: &'a StudyPlan,
+}
+
+/// A run of a study: what is measured, which repetition of it (from 1), and the share of the study before and after it.
+struct Next {
+    place: usize,
+    repetition: u32,
+    shares: (f64, f64),
+}
+
+impl Measuring<'_, '_> {
+    /// Measures in the plan's order what no part has yet.
+    fn in_order(&mut self) -> Result<()> {
+        let order = self.plan.order();
+        let done: BTreeSet<_> = self.parts().iter().filter_map(key).collect();
+        let share = 1.0 / f64::from(u32::try_from(order.len()).unwrap_or(u32::MAX));
+        let mut offset = 0.0;
+        for (repetition, place) in order {
+            let label = self.plan.place(place).map_or("", |(_, label)| label);
+            if !done.contains(&(label.to_owned(), repetition + 1)) {
+                let next = Next {
+                    place,
+                    repetition: repetition + 1,
+                    shares: (offset, offset + share),
+                };
+                if self.one(&next)?.is_break() {
+                    break;
+                }
+            }
+            offset += share;
+        }
+        Ok(())
+    }
+
+    /// Measures what is known least, as long as `budget` lasts.
+    fn by_width(&mut self, budget: Duration) -> Result<()> {
+        let begun = MonoClock.now();
+        let before = self.spent_before();
+        loop {
+            let known = self.known();
+            let mut round = next_round(&known, self.plan.precision);
+            let made = self.parts().len() as u64;
+            Random::new(self.plan.seed.wrapping_add(made)).shuffle(&mut round);
+            let mut has_measured = false;
+            for place in round {
+                let spent = before + since(begun);
+                let time = self
+                    .plan
+                    .place(place)
+                    .map_or(Duration::ZERO, |(cell, _)| cell.time());
+                if spent + time > budget {
+                    continue;
+                }
+                has_measured = true;
+                let share = |time: Duration| time.div_duration_f64(budget).min(1.0);
+                let next = Next {
+                    place,
+                    repetition: u32::try_from(known[place].runs + 1).unwrap_or(u32::MAX),
+                    shares: (share(spent), share(spent + time)),
+                };
+                if self.one(&next)?.is_break() {
+                    return Ok(());
+                }
+            }
+            if !has_measured {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What the parts that are there took, by the plan.
+    fn spent_before(&mut self) -> Duration {
+        let plan = self.plan;
+        let places = || (0..plan.places()).filter_map(|place| plan.place(place));
+        let time = |part: &Run| {
+            let (label, _) = key(part)?;
+            let (cell, _) = places().find(|(_, known)| *known == label)?;
+            Some(cell.time())
+        };
+        self.parts().iter().filter_map(time).sum()
+    }
+
+    /// What is known of each cell, and of the control.
+    fn known(&mut self) -> Vec<Known> {
+        let plan = self.plan;
+        let parts = self.parts();
+        let of_place = |place: usize| {
+            let label = plan.place(place).map_or("", |(_, label)| label);
+            let is_of = |part: &&Run| {
+                let place = part.config.place.as_ref();
+                place.is_some_and(|place| place.cell == label)
+            };
+            Known::from_runs(&parts.iter().filter(is_of).collect::<Vec<_>>())
+        };
+        (0..plan.places()).map(of_place).collect()
+    }
+
+    fn parts(&mut self) -> &[Run] {
+        self.recorder.run_mut().parts()
+    }
+
+    /// Measures one run; a break if the user wants to stop.
+    fn one(&mut self, next: &Next) -> Result<ControlFlow<()>> {
+        let Some((cell, label)) = self.plan.place(next.place) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        // The control is called like the cell that it measures, so that nobody treats it as another.
+        let name = format!("{} (repetition {})", cell.label, next.repetition);
+        let (offset, end) = next.shares;
+        let mut watcher = Scaled {
+            inner: &mut *self.context.watcher,
+            name: &name,
+            offset,
+            scale: end - offset,
+        };
+        let (command, interrupt) = (&self.context.command, self.context.interrupt);
+        let mut inner = Context::of_part(command, interrupt, &mut watcher);
+        let mut part = measure(&mut inner, self.plan, cell)?;
+        if self.context.interrupted() {
+            return Ok(ControlFlow::Break(()));
+        }
+        part.title = Some(name);
+        part.config.place = Some(StudyPlace {
+            cell: label.to_owned(),
+            repetition: next.repetition,
+        });
+        self.recorder.part(self.context, part);
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn since(begun: MonoInstant) -> Duration {
+    MonoClock.now().saturating_since(begun)
 }
 
 fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<Run> {
@@ -137,10 +264,4 @@ fn finished_parts(plan: &StudyPlan, earlier: Run) -> Result<Vec<Run>, Failure> {
 fn key(part: &Run) -> Option<(String, u32)> {
     let place = part.config.place.as_ref()?;
     Some((place.cell.clone(), place.repetition))
-}
-
-/// Means over the repetitions, in the order of the plan's cells.
-fn estimates(plan: &StudyPlan, parts: &[Run]) -> Vec<CellEstimate> {
-    let cells = plan.cells.iter().map(|cell| cell.label.as_str());
-    linerate_analysis::estimates(cells, parts)
 }

@@ -176,7 +176,7 @@ impl Test {
     }
 
     /// What a run says was asked for.
-    pub(super) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked {
         match self {
             Self::Single(spec) => Asked::Test { test: spec.clone() },
             Self::Latency(plan) => plan.asked(Tests::Many),

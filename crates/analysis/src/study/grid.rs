@@ -1,0 +1,119 @@
+//! The cells of a study in the space of its factors, for one quantity.
+
+use super::{Runs, scale, scaled};
+use crate::estimates::{QUANTITIES, run_values};
+use crate::statistics::Moments;
+use linerate_model::run::{EffectScale, StudyPlace};
+use linerate_model::spec::Direction;
+use std::collections::BTreeMap;
+
+/// The factor that runs with traffic both ways have, and every study by the names of its trials.
+const DIRECTION: &str = "direction";
+
+/// For each factor the place of a level.
+pub(super) type Levels = Vec<usize>;
+
+/// What was varied, with its levels in the order of the plan; the first is what the others are held against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Factor {
+    pub(super) name: String,
+    pub(super) levels: Vec<String>,
+}
+
+/// One quantity in all cells that have it twice or more.
+#[derive(Debug)]
+pub(super) struct Grid {
+    pub(super) quantity: usize,
+    pub(super) scale: EffectScale,
+    pub(super) factors: Vec<Factor>,
+    pub(super) cells: BTreeMap<Levels, Moments>,
+}
+
+/// A cell by its levels, and what its runs say on the scale of effects.
+type Named = (Vec<(String, String)>, Vec<f64>);
+
+impl Grid {
+    /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
+    pub(super) fn new(quantity: usize, cells: &[&str], runs: &Runs<'_>) -> Option<Self> {
+        let scale = scale(&QUANTITIES[quantity]);
+        let named: Vec<Named> = cells
+            .iter()
+            .flat_map(|cell| of_cell(cell, (quantity, scale), runs))
+            .filter(|(_, values)| values.len() > 1)
+            .collect();
+        let factors = factors(&named);
+        let place = |levels: &[(String, String)]| -> Option<Levels> {
+            let of = |factor: &Factor| {
+                let (_, level) = levels.iter().find(|(name, _)| *name == factor.name)?;
+                factor.levels.iter().position(|known| known == level)
+            };
+            factors.iter().map(of).collect()
+        };
+        let cells = named
+            .iter()
+            .filter_map(|(levels, values)| Some((place(levels)?, Moments::from_samples(values)?)));
+        let cells: BTreeMap<Levels, Moments> = cells.collect();
+        (!factors.is_empty() && cells.len() > 1).then_some(Self {
+            quantity,
+            scale,
+            factors,
+            cells,
+        })
+    }
+}
+
+/// A cell, once for each direction of its traffic.
+fn of_cell(cell: &str, (quantity, scale): (usize, EffectScale), runs: &Runs<'_>) -> Vec<Named> {
+    let mut ways: BTreeMap<Direction, Vec<f64>> = BTreeMap::new();
+    for run in runs.of_cell(cell) {
+        for ((direction, of), value) in run_values(run) {
+            if let Some(value) = scaled(value, scale).filter(|_| of == quantity) {
+                ways.entry(direction).or_default().push(value);
+            }
+        }
+    }
+    let place = StudyPlace {
+        cell: cell.to_owned(),
+        repetition: 0,
+    };
+    let levels = place.levels();
+    let named = ways.into_iter().map(|(direction, values)| {
+        let mut levels: Vec<(String, String)> = levels
+            .iter()
+            .map(|(name, level)| ((*name).to_owned(), level.clone()))
+            .collect();
+        let way = match direction {
+            Direction::Forward => "forward",
+            Direction::Reverse => "reverse",
+            Direction::Duplex => "duplex",
+        };
+        match levels.iter_mut().find(|(name, _)| name == DIRECTION) {
+            Some((_, level)) if level == way => {}
+            // Both ways of a duplex test are not the one way of another cell.
+            Some((_, level)) => *level = format!("{level}, {way}"),
+            None => levels.push((DIRECTION.to_owned(), way.to_owned())),
+        }
+        (levels, values)
+    });
+    named.collect()
+}
+
+/// What has more than one level.
+fn factors(cells: &[Named]) -> Vec<Factor> {
+    let mut all: Vec<Factor> = Vec::new();
+    for (name, level) in cells.iter().flat_map(|(levels, _)| levels) {
+        let at = all.iter().position(|factor| factor.name == *name);
+        let at = at.unwrap_or_else(|| {
+            all.push(Factor {
+                name: name.clone(),
+                levels: Vec::new(),
+            });
+            all.len() - 1
+        });
+        if !all[at].levels.contains(level) {
+            all[at].levels.push(level.clone());
+        }
+    }
+    all.retain(|factor| factor.levels.len() > 1);
+    all
+}

@@ -1,0 +1,138 @@
+//! What the repetitions of a study show: effects of factors, interactions, the A/A control, scatter, outliers, transients.
+//!
+//! Every run of a cell is one observation of each quantity, whatever it is made of: what one run repeats within itself
+//! shares that run's start and gives no n. Rates and delays are compared as logarithms, losses as they are.
+//!
+//! Invariants: no run is left out that is valid; all effects of a study are corrected together, those of the control
+//! together; what is shown depends on no order of measuring.
+//!
+//! # References
+//! - Contrasts of cell means, unequal variances: Satterthwaite 1946; see [`contrast`](crate::statistics::contrast)
+//! - Correction for many tests: Holm, 1979
+
+mod control;
+mod effects;
+mod grid;
+mod outliers;
+pub mod plan_power;
+pub mod rounds;
+mod scatter;
+mod transients;
+
+use crate::estimates::{QUANTITIES, Quantity};
+use crate::statistics::{TestDesign, USUAL_CONFIDENCE, Welch, exponential};
+use control::Controlled;
+use grid::Grid;
+use linerate_model::run::{Effect, EffectScale, EffectVerdict, Run, StudyFindings};
+use std::collections::BTreeMap;
+
+/// What a study shows. `cells` are its cells in the order of the plan, `control` the one that was measured twice.
+pub fn findings<'a>(
+    cells: impl IntoIterator<Item = &'a str>,
+    control: Option<&str>,
+    parts: &[Run],
+) -> StudyFindings {
+    let runs = Runs::from_parts(parts);
+    let cells: Vec<&str> = cells.into_iter().collect();
+    let control = control.and_then(|cell| Controlled::examine(cell, &runs));
+    let grids = (0..QUANTITIES.len()).filter_map(|quantity| Grid::new(quantity, &cells, &runs));
+    let grids: Vec<Grid> = grids.collect();
+    let effects::Effects {
+        tests,
+        main_effects,
+        interactions,
+    } = effects::effects(&grids, control.as_ref());
+    StudyFindings {
+        tests,
+        control: control.map(Controlled::into_control),
+        main_effects,
+        interactions,
+        scatter: scatter::scatter(&cells, &runs),
+        outliers: outliers::outliers(&cells, &runs),
+        transients: transients::transients(&cells, &runs),
+    }
+}
+
+/// The parts of a study by their cell.
+struct Runs<'a>(BTreeMap<&'a str, Vec<&'a Run>>);
+
+impl<'a> Runs<'a> {
+    fn from_parts(parts: &'a [Run]) -> Self {
+        let mut runs: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+        for part in parts {
+            if let Some(place) = &part.config.place {
+                runs.entry(&place.cell).or_default().push(part);
+            }
+        }
+        // Sums of floating point must not depend on the order of measuring.
+        for of_cell in runs.values_mut() {
+            of_cell.sort_by_key(|run| run.config.place.as_ref().map(|place| place.repetition));
+        }
+        Self(runs)
+    }
+
+    fn of_cell(&self, cell: &str) -> &[&'a Run] {
+        self.0.get(cell).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Relative change, or difference of two loss ratios, below which no effect is named: it would be of no use, and
+/// figures that never scatter differ by less for the rounding of a byte.
+const MIN_EFFECT: f64 = 0.001;
+
+/// How effects of a quantity are measured.
+const fn scale(quantity: &Quantity) -> EffectScale {
+    if quantity.most < 1.5 {
+        EffectScale::Difference
+    } else {
+        EffectScale::Ratio
+    }
+}
+
+/// A value on the scale of its effects; `None` where it has no logarithm.
+fn scaled(value: f64, scale: EffectScale) -> Option<f64> {
+    match scale {
+        EffectScale::Difference => Some(value),
+        EffectScale::Ratio => (value > 0.0).then(|| value.ln()),
+    }
+}
+
+fn margin(scale: EffectScale) -> f64 {
+    match scale {
+        EffectScale::Difference => MIN_EFFECT,
+        EffectScale::Ratio => MIN_EFFECT.ln_1p(),
+    }
+}
+
+const fn alpha() -> f64 {
+    1.0 - USUAL_CONFIDENCE.get()
+}
+
+/// An effect, of `tests` that are corrected together; before the correction its verdict is open.
+fn effect(of: &Welch, scale: EffectScale, tests: usize) -> Effect {
+    let design = TestDesign {
+        margin: margin(scale),
+        alpha: alpha(),
+        tests,
+    };
+    let detectable = design.detectable(of.error, of.freedom);
+    let estimate = of.estimate(USUAL_CONFIDENCE);
+    let p = of.p(design.margin);
+    Effect {
+        scale,
+        estimate: match scale {
+            EffectScale::Difference => estimate,
+            EffectScale::Ratio => exponential(estimate),
+        },
+        p,
+        p_adjusted: p,
+        verdict: EffectVerdict::NotShown,
+        detectable_ratio: match scale {
+            EffectScale::Difference => detectable,
+            EffectScale::Ratio => detectable.exp_m1(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What a study can show before it is made: by how earlier runs of its cells scattered, or by a scatter that is assumed.
+
+use super::{alpha, margin};
+use crate::estimates::{QUANTITIES, run_values};
+use crate::statistics::{Moments, TestDesign, to_f64};
+use linerate_model::run::{EffectScale, Run};
+use linerate_model::spec::Direction;
+use std::collections::BTreeMap;
+
+/// A study that is planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedStudy {
+    /// What is varied, with the number of its levels.
+    pub factors: Vec<(String, usize)>,
+    /// How often each cell is measured.
+    pub repetitions: u32,
+    /// How many quantities each run tells, of which all effects are corrected together.
+    pub quantities: usize,
+}
+
+impl PlannedStudy {
+    /// How many effects are tested: each level against the first of its factor, and each two of two factors.
+    pub fn tests(&self) -> usize {
+        let more = |factor: &(String, usize)| factor.1.saturating_sub(1);
+        let alone: usize = self.factors.iter().map(more).sum();
+        let all = self.factors.iter().enumerate();
+        let pairs: usize = all
+            .map(|(at, first)| {
+                let others = self.factors[at + 1..].iter();
+                others
+                    .map(|second| more(first) * more(second))
+                    .sum::<usize>()
+            })
+            .sum();
+        (alone + pairs) * self.quantities.max(1)
+    }
+
+    /// The smallest relative main effect of a factor that such a study shows in four of five cases, where runs of a
+    /// cell scatter by `deviation` (of logarithms). `None` where each cell is measured once.
+    pub fn detectable(&self, factor: usize, deviation: f64) -> Option<f64> {
+        let cells: usize = self.factors.iter().map(|factor| factor.1.max(1)).product();
+        let (_, levels) = self.factors.get(factor)?;
+        // Each of both levels is averaged over the combinations of all other factors.
+        let combinations = to_f64((cells / levels.max(&1)) as u64);
+        let n = f64::from(self.repetitions);
+        let freedom = 2.0 * combinations * (n - 1.0);
+        let design = TestDesign {
+            margin: margin(EffectScale::Ratio),
+            alpha: alpha(),
+            tests: self.tests(),
+        };
+        let error = deviation * (2.0 / (n * combinations)).sqrt();
+        (freedom > 0.0).then(|| design.detectable(error, freedom).exp_m1())
+    }
+}
+
+/// How runs of the same cells scatter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EarlierScatter {
+    /// The quantity by its key in a trial or goal.
+    pub quantity: &'static str,
+    /// Standard deviation of the logarithms within cells.
+    pub deviation: f64,
+    /// Runs that it is from.
+    pub runs: usize,
+    /// Cells that they are of.
+    pub cells: usize,
+}
+
+/// The scatter of each rate and delay within `cells`, each with its earlier runs; cells with one run tell nothing.
+pub fn earlier_scatter(cells: &[Vec<&Run>]) -> Vec<EarlierScatter> {
+    let mut found: BTreeMap<usize, Vec<Moments>> = BTreeMap::new();
+    for runs in cells {
+        let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
+        for (key, value) in runs.iter().flat_map(|run| run_values(run)) {
+            if value > 0.0 && !matches!(QUANTITIES[key.1].key, "loss_ratio" | "p99_ns") {
+                seen.entry(key).or_default().push(value.ln());
+            }
+        }
+        for ((_, quantity), values) in seen {
+            let of = Moments::from_samples(&values).filter(|of| of.variance.is_some());
+            found.entry(quantity).or_default().extend(of);
+        }
+    }
+    let known = found.into_iter().filter_map(|(quantity, cells)| {
+        let freedom: f64 = cells.iter().map(|of| of.count - 1.0).sum();
+        let squares: f64 = cells
+            .iter()
+            .map(|of| of.variance.unwrap_or_default() * (of.count - 1.0))
+            .sum();
+        (freedom > 0.0).then(|| EarlierScatter {
+            quantity: QUANTITIES[quantity].key,
+            deviation: (squares / freedom).sqrt(),
+            runs: count(cells.iter().map(|of| of.count).sum()),
+            cells: cells.len(),
+        })
+    });
+    known.collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of runs"
+)]
+const fn count(runs: f64) -> usize {
+    runs as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(repetitions: u32) -> PlannedStudy {
+        PlannedStudy {
+            factors: vec![("ip".to_owned(), 2), ("payload".to_owned(), 3)],
+            repetitions,
+            quantities: 2,
+        }
+    }
+
+    #[test]
+    fn every_effect_and_every_interaction_is_a_test_of_each_quantity() {
+        assert_eq!(planned(10).tests(), 2 * (1 + 2 + 2));
+    }
+
+    #[test]
+    fn more_repetitions_show_less_and_more_scatter_needs_more() {
+        let [few, many] = [3, 30].map(|n| planned(n).detectable(0, 0.02).unwrap());
+        assert!(few > 2.0 * many, "{few} {many}");
+        assert!(planned(10).detectable(0, 0.1) > planned(10).detectable(0, 0.05));
+        // Of the factor with three levels fewer cells are averaged.
+        assert!(planned(10).detectable(1, 0.05) > planned(10).detectable(0, 0.05));
+        assert_eq!(planned(1).detectable(0, 0.02), None);
+    }
+}

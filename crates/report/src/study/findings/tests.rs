@@ -1,0 +1,202 @@
+use super::*;
+use linerate_model::run::{
+    ControlDifference, EffectScale, Outlier, RepetitionLevel, Scatter, SimpleEffect, StudyPlace,
+    Transient,
+};
+use linerate_model::{Estimate, Interval};
+use std::time::Duration;
+
+fn estimate(point: f64, low: f64, high: f64) -> Estimate {
+    Estimate {
+        point,
+        interval: Some(Interval { low, high }),
+        confidence_ratio: 0.95,
+        n: 20,
+    }
+}
+
+fn effect(point: f64, low: f64, high: f64, verdict: EffectVerdict) -> Effect {
+    Effect {
+        scale: EffectScale::Ratio,
+        estimate: estimate(point, low, high),
+        p: 0.01,
+        p_adjusted: 0.03,
+        verdict,
+        detectable_ratio: 0.012,
+    }
+}
+
+fn at(factor: &str, level: &str) -> FactorLevel {
+    FactorLevel {
+        factor: factor.to_owned(),
+        level: level.to_owned(),
+    }
+}
+
+fn main_effect(factor: &str, (level, against): (&str, &str), effect: Effect) -> MainEffect {
+    MainEffect {
+        quantity: "received_bps".to_owned(),
+        of: at(factor, level),
+        against: against.to_owned(),
+        effect,
+    }
+}
+
+/// IPv6 costs 4 % with one stack and 9 % with the other.
+fn differing() -> StudyFindings {
+    let simple = |level: &str, point, low, high| SimpleEffect {
+        of: at("ip", "v6"),
+        at: at("stack", level),
+        estimate: estimate(point, low, high),
+    };
+    let interaction = Interaction {
+        quantity: "received_bps".to_owned(),
+        of: [at("ip", "v6"), at("stack", "kernel")],
+        against: ["v4".to_owned(), "lwip".to_owned()],
+        effect: effect(0.948, 0.93, 0.96, EffectVerdict::Shown),
+        simple: vec![
+            simple("lwip", 0.96, 0.95, 0.97),
+            simple("kernel", 0.91, 0.89, 0.93),
+        ],
+    };
+    let shown = EffectVerdict::Shown;
+    StudyFindings {
+        tests: 3,
+        main_effects: vec![
+            main_effect("ip", ("v6", "v4"), effect(0.935, 0.92, 0.95, shown)),
+            main_effect("stack", ("kernel", "lwip"), effect(1.05, 1.04, 1.06, shown)),
+        ],
+        interactions: vec![interaction],
+        ..StudyFindings::default()
+    }
+}
+
+#[test]
+fn an_effect_that_differs_by_another_factor_is_said_at_each_of_its_levels() {
+    let said = said(&differing());
+    assert_eq!(
+        said.effects,
+        [
+            "Ip v6 lowers received, L4 payload by 4 % [3, 5] with stack lwip and by 9 % [7, 11] with stack kernel \
+             (against ip v4).",
+            "Stack kernel raises received, L4 payload by 5 % [4, 6], on average over ip (against stack lwip).",
+        ]
+    );
+    assert_eq!(said.alarm, None);
+}
+
+#[test]
+fn without_an_interaction_the_main_effect_is_said_and_else_what_could_have_been_shown() {
+    let mut findings = differing();
+    findings.interactions[0].effect.verdict = EffectVerdict::NotShown;
+    findings.main_effects[1].effect.verdict = EffectVerdict::NotShown;
+    assert_eq!(
+        said(&findings).effects,
+        [
+            "Ip v6 lowers received, L4 payload by 6.5 % [5, 8] (against ip v4).",
+            "No effect of stack on received, L4 payload is shown; one of 1.2 % would have been in four of five such \
+             studies.",
+        ]
+    );
+}
+
+#[test]
+fn a_control_that_differs_from_itself_stands_above_all_and_hides_what_is_no_larger() {
+    let control = |verdict| StudyControl {
+        cell: "ip = v4".to_owned(),
+        differences: vec![ControlDifference {
+            quantity: "received_bps".to_owned(),
+            direction: Direction::Forward,
+            effect: effect(1.04, 1.02, 1.06, verdict),
+        }],
+    };
+    let mut findings = differing();
+    findings.interactions.clear();
+    findings.control = Some(control(EffectVerdict::Shown));
+    findings.main_effects[1].effect.verdict = EffectVerdict::WithinControl;
+    let loud = said(&findings);
+    let alarm = loud.alarm.unwrap();
+    assert!(
+        alarm.contains("the cell “ip = v4” differs from itself (received, L4 payload 4 % [2, 6])"),
+        "{alarm}"
+    );
+    assert!(
+        loud.effects[1].starts_with("Not told from what the A/A control shows: stack kernel"),
+        "{:?}",
+        loud.effects
+    );
+    findings.control = Some(control(EffectVerdict::NotShown));
+    let quiet = said(&findings);
+    assert_eq!(quiet.alarm, None);
+    assert!(
+        quiet.runs[0].contains("no difference is shown") && quiet.runs[0].contains("1.2 %"),
+        "{:?}",
+        quiet.runs
+    );
+}
+
+#[test]
+fn scatter_outliers_and_beginnings_are_said() {
+    let scatter = |level, deviation_ratio, repetitions| Scatter {
+        quantity: "received_bps".to_owned(),
+        level,
+        deviation_ratio,
+        repetitions,
+    };
+    let findings = StudyFindings {
+        scatter: vec![
+            scatter(RepetitionLevel::Run, 0.02, 10.0),
+            scatter(RepetitionLevel::Interval, 0.05, 100.0),
+        ],
+        outliers: vec![Outlier {
+            place: StudyPlace {
+                cell: "ip = v6".to_owned(),
+                repetition: 7,
+            },
+            direction: Direction::Forward,
+            quantity: "received_bps".to_owned(),
+            value: 50e6,
+            median: 94e6,
+        }],
+        transients: vec![Transient {
+            cell: "ip = v6".to_owned(),
+            direction: Direction::Forward,
+            runs: 10,
+            unsteady: 9,
+            never_steady: 0,
+            steady_from: Duration::from_millis(300),
+            steady_ratio: 1.05,
+        }],
+        ..StudyFindings::default()
+    };
+    assert_eq!(
+        said(&findings).runs,
+        [
+            "Runs of a cell scatter by 2 % of their own in received, L4 payload, intervals within a trial by 5 %: more \
+             runs narrow the intervals, longer ones hardly.",
+            "Outliers, which are in every mean (1): the cell “ip = v6”, repetition 7: received, L4 payload 50 Mbit/s, \
+             median 94 Mbit/s.",
+            "Runs that begin unlike they go on, which `warm-up` would leave out: the cell “ip = v6”, client → server: \
+             9 of 10 runs are steady from 0.3 s on, at 105 % of the whole run's rate.",
+        ]
+    );
+}
+
+#[test]
+fn the_table_has_every_effect() {
+    let table = effects_table(&differing());
+    assert_eq!(table.rows.len(), 3);
+    let texts: Vec<&str> = table.rows[2].iter().map(|cell| &*cell.text).collect();
+    assert_eq!(
+        texts,
+        [
+            "received, L4 payload",
+            "ip v6 × stack kernel",
+            "ip v4 × stack lwip",
+            "−5.2 % [−7, −4]",
+            "0.030",
+            "yes",
+            "1.2 %"
+        ]
+    );
+}
