@@ -152,9 +152,12 @@ impl ReproduceArgs {
         let from = self.measurements(output)?;
         with_store(output, |context| {
             let (answer, studies) = reproduce(context, &asked, from)?;
-            let answer = Answer::Reproduction(Box::new(answer));
+            let answer = Answer::Reproduction {
+                of: Box::new(answer),
+                studies,
+            };
             if let Some(path) = &self.package {
-                write_package(path, &source.texts, &studies, &answer)?;
+                write_package(path, &source.texts, &answer)?;
             }
             let unsaved = context.unsaved.take();
             let unsaved = unsaved.map(|error| Error::new(error).context(NOT_KEPT));

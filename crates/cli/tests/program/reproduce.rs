@@ -152,6 +152,8 @@ fn a_plan_is_measured_and_judged_and_its_stored_study_is_judged_alike() {
         place.run(&[&JUDGE[..], &["--runs", id, "-q", "-o", name]].concat());
         let text = std::fs::read_to_string(place.file(name)).unwrap();
         assert!(text.contains("both are alike"), "{name}");
+        let has_study = text.contains("Mean of the runs with its 95 % interval");
+        assert_eq!(has_study, name == "a.html", "{name}");
     }
     let text = place.run(&[&JUDGE[..], &["--runs", id]].concat());
     assert!(text.out.starts_with("Of 3 cells "), "{text:?}");

@@ -20,6 +20,7 @@ use crate::figures::clean_char;
 use crate::{Report, ReportError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use linerate_model::run::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use section::Standing;
 use sha2::{Digest as _, Sha256};
@@ -142,6 +143,19 @@ fn body(report: &Report<'_>, drawings: &mut Drawings) -> Markup {
                 "Charts are drawn by Apache ECharts 6.1.0 (Apache License 2.0), which is part of this file."
             }
             p.sr-only id="status" role="status" aria-live="polite" {}
+        }
+    }
+}
+
+/// The sections of runs that stand on a page of another kind.
+pub(crate) fn measured(runs: &[Run], drawings: &mut Drawings) -> Markup {
+    let standing = match runs {
+        [_] => Standing::Alone,
+        _ => Standing::Among,
+    };
+    html! {
+        @for (index, one) in runs.iter().enumerate() {
+            (section::run(one, &format!("run-{}", index + 1), standing, drawings))
         }
     }
 }

@@ -3,14 +3,20 @@
 use super::{columns, conclusion, expected, fact, held, rule, verdict};
 use crate::ReportError;
 use crate::audit::audit_section;
-use crate::html::{Drawings, figure, sheet};
+use crate::html::{Drawings, figure, measured, sheet};
 use crate::table::{Cell, Table};
 use linerate_model::WallTime;
 use linerate_model::reproduction::Reproduction;
+use linerate_model::run::Run;
 use maud::{Markup, html};
 
-/// The whole page; `made` labels it.
-pub fn reproduction_html(of: &Reproduction, made: &WallTime) -> Result<String, ReportError> {
+/// The whole page: the verdicts, the studies that they are drawn from as in their own reports, the audit. `made` labels it.
+pub fn reproduction_html(
+    of: &Reproduction,
+    studies: &[Run],
+    made: &WallTime,
+) -> Result<String, ReportError> {
+    let mut drawings = Drawings::new();
     let title = of
         .audit
         .table
@@ -25,6 +31,7 @@ pub fn reproduction_html(of: &Reproduction, made: &WallTime) -> Result<String, R
         }
         main id="content" {
             section.run { (results(of)) }
+            (measured(studies, &mut drawings))
             section.run { (audit_section(&of.audit)) }
         }
         footer.page {
@@ -32,7 +39,7 @@ pub fn reproduction_html(of: &Reproduction, made: &WallTime) -> Result<String, R
             p.sr-only id="status" role="status" aria-live="polite" {}
         }
     };
-    sheet("linerate: reproduction", body, &Drawings::new())
+    sheet("linerate: reproduction", body, &drawings)
 }
 
 fn results(of: &Reproduction) -> Markup {

@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use linerate_model::audit::{Audit, TableOutcome};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::reproduction::{ClaimVerdict, Reproduction};
+use linerate_model::run::Run;
 use linerate_report::{Style, audit_html, audit_text, reproduction_html, reproduction_text};
 use linerate_sys::clock::wall_now;
 use std::path::Path;
@@ -20,7 +21,12 @@ pub enum Answer {
     /// What the figures of a table contradict.
     Audit(Audit),
     /// Whether a published result holds.
-    Reproduction(Box<Reproduction>),
+    Reproduction {
+        /// The verdicts.
+        of: Box<Reproduction>,
+        /// The studies that it is judged by, which its page shows.
+        studies: Vec<Run>,
+    },
 }
 
 impl Answer {
@@ -39,7 +45,7 @@ impl Answer {
                     ExitCode::Done
                 }
             }
-            Self::Reproduction(of) => holds(of),
+            Self::Reproduction { of, .. } => holds(of),
         }
     }
 }
@@ -67,7 +73,7 @@ fn holds(of: &Reproduction) -> ExitCode {
 pub fn text(answer: &Answer, width: usize, style: Style) -> String {
     match answer {
         Answer::Audit(audit) => audit_text(audit, width, style),
-        Answer::Reproduction(of) => reproduction_text(of, width, style),
+        Answer::Reproduction { of, .. } => reproduction_text(of, width, style),
     }
 }
 
@@ -75,7 +81,7 @@ pub fn text(answer: &Answer, width: usize, style: Style) -> String {
 pub fn json(answer: &Answer) -> Result<String> {
     match answer {
         Answer::Audit(audit) => serde_json::to_string_pretty(audit),
-        Answer::Reproduction(of) => serde_json::to_string_pretty(of),
+        Answer::Reproduction { of, .. } => serde_json::to_string_pretty(of),
     }
     .context(AS_JSON)
 }
@@ -84,7 +90,7 @@ pub fn json(answer: &Answer) -> Result<String> {
 pub fn json_line(answer: &Answer) -> Result<String> {
     match answer {
         Answer::Audit(audit) => serde_json::to_string(audit),
-        Answer::Reproduction(of) => serde_json::to_string(of),
+        Answer::Reproduction { of, .. } => serde_json::to_string(of),
     }
     .context(AS_JSON)
 }
@@ -93,7 +99,7 @@ pub fn json_line(answer: &Answer) -> Result<String> {
 pub(super) fn html(answer: &Answer) -> Result<String> {
     Ok(match answer {
         Answer::Audit(audit) => audit_html(audit, &wall_now()),
-        Answer::Reproduction(of) => reproduction_html(of, &wall_now()),
+        Answer::Reproduction { of, studies } => reproduction_html(of, studies, &wall_now()),
     }?)
 }
 

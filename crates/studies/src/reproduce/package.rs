@@ -132,7 +132,11 @@ fn earlier(
 }
 
 /// Writes a package; it appears whole or not at all.
-pub fn write_package(path: &Path, texts: &Texts, studies: &[Run], answer: &Answer) -> Result<()> {
+pub fn write_package(path: &Path, texts: &Texts, answer: &Answer) -> Result<()> {
+    let studies: &[Run] = match answer {
+        Answer::Audit(_) => &[],
+        Answer::Reproduction { studies, .. } => studies,
+    };
     let mut archive = tar::Builder::new(Vec::new());
     let mut add = |name: &str, bytes: &[u8]| -> Result<()> {
         let mut header = tar::Header::new_ustar();
