@@ -17,6 +17,7 @@ pub mod responsiveness;
 mod rise;
 pub mod rules;
 pub mod search;
+pub mod stack;
 pub mod statistics;
 pub mod study;
 

@@ -95,6 +95,30 @@ pub(crate) fn open_store(output: &OutputArgs) -> Result<Store> {
     archive::open_store(&dir)
 }
 
+/// Where what is fetched and built is kept for later.
+pub(crate) fn cache_folder() -> Result<PathBuf, Failure> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment is read by the command line"
+    )]
+    let read = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let shared = read("XDG_CACHE_HOME").map(PathBuf::from);
+    let shared = shared.or_else(|| Some(PathBuf::from(read("HOME")?).join(".cache")));
+    let folder = shared.map(|shared| shared.join("linerate"));
+    folder.ok_or_else(|| {
+        let message = "no place for what is fetched: set HOME or XDG_CACHE_HOME";
+        Failure::new(ExitCode::Usage, message)
+    })
+}
+
+/// This program, which starts itself again behind a wrapper and as the server on a stack.
+pub(crate) fn this_program() -> Result<PathBuf, Failure> {
+    env::current_exe().map_err(|error| {
+        let message = format!("this program cannot be found to be started again: {error}");
+        Failure::new(ExitCode::HostLacks, message)
+    })
+}
+
 /// The command line as a shell would take it again.
 fn command_line() -> String {
     let words = env::args().enumerate().map(|(position, word)| {

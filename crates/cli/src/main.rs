@@ -7,6 +7,7 @@ mod context;
 mod habits;
 mod live;
 mod outcome;
+mod stacks;
 mod terminal;
 
 use anyhow::Context as _;

@@ -9,6 +9,7 @@ use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pace, TestSpec, Transport};
 use linerate_peers::{Control, PeerKind, Protocol, SettingValues, Wire};
+use linerate_stacks::{Places, Stack, StackAddresses, StackSpec};
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -28,19 +29,27 @@ enum Way {
     Direct,
     /// By the name of an emulated board, which is at that host.
     Board(BoardName),
+    /// By the name of a stack that is started for it, and where it is once it runs.
+    Stack(Stack, Option<StackAddresses>),
     /// With the shell of a peer that is told what to do, and the settings in its address.
     Shell(ShellAddress, SettingValues),
 }
 
 impl PeerAddress {
-    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board`, `board://NAME` or
-    /// `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
+    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board`, `board://NAME`,
+    /// `stack://NAME` or `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let own = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
             None => (own, text),
             Some(("linerate", rest)) => (own, rest),
             Some((BOARD, name)) => return Self::of_board(text, name),
+            Some((STACK, spec)) => {
+                let spec: StackSpec = spec
+                    .parse()
+                    .map_err(|why| Failure::new(ExitCode::Usage, format!("\"{text}\": {why}")))?;
+                return Ok(Self::of_stack(spec));
+            }
             Some((scheme, rest)) => {
                 let (id, wire) = scheme.split_once('+').unwrap_or((scheme, ""));
                 let kind = linerate_peers::find(id).ok_or_else(|| unknown_scheme(text, scheme))?;
@@ -91,6 +100,47 @@ impl PeerAddress {
         })
     }
 
+    /// A stack that is started for each client.
+    pub fn of_stack(spec: StackSpec) -> Self {
+        let kind = linerate_stacks::protocol();
+        Self {
+            protocol: Protocol::Listed(kind),
+            host: spec.to_string(),
+            port: kind.default_port(),
+            way: Way::Stack(Stack::new(spec), None),
+        }
+    }
+
+    /// The stack that is to be started, if it is one.
+    pub(crate) const fn stack(&self) -> Option<&Stack> {
+        match &self.way {
+            Way::Stack(stack, _) => Some(stack),
+            Way::Direct | Way::Board(_) | Way::Shell(..) => None,
+        }
+    }
+
+    /// Whether it is a stack that has to be [prepared](Self::prepare), and started in a network of its own.
+    pub const fn is_stack(&self) -> bool {
+        self.stack().is_some()
+    }
+
+    /// Makes what has to be there before it can be reached: the program of a stack. `tell` hears what takes long.
+    pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+        match &mut self.way {
+            Way::Stack(stack, _) => stack.prepare(places, tell),
+            Way::Direct | Way::Board(_) | Way::Shell(..) => Ok(()),
+        }
+    }
+
+    /// The same where its stack runs.
+    #[must_use]
+    pub(crate) fn running_at(mut self, addresses: StackAddresses) -> Self {
+        if let Way::Stack(_, at) = &mut self.way {
+            *at = Some(addresses);
+        }
+        self
+    }
+
     fn with_shell(kind: &'static dyn PeerKind, wire: Wire, rest: &str) -> Result<Self, String> {
         let peer = ShellPeer::read(kind, wire, rest)?;
         Ok(Self {
@@ -105,7 +155,7 @@ impl PeerAddress {
     pub(crate) fn shell(&self) -> Option<&ShellAddress> {
         match &self.way {
             Way::Shell(shell, _) => Some(shell),
-            Way::Direct | Way::Board(_) => None,
+            Way::Direct | Way::Board(_) | Way::Stack(..) => None,
         }
     }
 
@@ -126,9 +176,13 @@ impl PeerAddress {
 
     /// The addresses it stands for, best first.
     pub fn resolve(&self, choice: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
-        let found = match scoped(&self.host, self.port) {
-            Some(address) => vec![address],
-            None => (self.host.as_str(), self.port)
+        let found = match (scoped(&self.host, self.port), &self.way) {
+            (Some(address), _) => vec![address],
+            (None, Way::Stack(_, Some(at))) => vec![
+                SocketAddr::new(at.ipv4().into(), self.port),
+                SocketAddr::new(at.ipv6().into(), self.port),
+            ],
+            (None, _) => (self.host.as_str(), self.port)
                 .to_socket_addrs()
                 .map_err(|error| {
                     let hint = "check the name, or give an address";
@@ -166,6 +220,7 @@ impl fmt::Display for PeerAddress {
         match &self.way {
             Way::Direct => {}
             Way::Board(name) => return write!(f, "{BOARD}://{name}"),
+            Way::Stack(stack, _) => return write!(f, "{STACK}://{}", stack.spec()),
             Way::Shell(shell, settings) => {
                 write!(f, "{}+{shell}?host={}", kind.id(), self.host)?;
                 if self.port != kind.default_port() {
@@ -191,6 +246,9 @@ impl fmt::Display for PeerAddress {
 /// The scheme of emulated boards.
 const BOARD: &str = "board";
 
+/// The scheme of stacks that are started for a test.
+const STACK: &str = "stack";
+
 /// The port at which linerate's own agents listen unless told otherwise.
 pub fn own_port() -> u16 {
     linerate_peers::own().default_port()
@@ -214,6 +272,13 @@ pub fn foreign_help() -> String {
     let _ = write!(
         text,
         "\n  {board:<21} the emulated board that `linerate board up NAME` started"
+    );
+    let stack = format!("{STACK}://NAME");
+    let names: Vec<_> = linerate_stacks::ALL.iter().map(|kind| kind.id()).collect();
+    let _ = write!(
+        text,
+        "\n  {stack:<21} a network stack that is started for the test: {}",
+        names.join(", ")
     );
     for kind in linerate_peers::ALL.iter().filter(|kind| kind.is_foreign()) {
         let rows = match kind.control() {
@@ -342,6 +407,17 @@ mod tests {
         assert!(error.message.contains(remedy), "{error}");
         let error = PeerAddress::parse("board://a/b").unwrap_err();
         assert_eq!(error.code, ExitCode::Usage);
+    }
+
+    #[test]
+    fn a_stack_is_written_with_its_options_and_is_resolved_where_it_runs() {
+        let text = "stack://lwip?buffers=base&opt=O2";
+        let stack = PeerAddress::parse(text).unwrap();
+        assert!(stack.is_stack());
+        assert_eq!(stack.to_string(), text);
+        let error = PeerAddress::parse("stack://lwip?opt=O9").unwrap_err();
+        assert_eq!(error.code, ExitCode::Usage);
+        assert!(!PeerAddress::parse("10.0.0.2").unwrap().is_stack());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use linerate_model::facts::Facts;
 use linerate_model::run::{Host, HostRole};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::stack::StackReport;
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{
     ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
@@ -18,6 +19,7 @@ use linerate_peers::{
 use linerate_session::key::credential;
 use linerate_session::login::{LoginAttempt, moment};
 use linerate_session::{Driver, Line, SessionEvent};
+use linerate_stacks::RunningStack;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use std::net::{IpAddr, TcpStream};
@@ -80,11 +82,27 @@ pub struct Client {
     peer: String,
     hello: PeerHello,
     facts: Facts,
+    /// The stack that was started for it, and the streams that have come to their end on it, those of both ways twice.
+    stack: Option<(RunningStack, u64)>,
 }
 
 impl Client {
-    /// Connects and says hello.
+    /// Connects and says hello; a stack is started first, and ends with the client.
     pub fn connect(target: &Target) -> Result<Self> {
+        let Some(stack) = target.far.stack() else {
+            return Self::connect_to(target);
+        };
+        let running = stack.start()?;
+        let target = Target {
+            far: target.far.clone().running_at(running.addresses()),
+            ..target.clone()
+        };
+        let mut client = Self::connect_to(&target)?;
+        client.stack = Some((running, 0));
+        Ok(client)
+    }
+
+    fn connect_to(target: &Target) -> Result<Self> {
         let patience = match target.far.kind().tests() {
             // It serves one client and ends: somebody, or a loop, starts it again.
             Tests::Alike => target.timeout,
@@ -147,6 +165,7 @@ impl Client {
             peer: target.far.to_string(),
             hello: PeerHello::default(),
             facts,
+            stack: None,
         })
     }
 
@@ -253,11 +272,23 @@ impl Client {
         }
         self.last = Some(spec.clone());
         let result = self.run_inner(spec, pulse);
-        if result.is_err() {
-            self.driver.end_session();
-            self.is_broken = true;
+        match (&result, &mut self.stack) {
+            (Err(_), _) => {
+                self.driver.end_session();
+                self.is_broken = true;
+            }
+            (Ok(outcome), Some((_, ended))) if !outcome.stopped => {
+                *ended += u64::from(spec.streams) * outcome.directions.len() as u64
+            }
+            (Ok(_), _) => {}
         }
         result
+    }
+
+    /// What the stack that was started for this client says of itself; `None` if none was.
+    pub fn stack_report(&mut self) -> Result<Option<StackReport>> {
+        let report = |(stack, ended): &mut (RunningStack, u64)| stack.report(*ended);
+        Ok(self.stack.as_mut().map(report).transpose()?)
     }
 
     /// Looks after a connection on which no test runs, so that neither end takes the other for gone.

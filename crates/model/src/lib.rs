@@ -29,6 +29,7 @@ pub mod run;
 pub mod sample;
 pub mod signals;
 pub mod spec;
+pub mod stack;
 pub mod tcp;
 pub mod time;
 mod turns;

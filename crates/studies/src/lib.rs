@@ -20,6 +20,13 @@ pub use linerate_store::Store;
 
 use linerate_model::exit::{ExitCode, Failure};
 
+/// Makes this process root of a new user namespace with a network of its own, in which stacks can be started as peers and
+/// from which no other host can be reached. Call it while the process has one thread.
+pub fn enter_network_of_stacks() -> Result<(), Failure> {
+    enter_user_namespace()?;
+    linerate_stacks::enter_own_network()
+}
+
 /// Makes this process root of a new user namespace, so that it may build hosts without privileges.
 /// Call it while the process has one thread.
 pub fn enter_user_namespace() -> Result<(), Failure> {

@@ -39,6 +39,12 @@ impl Tap {
     }
 }
 
+impl From<Tap> for OwnedFd {
+    fn from(tap: Tap) -> Self {
+        tap.0
+    }
+}
+
 const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
 
 /// Frames without a header of the device's own; and never another's device of the same name.

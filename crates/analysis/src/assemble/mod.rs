@@ -26,6 +26,7 @@ mod work;
 
 pub use one_way::{needs_exchanges, with_exchanges};
 pub use turns::{TurnReports, trial_of_turns};
+pub(crate) use validity::TELLS_NOTHING;
 
 use linerate_model::run::{Measured, Trial, TrialOrigin};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};

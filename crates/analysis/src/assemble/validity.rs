@@ -50,6 +50,9 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     judgement
 }
 
+/// Said of a side whose protocol tells nothing of a TCP stream.
+pub(crate) const TELLS_NOTHING: &str = "'s tool tells nothing of a TCP stream";
+
 fn reports_exist(ends: &Ends<'_>, judgement: &mut Judgement) {
     if let Some(side) = ends.silent {
         let (side, rest) = match side {
@@ -59,9 +62,9 @@ fn reports_exist(ends: &Ends<'_>, judgement: &mut Judgement) {
                 "what its application took is not known, only what its TCP acknowledged",
             ),
         };
-        judgement.careful.push(format!(
-            "the {side}'s tool tells nothing of a TCP stream: {rest}"
-        ));
+        judgement
+            .careful
+            .push(format!("the {side}{TELLS_NOTHING}: {rest}"));
     }
     if ends.sender.is_none() && ends.silent != Some(Side::Sender) {
         judgement.spoilt.push(

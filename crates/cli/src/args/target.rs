@@ -1,5 +1,6 @@
 //! Whom to measure, and as which user.
 
+use crate::stacks::ready;
 use crate::terminal;
 use clap::Args;
 use linerate_client::Target;
@@ -64,6 +65,7 @@ impl TargetArgs {
         target.key = self.key.as_deref().map(key_in).transpose()?;
         target.far_output = self.far_output;
         target.login = self.login.login()?;
+        ready([&mut target.far])?;
         if target.login.is_some() && !target.far.kind().has_users() {
             let message = format!("--login: {} has no users; {} has", target.far, with_users());
             return Err(Failure::new(ExitCode::Usage, message));

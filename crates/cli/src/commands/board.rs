@@ -2,6 +2,7 @@
 
 use crate::args::output::OutputArgs;
 use crate::args::values::size;
+use crate::context::cache_folder;
 use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::{Context as _, Result};
@@ -191,23 +192,7 @@ impl EquipmentArgs {
     }
 
     fn places(&self) -> Result<Places, Failure> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the environment is read by the command line"
-        )]
-        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let shared = || {
-            let own = read("XDG_CACHE_HOME").map(PathBuf::from);
-            own.or_else(|| Some(PathBuf::from(read("HOME")?).join(".cache")))
-        };
-        let cache = self
-            .cache
-            .clone()
-            .or_else(|| Some(shared()?.join("linerate")));
-        let cache = cache.ok_or_else(|| {
-            let message = "no place for what is fetched: give --cache DIR";
-            Failure::new(ExitCode::Usage, message)
-        })?;
+        let cache = self.cache.clone().map_or_else(cache_folder, Ok)?;
         Ok(Places {
             cache,
             port: own_port(),

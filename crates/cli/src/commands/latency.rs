@@ -7,6 +7,7 @@ use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{ObserveArgs, out_of_bounds};
 use crate::args::values::{modes, pinning};
+use crate::context::this_program;
 use crate::outcome::measured;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -15,7 +16,6 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pinning, Transport, validate};
 use linerate_model::units::parse_duration;
 use linerate_studies::run::{self, LatencyPlan, Mode, Wrap, parse_stall, sizes};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// For short help.
@@ -165,14 +165,6 @@ impl LatencyArgs {
         wrap.key_file.clone_from(&self.target.key);
         Ok(wrap)
     }
-}
-
-/// The program that a wrapper starts again.
-pub(crate) fn this_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
-        let message = format!("--wrap: this program cannot be found to be started again: {error}");
-        Failure::new(ExitCode::HostLacks, message)
-    })
 }
 
 /// Makes the tests that the parent process asks for on standard input.

@@ -11,6 +11,7 @@ mod export;
 mod footprint;
 mod import;
 mod keep;
+mod kernel_server;
 mod latency;
 mod list;
 mod plan;
@@ -100,6 +101,15 @@ enum Command {
     /// Give the kernel of an emulated board the seed of its random numbers: what the board's first program calls.
     #[command(name = linerate_boards::SEED, hide = true)]
     BoardSeed,
+    /// Serve on the kernel of this network namespace, and say what it counted when the parent process asks.
+    #[command(name = linerate_stacks::KERNEL_SERVER, hide = true)]
+    KernelServer,
+    /// Serve on smoltcp, and say what it counted when the parent process asks.
+    #[command(name = linerate_stacks::SMOLTCP_SERVER, hide = true)]
+    SmoltcpServer {
+        /// Addresses and sizes.
+        words: Vec<String>,
+    },
 }
 
 impl Cli {
@@ -137,6 +147,11 @@ impl Cli {
             Command::WrappedTurns => latency::serve_turns(),
             Command::BoardSupervisor => board::supervise(),
             Command::BoardSeed => board::seed(),
+            Command::KernelServer => kernel_server::serve(),
+            Command::SmoltcpServer { words } => {
+                linerate_stacks::serve_smoltcp(words)?;
+                Ok(ExitCode::Done)
+            }
         }
     }
 }

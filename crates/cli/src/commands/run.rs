@@ -2,8 +2,7 @@
 
 use crate::args::output::OutputArgs;
 use crate::args::target::{LoginArgs, key_in};
-use crate::commands::latency::this_program;
-use crate::context::open_store;
+use crate::context::{open_store, this_program};
 use crate::outcome::measured;
 use anyhow::Result;
 use clap::Args;

@@ -23,6 +23,7 @@ mod proof;
 mod reproduce;
 mod screen;
 mod site;
+mod stacks;
 mod stored;
 mod study;
 mod tables;

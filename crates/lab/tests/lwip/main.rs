@@ -58,7 +58,7 @@ fn fetch() -> Result<PathBuf> {
     // Of an earlier run.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)?;
-    source::fetch(&folder)?;
+    linerate_stacks::debian::source("lwip", &folder)?;
     Ok(folder)
 }
 

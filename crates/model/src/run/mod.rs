@@ -47,6 +47,7 @@ pub use work::{
 use crate::estimate::Estimate;
 use crate::facts::Facts;
 use crate::spec::{Direction, Side};
+use crate::stack::StackReport;
 use crate::time::WallTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,9 @@ pub struct Run {
     /// Short trials with one change each, made after the run's own to tell apart what may limit; in no other list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Probe>,
+    /// The network stack that was started for this run, and what it counted; absent if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackReport>,
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -120,6 +124,7 @@ impl Run {
             findings: Vec::new(),
             experiments: Vec::new(),
             probes: Vec::new(),
+            stack: None,
             notes: Vec::new(),
             work: work.into(),
         }

@@ -9,6 +9,7 @@ mod profile;
 mod results;
 mod section;
 mod several;
+mod stack;
 mod study;
 mod tcp;
 mod topics;

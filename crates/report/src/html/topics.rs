@@ -1,7 +1,7 @@
 //! The parts of a run's section below its verdict: the chart that answers, then each topic behind a click.
 
 use super::figure::RunCharts;
-use super::{Drawings, figure, heading, hosts, one_way, profile, results, tcp, trials};
+use super::{Drawings, figure, heading, hosts, one_way, profile, results, stack, tcp, trials};
 use crate::charts::Topic;
 use linerate_model::run::Run;
 use maud::{Markup, html};
@@ -31,6 +31,11 @@ pub(super) fn all(
         id: "trials",
         name: "Trials",
         inner: trials::all(run, level + 1),
+    });
+    parts.push(Part {
+        id: "stack",
+        name: "Stack under test",
+        inner: stack::all(run, level + 1),
     });
     if folded == Folded::Everything {
         parts.push(Part {

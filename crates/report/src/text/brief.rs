@@ -125,6 +125,7 @@ type Add<'a> = dyn FnMut(u8, &dyn Fn(&mut Paper)) + 'a;
 fn of_one(add: &mut Add<'_>, run: &Run) {
     add(0, &|paper| body_results(paper, run));
     add(3, &|paper| notes(paper, run));
+    add(4, &|paper| super::stack::stack(paper, run));
     if latency::is_of(run) {
         add(0, &|paper| latency::table(paper, run));
     }

@@ -13,6 +13,7 @@ mod live;
 mod one_way;
 mod paper;
 mod parts;
+mod stack;
 mod study;
 mod wrap;
 
@@ -111,6 +112,7 @@ fn body_results(paper: &mut Paper, run: &Run) {
 
 fn body(paper: &mut Paper, run: &Run) {
     body_results(paper, run);
+    stack::stack(paper, run);
     verdict(paper, run);
     curve(paper, run);
     tcp(paper, run);

@@ -1,8 +1,6 @@
 //! Footprints of builds: files are read, others are built; nothing is stored.
 
-mod debian;
 pub mod lwip;
-mod tools;
 
 use crate::archive;
 use anyhow::{Context as _, Result};

@@ -9,6 +9,7 @@ mod latency;
 mod prove;
 mod saturate;
 mod single;
+mod stack;
 mod study;
 
 pub use calibrate::{CalibratePlan, Calibrated, calibrate};

@@ -3,6 +3,7 @@
 use super::Measurement;
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
+use crate::run::stack::{Counted, note_stack};
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
@@ -162,6 +163,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
         };
         profile(&mut run, plan);
     }
+    note_stack(&mut recorder, &mut client, Counted::Part)?;
     Ok(recorder.finish(context))
 }
 

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::Measurement;
 use crate::run::exchange::measure_between;
+use crate::run::stack::{Counted, note_stack};
 use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::run::{Asked, Run, RunKind};
@@ -30,6 +31,13 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
         client: &mut client,
     };
     measure_between(&mut run, spec)?;
+    let is_whole = spec.warm_up.is_zero() && !context.interrupted();
+    let counted = if is_whole {
+        Counted::Whole
+    } else {
+        Counted::Part
+    };
+    note_stack(&mut recorder, &mut client, counted)?;
     Ok(recorder.finish(context))
 }
 

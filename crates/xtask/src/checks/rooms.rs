@@ -25,9 +25,12 @@ const TABLE: &[(&str, &[&str])] = &[
     ("site", &["model", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("boards", &["model", "sys"]),
+    ("stacks", &["model", "sys", "peers"]),
     (
         "client",
-        &["model", "sys", "peers", "observe", "session", "boards"],
+        &[
+            "model", "sys", "peers", "observe", "session", "boards", "stacks",
+        ],
     ),
     (
         "agent",
@@ -52,6 +55,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "footprint",
             "report",
             "session",
+            "stacks",
             "client",
             "agent",
         ],
@@ -59,7 +63,8 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "live", "session", "boards", "client", "agent", "doctor", "studies",
+            "model", "report", "live", "session", "boards", "stacks", "client", "agent", "doctor",
+            "studies",
         ],
     ),
     ("xtask", &[]),

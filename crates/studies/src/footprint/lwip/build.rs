@@ -1,10 +1,11 @@
 //! One build: compile, archive, link, measure.
 
 use super::levels::{Addressing, Buffers, Configuration, Optimisation, Target};
-use crate::footprint::{built, tools};
+use crate::footprint::built;
 use anyhow::{Context as _, Result};
 use linerate_model::ByteCount;
 use linerate_model::footprint::{Footprint, FootprintBuild};
+use linerate_stacks::tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

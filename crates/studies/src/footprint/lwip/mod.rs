@@ -8,7 +8,6 @@ mod levels;
 
 pub use levels::{Addressing, Buffers, Choice, Optimisation, TARGETS, Target};
 
-use super::{debian, tools};
 use anyhow::{Context as _, Result};
 use build::Build;
 use levels::Configuration;
@@ -17,6 +16,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::footprint::{
     FootprintBuild, FootprintBuilds, FootprintContent, PublishedFootprint,
 };
+use linerate_stacks::{debian, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,10 @@ pub fn builds(
             .map_err(|error| no_source(source, &error.to_string()))?
     } else {
         tell("fetching the source package of lwIP");
-        debian::source("lwip", &folder)?
+        debian::source("lwip", &folder).map_err(|error| {
+            let message = format!("{error}; or give its unpacked source with --source DIR");
+            Failure::new(error.code, message)
+        })?
     };
     let version = version(&source)?;
     let builds: Vec<_> = Configuration::all(&plan.choices)

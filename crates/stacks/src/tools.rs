@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 fn package(program: &str) -> &'static str {
     match program {
         "apt-get" => "apt",
+        "cc" => "gcc libc6-dev",
         "dpkg-source" => "dpkg-dev",
         _ if program.ends_with("-gcc") => "gcc-arm-none-eabi libnewlib-arm-none-eabi",
         _ => "binutils-arm-none-eabi",
@@ -15,7 +16,7 @@ fn package(program: &str) -> &'static str {
 }
 
 /// Runs it to its end.
-pub(super) fn run(command: &mut Command) -> Result<Output, Failure> {
+pub fn run(command: &mut Command) -> Result<Output, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::new(
@@ -58,7 +59,7 @@ pub(super) fn run(command: &mut Command) -> Result<Output, Failure> {
 }
 
 /// The first line of what `program --version` prints.
-pub(super) fn version(program: &str) -> Result<String, Failure> {
+pub fn version(program: &str) -> Result<String, Failure> {
     let output = run(Command::new(program).arg("--version"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().next().unwrap_or(program).to_owned())

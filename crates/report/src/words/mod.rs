@@ -1,5 +1,7 @@
 //! The words for enums, in one place.
 
+pub(crate) mod stack;
+
 use crate::figures::{UNKNOWN, Unit};
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{

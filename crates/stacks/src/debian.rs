@@ -1,21 +1,24 @@
 //! A source package of Debian, of the release that this machine's packages are of. Nothing is installed.
 
-use super::tools::run;
-use anyhow::{Context as _, Result};
+use crate::cache::failed;
+use crate::tools::run;
 use linerate_model::exit::{ExitCode, Failure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The folder in that of a package which holds its source.
+pub const UNPACKED: &str = "source";
+
 /// Fetches the package into `folder` and unpacks it there, with Debian's changes; where it is.
-pub(super) fn source(package: &str, folder: &Path) -> Result<PathBuf> {
-    let unpacked = folder.join("source");
+pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
+    let unpacked = folder.join(UNPACKED);
     if unpacked.is_dir() {
         return Ok(unpacked);
     }
     let list = sources_list(folder)?;
-    fs::create_dir_all(folder.join("lists/partial"))
-        .with_context(|| format!("creating a folder in {}", folder.display()))?;
+    let partial = folder.join("lists/partial");
+    fs::create_dir_all(&partial).map_err(|error| failed("creating", &partial, &error))?;
     let option = |name: &str, path: &Path| format!("{name}={}", path.display());
     let options = [
         option("Dir::Etc::SourceList", &list),
@@ -31,7 +34,7 @@ pub(super) fn source(package: &str, folder: &Path) -> Result<PathBuf> {
             apt.args(["-o", option]);
         }
         run(apt.args(words)).map_err(|error| {
-            let message = format!("cannot fetch Debian's source package {package}: {error}; or give its unpacked source with --source DIR");
+            let message = format!("cannot fetch Debian's source package {package}: {error}");
             Failure::new(error.code, message)
         })?;
     }
@@ -46,7 +49,7 @@ pub(super) fn source(package: &str, folder: &Path) -> Result<PathBuf> {
 }
 
 /// Writes the archive's addresses as those of source packages.
-fn sources_list(folder: &Path) -> Result<PathBuf> {
+fn sources_list(folder: &Path) -> Result<PathBuf, Failure> {
     let mut targets = Command::new("apt-get");
     targets.args([
         "indextargets",
@@ -61,19 +64,24 @@ fn sources_list(folder: &Path) -> Result<PathBuf> {
         .map(|line| format!("deb-src {line}\n"))
         .collect();
     if lines.is_empty() {
-        let message = "apt knows no Debian archive, so no source package can be fetched; give an unpacked source with --source DIR";
-        return Err(Failure::new(ExitCode::HostLacks, message).into());
+        let message = "apt knows no Debian archive, so no source package can be fetched: add one to /etc/apt/sources.list";
+        return Err(Failure::new(ExitCode::HostLacks, message));
     }
     let list = folder.join("sources.list");
-    fs::write(&list, lines.concat()).with_context(|| format!("writing {}", list.display()))?;
+    fs::write(&list, lines.concat()).map_err(|error| failed("writing", &list, &error))?;
     Ok(list)
 }
 
-fn description(folder: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+/// The file in a package's folder that says what it is made of, with hashes.
+pub(crate) fn description(folder: &Path) -> Result<PathBuf, Failure> {
+    let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = paths.filter(|path| path.extension().is_some_and(|ending| ending == "dsc"));
-    found
-        .next()
-        .context("the source package has no description (.dsc)")
+    found.next().ok_or_else(|| {
+        let message = format!(
+            "the source package in {} has no description (.dsc)",
+            folder.display()
+        );
+        Failure::new(ExitCode::Other, message)
+    })
 }

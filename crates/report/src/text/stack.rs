@@ -1,0 +1,16 @@
+//! What the stack under test said of itself.
+
+use super::paper::Paper;
+use crate::words::stack::{losses, memory, name, traffic};
+use linerate_model::run::Run;
+
+/// Which stack it was, what crossed it, what it dropped, and what it took of memory.
+pub(super) fn stack(paper: &mut Paper, run: &Run) {
+    let Some(report) = &run.stack else { return };
+    paper.row("stack", &name(report));
+    for said in [traffic(report), losses(report), memory(report)] {
+        if let Some(said) = said {
+            paper.row("", &said);
+        }
+    }
+}

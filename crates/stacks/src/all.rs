@@ -1,0 +1,27 @@
+//! The stacks that this build knows, in the order help and errors list them.
+
+use crate::kind::StackKind;
+use crate::{kernel, lwip, smoltcp};
+
+/// Every stack. A new one: its file, its `mod` line, its entry here.
+pub static ALL: &[&dyn StackKind] = &[&kernel::Kernel, &lwip::Lwip, &smoltcp::Smoltcp];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn every_stack_has_a_name_of_its_own_and_a_sentence() {
+        let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), ALL.len());
+        for kind in ALL {
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(kind.id().chars().all(is_plain), "{}", kind.id());
+            assert!(kind.summary().ends_with('.'), "{}", kind.summary());
+            assert_eq!(kind.check(&Options::new()), Ok(()), "{}", kind.id());
+        }
+    }
+}

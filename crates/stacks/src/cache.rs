@@ -1,0 +1,80 @@
+//! What is fetched or built once and kept, a folder for each; one that was not finished is not seen.
+
+use linerate_model::exit::{ExitCode, Failure};
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folder `name` of `cache`; made by `make` in a folder of its own if it is not there.
+pub(crate) fn folder(
+    cache: &Path,
+    name: &str,
+    make: impl FnOnce(&Path) -> Result<(), Failure>,
+) -> Result<PathBuf, Failure> {
+    let folder = cache.join(name);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let unfinished = cache.join(format!(".unfinished-{name}-{}", std::process::id()));
+    // Of a process that had this number before.
+    let _ = fs::remove_dir_all(&unfinished);
+    fs::create_dir_all(&unfinished).map_err(|error| failed("creating", &unfinished, &error))?;
+    let made = make(&unfinished).and_then(|()| match fs::rename(&unfinished, &folder) {
+        // Another process may have been first: what it made is the same.
+        Err(error) if !folder.is_dir() => Err(failed("renaming", &unfinished, &error)),
+        _ => Ok(()),
+    });
+    let _ = fs::remove_dir_all(&unfinished);
+    made.map(|()| folder)
+}
+
+/// A step with files of this host failed.
+pub(crate) fn failed(step: &str, path: &Path, error: &io::Error) -> Failure {
+    let message = format!("{step} {}: {error}", path.display());
+    Failure::new(ExitCode::Other, message)
+}
+
+/// The hash of these texts, each with its length: 16 hexadecimal digits.
+pub(crate) fn key<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    use std::fmt::Write as _;
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update(text.len().to_be_bytes());
+        hash.update(text);
+    }
+    let digest = hash.finalize();
+    digest[..8].iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_made_once_and_what_fails_leaves_nothing() {
+        let cache = tempfile::tempdir().unwrap();
+        let write = |folder: &Path| {
+            fs::write(folder.join("file"), "made")
+                .map_err(|error| failed("writing", folder, &error))
+        };
+        let refuse = |_: &Path| Err(Failure::new(ExitCode::HostLacks, "no compiler"));
+        let error = folder(cache.path(), "a", refuse).unwrap_err();
+        assert_eq!(error.message, "no compiler");
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+        let made = folder(cache.path(), "a", write).unwrap();
+        assert_eq!(fs::read(made.join("file")).unwrap(), b"made");
+        assert_eq!(folder(cache.path(), "a", refuse).unwrap(), made);
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn texts_that_are_divided_otherwise_have_another_key() {
+        let one = key([&b"ab"[..], b"c"]);
+        assert_ne!(one, key([&b"a"[..], b"bc"]));
+        assert_eq!(one.len(), 16);
+    }
+}

@@ -1,0 +1,77 @@
+//! A server's side of the socket to the process that started it: its standard output, which it also reads.
+
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::stack::StackCounts;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read, write};
+use rustix::stdio::stdout;
+use std::os::fd::BorrowedFd;
+
+/// How the line begins that asks for counts.
+pub(crate) const COUNTS: &str = "counts";
+
+/// Who started this server.
+#[derive(Debug, Default)]
+pub struct Caller(());
+
+impl Caller {
+    /// Says that the server is ready.
+    pub fn ready(&self) -> Result<(), Failure> {
+        self.say("ready")
+    }
+
+    /// Says what was counted.
+    pub fn counts(&self, counts: &StackCounts) -> Result<(), Failure> {
+        let text = serde_json::to_string(counts)
+            .map_err(|error| Failure::new(ExitCode::Other, format!("writing counts: {error}")))?;
+        self.say(&text)
+    }
+
+    /// Waits until counts are asked for: after the end of how many streams; `None` once the caller is gone.
+    pub fn hear(&self) -> Option<u64> {
+        let mut line = Vec::new();
+        let mut said = [0; 64];
+        while !line.contains(&b'\n') {
+            match read(stdout(), &mut said) {
+                Ok(0) => return None,
+                Ok(length) => line.extend(&said[..length]),
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        // The caller waits for the answer, so that no line comes with another.
+        let line = std::str::from_utf8(&line).ok()?;
+        line.trim().strip_prefix(COUNTS)?.trim().parse().ok()
+    }
+
+    /// Whether something is asked, or the caller is gone.
+    pub fn is_asking(&self) -> bool {
+        let mut polled = [PollFd::from_borrowed_fd(stdout(), PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// What to wait on before [`hear`](Self::hear).
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        stdout()
+    }
+
+    fn say(&self, line: &str) -> Result<(), Failure> {
+        let text = format!("{line}\n");
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            match write(self.descriptor(), rest) {
+                Ok(length) => rest = &rest[length..],
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    let message = format!("answering the process that started the stack: {error}");
+                    return Err(Failure::new(ExitCode::Other, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}

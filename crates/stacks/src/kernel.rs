@@ -1,0 +1,192 @@
+//! The Linux kernel of this host, in a network namespace of its own whose settings are given.
+
+use crate::KERNEL_SERVER;
+use crate::kind::{Buffers, StackKind};
+use crate::link::{Attachment, StackAddresses};
+use crate::options::{Options, Places};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::stack::{StackCounts, StackTraffic};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// The registry entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kernel;
+
+/// Settings that a network namespace has for itself.
+const OWN: [&str; 2] = ["net.ipv4.", "net.ipv6."];
+
+impl StackKind for Kernel {
+    fn id(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn summary(&self) -> &'static str {
+        "This host's Linux kernel in a network namespace of its own; options: buffers, and sysctls of net.ipv4 and net.ipv6."
+    }
+
+    fn check(&self, options: &Options) -> Result<(), String> {
+        Buffers::of(options)?;
+        let mut names = options.keys().filter(|name| *name != "buffers");
+        let is_known = |name: &String| OWN.iter().any(|own| name.starts_with(own));
+        let is_path = |name: &String| name.contains("..") || name.contains('/');
+        match names.find(|name| !is_known(name) || is_path(name)) {
+            None => Ok(()),
+            Some(name) => Err(format!(
+                "\"{name}\" is not an option; there are buffers, and sysctls of a namespace such as net.ipv4.tcp_rmem or net.ipv6.conf.all.mtu"
+            )),
+        }
+    }
+
+    fn program(
+        &self,
+        _: &Options,
+        places: &Places,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, Failure> {
+        Ok(places.own.clone())
+    }
+
+    fn attachment(&self) -> Attachment {
+        Attachment::Veth
+    }
+
+    fn arguments(&self, _: &Options, _: StackAddresses) -> Vec<String> {
+        vec![KERNEL_SERVER.to_owned()]
+    }
+
+    fn configure(&self, options: &Options) -> Result<(), Failure> {
+        settings(options).into_iter().try_for_each(|(name, value)| {
+            let path = format!("/proc/sys/{}", name.replace('.', "/"));
+            fs::write(&path, &value).map_err(|error| {
+                let message = format!("setting {name} = {value} for the stack kernel: {error}");
+                Failure::new(ExitCode::HostLacks, message)
+            })
+        })
+    }
+}
+
+/// Each sysctl that the options ask for, with its value.
+fn settings(options: &Options) -> Vec<(String, String)> {
+    // A buffer of the kernel holds its own notes on each segment too: half of it is window.
+    let buffers = Buffers::of(options).ok().flatten();
+    let window = buffers.map(|buffers| buffers.window() * 2);
+    let sizes = window.into_iter().flat_map(|bytes| {
+        ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]
+            .map(|name| (name.to_owned(), format!("4096 {bytes} {bytes}")))
+    });
+    let given = options.iter().filter(|(name, _)| *name != "buffers");
+    // A list is written with commas, as addresses hold no spaces.
+    let given = given.map(|(name, value)| (name.clone(), value.replace(',', " ")));
+    sizes.chain(given).collect()
+}
+
+/// What the kernel of the calling thread's network namespace has counted, beside the traffic of a program on it.
+pub fn kernel_counts(tcp: StackTraffic, udp: StackTraffic) -> StackCounts {
+    let read = |name: &str| {
+        // A file that is not there has no counters.
+        fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+    };
+    let mut counters = paired(&read("snmp"));
+    counters.extend(paired(&read("netstat")));
+    counters.extend(single(&read("snmp6")));
+    StackCounts {
+        version: linerate_sys::netns::sysctl("kernel.osrelease"),
+        tcp,
+        udp,
+        counters,
+        ..StackCounts::default()
+    }
+}
+
+type Counters = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// Lines of names, each with a line of values: `Udp: InDatagrams …` and `Udp: 5 …`.
+fn paired(text: &str) -> Counters {
+    let mut lines = text.lines();
+    let mut all = Counters::new();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let mut names = names.split_whitespace();
+        let Some(layer) = names.next().and_then(|name| name.strip_suffix(':')) else {
+            continue;
+        };
+        let values = values.split_whitespace().skip(1);
+        let pairs = names.zip(values);
+        let read = |(name, value): (&str, &str)| Some((name.to_owned(), value.parse().ok()?));
+        all.insert(layer.to_lowercase(), pairs.filter_map(read).collect());
+    }
+    all
+}
+
+/// A line for each: `Udp6InDatagrams 5`.
+fn single(text: &str) -> Counters {
+    let mut all = Counters::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(name), Some(Ok(value))) = (words.next(), words.next().map(str::parse)) else {
+            continue;
+        };
+        let layer = ["Ip6", "Icmp6", "Udp6"]
+            .into_iter()
+            .find(|layer| name.starts_with(layer));
+        if let Some(layer) = layer {
+            let name = name[layer.len()..].to_owned();
+            all.entry(layer.to_lowercase())
+                .or_default()
+                .insert(name, value);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(given: &[(&str, &str)]) -> Options {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        given.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn buffers_are_windows_and_sysctls_are_written_as_they_are() {
+        let wanted = options(&[("buffers", "base"), ("net.ipv4.tcp_mem", "1,2,3")]);
+        let found = settings(&wanted);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            found,
+            [
+                pair("net.ipv4.tcp_rmem", "4096 11680 11680"),
+                pair("net.ipv4.tcp_wmem", "4096 11680 11680"),
+                pair("net.ipv4.tcp_mem", "1 2 3"),
+            ]
+        );
+        assert!(settings(&Options::new()).is_empty());
+    }
+
+    #[test]
+    fn only_settings_of_a_namespace_are_options() {
+        for name in ["net.core.rmem_max", "kernel.panic", "net.ipv4./../x", "opt"] {
+            assert!(Kernel.check(&options(&[(name, "1")])).is_err(), "{name}");
+        }
+        assert_eq!(
+            Kernel.check(&options(&[("net.ipv4.tcp_sack", "0")])),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn counters_are_read_in_both_forms() {
+        let two = paired("Udp: InDatagrams NoPorts\nUdp: 5 -1\nTcp: InSegs\nTcp: 7\n");
+        assert_eq!(two["udp"]["InDatagrams"], 5);
+        assert!(!two["udp"].contains_key("NoPorts"));
+        assert_eq!(two["tcp"]["InSegs"], 7);
+        let one = single("Ip6InOctets 12\nUdp6InDatagrams 3\nUdpLite6InDatagrams 9\nx\n");
+        assert_eq!(
+            (one["ip6"]["InOctets"], one["udp6"]["InDatagrams"]),
+            (12, 3)
+        );
+        assert_eq!(one.len(), 2);
+    }
+}

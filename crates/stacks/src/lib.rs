@@ -1,0 +1,62 @@
+//! Network stacks as peers: fetches, builds, starts, checks and stops them.
+//!
+//! ```text
+//!   this process                               a child, which ends with it
+//!   sockets ── kernel ── TAP device ═ frames ═ [ lwIP or smoltcp, and a server on it ]
+//!   sockets ── kernel ──────── veth ══════════ [ the kernel of another namespace, and a server on it ]
+//!      └──────── "counts" ── socket pair ──────────┘
+//! ```
+//!
+//! Every server speaks iperf2, so that stacks differ in nothing else. Needs a network namespace in which this process may
+//! make devices. Nothing is left behind: child, device and namespace end with this process, however it ends.
+#![forbid(unsafe_code)]
+
+mod all;
+mod cache;
+mod caller;
+pub mod debian;
+mod kernel;
+mod kind;
+mod link;
+mod lwip;
+mod options;
+mod running;
+mod smoltcp;
+mod spec;
+mod stack;
+pub mod tools;
+
+pub use all::ALL;
+pub use caller::Caller;
+pub use kernel::kernel_counts;
+pub use kind::StackKind;
+pub use link::{Attachment, StackAddresses};
+pub use options::{Options, Places};
+pub use running::RunningStack;
+pub use smoltcp::serve as serve_smoltcp;
+pub use spec::StackSpec;
+pub use stack::Stack;
+
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::PeerKind;
+
+/// The command that is a server on the kernel of its network namespace: of the program's own use.
+pub const KERNEL_SERVER: &str = "stack-server-kernel";
+
+/// The command that is a server on smoltcp: of the program's own use.
+pub const SMOLTCP_SERVER: &str = "stack-server-smoltcp";
+
+/// Moves the calling thread into a network of its own, in which stacks are started. The first thread of a process does so
+/// before there are others; needs `CAP_SYS_ADMIN`, which the first process of a user namespace has.
+pub fn enter_own_network() -> Result<(), Failure> {
+    let made = linerate_sys::netns::NetNamespace::unshare().map(drop);
+    made.map_err(|error| {
+        let message = format!("making a network for stacks: {error}; run as root");
+        Failure::new(ExitCode::HostLacks, message)
+    })
+}
+
+/// What the servers speak.
+pub fn protocol() -> &'static dyn PeerKind {
+    &linerate_peers::iperf2::Iperf2
+}

@@ -1,0 +1,205 @@
+//! What joins a stack with this host: a TAP device, or a veth pair into another namespace.
+
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::ethtool::{Ethtool, Offload};
+use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress, Netlink, VethEnd};
+use linerate_sys::netns::NetNamespace;
+use linerate_sys::tap::Tap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// Stacks of one network namespace.
+const MAX_STACKS: u8 = 254;
+
+/// Longest IP packet, as on Ethernet.
+const MTU: u32 = 1500;
+
+/// The kernel takes milliseconds, and at worst the second in which it joins link events.
+const COMING_UP: Duration = Duration::from_secs(10);
+
+/// How a stack gets its frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// From the descriptor of a TAP device, which is the program's standard input.
+    Tap,
+    /// The program runs in a network namespace of its own, at the other end of a veth pair without offloads.
+    Veth,
+}
+
+/// The addresses of one link: this host's end in 1, the stack's in 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StackAddresses(u8);
+
+impl StackAddresses {
+    /// The stack's IPv4 address, in a network of 24 bits.
+    pub const fn ipv4(self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 79, self.0, 2)
+    }
+
+    /// The stack's IPv6 address, in a network of 64 bits.
+    pub const fn ipv6(self) -> Ipv6Addr {
+        Ipv6Addr::new(0xfd79, 0, 0, self.0 as u16, 0, 0, 0, 2)
+    }
+
+    /// This host's.
+    fn near(self) -> [(IpAddr, u8); 2] {
+        let ipv6 = Ipv6Addr::new(0xfd79, 0, 0, self.0.into(), 0, 0, 0, 1);
+        [
+            (Ipv4Addr::new(10, 79, self.0, 1).into(), 24),
+            (ipv6.into(), 64),
+        ]
+    }
+
+    fn far(self) -> [(IpAddr, u8); 2] {
+        [(self.ipv4().into(), 24), (self.ipv6().into(), 64)]
+    }
+
+    fn device(self) -> InterfaceName {
+        InterfaceName::new(&format!("stack{}", self.0)).expect("invariant: a short name")
+    }
+}
+
+/// Makes a TAP device with this host's addresses.
+pub(crate) fn tap() -> Result<(Tap, StackAddresses), Failure> {
+    first_free(|addresses| {
+        let name = addresses.device();
+        let tap = Tap::create(&name)?;
+        prepare(&name, addresses.near())?;
+        wait_for_addresses(addresses.near())?;
+        Ok((tap, addresses))
+    })
+}
+
+/// Makes a veth pair from here into `far`, where the calling thread is when this returns, whatever it returns: the
+/// caller goes back.
+pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddresses, Failure> {
+    let addresses = first_free(|addresses| {
+        near.enter()?;
+        let name = addresses.device();
+        let end = |mac, namespace| VethEnd {
+            name: &name,
+            mac: MacAddress([0x02, 0, 0, 0x4e, 0, mac]),
+            namespace,
+        };
+        let (own, other) = (end(1, None), end(2, Some(far)));
+        Netlink::new()?.add_veth(&own, &other, MTU, Aggregation::None)?;
+        Ok(addresses)
+    })?;
+    let name = addresses.device();
+    let both = || {
+        far.enter()?;
+        send_wire_frames(&name)?;
+        prepare(&name, addresses.far())?;
+        near.enter()?;
+        send_wire_frames(&name)?;
+        prepare(&name, addresses.near())?;
+        wait(&name, addresses.near())?;
+        far.enter()?;
+        wait(&name, addresses.far())
+    };
+    both().map_err(|error| step(&name, &error))?;
+    Ok(addresses)
+}
+
+/// Makes the link of the first number that no other stack has.
+fn first_free<T>(make: impl Fn(StackAddresses) -> io::Result<T>) -> Result<T, Failure> {
+    for addresses in (1..=MAX_STACKS).map(StackAddresses) {
+        match make(addresses) {
+            Ok(made) => return Ok(made),
+            Err(error) if is_taken(&error) => {}
+            Err(error) => return Err(step(&addresses.device(), &error)),
+        }
+    }
+    let message = format!("{MAX_STACKS} stacks run already in this network; end one of them");
+    Err(Failure::new(ExitCode::HostLacks, message))
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists
+    )
+}
+
+/// Addresses the interface and brings it up.
+fn prepare(name: &InterfaceName, addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
+    let mut netlink = Netlink::new()?;
+    let index = netlink.link_named(name)?.index;
+    // Frames of the kernel's own would be measured with the others.
+    netlink.disable_ipv6_autoconf(index)?;
+    netlink.set_up(index)?;
+    for (address, prefix) in addresses {
+        netlink.add_address(index, address, prefix)?;
+    }
+    Ok(())
+}
+
+/// Keeps the kernel from joining segments and leaving out checksums, which a TAP device does not have anyway.
+fn send_wire_frames(name: &InterfaceName) -> io::Result<()> {
+    let ethtool = Ethtool::new()?;
+    let mut all = Offload::ALL.into_iter();
+    all.try_for_each(|offload| ethtool.switch_off(name, offload))
+}
+
+/// Waits until the addresses can be used.
+fn wait_for_addresses(addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
+    let mut netlink = Netlink::new()?;
+    let deadline = MonoClock.now().after(COMING_UP);
+    addresses.into_iter().try_for_each(|(address, _)| {
+        netlink.wait_until(deadline, |netlink| netlink.is_local(address))
+    })
+}
+
+/// Waits also until one end of a veth pair carries frames: the kernel says so once both ends are up. A TAP device carries
+/// them as soon as it is up, and its state stays unknown.
+fn wait(name: &InterfaceName, addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
+    wait_for_addresses(addresses)?;
+    let mut netlink = Netlink::new()?;
+    let index = netlink.link_named(name)?.index;
+    let deadline = MonoClock.now().after(COMING_UP);
+    netlink.wait_until(deadline, |netlink| Ok(netlink.link(index)?.is_operational))
+}
+
+fn step(name: &InterfaceName, error: &io::Error) -> Failure {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; a stack's network needs CAP_NET_ADMIN: run as root, or let users make namespaces (linerate demo says how)"
+        }
+        io::ErrorKind::NotFound => "; load the kernel's module: modprobe tun",
+        _ => "",
+    };
+    let message = format!("making the link {name} to a stack: {error}{remedy}");
+    Failure::new(ExitCode::HostLacks, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_link_has_addresses_of_its_own() {
+        let link = StackAddresses(7);
+        assert_eq!(link.ipv4().to_string(), "10.79.7.2");
+        assert_eq!(link.ipv6().to_string(), "fd79:0:0:7::2");
+        assert_eq!(link.near()[0].0.to_string(), "10.79.7.1");
+        assert_eq!(link.near()[1].0.to_string(), "fd79:0:0:7::1");
+        assert_eq!(link.device().as_str(), "stack7");
+    }
+
+    #[test]
+    fn numbers_that_are_taken_are_passed_over_and_other_errors_are_told() {
+        let taken = |addresses: StackAddresses| match addresses.0 {
+            1 => Err(io::ErrorKind::ResourceBusy.into()),
+            2 => Err(io::ErrorKind::AlreadyExists.into()),
+            number => Ok(number),
+        };
+        assert_eq!(first_free(taken).unwrap(), 3);
+        let refused = |_| -> io::Result<()> { Err(io::ErrorKind::PermissionDenied.into()) };
+        let error = first_free(refused).unwrap_err();
+        assert_eq!(error.code, ExitCode::HostLacks);
+        assert!(error.message.contains("CAP_NET_ADMIN"), "{error}");
+    }
+}

@@ -1,0 +1,297 @@
+//! lwIP, built from Debian's source package for this host, on a TAP device.
+//!
+//! The server on it is `server.c`, over lwIP's raw API. A build is kept by the hash of all that it is made of.
+
+use crate::cache::{self, failed};
+use crate::kind::{Buffers, StackKind};
+use crate::link::{Attachment, StackAddresses};
+use crate::options::{Options, Places};
+use crate::{debian, tools};
+use linerate_model::exit::{ExitCode, Failure};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The registry entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lwip;
+
+/// The server's own files.
+const FILES: [(&str, &str); 3] = [
+    ("arch/cc.h", include_str!("cc.h")),
+    ("lwipopts.h", include_str!("lwipopts.h")),
+    ("server.c", include_str!("server.c")),
+];
+
+/// Folders and files of lwIP that are the stack.
+const STACK: [&str; 4] = [
+    "src/core",
+    "src/core/ipv4",
+    "src/core/ipv6",
+    "src/netif/ethernet.c",
+];
+
+/// Settings that the server relies on.
+const FIXED: [&str; 10] = [
+    "no_sys",
+    "sys_lightweight_prot",
+    "lwip_netconn",
+    "lwip_socket",
+    "lwip_ethernet",
+    "lwip_udp",
+    "lwip_tcp",
+    "lwip_stats",
+    "lwip_stats_large",
+    "lwip_stats_display",
+];
+
+/// Levels of optimisation, and the one without an option.
+const LEVELS: [&str; 4] = ["O0", "Os", "O2", "O3"];
+const USUAL_LEVEL: &str = "O2";
+
+/// The compiler.
+const COMPILER: &str = "cc";
+
+/// The name of the program that is built.
+const PROGRAM: &str = "server";
+
+impl StackKind for Lwip {
+    fn id(&self) -> &'static str {
+        "lwip"
+    }
+
+    fn summary(&self) -> &'static str {
+        "lwIP from Debian's source package on a TAP device; options: buffers, opt, and settings of lwipopts.h in small letters."
+    }
+
+    fn check(&self, options: &Options) -> Result<(), String> {
+        Buffers::of(options)?;
+        level(options)?;
+        macros(options).try_for_each(|(name, value)| {
+            let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if !name.chars().all(is_name) {
+                return Err(format!(
+                    "\"{name}\" is not an option; there are buffers, opt, and settings of lwipopts.h in small letters, such as tcp_wnd"
+                ));
+            }
+            if FIXED.contains(&name.as_str()) {
+                return Err(format!("{name}: the server relies on it and cannot change it"));
+            }
+            let number: Result<u32, _> = value.parse();
+            number
+                .map(drop)
+                .map_err(|_| format!("{name}={value}: must be a whole number"))
+        })
+    }
+
+    fn program(
+        &self,
+        options: &Options,
+        places: &Places,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, Failure> {
+        let cache = places.cache.join("stacks");
+        let fetched = cache::folder(&cache, "lwip-source", |folder| {
+            tell("fetching the source package of lwIP; later starts need no network");
+            debian::source(self.id(), folder).map(drop)
+        })?;
+        let source = fetched.join(debian::UNPACKED);
+        let build = Build {
+            source: &source,
+            options,
+        };
+        let key = build.key(&fetched)?;
+        let folder = cache::folder(&cache, &format!("lwip-{key}"), |folder| {
+            let words: Vec<_> = options
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            tell(format!("building lwIP {}", words.join(" ")).trim_end());
+            build.run(folder)
+        })?;
+        Ok(folder.join(PROGRAM))
+    }
+
+    fn attachment(&self) -> Attachment {
+        Attachment::Tap
+    }
+
+    fn arguments(&self, _: &Options, addresses: StackAddresses) -> Vec<String> {
+        vec![addresses.ipv4().to_string(), addresses.ipv6().to_string()]
+    }
+}
+
+fn level(options: &Options) -> Result<&'static str, String> {
+    let Some(given) = options.get("opt") else {
+        return Ok(USUAL_LEVEL);
+    };
+    let name = given.strip_prefix('-').unwrap_or(given);
+    let found = LEVELS.into_iter().find(|level| *level == name);
+    found.ok_or_else(|| format!("opt={given}: must be one of {}", LEVELS.join(", ")))
+}
+
+/// The options that are settings of lwipopts.h.
+fn macros(options: &Options) -> impl Iterator<Item = (&String, &String)> {
+    options
+        .iter()
+        .filter(|(name, _)| !["buffers", "opt"].contains(&name.as_str()))
+}
+
+/// One build.
+struct Build<'a> {
+    source: &'a Path,
+    options: &'a Options,
+}
+
+impl Build<'_> {
+    /// The hash of all that it is made of: the source package, the server's files, the settings, the compiler.
+    fn key(&self, fetched: &Path) -> Result<String, Failure> {
+        let package = debian::description(fetched)
+            .and_then(|path| fs::read(&path).map_err(|error| failed("reading", &path, &error)))
+            .map_err(|error| {
+                let message = format!(
+                    "{error}; remove {}, and it is fetched again",
+                    fetched.display()
+                );
+                Failure::new(ExitCode::HostLacks, message)
+            })?;
+        let compiler = tools::version(COMPILER)?;
+        let settings = self.settings().join(" ");
+        let files = FILES.iter().map(|(_, text)| text.as_bytes());
+        Ok(cache::key(files.chain([
+            &package[..],
+            compiler.as_bytes(),
+            settings.as_bytes(),
+        ])))
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let is_large = Buffers::of(self.options) == Ok(Some(Buffers::Large));
+        let level = level(self.options).unwrap_or(USUAL_LEVEL);
+        let own = [
+            format!("-{level}"),
+            format!("-DLINERATE_LARGE_BUFFERS={}", u8::from(is_large)),
+        ];
+        let given =
+            macros(self.options).map(|(name, value)| format!("-D{}={value}", name.to_uppercase()));
+        own.into_iter().chain(given).collect()
+    }
+
+    fn run(&self, folder: &Path) -> Result<(), Failure> {
+        self.check_names()?;
+        for (name, text) in FILES {
+            let path = folder.join(name);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(|error| failed("creating", parent, &error))?;
+            }
+            fs::write(&path, text).map_err(|error| failed("writing", &path, &error))?;
+        }
+        let mut compiler = Command::new(COMPILER);
+        compiler
+            .args(["-std=gnu11", "-w"])
+            .args(self.settings())
+            // What says what the stack is like comes first.
+            .arg("-I")
+            .arg(folder)
+            .arg("-I")
+            .arg(self.source.join("src/include"))
+            .arg(folder.join("server.c"))
+            .args(self.stack()?)
+            .arg("-o")
+            .arg(folder.join(PROGRAM));
+        tools::run(&mut compiler)?;
+        Ok(())
+    }
+
+    /// A setting that lwIP does not know would change nothing.
+    fn check_names(&self) -> Result<(), Failure> {
+        let path = self.source.join("src/include/lwip/opt.h");
+        let known = fs::read_to_string(&path).map_err(|error| failed("reading", &path, &error))?;
+        for (name, _) in macros(self.options) {
+            let setting = name.to_uppercase();
+            let mut words = known.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            if !words.any(|word| word == setting) {
+                let message = format!(
+                    "{name}: this lwIP has no setting {setting}; its settings are in lwip/opt.h"
+                );
+                return Err(Failure::new(ExitCode::Usage, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn stack(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut all = Vec::new();
+        for part in STACK {
+            let path = self.source.join(part);
+            if path.is_dir() {
+                all.extend(sources(&path)?);
+            } else {
+                all.push(path);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The C files of a folder, in the order of their names.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<_> = paths
+        .filter(|path| path.extension() == Some(OsStr::new("c")))
+        .collect();
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &[(&str, &str)]) -> Options {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        text.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn what_a_plan_gives_is_what_the_compiler_is_told() {
+        let options = options(&[
+            ("buffers", "large-buffers"),
+            ("opt", "-Os"),
+            ("tcp_wnd", "11680"),
+        ]);
+        let build = Build {
+            source: Path::new("/none"),
+            options: &options,
+        };
+        assert_eq!(
+            build.settings(),
+            ["-Os", "-DLINERATE_LARGE_BUFFERS=1", "-DTCP_WND=11680"]
+        );
+    }
+
+    #[test]
+    fn a_setting_that_lwip_does_not_have_is_named() {
+        let source = tempfile::tempdir().unwrap();
+        let headers = source.path().join("src/include/lwip");
+        fs::create_dir_all(&headers).unwrap();
+        fs::write(
+            headers.join("opt.h"),
+            "#if !defined TCP_WND || defined __DOXYGEN__\n",
+        )
+        .unwrap();
+        let check = |options: &Options| {
+            Build {
+                source: source.path(),
+                options,
+            }
+            .check_names()
+        };
+        assert!(check(&options(&[("tcp_wnd", "1"), ("opt", "O2")])).is_ok());
+        let error = check(&options(&[("tcp_window", "1")])).unwrap_err();
+        assert_eq!(error.code, ExitCode::Usage);
+        assert!(error.message.contains("TCP_WINDOW"), "{error}");
+    }
+}

@@ -1,0 +1,170 @@
+//! A stack that runs: its process, its link, and what it says.
+
+use crate::caller::COUNTS;
+use crate::link::{self, Attachment, StackAddresses};
+use crate::spec::StackSpec;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::stack::{StackCounts, StackReport};
+use linerate_sys::netns::NetNamespace;
+use linerate_sys::process::die_with_parent;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A stack that says nothing for this long, on a busy host too, hangs.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A stack and the server on it. Dropping it ends both; its link ends with it.
+#[derive(Debug)]
+pub struct RunningStack {
+    spec: StackSpec,
+    addresses: StackAddresses,
+    child: Child,
+    said: BufReader<UnixStream>,
+}
+
+impl RunningStack {
+    pub(crate) fn start(spec: &StackSpec, program: &Path) -> Result<Self, Failure> {
+        let (own, theirs) = UnixStream::pair().map_err(|error| failed(spec, "a socket", &error))?;
+        own.set_read_timeout(Some(ANSWER_TIMEOUT))
+            .map_err(|error| failed(spec, "a socket", &error))?;
+        let mut command = Command::new(program);
+        command
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .stderr(Stdio::piped());
+        die_with_parent(&mut command);
+        let (child, addresses) = match spec.kind.attachment() {
+            Attachment::Tap => on_tap(spec, &mut command)?,
+            Attachment::Veth => in_namespace(spec, &mut command)?,
+        };
+        // It holds the child's end of the socket.
+        drop(command);
+        let mut running = Self {
+            spec: spec.clone(),
+            addresses,
+            child,
+            said: BufReader::new(own),
+        };
+        match running.line()? {
+            line if line == "ready" => Ok(running),
+            line => Err(running.wrong(&line)),
+        }
+    }
+
+    /// Where it is.
+    pub const fn addresses(&self) -> StackAddresses {
+        self.addresses
+    }
+
+    /// What it has counted since its start, once `streams` of its server have come to their end, those of
+    /// both ways counted twice.
+    pub fn report(&mut self, streams: u64) -> Result<StackReport, Failure> {
+        // In one piece, as the server reads it.
+        let question = format!("{COUNTS} {streams}\n");
+        let asked = self.said.get_mut().write_all(question.as_bytes());
+        asked.map_err(|error| self.gone(&error.to_string()))?;
+        let line = self.line()?;
+        let counts: StackCounts = serde_json::from_str(&line).map_err(|_| self.wrong(&line))?;
+        Ok(StackReport {
+            stack: self.spec.kind.id().to_owned(),
+            options: self.spec.options.clone(),
+            counts,
+        })
+    }
+
+    fn line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        match self.said.read_line(&mut line) {
+            Ok(0) => Err(self.gone("it ended")),
+            Ok(_) => Ok(line.trim_end().to_owned()),
+            Err(error) => Err(self.gone(&error.to_string())),
+        }
+    }
+
+    fn wrong(&mut self, line: &str) -> Failure {
+        let start: String = line.chars().take(80).collect();
+        self.gone(&format!("it said \"{}\"", start.escape_debug()))
+    }
+
+    /// It is of no use any more: why, and what it printed last.
+    fn gone(&mut self, why: &str) -> Failure {
+        self.end();
+        let mut printed = String::new();
+        if let Some(errors) = &mut self.child.stderr {
+            // It has ended, so this does too; what cannot be read is not quoted.
+            let _ = errors.take(4096).read_to_string(&mut printed);
+        }
+        let last = printed.lines().last().map(|line| format!(": {line}"));
+        let message = format!(
+            "the stack {} failed: {why}{}",
+            self.spec,
+            last.unwrap_or_default()
+        );
+        Failure::new(ExitCode::Peer, message)
+    }
+
+    fn end(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for RunningStack {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Starts the program with the frames of a TAP device as its input. The device is then the program's alone.
+fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
+    let (tap, addresses) = link::tap()?;
+    command
+        .args(spec.kind.arguments(&spec.options, addresses))
+        .stdin(Stdio::from(OwnedFd::from(tap)));
+    Ok((spawn(spec, command)?, addresses))
+}
+
+/// Starts the program in a new network namespace, which is then the program's alone.
+fn in_namespace(
+    spec: &StackSpec,
+    command: &mut Command,
+) -> Result<(Child, StackAddresses), Failure> {
+    let near = NetNamespace::current()
+        .map_err(|error| failed(spec, "the namespace of this thread", &error))?;
+    let started = within(&near, spec, command);
+    near.enter()
+        .map_err(|error| failed(spec, "the way back from the stack's namespace", &error))?;
+    started
+}
+
+/// The same; where the calling thread then is, is not said.
+fn within(
+    near: &NetNamespace,
+    spec: &StackSpec,
+    command: &mut Command,
+) -> Result<(Child, StackAddresses), Failure> {
+    let far =
+        NetNamespace::unshare().map_err(|error| failed(spec, "a network namespace", &error))?;
+    let addresses = link::veth(near, &far)?;
+    let StackSpec { kind, options } = spec;
+    kind.configure(options)?;
+    command
+        .args(kind.arguments(options, addresses))
+        .stdin(Stdio::null());
+    Ok((spawn(spec, command)?, addresses))
+}
+
+fn spawn(spec: &StackSpec, command: &mut Command) -> Result<Child, Failure> {
+    command
+        .spawn()
+        .map_err(|error| failed(spec, &command.get_program().to_string_lossy(), &error))
+}
+
+fn failed(spec: &StackSpec, what: &str, error: &io::Error) -> Failure {
+    let message = format!("starting the stack {spec}: {what}: {error}");
+    Failure::new(ExitCode::HostLacks, message)
+}

@@ -1,0 +1,110 @@
+//! Which stack, and how it is set: `lwip?buffers=base&opt=O2`.
+
+use crate::all::ALL;
+use crate::kind::StackKind;
+use crate::options::Options;
+use std::fmt;
+use std::str::FromStr;
+
+/// A stack and its options.
+#[derive(Clone)]
+pub struct StackSpec {
+    pub(crate) kind: &'static dyn StackKind,
+    pub(crate) options: Options,
+}
+
+impl StackSpec {
+    /// The same with one option more.
+    pub fn with(mut self, name: &str, value: &str) -> Result<Self, String> {
+        let value = value.to_owned();
+        if self.options.insert(name.to_owned(), value).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+        self.kind.check(&self.options)?;
+        Ok(self)
+    }
+}
+
+impl FromStr for StackSpec {
+    type Err = String;
+
+    /// Reads `lwip` or `lwip?buffers=base&opt=O2`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, rest) = text.split_once('?').unwrap_or((text, ""));
+        let found = ALL.iter().find(|kind| kind.id() == id);
+        let kind = *found.ok_or_else(|| {
+            let known: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+            format!("\"{id}\" is not a stack; known are {}", known.join(", "))
+        })?;
+        let mut options = Options::new();
+        for part in rest.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("\"{part}\" is not NAME=VALUE"))?;
+            let value = value.to_owned();
+            if options.insert(name.to_owned(), value).is_some() {
+                return Err(format!("{name} is given twice"));
+            }
+        }
+        kind.check(&options).map_err(|why| format!("{id}: {why}"))?;
+        Ok(Self { kind, options })
+    }
+}
+
+impl fmt::Display for StackSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.id())?;
+        for (at, (name, value)) in self.options.iter().enumerate() {
+            let before = if at == 0 { '?' } else { '&' };
+            write!(f, "{before}{name}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for StackSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StackSpec({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Result<String, String> {
+        text.parse().map(|spec: StackSpec| spec.to_string())
+    }
+
+    #[test]
+    fn what_is_read_is_shown_with_its_options_in_order() {
+        assert_eq!(shown("kernel").unwrap(), "kernel");
+        assert_eq!(
+            shown("lwip?tcp_wnd=5840&opt=O2&buffers=base").unwrap(),
+            "lwip?buffers=base&opt=O2&tcp_wnd=5840"
+        );
+        let spec: StackSpec = "lwip?opt=O2".parse().unwrap();
+        let spec = spec.with("buffers", "large-buffers").unwrap();
+        assert_eq!(spec.to_string(), "lwip?buffers=large-buffers&opt=O2");
+        assert!(spec.with("opt", "O0").unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn nonsense_says_what_would_be_right() {
+        for (text, part) in [
+            ("", "known are kernel, lwip"),
+            ("bsd", "known are kernel, lwip"),
+            ("lwip?opt", "NAME=VALUE"),
+            ("lwip?opt=O9", "O0, Os, O2, O3"),
+            ("lwip?buffers=huge", "base or large-buffers"),
+            ("lwip?tcp_wnd=big", "whole number"),
+            ("lwip?no_sys=0", "server relies on"),
+            ("lwip?tcp_wnd=1&tcp_wnd=2", "twice"),
+            ("kernel?opt=O2", "sysctl"),
+            ("kernel?net.core.rmem_max=1", "net.ipv4"),
+        ] {
+            let why = shown(text).unwrap_err();
+            assert!(why.contains(part), "{text}: {why}");
+        }
+    }
+}
