@@ -100,7 +100,7 @@ fn earlier(plan: &StudyPlan, store: &Store) -> Result<Vec<Run>, StoreError> {
 }
 
 fn is_of_host(plan: &StudyPlan, run: &Run) -> bool {
-    let host = plan.far.to_string();
+    let host = plan.peers();
     match &run.config.asked {
         Some(Asked::Study(settings)) => settings.host == host,
         _ => run

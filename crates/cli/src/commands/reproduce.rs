@@ -5,6 +5,7 @@ use crate::args::target::{LoginArgs, key_in};
 use crate::args::values::share;
 use crate::context::{open_store, with_store};
 use crate::outcome::NOT_KEPT;
+use crate::stacks::ready;
 use crate::terminal::{self, Layout};
 use anyhow::{Error, Result};
 use clap::Args;
@@ -107,7 +108,7 @@ impl ReproduceArgs {
                 if self.host.is_none() && self.runs.is_empty() {
                     let message = format!(
                         "{name} measured at {}; give --host HOST to repeat it at a host of yours, which may be the same",
-                        package.plan.far
+                        package.plan.peers()
                     );
                     return Err(usage(message).into());
                 }
@@ -132,13 +133,19 @@ impl ReproduceArgs {
 
     /// The answer, and why what was measured is not in the store, if it is not.
     fn judge(&self, source: &Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
+        let mut plan = StudyPlan {
+            key: self.key.as_deref().map(key_in).transpose()?,
+            login: self.login.login()?,
+            ..source.plan.clone()
+        };
+        if let Some(host) = &self.host {
+            plan.set_peer(host);
+        }
+        if self.runs.is_empty() {
+            ready(plan.cells.iter_mut().map(|cell| &mut cell.far))?;
+        }
         let asked = ReproducePlan {
-            plan: StudyPlan {
-                key: self.key.as_deref().map(key_in).transpose()?,
-                login: self.login.login()?,
-                far: self.host.clone().unwrap_or_else(|| source.plan.far.clone()),
-                ..source.plan.clone()
-            },
+            plan,
             table: source.table.clone(),
             name: source.name.clone(),
             options: JudgeOptions {

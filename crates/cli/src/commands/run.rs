@@ -4,6 +4,7 @@ use crate::args::output::OutputArgs;
 use crate::args::target::{LoginArgs, key_in};
 use crate::context::{open_store, this_program};
 use crate::outcome::measured;
+use crate::stacks::ready;
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::ExitCode;
@@ -36,13 +37,14 @@ impl RunArgs {
     /// Runs the study.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let plan = StudyPlan::read(&self.plan)?;
-        let plan = StudyPlan {
+        let mut plan = StudyPlan {
             key: self.key.as_deref().map(key_in).transpose()?,
             login: self.login.login()?,
             wrapped: Some((this_program()?, self.key.clone())),
             budget: self.time.or(plan.budget),
             ..plan
         };
+        ready(plan.cells.iter_mut().map(|cell| &mut cell.far))?;
         let earlier = match &self.resume {
             Some(name) => Some(archive::load(&open_store(output)?, name)?),
             None => None,

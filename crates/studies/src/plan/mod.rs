@@ -32,18 +32,20 @@ mod settings;
 mod tests;
 
 pub use examples::{EXAMPLES, Example};
+pub(crate) use published::PublishedLevel;
 pub use published::{PublishedFactor, PublishedMap, PublishedQuantity};
 pub use reference::{json_schema, page};
 pub use settings::Test;
 
-use linerate_client::address::PeerAddress;
+use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
+use linerate_stacks::StackSpec;
 use serde::Deserialize;
-use settings::{Measured, Setting};
+use settings::Setting;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,8 +62,6 @@ const MAX_BYTES: u64 = 1024 * 1024;
 pub struct StudyPlan {
     /// What it is about.
     pub title: String,
-    /// The peer of every test.
-    pub far: PeerAddress,
     /// The key that the peer asks for; not part of the file.
     pub key: Option<Key>,
     /// The user that the peer asks for; not part of the file.
@@ -106,6 +106,10 @@ pub struct Cell {
     pub label: String,
     /// Every setting with its value, defaults included.
     pub settings: BTreeMap<String, String>,
+    /// The peer: the study's, or a stack that is started for each run.
+    pub far: PeerAddress,
+    /// IP versions to use.
+    pub ip: IpChoice,
     /// What is measured.
     pub test: Test,
     /// How long each of its runs is then probed for what limits it; zero: not at all.
@@ -130,7 +134,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Study {
     title: Option<String>,
-    host: Spanned<String>,
+    host: Option<Spanned<String>>,
     #[serde(default = "one")]
     repetitions: Spanned<u32>,
     #[serde(default)]
@@ -180,11 +184,12 @@ impl StudyPlan {
         let place = Places { text };
         let file: File = toml::from_str(text)
             .map_err(|error| place.fail(error.span().map(|span| span.start), error.message()))?;
-        let host = &file.study.host;
-        let far = PeerAddress::parse(host.get_ref())
-            .map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))?;
+        let host = file.study.host.as_ref().map(|host| {
+            let far = PeerAddress::parse(host.get_ref());
+            far.map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))
+        });
         let repetitions = *file.study.repetitions.get_ref();
-        let cells = cells(&file, place)?;
+        let cells = cells(&file, host.transpose()?.as_ref(), place)?;
         let runs = cells.len().saturating_mul(repetitions as usize);
         if runs == 0 || runs > MAX_RUNS {
             let at = Some(file.study.repetitions.span().start);
@@ -199,12 +204,9 @@ impl StudyPlan {
         let budget = budget.map(|text| place.read(text, "budget", parse_duration));
         let precision = file.study.precision.as_ref();
         let precision = precision.map(|text| place.read(text, "precision", str::parse::<Ratio>));
+        let title = file.study.title;
         Ok(Self {
-            title: file
-                .study
-                .title
-                .unwrap_or_else(|| format!("study of {far}")),
-            far,
+            title: title.unwrap_or_else(|| format!("study of {}", peers(&cells))),
             key: None,
             login: None,
             wrapped: None,
@@ -222,6 +224,18 @@ impl StudyPlan {
             cells,
             published: file.published,
         })
+    }
+
+    /// Every peer, as written.
+    pub fn peers(&self) -> String {
+        peers(&self.cells)
+    }
+
+    /// Measures every cell at this peer.
+    pub fn set_peer(&mut self, far: &PeerAddress) {
+        for cell in &mut self.cells {
+            cell.far = far.clone();
+        }
     }
 }
 
@@ -260,8 +274,20 @@ impl Places<'_> {
     }
 }
 
+/// The peers of cells, each once, in the order of the cells.
+fn peers(cells: &[Cell]) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for cell in cells {
+        let far = cell.far.to_string();
+        if !all.contains(&far) {
+            all.push(far);
+        }
+    }
+    all.join(", ")
+}
+
 /// Every combination of levels over the defaults.
-fn cells(file: &File, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
+fn cells(file: &File, host: Option<&PeerAddress>, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
     let mut defaults = Vec::new();
     for (key, value) in &file.defaults {
         defaults.push(Level {
@@ -284,7 +310,7 @@ fn cells(file: &File, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
     let mut made = Vec::with_capacity(combinations.len());
     let mut seen = std::collections::BTreeSet::new();
     for levels in &combinations {
-        let cell = cell(&defaults, levels, place)?;
+        let cell = cell(&defaults, levels, host, place)?;
         if !seen.insert(cell.label.clone()) {
             return Err(place.fail(
                 None,
@@ -331,7 +357,12 @@ fn setting(key: &Spanned<String>, place: Places<'_>) -> Result<&'static Setting,
 }
 
 /// The defaults, changed by these levels.
-fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Result<Cell, Failure> {
+fn cell(
+    defaults: &[Level<'_>],
+    levels: &[Level<'_>],
+    host: Option<&PeerAddress>,
+    place: Places<'_>,
+) -> Result<Cell, Failure> {
     let overruled = |level: &&Level<'_>| {
         !levels
             .iter()
@@ -367,20 +398,39 @@ fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Resu
         .map(|(setting, text, _)| format!("{} = {text}", setting.key))
         .collect();
     let beside = Some(beside.join(", ")).filter(|beside| !beside.is_empty());
-    let Measured { test, diagnose } = Test::from_values(&values).map_err(|(at, why)| match at {
+    let fail = |(at, why): (Option<usize>, String)| match at {
         Some(at) => place.fail(Some(at), &why),
         None => place.fail(None, &format!("cell \"{label}\": {why}")),
-    })?;
+    };
+    let measured = Test::from_values(&values).map_err(fail)?;
+    let far = peer(measured.stack, host).map_err(|why| fail((None, why)))?;
     let named = values
         .into_iter()
         .map(|(setting, text, _)| (setting.key.to_owned(), text));
     Ok(Cell {
         label,
         settings: named.collect(),
-        test,
-        diagnose,
+        far,
+        ip: measured.ip,
+        test: measured.test,
+        diagnose: measured.diagnose,
         beside,
     })
+}
+
+/// The peer of a cell: its own stack, or the study's.
+fn peer(stack: Option<StackSpec>, host: Option<&PeerAddress>) -> Result<PeerAddress, String> {
+    match (stack, host) {
+        (Some(stack), None) => Ok(PeerAddress::of_stack(stack)),
+        (None, Some(host)) if host.is_stack() => {
+            Err("host: write the stack as a setting, stack = \"NAME\" in [defaults]".to_owned())
+        }
+        (None, Some(host)) => Ok(host.clone()),
+        (Some(_), Some(_)) => {
+            Err("stack: leave out host in [study], which no network of stacks reaches".to_owned())
+        }
+        (None, None) => Err("give a host in [study], or a stack".to_owned()),
+    }
 }
 
 /// A value as it would stand on the command line.

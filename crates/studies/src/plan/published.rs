@@ -1,5 +1,6 @@
 //! `[published]`: which cells of a plan measure which cells of a published table.
 
+use linerate_model::spec::Direction;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -28,9 +29,23 @@ pub enum PublishedFactor {
     Levels {
         /// The setting.
         setting: String,
-        /// The plan's value by the table's level.
+        /// The plan's value by the table's level; several with `|` between them.
         levels: BTreeMap<String, String>,
     },
+    /// The direction of the traffic, in tests of one direction and of both.
+    Trials {
+        /// The direction by the table's level.
+        trials: BTreeMap<String, Direction>,
+    },
+}
+
+/// What a level of a table's factor stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PublishedLevel<'a> {
+    /// Cells whose setting has one of these values, with `|` between them.
+    Setting(&'a str, &'a str),
+    /// Trials of this direction, of cells that have some.
+    Trials(Direction),
 }
 
 /// What of a run is compared with a published value.
@@ -52,14 +67,20 @@ pub enum PublishedQuantity {
 }
 
 impl PublishedMap {
-    /// The setting and its value that a level of the table's factor stands for.
-    pub(crate) fn setting<'a>(&'a self, factor: &'a str, level: &'a str) -> (&'a str, &'a str) {
-        match self.factors.get(factor) {
-            None => (factor, level),
-            Some(PublishedFactor::Setting(setting)) => (setting, level),
+    /// What a level of the table's factor stands for; `None` if the map of directions does not have it.
+    pub(crate) fn level<'a>(
+        &'a self,
+        factor: &'a str,
+        level: &'a str,
+    ) -> Option<PublishedLevel<'a>> {
+        Some(match self.factors.get(factor) {
+            None => PublishedLevel::Setting(factor, level),
+            Some(PublishedFactor::Setting(setting)) => PublishedLevel::Setting(setting, level),
             Some(PublishedFactor::Levels { setting, levels }) => {
-                (setting, levels.get(level).map_or(level, String::as_str))
+                let value = levels.get(level).map_or(level, String::as_str);
+                PublishedLevel::Setting(setting, value)
             }
-        }
+            Some(PublishedFactor::Trials { trials }) => PublishedLevel::Trials(*trials.get(level)?),
+        })
     }
 }

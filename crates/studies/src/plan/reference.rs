@@ -53,11 +53,10 @@ pub fn json_schema() -> Value {
         "properties": {
             "study": {
                 "type": "object",
-                "required": ["host"],
                 "additionalProperties": false,
                 "properties": {
                     "title": {"type": "string", "description": "What it is about."},
-                    "host": {"type": "string", "description": "A host as on the command line, such as 10.0.0.2:5301."},
+                    "host": {"type": "string", "description": "A host as on the command line, such as 10.0.0.2:5301; none where every cell has a stack."},
                     "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
                     "seed": {"type": "integer", "minimum": 0, "description": "Of the order."},
                     "control": {
@@ -93,7 +92,7 @@ fn published() -> Value {
         "description": "Which cells of a published table these cells measure.",
         "additionalProperties": false,
         "properties": {
-            "factors": {"type": "object", "description": "A factor of the table: the setting, or { setting, levels }."},
+            "factors": {"type": "object", "description": "A factor of the table: the setting, { setting, levels }, or { trials } by direction."},
             "only": {"type": "object", "description": "Levels that the plan measures, of factors that are no setting."},
             "quantity": {
                 "enum": ["received", "loss-percent", "round-trip-mean", "round-trip-median",

@@ -117,7 +117,7 @@ impl StudyPlan {
             beside: cell.beside.clone(),
         };
         StudySettings {
-            host: self.far.to_string(),
+            host: self.peers(),
             repetitions: self.repetitions,
             seed: self.seed,
             cells: self.cells.iter().map(cell).collect(),

@@ -190,7 +190,10 @@ fn values_that_cannot_be_are_named_with_their_key() {
 #[test]
 fn studies_without_a_host_a_level_or_a_run_are_refused() {
     refused("", &["study"]);
-    refused("[study]\ntitle = \"x\"\n", &["line 1", "host"]);
+    refused(
+        "[study]\n[defaults]\nkind = \"tcp\"\n",
+        &["cell \"all\"", "give a host in [study], or a stack"],
+    );
     refused(
         "[study]\nhost = \"http://x\"\n",
         &["line 2", "host", "10.0.0.2"],
@@ -478,4 +481,48 @@ fn probes_are_part_of_what_a_study_is_and_takes() {
         bare.time() + Duration::from_secs(5) * probed.repetitions
     );
     assert_ne!(probed.settings(), bare.settings());
+}
+
+#[test]
+fn a_stack_with_all_that_it_is_built_with_takes_the_place_of_the_host() {
+    let text = "[study]\n[defaults]\nkind='tcp'\n[factors]\nstack=['kernel','lwip?tcp_wnd=2920']\nstack-buffers=['base','large-buffers']\nip=[4,6]\n";
+    let plan = StudyPlan::parse(text).unwrap();
+    assert_eq!(plan.cells.len(), 8);
+    let first = &plan.cells[0];
+    assert_eq!(first.far.to_string(), "stack://kernel?buffers=base");
+    assert!(first.ip == IpChoice::V4 && first.far.is_stack());
+    let label = "ip = 6, stack = lwip?tcp_wnd=2920, stack-buffers = large-buffers";
+    let last = plan.cells.iter().find(|cell| cell.label == label).unwrap();
+    let far = "stack://lwip?buffers=large-buffers&tcp_wnd=2920";
+    assert_eq!(last.far.to_string(), far);
+    // Who resumes another plan is told so.
+    let other = text.replace("[4,6]", "[6,4]").replace("2920", "5840");
+    assert_ne!(
+        StudyPlan::parse(&other).unwrap().settings(),
+        plan.settings()
+    );
+}
+
+#[test]
+fn stacks_that_cannot_be_are_refused_with_their_cell_or_line() {
+    let stack = |settings: &str| format!("[study]\n[defaults]\nkind='tcp'\n{settings}\n");
+    for (settings, words) in [
+        (
+            "stack='bsd'",
+            &["line 4", "known are kernel, lwip, smoltcp"][..],
+        ),
+        ("stack='kernel'\nstack-opt='O2'", &["cell", "sysctls"]),
+        (
+            "stack='lwip?opt=O2'\nstack-opt='O3'",
+            &["opt is given twice"],
+        ),
+        ("stack-opt='O3'", &["stack-opt requires stack"]),
+        ("stack='lwip'\nip=5", &["line 5", "4, 6 or any"]),
+    ] {
+        refused(&stack(settings), words);
+    }
+    let both = format!("{HEAD}[defaults]\nkind='tcp'\nstack='lwip'\n");
+    refused(&both, &["leave out host"]);
+    let latency = "[study]\n[defaults]\nkind='latency'\nstack='lwip'\n";
+    refused(latency, &["does not apply to kind latency"]);
 }

@@ -1,10 +1,11 @@
 //! Which runs of a study measure which cells of a published table.
 
-use crate::plan::{Cell, PublishedMap, PublishedQuantity, StudyPlan};
+use crate::plan::{Cell, PublishedLevel, PublishedMap, PublishedQuantity, StudyPlan};
 use linerate_analysis::published::{
     Levels, Measured, PublishedCell, PublishedTable, Quantity, Statistic,
 };
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
+use linerate_model::spec::Direction;
 use linerate_model::{BitRate, ByteCount};
 
 /// What `runs`, parts of studies of `plan`, tell of each cell of the table.
@@ -23,43 +24,60 @@ pub(super) fn measured(table: &PublishedTable, plan: &StudyPlan, runs: &[&Run]) 
     table.cells.iter().map(one).collect()
 }
 
-/// The one cell of the plan that measures a published one.
-fn plan_cell<'a>(levels: &Levels, plan: &'a StudyPlan) -> Result<&'a Cell, String> {
+/// What of a plan measures a published cell.
+#[derive(Debug, Clone, Copy)]
+struct Source<'a> {
+    cell: &'a Cell,
+    /// Trials of this direction only.
+    direction: Option<Direction>,
+}
+
+/// The one cell of the plan that measures a published one, and which of its trials do.
+fn plan_cell<'a>(levels: &Levels, plan: &'a StudyPlan) -> Result<Source<'a>, String> {
     let map = &plan.published;
-    let mut wanted = Vec::new();
+    let mut fitting: Vec<&Cell> = plan.cells.iter().collect();
+    let mut direction = None;
     for (factor, level) in levels {
         match map.only.get(factor) {
-            Some(only) if only == level => {}
+            Some(only) if only == level => continue,
             Some(only) => return Err(format!("the plan measures {factor} = {only} only")),
-            None => wanted.push((factor, map.setting(factor, level))),
+            None => {}
         }
-    }
-    let mut fitting: Vec<&Cell> = plan.cells.iter().collect();
-    for (factor, (setting, value)) in wanted {
-        let all: Vec<_> = fitting
-            .iter()
-            .filter_map(|cell| cell.settings.get(setting))
-            .collect();
-        if all.is_empty() {
-            return Err(format!(
-                "the plan does not set {setting}, which {factor} would be"
-            ));
+        match map.level(factor, level) {
+            None => return Err(format!("the plan names no trials of {factor} = {level}")),
+            Some(PublishedLevel::Trials(way)) => {
+                direction = Some(way);
+                fitting.retain(|cell| cell.test.has(way));
+            }
+            Some(PublishedLevel::Setting(setting, value)) => {
+                if !fitting
+                    .iter()
+                    .any(|cell| cell.settings.contains_key(setting))
+                {
+                    return Err(format!(
+                        "the plan does not set {setting}, which {factor} would be"
+                    ));
+                }
+                fitting.retain(|cell| has(cell, setting, value));
+            }
         }
-        let has = |cell: &&Cell| {
-            cell.settings
-                .get(setting)
-                .is_some_and(|own| is_same(own, value))
-        };
-        fitting.retain(has);
+        if fitting.is_empty() {
+            return Err("no cell of the plan has these levels".to_owned());
+        }
     }
     match fitting[..] {
-        [one] => Ok(one),
-        [] => Err("no cell of the plan has these levels".to_owned()),
+        [cell] => Ok(Source { cell, direction }),
         _ => Err(format!(
             "{} cells of the plan have these levels",
             fitting.len()
         )),
     }
+}
+
+/// Whether a setting of a cell has one of the values, which have `|` between them.
+fn has(cell: &Cell, setting: &str, values: &str) -> bool {
+    let own = cell.settings.get(setting);
+    own.is_some_and(|own| values.split('|').any(|value| is_same(own, value)))
 }
 
 /// Whether two texts are the same level: `1000M` is `1G`, `64K` is `65536`.
@@ -79,7 +97,7 @@ fn is_same(own: &str, wanted: &str) -> bool {
 fn values(
     published: &PublishedCell,
     plan: &StudyPlan,
-    cell: &Cell,
+    Source { cell, direction }: Source<'_>,
     runs: &[&Run],
 ) -> Result<Vec<f64>, String> {
     let quantity = quantity(published, &plan.published)?;
@@ -87,7 +105,9 @@ fn values(
         let place = run.config.place.as_ref();
         place.is_some_and(|place| place.cell == cell.label)
     });
-    let values: Vec<f64> = of_cell.filter_map(|run| value(run, quantity)).collect();
+    let values: Vec<f64> = of_cell
+        .filter_map(|run| value(run, quantity, direction))
+        .collect();
     if values.is_empty() {
         return Err(format!(
             "no valid run of the cell \"{}\" tells it",
@@ -114,8 +134,8 @@ fn quantity(cell: &PublishedCell, map: &PublishedMap) -> Result<PublishedQuantit
     }
 }
 
-/// One run's value: the mean over its valid trials.
-fn value(run: &Run, quantity: PublishedQuantity) -> Option<f64> {
+/// One run's value: the mean over its valid trials, of this direction if one is given.
+fn value(run: &Run, quantity: PublishedQuantity, direction: Option<Direction>) -> Option<f64> {
     if run.kind() == RunKind::Saturate {
         let strictest = run
             .goals()
@@ -123,12 +143,14 @@ fn value(run: &Run, quantity: PublishedQuantity) -> Option<f64> {
             .filter(|_| quantity == PublishedQuantity::Received);
         return Some(strictest?.conditional_throughput?.as_f64());
     }
-    let first = run.trials.first()?.direction;
-    if run.trials.iter().any(|trial| trial.direction != first) {
+    let is_meant = |trial: &&Trial| direction.is_none_or(|meant| trial.direction == meant);
+    let trials: Vec<_> = run.trials.iter().filter(is_meant).collect();
+    let first = trials.first()?.direction;
+    if trials.iter().any(|trial| trial.direction != first) {
         // Both directions of a duplex test are two quantities.
         return None;
     }
-    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let valid = trials.into_iter().filter(|trial| trial.valid);
     let values: Vec<f64> = valid
         .filter_map(|trial| of_trial(trial, quantity))
         .collect();
@@ -173,7 +195,7 @@ mod tests {
     fn the_plans_of_the_published_studies_measure_the_cells_that_they_say() {
         for (study, cells) in [
             ("hifive-unleashed", 22),
-            ("lwip-zephyr-rt1170", 4),
+            ("lwip-zephyr-rt1170", 48),
             ("onload-sfnt-pingpong", 32),
         ] {
             let file = format!("{}/../../plans/{study}", env!("CARGO_MANIFEST_DIR"));
@@ -183,9 +205,12 @@ mod tests {
                 .cells
                 .iter()
                 .filter_map(|cell| plan_cell(&cell.levels, &plan).ok());
-            let mut labels: Vec<_> = found.map(|cell| &cell.label).collect();
+            let mut labels: Vec<_> = found
+                .map(|source| (&source.cell.label, source.direction))
+                .collect();
             assert_eq!(labels.len(), cells, "{study}");
-            labels.sort();
+            labels
+                .sort_by_key(|(label, direction)| (*label, *direction == Some(Direction::Forward)));
             labels.dedup();
             assert_eq!(
                 labels.len(),

@@ -199,7 +199,8 @@ fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<R
     let target = Target {
         key: plan.key.clone(),
         login: plan.login.clone(),
-        ..Target::new(plan.far.clone())
+        ip: cell.ip,
+        ..Target::new(cell.far.clone())
     };
     let run = match &cell.test {
         Test::Single(spec) => single(context, &target, spec),

@@ -6,11 +6,13 @@ mod table;
 pub(super) use table::ALL;
 
 use crate::run::{LatencyPlan, SaturatePlan};
+use linerate_client::address::IpChoice;
 use linerate_model::BitRate;
 use linerate_model::run::Asked;
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec, Transport, validate};
 use linerate_model::units::parse_duration;
 use linerate_peers::Tests;
+use linerate_stacks::StackSpec;
 use messages::MessageDraft;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -49,23 +51,34 @@ struct Draft {
     asked: Option<MessageDraft>,
     /// For the other kinds: how long to look for what limits.
     diagnose: Duration,
+    ip: IpChoice,
+    stack: Option<StackSpec>,
+    /// Options of the stack that are settings of their own.
+    stack_options: Vec<(&'static str, String)>,
 }
 
-/// What a cell measures, and how long it then looks for what limits.
+/// What a cell measures and where, and how long it then looks for what limits.
 pub(super) struct Measured {
     pub(super) test: Test,
     pub(super) diagnose: Duration,
+    pub(super) ip: IpChoice,
+    /// What is started for it; `None`: the study's peer is measured.
+    pub(super) stack: Option<StackSpec>,
 }
 
 pub(super) const KIND: &str = "kind";
 /// Settings that change what is measured and are in no test.
-pub(super) const BESIDE: [&str; 6] = [
+pub(super) const BESIDE: [&str; 10] = [
     "curve",
     "decompose",
     "diagnose",
+    "ip",
     "load",
     "responder-stall",
     "rpm",
+    "stack",
+    "stack-buffers",
+    "stack-opt",
 ];
 
 /// What a cell measures.
@@ -126,6 +139,9 @@ impl Test {
             search: SaturatePlan::new(spec.clone()),
             asked: (kind == TestKind::Latency).then(MessageDraft::default),
             diagnose: Duration::ZERO,
+            ip: IpChoice::Any,
+            stack: None,
+            stack_options: Vec::new(),
             spec,
         };
         for (setting, value, at) in values {
@@ -139,10 +155,16 @@ impl Test {
         if !values.iter().any(|(setting, ..)| setting.key == "interval") {
             draft.spec.fit_interval();
         }
-        let diagnose = draft.diagnose;
+        let (diagnose, ip) = (draft.diagnose, draft.ip);
+        let stack = draft.whole_stack().map_err(|why| (None, why))?;
         let test = draft.finish(kind, values).map_err(|why| (None, why))?;
         test.check().map_err(|why| (None, why))?;
-        Ok(Measured { test, diagnose })
+        Ok(Measured {
+            test,
+            diagnose,
+            ip,
+            stack,
+        })
     }
 
     /// Whether what it is made of can be.
@@ -157,6 +179,16 @@ impl Test {
                 format!("{setting} = {value}: must be {valid}")
             })
         })
+    }
+
+    /// Whether it has trials of this direction.
+    pub(crate) fn has(&self, direction: Direction) -> bool {
+        match self {
+            Self::Single(spec) | Self::Saturate(SaturatePlan { spec, .. }) => {
+                spec.direction == direction || spec.direction == Direction::Duplex
+            }
+            Self::Latency(_) => direction == Direction::Forward,
+        }
     }
 
     /// How long it takes at most, without what is between two tests.
@@ -200,6 +232,21 @@ impl Draft {
         }
     }
 
+    /// The stack with the options that are settings of their own.
+    fn whole_stack(&self) -> Result<Option<StackSpec>, String> {
+        let mut options = self.stack_options.iter();
+        let Some(stack) = &self.stack else {
+            return match options.next() {
+                Some((name, _)) => Err(format!("stack-{name} requires stack")),
+                None => Ok(None),
+            };
+        };
+        let whole = options.try_fold(stack.clone(), |stack, (name, value)| {
+            stack.with(name, value)
+        });
+        whole.map(Some)
+    }
+
     fn asked(&mut self) -> &mut MessageDraft {
         self.asked.get_or_insert_default()
     }
@@ -209,7 +256,7 @@ impl Draft {
             spec,
             search,
             asked,
-            diagnose: _,
+            ..
         } = self;
         if let Some(asked) = asked {
             let has = |key: &str| values.iter().any(|(setting, ..)| setting.key == key);

@@ -5,6 +5,7 @@ use crate::run::{
     USUAL_RISING, Wrap, parse_delay_goal, parse_percentile, parse_pinning, parse_rising,
     parse_stall,
 };
+use linerate_client::address::IpChoice;
 use linerate_model::Ratio;
 use linerate_model::exit::Failure;
 use linerate_model::spec::{Direction, Imitation, Observe, Stop, WorkloadId};
@@ -114,6 +115,48 @@ pub(in crate::plan) static ALL: &[Setting] = &[
         usual: "`1s`",
         kinds: ASKED,
         apply: |d, v| set(&mut d.asked().answer_timeout, duration(v).map(Some)),
+    },
+    Setting {
+        key: "ip",
+        takes: "`4`, `6`, `any`",
+        usual: "`any`",
+        kinds: &TestKind::ALL,
+        apply: |d, v| {
+            d.ip = match v {
+                "4" => IpChoice::V4,
+                "6" => IpChoice::V6,
+                "any" => IpChoice::Any,
+                _ => return Err("must be 4, 6 or any".to_owned()),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "stack",
+        takes: "in place of `host`: a [stack](stacks.md) that is started for each run, with options: `lwip?tcp_wnd=5840`",
+        usual: "the study's host",
+        kinds: BULK,
+        apply: |d, v| set(&mut d.stack, read(v).map(Some)),
+    },
+    Setting {
+        key: "stack-buffers",
+        takes: "sizes of the stack's buffers: `base`, `large-buffers`",
+        usual: "`base`, the kernel its own",
+        kinds: BULK,
+        apply: |d, v| {
+            d.stack_options.push(("buffers", v.to_owned()));
+            Ok(())
+        },
+    },
+    Setting {
+        key: "stack-opt",
+        takes: "level of optimisation of a stack that is compiled: `O0`, `Os`, `O2`, `O3`",
+        usual: "`O2`",
+        kinds: BULK,
+        apply: |d, v| {
+            d.stack_options.push(("opt", v.to_owned()));
+            Ok(())
+        },
     },
     Setting {
         key: "datapath",
