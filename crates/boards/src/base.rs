@@ -139,10 +139,7 @@ impl<'a> Request<'a> {
     }
 
     fn name(&self) -> Result<String, Failure> {
-        let text = serde_json::to_vec(self)
-            .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
-        let hash = hex(&Sha256::digest(text));
-        Ok(format!("{}-{}", self.arch, &hash[..16]))
+        name_of_request(self.arch, self)
     }
 
     /// Fetches and makes everything in `folder`.
@@ -193,6 +190,17 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The name of the folder that holds what was asked for.
+pub(crate) fn name_of_request(
+    arch: crate::Arch,
+    request: &impl Serialize,
+) -> Result<String, Failure> {
+    let text = serde_json::to_vec(request)
+        .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
+    let hash = hex(&Sha256::digest(text));
+    Ok(format!("{arch}-{}", &hash[..16]))
+}
+
 /// Removes what processes that are gone have left; what cannot be removed takes room only.
 fn remove_unfinished(cache: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
@@ -218,14 +226,14 @@ fn is_of_kernel(path: &str) -> bool {
 }
 
 /// Whether it is the kernel: in `/boot`, or beside its modules since Debian 14.
-fn is_kernel(path: &str) -> bool {
+pub(crate) fn is_kernel(path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is_there = folder == "boot" || folder.starts_with("usr/lib/modules/");
     is_there && (file.starts_with("vmlinux") || file.starts_with("vmlinuz"))
 }
 
 /// Whether a file of a package is of use on a board.
-fn is_wanted(path: &str) -> bool {
+pub(crate) fn is_wanted(path: &str) -> bool {
     const USELESS: &[&str] = &["bug", "doc", "info", "lintian", "locale", "man"];
     let is_useless = path.strip_prefix("usr/share/").is_some_and(|rest| {
         let first = rest.split('/').next().unwrap_or_default();
@@ -240,7 +248,7 @@ pub(crate) fn hash_of(path: &Path) -> io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -37,11 +37,11 @@ const DIRECTORIES: &[&str] = &[
 ];
 
 /// Where Debian has the programs and libraries of the root directory: what `base-files` would make.
-const MERGED: &[&str] = &["bin", "lib", "lib64", "sbin"];
+pub(crate) const MERGED: &[&str] = &["bin", "lib", "lib64", "sbin"];
 
 /// Files that maintainer scripts would make, as far as programs of a board need them. The board can be reached from its
 /// host only, and its root has no password.
-const FILES: &[(&str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str)] = &[
     ("etc/group", "root:x:0:\n"),
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
     ("etc/passwd", "root::0:0:root:/root:/bin/sh\n"),
@@ -102,11 +102,18 @@ impl Archive {
         self.file("etc/linerate/modules", 0o644, names.as_bytes());
     }
 
+    /// Adds the console, without which the first program's messages are lost until it has mounted /dev.
+    pub(crate) fn console(&mut self) {
+        let console = Builder::new("dev/console").mode(0o600);
+        let console = console.set_mode_file_type(ModeFileType::Char);
+        self.write(console.rdev_major(5).rdev_minor(1), &[]);
+    }
+
     fn directory(&mut self, path: &str) {
         self.add(path, ModeFileType::Directory, 0o755, &[]);
     }
 
-    fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) {
+    pub(crate) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) {
         self.add(path, ModeFileType::Regular, mode, bytes);
     }
 
@@ -143,10 +150,10 @@ impl Archive {
 }
 
 /// Where the seed of a board's random numbers is.
-const SEED: &str = "etc/linerate/seed";
+pub(crate) const SEED: &str = "etc/linerate/seed";
 
 /// An emulated board has no source of random numbers, and its kernel would look for one for long.
-fn seed() -> Result<[u8; SEED_BYTES], Failure> {
+pub(crate) fn seed() -> Result<[u8; SEED_BYTES], Failure> {
     random_bytes().map_err(|error| {
         let message = format!("reading random numbers for a board: {error}");
         Failure::new(ExitCode::Other, message)
@@ -169,10 +176,7 @@ pub fn use_seed() -> Result<(), Failure> {
 /// What only one board has: its first program, its agent, its seed and its name.
 fn own(order: &Order, agent: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut archive = Archive::default();
-    let console = Builder::new("dev/console").mode(0o600);
-    // Without it, the first program's messages are lost until it has mounted /dev.
-    let console = console.set_mode_file_type(ModeFileType::Char);
-    archive.write(console.rdev_major(5).rdev_minor(1), &[]);
+    archive.console();
     archive.file("init", 0o755, INIT.as_bytes());
     archive.file("usr/bin/linerate", 0o755, agent);
     archive.file(SEED, 0o600, &seed()?);

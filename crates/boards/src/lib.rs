@@ -15,6 +15,7 @@ mod agent;
 mod base;
 mod boards;
 mod console;
+mod disk;
 mod image;
 mod machine;
 mod name;
@@ -32,6 +33,10 @@ mod tools;
 pub use agent::file_name as agent_file_name;
 pub use boards::{BoardState, Boards, FoundBoard, Record};
 pub use console::attach;
+pub use disk::{
+    Addressing, ImageOrder, KernelOption, MadeImage, OptionState, Profile, kernel_options,
+    make_image,
+};
 pub use image::use_seed;
 pub use machine::{Arch, Machine};
 pub use name::BoardName;

@@ -1,5 +1,6 @@
 //! The boards that can be emulated: architectures and machines, one place for each.
 
+use crate::disk::{Disk, SIFIVE_U, VIRT_RISCV64};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -109,6 +110,8 @@ pub struct Machine {
     pub(crate) modules: &'static [&'static str],
     /// The console's device.
     pub(crate) console: &'static str,
+    /// How it boots from a disk, where images are made for it.
+    pub(crate) disk: Option<&'static Disk>,
 }
 
 /// Every machine. A new one is an entry here.
@@ -124,6 +127,7 @@ pub(crate) static ALL: &[Machine] = &[
         nic: Nic::OnBoard,
         modules: &["marvell", "macb"],
         console: "ttySIF0",
+        disk: Some(&SIFIVE_U),
     },
     Machine {
         name: "virt",
@@ -135,6 +139,7 @@ pub(crate) static ALL: &[Machine] = &[
         nic: Nic::Device("virtio-net-device"),
         modules: &["virtio_mmio", "virtio_net"],
         console: "ttyS0",
+        disk: Some(&VIRT_RISCV64),
     },
     Machine {
         name: "virt",
@@ -146,6 +151,7 @@ pub(crate) static ALL: &[Machine] = &[
         nic: Nic::Device("virtio-net-device"),
         modules: &["virtio_mmio", "virtio_net"],
         console: "ttyAMA0",
+        disk: None,
     },
     Machine {
         name: "virt",
@@ -158,6 +164,7 @@ pub(crate) static ALL: &[Machine] = &[
         nic: Nic::Device("virtio-net-device"),
         modules: &["virtio_mmio", "virtio_net"],
         console: "ttyAMA0",
+        disk: None,
     },
     Machine {
         name: "q35",
@@ -169,6 +176,7 @@ pub(crate) static ALL: &[Machine] = &[
         nic: Nic::Device("virtio-net-pci"),
         modules: &["virtio_pci", "virtio_net"],
         console: "ttyS0",
+        disk: None,
     },
 ];
 

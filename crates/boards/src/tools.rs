@@ -10,10 +10,13 @@ use std::process::{Command, Output};
 fn package(program: &str) -> &'static str {
     match program {
         "apt-get" => "apt",
+        "depmod" => "kmod",
         "dpkg-deb" => "dpkg",
+        "mke2fs" => "e2fsprogs",
         "qemu-system-aarch64" | "qemu-system-arm" => "qemu-system-arm",
         "qemu-system-x86_64" => "qemu-system-x86",
         "ssh" => "openssh-client",
+        "unshare" => "util-linux",
         "xz" => "xz-utils",
         "zstd" => "zstd",
         _ => "qemu-system-misc",

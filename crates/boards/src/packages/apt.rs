@@ -13,8 +13,13 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Where packages come from if apt of this host fetches from no Debian archive.
 const USUAL_MIRROR: &str = "http://deb.debian.org/debian";
 
-/// What a kernel needs of the packages that Debian has its file, modules and name in.
-const KERNEL_PARTS: &[&str] = &["linux-binary-", "linux-image-", "linux-modules-"];
+/// What a kernel needs of the packages that Debian has its options, file, modules and name in.
+const KERNEL_PARTS: &[&str] = &[
+    "linux-base-",
+    "linux-binary-",
+    "linux-image-",
+    "linux-modules-",
+];
 
 /// Packages of one kind, as files.
 #[derive(Debug)]

@@ -78,7 +78,15 @@ fn read(
                 entry.read_to_end(&mut bytes)?;
                 Content::File(bytes)
             }
-            // Debian's policy allows hard links and nothing else, and no package that a board needs has one.
+            // Another name of a file of the same package.
+            EntryType::Link => match entry.link_name()? {
+                Some(target) => {
+                    let target = target.to_string_lossy();
+                    Content::Link(format!("/{}", target.trim_start_matches("./")))
+                }
+                None => continue,
+            },
+            // Debian's policy allows nothing else.
             _ => continue,
         };
         take(Entry {

@@ -1,18 +1,17 @@
 //! `linerate board`: its arguments, and what it calls.
 
+use super::board_equipment::{EquipmentArgs, notes};
+use super::board_image::ImageArgs;
 use crate::args::output::OutputArgs;
 use crate::args::values::size;
-use crate::context::cache_folder;
 use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::{Context as _, Result};
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use linerate_boards::{
-    Arch, BoardName, BoardState, Boards, Equipment, FoundBoard, Machine, Order, Places, Record,
-    SerialNumber, Stopped, attach, enter_shell, fetch, start, stop,
+    BoardName, BoardState, Boards, FoundBoard, Order, Record, SerialNumber, Stopped, attach,
+    enter_shell, fetch, start, stop,
 };
-use linerate_client::address::own_port;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use serde_json::json;
@@ -34,6 +33,8 @@ enum What {
     Up(Box<UpArgs>),
     /// Fetch what a board needs, so that its start needs no network.
     Fetch(EquipmentArgs),
+    /// Make a disk image that a board boots from, with the agent and packages, and its bill of materials beside it.
+    Image(Box<ImageArgs>),
     /// Stop boards; what is gone already is no error.
     Down {
         /// Names of boards.
@@ -65,29 +66,6 @@ enum What {
     },
 }
 
-/// What is fetched for a board.
-#[derive(Debug, Clone, Args)]
-struct EquipmentArgs {
-    /// Machine to emulate, as QEMU calls it [default: `sifive_u`, or what --arch has].
-    #[arg(long, value_parser = PossibleValuesParser::new(Machine::names()))]
-    machine: Option<String>,
-    /// Architecture of the machine's processor [default: the first that has the machine].
-    #[arg(long, value_parser = PossibleValuesParser::new(Arch::ALL.map(Arch::name)))]
-    arch: Option<String>,
-    /// Debian packages to have on the board, with what they depend on.
-    #[arg(long, value_name = "PACKAGE", value_delimiter = ',')]
-    packages: Vec<String>,
-    /// Release of Debian whose kernel and packages the board has.
-    #[arg(long, value_name = "RELEASE", default_value = Equipment::USUAL_SUITE)]
-    suite: String,
-    /// Debian archive to fetch from [default: that of this host's apt].
-    #[arg(long, value_name = "URL")]
-    mirror: Option<String>,
-    /// Directory for what is fetched [default: ~/.cache/linerate].
-    #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
-}
-
 /// Arguments of `board up`.
 #[derive(Debug, Clone, Args)]
 struct UpArgs {
@@ -117,7 +95,9 @@ struct UpArgs {
 impl BoardArgs {
     /// Does what is asked with boards.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
-        no_report(output, "board")?;
+        if !matches!(self.what, What::Image(_)) {
+            no_report(output, "board")?;
+        }
         let boards = Boards::of_user()?;
         match &self.what {
             What::Up(args) => up(&boards, args, output)?,
@@ -125,6 +105,7 @@ impl BoardArgs {
             What::Down { names } => names
                 .iter()
                 .try_for_each(|name| down(&boards, name, output))?,
+            What::Image(args) => args.run(output)?,
             What::List => list(&boards, output)?,
             What::Shell { name, words } => enter_shell(&boards, name, words)?,
             What::Log { name } => log(&boards, name)?,
@@ -147,16 +128,6 @@ pub(crate) fn supervise() -> Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-/// Shows what takes long, unless a program reads the output.
-fn notes(output: &OutputArgs) -> impl FnMut(&str) + use<> {
-    let is_told = !(output.quiet || output.json || output.stream);
-    move |line| {
-        if is_told {
-            terminal::note(line);
-        }
-    }
-}
-
 /// Takes the seed of an emulated board.
 pub(crate) fn seed() -> Result<ExitCode> {
     linerate_boards::use_seed()?;
@@ -173,29 +144,6 @@ impl UpArgs {
             kernel_options: self.kernel_option.clone(),
             agent: self.agent.clone(),
             ..usual
-        })
-    }
-}
-
-impl EquipmentArgs {
-    fn equipment(&self) -> Result<Equipment, Failure> {
-        let mut archs = Arch::ALL.into_iter();
-        let arch = archs.find(|arch| self.arch.as_deref() == Some(arch.name()));
-        let machine = Machine::find(self.machine.as_deref(), arch);
-        let machine = machine.map_err(|why| Failure::new(ExitCode::Usage, why))?;
-        Ok(Equipment {
-            packages: self.packages.clone(),
-            suite: self.suite.clone(),
-            mirror: self.mirror.clone(),
-            ..Equipment::of(machine)
-        })
-    }
-
-    fn places(&self) -> Result<Places, Failure> {
-        let cache = self.cache.clone().map_or_else(cache_folder, Ok)?;
-        Ok(Places {
-            cache,
-            port: own_port(),
         })
     }
 }

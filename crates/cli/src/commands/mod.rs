@@ -2,6 +2,8 @@
 //! ask for, and what it calls.
 
 mod board;
+mod board_equipment;
+mod board_image;
 mod calibrate;
 mod compare;
 mod demo;

@@ -25,6 +25,11 @@ struct Exception {
 /// Every name outside of `peers`.
 const EXCEPTIONS: &[Exception] = &[
     Exception {
+        path: "crates/boards/src/disk/profile.rs",
+        name: Some("iperf3"),
+        reason: "a Debian package of that name is put on images",
+    },
+    Exception {
         path: "crates/cli/src/args/stored.rs",
         name: Some("zperf"),
         reason: "the option of a log format is named after it",

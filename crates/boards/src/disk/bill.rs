@@ -1,0 +1,278 @@
+//! The bill of materials of an image: SPDX 2.3 as JSON.
+//!
+//! # References
+//! - SPDX 2.3: <https://spdx.github.io/spdx-spec/v2.3/>
+//! - Package URLs of Debian packages: the type `deb` of the purl specification
+
+use super::licence::{Licences, licences};
+use super::root::Root;
+use super::stock::Package;
+use linerate_model::WallTime;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A package of Debian as it is in the image.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) package: &'a Package,
+    pub(crate) licences: Licences,
+}
+
+impl<'a> Part<'a> {
+    /// With the licences that its `copyright` file in `root` tells.
+    pub(crate) fn new(package: &'a Package, root: &Root) -> Self {
+        let text = root.text(&format!("usr/share/doc/{}/copyright", package.name));
+        Self {
+            package,
+            licences: licences(&text.unwrap_or_default()),
+        }
+    }
+}
+
+/// What a bill is of.
+#[derive(Debug)]
+pub(crate) struct Image<'a> {
+    /// The file's name.
+    pub(crate) name: &'a str,
+    /// SHA-256 of its bytes.
+    pub(crate) hash: &'a str,
+    /// SHA-256 of the agent in it.
+    pub(crate) agent_hash: &'a str,
+    /// The release of Debian.
+    pub(crate) suite: &'a str,
+    /// When it was made.
+    pub(crate) made: WallTime,
+}
+
+/// Our own version: that of the agent which `make dist` builds beside this program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The identifier of the image among the packages.
+const IMAGE: &str = "SPDXRef-image";
+const AGENT: &str = "SPDXRef-linerate";
+
+/// Writes the document.
+pub(crate) fn bill(image: &Image<'_>, parts: &[Part<'_>]) -> Value {
+    let mut packages = vec![whole(image), agent(image)];
+    let mut relations = vec![
+        relation("SPDXRef-DOCUMENT", "DESCRIBES", IMAGE),
+        relation(IMAGE, "CONTAINS", AGENT),
+    ];
+    let mut texts = BTreeMap::new();
+    for part in parts {
+        let id = identifier(&part.package.name);
+        relations.push(relation(IMAGE, "CONTAINS", &id));
+        packages.push(debian(&id, part, image.suite));
+        for (reference, name) in &part.licences.references {
+            let text = format!(
+                "Called \"{name}\" by Debian. The text is in the image: /usr/share/doc/{}/copyright",
+                part.package.name
+            );
+            texts.entry(reference).or_insert(text);
+        }
+    }
+    let texts: Vec<_> = texts
+        .into_iter()
+        .map(|(id, text)| json!({"licenseId": id, "extractedText": text}))
+        .collect();
+    json!({
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "name": image.name,
+        "documentNamespace": format!("https://spdx.org/spdxdocs/linerate-image-{}", image.hash),
+        "creationInfo": {
+            "created": image.made,
+            "creators": [format!("Tool: linerate-{VERSION}")],
+        },
+        "packages": packages,
+        "hasExtractedLicensingInfos": texts,
+        "relationships": relations,
+    })
+}
+
+fn whole(image: &Image<'_>) -> Value {
+    json!({
+        "SPDXID": IMAGE,
+        "name": image.name,
+        "packageFileName": image.name,
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": false,
+        "checksums": [checksum(image.hash)],
+        "licenseConcluded": "NOASSERTION",
+        "licenseDeclared": "NOASSERTION",
+        "copyrightText": "NOASSERTION",
+        "primaryPackagePurpose": "OPERATING-SYSTEM",
+    })
+}
+
+fn agent(image: &Image<'_>) -> Value {
+    json!({
+        "SPDXID": AGENT,
+        "name": "linerate",
+        "versionInfo": VERSION,
+        "packageFileName": "/usr/bin/linerate",
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": false,
+        "checksums": [checksum(image.agent_hash)],
+        "licenseConcluded": "NOASSERTION",
+        "licenseDeclared": "MIT OR Apache-2.0",
+        "copyrightText": "NOASSERTION",
+        "primaryPackagePurpose": "APPLICATION",
+    })
+}
+
+fn debian(id: &str, part: &Part<'_>, suite: &str) -> Value {
+    let Package {
+        name,
+        version,
+        architecture,
+        source,
+        homepage,
+        hash,
+        ..
+    } = part.package;
+    let declared = part.licences.expression.as_deref();
+    let mut package = json!({
+        "SPDXID": id,
+        "name": name,
+        "versionInfo": version,
+        "packageFileName": part.package.file_name(),
+        "supplier": "Organization: Debian",
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": false,
+        "checksums": [checksum(hash)],
+        "sourceInfo": format!("built from Debian's source package {source}"),
+        "licenseConcluded": "NOASSERTION",
+        "licenseDeclared": declared.unwrap_or("NOASSERTION"),
+        "copyrightText": "NOASSERTION",
+        "externalRefs": [{
+            "referenceCategory": "PACKAGE-MANAGER",
+            "referenceType": "purl",
+            "referenceLocator": format!(
+                "pkg:deb/debian/{}@{}?arch={architecture}&distro={}",
+                escaped(name), escaped(version), escaped(suite)
+            ),
+        }],
+    });
+    if let Some(homepage) = homepage {
+        package["homepage"] = homepage.as_str().into();
+    }
+    package
+}
+
+fn relation(from: &str, kind: &str, to: &str) -> Value {
+    json!({"spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to})
+}
+
+fn checksum(hash: &str) -> Value {
+    json!({"algorithm": "SHA256", "checksumValue": hash})
+}
+
+/// Letters, digits, `.` and `-` only; no two of Debian's names become one by this.
+fn identifier(name: &str) -> String {
+    format!("SPDXRef-Package-{}", name.replace('+', ".plus."))
+}
+
+/// What a package URL takes as it is; the rest by its number.
+fn escaped(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut out, byte| {
+        let plain = byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+        if plain {
+            out.push(byte.into());
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::licence::licences;
+    use linerate_schema_check::{SPDX_2_3, validate_against};
+    use std::collections::BTreeSet;
+
+    fn package(name: &str, version: &str) -> Package {
+        Package {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            architecture: "riscv64".to_owned(),
+            source: format!("{name} ({version})"),
+            homepage: Some("https://example.org/".to_owned()),
+            hash: "ab".repeat(32),
+        }
+    }
+
+    fn document() -> Value {
+        let packages = [
+            package("iperf3", "3.18-2"),
+            package("libstdc++6", "1:15-1+b1"),
+        ];
+        let text = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nLicense: NCSA+\n";
+        let parts: Vec<_> = packages
+            .iter()
+            .map(|package| Part {
+                package,
+                licences: licences(text),
+            })
+            .collect();
+        let image = Image {
+            name: "sd.img",
+            hash: &"cd".repeat(32),
+            agent_hash: &"ef".repeat(32),
+            suite: "trixie",
+            made: WallTime::from_unix(1_790_000_000).unwrap(),
+        };
+        bill(&image, &parts)
+    }
+
+    #[test]
+    fn a_bill_is_valid_and_every_name_in_it_is_defined_once() {
+        let bill = document();
+        validate_against(SPDX_2_3, &bill).unwrap();
+        let packages = bill["packages"].as_array().unwrap();
+        let ids: BTreeSet<_> = packages
+            .iter()
+            .map(|p| p["SPDXID"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids.len(), 4);
+        for relation in bill["relationships"].as_array().unwrap() {
+            let to = relation["relatedSpdxElement"].as_str().unwrap();
+            assert!(ids.contains(to), "{relation}");
+        }
+        assert_eq!(bill["creationInfo"]["created"], "2026-09-21T14:13:20Z");
+        let texts = bill["hasExtractedLicensingInfos"].as_array().unwrap();
+        assert_eq!(texts.len(), 1);
+        assert_eq!(texts[0]["licenseId"], packages[2]["licenseDeclared"]);
+    }
+
+    #[test]
+    fn a_package_is_named_as_package_managers_name_it() {
+        let bill = document();
+        let purl = &bill["packages"][3]["externalRefs"][0]["referenceLocator"];
+        let expected = "pkg:deb/debian/libstdc%2B%2B6@1:15-1%2Bb1?arch=riscv64&distro=trixie";
+        assert_eq!(purl, expected);
+        assert_eq!(
+            bill["packages"][3]["SPDXID"],
+            "SPDXRef-Package-libstdc.plus..plus.6"
+        );
+    }
+
+    #[test]
+    fn a_bill_without_what_spdx_asks_for_is_refused() {
+        for key in ["spdxVersion", "documentNamespace", "creationInfo"] {
+            let mut bill = document();
+            bill.as_object_mut().unwrap().remove(key);
+            assert!(validate_against(SPDX_2_3, &bill).is_err(), "{key}");
+        }
+        let mut bill = document();
+        bill["packages"][0]["SPDXID"] = "image 1".into();
+        assert!(validate_against(SPDX_2_3, &bill).is_err());
+        let mut bill = document();
+        bill["packages"][1]["checksums"][0]["checksumValue"] = "xyz".into();
+        assert!(validate_against(SPDX_2_3, &bill).is_err());
+    }
+}

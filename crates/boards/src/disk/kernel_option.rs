@@ -1,0 +1,105 @@
+//! Options of a kernel: which a profile wants, and how the kernel was built.
+
+use super::Profile;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How a kernel has an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionState {
+    /// Part of the kernel (`=y`).
+    Present,
+    /// A module, loaded when it is needed (`=m`).
+    Module,
+    /// Not built.
+    Absent,
+}
+
+impl fmt::Display for OptionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Present => "present",
+            Self::Module => "module",
+            Self::Absent => "absent",
+        })
+    }
+}
+
+/// An option that a profile wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelOption {
+    /// Its name without `CONFIG_`.
+    pub name: &'static str,
+    /// The profile that wants it.
+    pub profile: &'static str,
+    /// How the kernel has it.
+    pub state: OptionState,
+}
+
+/// How the kernel that was built with `config` has what `profiles` want. `config` is in the form of `.config`, as
+/// Debian has it beside its kernels and `/proc/config.gz` holds it.
+pub fn kernel_options(profiles: &[&'static Profile], config: &str) -> Vec<KernelOption> {
+    let set = set(config);
+    let wanted = profiles.iter().flat_map(|profile| {
+        let name = profile.name;
+        profile.options().map(move |option| (name, option))
+    });
+    wanted
+        .map(|(profile, name)| KernelOption {
+            name,
+            profile,
+            state: match set.get(name) {
+                Some(&"y") => OptionState::Present,
+                Some(&"m") => OptionState::Module,
+                _ => OptionState::Absent,
+            },
+        })
+        .collect()
+}
+
+/// Options that are set; the others are comments, or not there.
+fn set(config: &str) -> BTreeMap<&str, &str> {
+    let lines = config.lines().filter_map(|line| {
+        let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
+        Some((name, value.trim()))
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static PROFILE: Profile = Profile {
+        name: "p",
+        summary: "Some.",
+        packages: &[],
+        fragment: "# Some\nCONFIG_BPF=y\nCONFIG_BPF_SYSCALL=y\nCONFIG_VETH=y\nCONFIG_HZ=y\nCONFIG_NET=y\n",
+    };
+
+    #[test]
+    fn an_option_is_present_a_module_or_absent() {
+        let config =
+            "CONFIG_BPF=y\n# CONFIG_BPF_SYSCALL is not set\nCONFIG_VETH=m\nCONFIG_HZ=250\n";
+        let options = kernel_options(&[&PROFILE], config);
+        let states: Vec<_> = options.iter().map(|o| (o.name, o.state)).collect();
+        assert_eq!(
+            states,
+            [
+                ("BPF", OptionState::Present),
+                ("BPF_SYSCALL", OptionState::Absent),
+                ("VETH", OptionState::Module),
+                ("HZ", OptionState::Absent),
+                ("NET", OptionState::Absent),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_longer_name_is_another_option() {
+        let options = kernel_options(&[&PROFILE], "CONFIG_BPF_JIT=y\nCONFIG_NETDEVICES=y\n");
+        assert!(options.iter().all(|o| o.state == OptionState::Absent));
+    }
+}

@@ -1,0 +1,213 @@
+//! Disk images that a board boots from: a partition table, the board's firmware where it reads it from the disk, and a
+//! root of Debian packages with the agent. Made without root.
+//!
+//! ```text
+//!   stock (.deb) ──► root, a folder ── mke2fs -d ──► partition ──┐
+//!     │                ▲ kernel, initramfs, agent                ├──► sd.img
+//!     ├── loader ────────────────────────────────► partitions ───┘
+//!     ├── kernel's .config ──► options: present, module, absent
+//!     └── control, copyright ──► bill of materials ─────────────────► sd.img.spdx.json
+//! ```
+
+mod bill;
+mod boot;
+mod content;
+mod kernel_option;
+mod layout;
+mod licence;
+mod profile;
+mod root;
+mod stock;
+
+pub use kernel_option::{KernelOption, OptionState, kernel_options};
+pub use profile::Profile;
+
+pub(crate) use boot::{Disk, SIFIVE_U, VIRT_RISCV64};
+
+use crate::base::{hash_of, hex};
+use crate::tools::{failed, run};
+use crate::{Order, Places, agent, machine};
+use bill::{Image, Part};
+use content::Filled;
+use layout::Layout;
+use linerate_model::ByteCount;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::clock::wall_now;
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use stock::{Request, Stock};
+
+/// An image to make.
+#[derive(Debug, Clone)]
+pub struct ImageOrder {
+    /// What the board is, and what it is called.
+    pub board: Order,
+    /// What it is for.
+    pub profiles: Vec<&'static Profile>,
+    /// How it gets its address.
+    pub address: Addressing,
+    /// Keys that may log in as root by ssh, as `authorized_keys` has them; without any there is no ssh.
+    pub authorized_keys: Option<PathBuf>,
+    /// Its size, a power of two; the least that holds it unless one is asked for.
+    pub size: Option<ByteCount>,
+    /// The file.
+    pub output: PathBuf,
+}
+
+/// How a board gets its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Addressing {
+    /// From its network, by DHCP.
+    Dhcp,
+    /// The first interface has this one.
+    Fixed {
+        /// With the length of its prefix: `192.0.2.7/24`.
+        address: String,
+        /// The way to other networks.
+        gateway: Option<String>,
+    },
+}
+
+/// An image that was made.
+#[derive(Debug)]
+pub struct MadeImage {
+    /// Its bill of materials.
+    pub bill: PathBuf,
+    /// Its size.
+    pub size: ByteCount,
+    /// Packages of Debian in it.
+    pub packages: usize,
+    /// The kernel's release.
+    pub kernel: String,
+    /// How the kernel has the options that the profiles want.
+    pub options: Vec<KernelOption>,
+    /// The words that boot it in QEMU.
+    pub emulation: Vec<String>,
+}
+
+/// Makes an image, and its bill of materials beside it. `tell` hears what takes long.
+pub fn make_image(
+    order: &ImageOrder,
+    places: &Places,
+    tell: &mut dyn FnMut(&str),
+) -> Result<MadeImage, Failure> {
+    let disk = order.disk()?;
+    // What is missing is said before anything is fetched.
+    run(Command::new("mke2fs").arg("-V"))?;
+    run(Command::new("depmod").arg("--version"))?;
+    let agent = agent::read(&order.board, &agent::folders(&places.cache))?;
+    let stock = order.stock(disk, places, tell)?;
+    tell(&format!("making {}", order.output.display()));
+    let folder = order.folder();
+    let work = tempfile::Builder::new()
+        .prefix(".linerate-image-")
+        .tempdir_in(folder)
+        .map_err(|error| failed("creating a folder in", folder, &error))?;
+    let filled = content::fill(work.path(), order, disk, &stock, &agent)?;
+    let unfinished = work.path().join("image");
+    let layout = Layout::new(disk, &filled.loaders)?;
+    let size = layout.write(&unfinished, &filled.root, order.size)?;
+    let hash = hash_of(&unfinished).map_err(|error| failed("reading", &unfinished, &error))?;
+
+    let loader = order.beside("loader");
+    let bytes = layout::loader(disk, &filled.loaders, disk.loader)?;
+    fs::write(&loader, bytes).map_err(|error| failed("writing", &loader, &error))?;
+    let bill = order.beside("spdx.json");
+    order.write_bill(&bill, &stock, &filled, &hash, &agent)?;
+    fs::rename(&unfinished, &order.output)
+        .map_err(|error| failed("writing", &order.output, &error))?;
+    Ok(MadeImage {
+        bill,
+        size,
+        packages: stock.all().count(),
+        options: kernel_options(&order.profiles, &filled.config),
+        kernel: filled.release,
+        emulation: disk.emulation(&shown(&order.output), &shown(&loader)),
+    })
+}
+
+impl ImageOrder {
+    fn disk(&self) -> Result<&'static Disk, Failure> {
+        let machine = self.board.equipment.machine;
+        machine.disk.ok_or_else(|| {
+            let all = machine::ALL.iter().filter(|machine| machine.disk.is_some());
+            let all: Vec<_> = all.map(ToString::to_string).collect();
+            let known = all.join(", ");
+            let message =
+                format!("linerate makes no image for {machine}; it makes them for {known}");
+            Failure::new(ExitCode::Usage, message)
+        })
+    }
+
+    fn stock(
+        &self,
+        disk: &Disk,
+        places: &Places,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Stock, Failure> {
+        let equipment = &self.board.equipment;
+        let mut packages = profile::packages(&self.profiles, &equipment.packages);
+        packages.extend(content::PACKAGES);
+        packages.push(disk.package);
+        packages.sort_unstable();
+        packages.dedup();
+        let request = Request {
+            arch: equipment.machine.arch,
+            suite: &equipment.suite,
+            mirror: equipment.mirror.as_deref(),
+            packages,
+        };
+        Stock::get(&places.cache.join("packages"), &request, tell)
+    }
+
+    /// Where the image is made.
+    fn folder(&self) -> &Path {
+        let parent = self.output.parent();
+        parent
+            .filter(|path| !path.as_os_str().is_empty())
+            .unwrap_or(Path::new("."))
+    }
+
+    /// The file beside the image with this ending after its name.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.output.clone().into_os_string();
+        name.push(".");
+        name.push(ending);
+        name.into()
+    }
+
+    fn write_bill(
+        &self,
+        path: &Path,
+        stock: &Stock,
+        filled: &Filled,
+        hash: &str,
+        agent: &[u8],
+    ) -> Result<(), Failure> {
+        let parts: Vec<_> = stock
+            .all()
+            .map(|deb| Part::new(&deb.package, &filled.root))
+            .collect();
+        let name = self
+            .output
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let image = Image {
+            name: &name,
+            hash,
+            agent_hash: &hex(&Sha256::digest(agent)),
+            suite: &self.board.equipment.suite,
+            made: wall_now(),
+        };
+        let text = serde_json::to_vec_pretty(&bill::bill(&image, &parts))
+            .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
+        fs::write(path, text).map_err(|error| failed("writing", path, &error))
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
