@@ -1,4 +1,5 @@
 //! `cargo xtask check`: what the compiler cannot check about this workspace. `cargo xtask test TIER`: its tests.
+//! `cargo xtask recipe`: the crates of its Yocto recipe.
 //!
 //! `check` reads the tree and `cargo metadata`, and changes nothing. One line per violation, with its file and what
 //! to do; the exit code is 1 if there is any.
@@ -6,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
 mod checks;
+mod recipe;
 mod suite;
 mod tree;
 
@@ -24,16 +26,22 @@ fn main() -> Result<ExitCode> {
     {
         ["check"] => check(&own_root()),
         ["check", root] => check(Path::new(root)),
+        ["recipe"] => write_recipe(&own_root()),
         ["test", tier] => suite::run(&own_root(), tier),
         ["help" | "--help" | "-h"] => {
             println!("cargo xtask check [ROOT]    checks this workspace, or the one at ROOT:");
             for check in checks::ALL {
                 println!("    {:<12} {}", check.id, check.summary);
             }
+            println!(
+                "cargo xtask recipe          writes the crates of the Yocto recipe, from Cargo.lock"
+            );
             println!("cargo xtask test TIER     runs the tests of a tier: check, test or all");
             Ok(ExitCode::SUCCESS)
         }
-        _ => bail!("usage: cargo xtask check [ROOT] | cargo xtask test check|test|all"),
+        _ => bail!(
+            "usage: cargo xtask check [ROOT] | cargo xtask recipe | cargo xtask test check|test|all"
+        ),
     }
 }
 
@@ -56,6 +64,13 @@ fn check(root: &Path) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+fn write_recipe(root: &Path) -> Result<ExitCode> {
+    let lock = std::fs::read_to_string(root.join(recipe::LOCK)).context(recipe::LOCK)?;
+    let text = recipe::crates(&lock).map_err(anyhow::Error::msg)?;
+    std::fs::write(root.join(recipe::LIST), text).context(recipe::LIST)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The workspace this was built from.

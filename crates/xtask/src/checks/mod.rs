@@ -9,6 +9,7 @@ mod locks;
 mod paths;
 mod protocols;
 mod pure;
+mod recipe;
 mod registries;
 mod rooms;
 
@@ -29,6 +30,7 @@ pub(crate) static ALL: &[Check] = &[
     locks::CHECK,
     paths::CHECK,
     protocols::CHECK,
+    recipe::CHECK,
 ];
 
 /// One check of the workspace.

@@ -1,0 +1,2 @@
+# The kernel of freedom-u540.
+require recipes-kernel/linux/linerate-kernel.inc

@@ -1,0 +1,2 @@
+# The kernel of qemuriscv64.
+require recipes-kernel/linux/linerate-kernel.inc

@@ -1,0 +1,31 @@
+SUMMARY = "Says how fast a network stack, host or board is, where it stops, and why"
+DESCRIPTION = "The agent of a board and the whole command line: TCP, UDP, latency and \
+saturation tests, verdicts with evidence, the protocols of iperf3, iperf2, netperf, \
+sfnt-pingpong and sockperf."
+SECTION = "console/network"
+LICENSE = "MIT | Apache-2.0"
+LIC_FILES_CHKSUM = "file://LICENSE-MIT;md5=b1cb9650d0bd79e888f334a40581bbc8 \
+                    file://LICENSE-APACHE;md5=22a53954e4e0ec258dfce4391e905dac"
+
+inherit cargo externalsrc systemd
+
+# For the C sources of aws-lc-sys.
+DEPENDS += "cmake-native"
+
+# The tree that this layer is part of, so that recipe and source are of one commit.
+EXTERNALSRC := "${@os.path.normpath('${THISDIR}/../../../..')}"
+
+require linerate-crates.inc
+SRC_URI += "file://linerate.service"
+
+# Of the workspace, what runs on a board; the other crates are tests and tools of its developers.
+CARGO_BUILD_FLAGS:append = " --package linerate-cli --bin linerate"
+
+SYSTEMD_SERVICE:${PN} = "linerate.service"
+
+do_install:append() {
+    if ${@bb.utils.contains('DISTRO_FEATURES', 'systemd', 'true', 'false', d)}; then
+        install -d ${D}${systemd_system_unitdir}
+        install -m 0644 ${UNPACKDIR}/linerate.service ${D}${systemd_system_unitdir}/
+    fi
+}
