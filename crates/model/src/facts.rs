@@ -73,12 +73,16 @@ facts! {
     cpu_frequency_hz: u64,
     /// Highest frequency of the first core, in Hz.
     cpu_frequency_max_hz: u64,
+    /// Frequencies that the first core can be set to, in Hz.
+    cpu_frequency_steps_hz: Vec<u64>,
     /// Governor of frequency scaling.
     cpu_governor: String,
     /// Revision of the microcode.
     cpu_microcode: String,
     /// Processor.
     cpu_model: String,
+    /// What the device tree says that the board is compatible with, the board itself first.
+    device_tree: Vec<String>,
     /// Driver of the test's interface.
     driver: String,
     /// Its version.
@@ -102,6 +106,12 @@ facts! {
     kernel_build: String,
     /// Release of the kernel: `6.12.9`.
     kernel_release: String,
+    /// Tracers of the kernel that this process sees: `function_graph`, `osnoise`.
+    kernel_tracers: Vec<String>,
+    /// LEDs, what lights each, and whether it is lit.
+    leds: Vec<String>,
+    /// Whether both ends of the link choose its speed: `on`, `off`.
+    link_autonegotiation: String,
     /// Duplex mode of the link.
     link_duplex: String,
     /// L1 rate of the test's interface in one direction, in bit/s; only of hardware.
@@ -124,6 +134,12 @@ facts! {
     os_name: String,
     /// Network devices on the PCI bus: place, numbers of vendor and device, revision, driver, link.
     pci_network_devices: Vec<String>,
+    /// Driver of the PHY of the test's interface.
+    phy_driver: String,
+    /// Its identifier, as the PHY tells it.
+    phy_id: String,
+    /// How it is joined to the interface: `gmii`, `rgmii-id`.
+    phy_interface: String,
     /// What was preloaded into the process that measured.
     preloaded: Preloaded,
     /// Queueing discipline at the root of the test's interface.
@@ -136,6 +152,8 @@ facts! {
     rx_queues: u32,
     /// Simultaneous multithreading: `on`, `off`, `notsupported`.
     smt: String,
+    /// Sensors of temperature.
+    thermal_sensors: Vec<String>,
     /// The namespace that the monotonic clock is of, by its inode.
     time_namespace: String,
     /// Timestamps that the test's interface takes itself: `transmit, receive`.

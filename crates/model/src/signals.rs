@@ -131,6 +131,8 @@ signals! {
     NIC_TX_DROPPED = "nic.tx_dropped", Counter;
     /// Receive errors of the test's interface (`rx_errors`).
     NIC_RX_ERRORS = "nic.rx_errors", Counter;
+    /// Frames that the test's interface received with a wrong frame check sequence (sysfs `rx_crc_errors`).
+    NIC_RX_CRC_ERRORS = "nic.rx_crc_errors", Counter;
     /// Number of the test's interface in its network namespace.
     NIC_INDEX = "nic.index", Gauge;
     /// Number of the interface at the other end of the test's, in that one's network namespace; absent unless it is a veth.
@@ -143,6 +145,12 @@ signals! {
     QDISC_BACKLOG_BYTES = "qdisc.backlog_bytes", Gauge;
     /// Speed of the test's interface in bit/s; absent where the device has none (veth, loopback).
     LINK_SPEED_BPS = "link.speed_bps", Gauge;
+    /// Times the link of the test's interface came or went (sysfs `carrier_changes`).
+    LINK_CARRIER_CHANGES = "link.carrier_changes", Counter;
+    /// Transfers between the test's interface and its PHY that failed (sysfs `mdio_bus` `errors_N`).
+    PHY_MDIO_ERRORS = "phy.mdio_errors", Counter;
+    /// Temperature of the hottest sensor, in thousandths of a degree Celsius (sysfs `thermal`, `hwmon`).
+    THERMAL_HOTTEST_MILLICELSIUS = "thermal.hottest_millicelsius", Gauge;
     /// Thermal or frequency state: current frequency of the fastest core in Hz.
     CPU_FREQUENCY_HZ = "cpu.frequency_hz", Gauge;
 }

@@ -17,6 +17,37 @@ pub(crate) fn host_with(files: &[(&str, &str)]) -> (TempDir, Scope) {
     (root, scope)
 }
 
+/// The host of a recorded tree, with its interface. `== PATH` begins a file, `=> PATH` a link, whose target follows;
+/// `\\0` is the byte that ends texts of a device tree.
+pub(crate) fn tree(recorded: &str, interface: &str) -> (TempDir, Scope) {
+    let root = tempfile::tempdir().unwrap();
+    let mut lines = recorded.lines().peekable();
+    while let Some(line) = lines.next() {
+        let (kind, path) = line.split_at(3);
+        let mut text = String::new();
+        while let Some(line) =
+            lines.next_if(|line| !line.starts_with("== ") && !line.starts_with("=> "))
+        {
+            text.push_str(line);
+            text.push('\n');
+        }
+        if kind == "== " {
+            let text = text.replace("\\0\n", "\0").replace("\\0", "\0");
+            write(root.path(), path, &text);
+        } else {
+            let link = root.path().join(path);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            let target = root.path().join(text.trim().trim_start_matches('/'));
+            std::os::unix::fs::symlink(target, link).unwrap();
+        }
+    }
+    let scope = Scope {
+        interface: Some(interface.to_owned()),
+        root: root.path().to_owned(),
+    };
+    (root, scope)
+}
+
 /// Writes one of them.
 pub(crate) fn write(root: &Path, path: impl AsRef<Path>, text: &str) {
     let path = root.join(path);

@@ -89,6 +89,21 @@ impl Ethtool {
         })
     }
 
+    /// How the link was brought up.
+    pub fn link_settings(&self, interface: &InterfaceName) -> io::Result<LinkSettings> {
+        // The first answer only tells how many words a mask of link modes has, as a number below zero.
+        let asked = self.call(interface, Command::GetLinkSettings, EMPTY)?;
+        let [.., words] = asked[MASK_WORDS].to_ne_bytes();
+        let words = words.wrapping_neg();
+        if !(1..=MOST_MASK_WORDS).contains(&words) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut block = EMPTY;
+        block[MASK_WORDS] = u32::from_ne_bytes([0, 0, 0, words]);
+        let told = self.call(interface, Command::GetLinkSettings, block)?;
+        Ok(LinkSettings::from_block(&told))
+    }
+
     /// What the interface can stamp, and its own clock.
     pub fn timestamp_ability(&self, interface: &InterfaceName) -> io::Result<TimestampAbility> {
         let [_, flags, clock, ..] = self.call(interface, Command::GetTimestamping, EMPTY)?;
@@ -163,6 +178,7 @@ enum Command {
     GetCoalescing,
     GetDriver,
     GetFlags,
+    GetLinkSettings,
     GetOffload(Offload),
     GetRing,
     GetTimestamping,
@@ -177,6 +193,7 @@ impl Command {
             Self::GetCoalescing => 0x0e,
             Self::GetDriver => 0x03,
             Self::GetFlags => 0x25,
+            Self::GetLinkSettings => 0x4c,
             // Each `ETHTOOL_G…` is one less than its `ETHTOOL_S…`.
             Self::GetOffload(offload) => offload as u32 - 1,
             Self::GetRing => 0x10,
@@ -184,6 +201,35 @@ impl Command {
             Self::SetCoalescing => 0x0f,
             Self::SetOffload(offload) => offload as u32,
             Self::SetRing => 0x11,
+        }
+    }
+}
+
+/// The word of `struct ethtool_link_settings` whose last byte is the length of a mask.
+const MASK_WORDS: usize = 3;
+
+/// Three masks follow the twelve words before them in a [`Block`].
+const MOST_MASK_WORDS: u8 = 12;
+
+/// How a link was brought up, as `ethtool` without an option shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkSettings {
+    /// Whether both ends chose speed and duplex mode, rather than each being told.
+    pub autonegotiation: bool,
+    /// L1 rate in one direction, in Mbit/s; `None` without a link.
+    pub speed_mbps: Option<u32>,
+}
+
+impl LinkSettings {
+    const fn from_block(block: &Block) -> Self {
+        let [_duplex, _port, _phy, autonegotiation] = block[2].to_ne_bytes();
+        Self {
+            autonegotiation: autonegotiation == 1,
+            // `SPEED_UNKNOWN`.
+            speed_mbps: match block[1] {
+                0 | u32::MAX => None,
+                speed => Some(speed),
+            },
         }
     }
 }
@@ -266,11 +312,32 @@ mod tests {
         let ethtool = Ethtool::new().unwrap();
         assert!(ethtool.ring(&lo, Ring::Rx).is_err());
         assert!(ethtool.coalescing(&lo, CoalescingField::RxUsecs).is_err());
+        assert!(ethtool.link_settings(&lo).is_err());
         assert!(ethtool.is_on(&lo, Offload::GenericReceive).is_ok());
         let missing = InterfaceName::new("no-such-if").unwrap();
         assert!(ethtool.driver(&missing).is_err());
         assert!(ethtool.timestamp_ability(&missing).is_err());
     }
+
+    #[test]
+    fn a_link_tells_its_speed_and_whether_it_was_chosen() {
+        let mut block = EMPTY;
+        block[1] = 1000;
+        block[2] = u32::from_ne_bytes([1, 0, 0, 1]);
+        let settings = LinkSettings::from_block(&block);
+        assert_eq!(
+            (settings.speed_mbps, settings.autonegotiation),
+            (Some(1000), true)
+        );
+        block[1] = u32::MAX;
+        block[2] = u32::from_ne_bytes([0xff, 0, 0, 0]);
+        let settings = LinkSettings::from_block(&block);
+        assert_eq!(
+            (settings.speed_mbps, settings.autonegotiation),
+            (None, false)
+        );
+    }
+
     #[test]
     fn the_loopback_stamps_in_software_and_has_no_clock() {
         let name = InterfaceName::new("lo").unwrap();

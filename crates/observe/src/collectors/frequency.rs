@@ -38,6 +38,9 @@ impl Collector for Frequency {
         into.cpu_governor = of_first("scaling_governor");
         into.cpu_frequency_driver = of_first("scaling_driver");
         into.cpu_frequency_max_hz = hertz("cpuinfo_max_freq");
+        let steps = of_first("scaling_available_frequencies").unwrap_or_default();
+        let steps: Vec<_> = steps.split(' ').filter_map(hertz_from_khz).collect();
+        into.cpu_frequency_steps_hz = (!steps.is_empty()).then_some(steps);
         into.cpu_frequency_hz = fastest(host).ok().or_else(|| nominal(host));
     }
 }

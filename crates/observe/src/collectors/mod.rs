@@ -1,5 +1,6 @@
 //! The collectors this build knows, in the order that reports list them.
 
+mod board;
 mod cgroup;
 mod cpu;
 mod frequency;
@@ -9,11 +10,13 @@ mod ip;
 mod link;
 mod nic;
 mod pci;
+mod phy;
 mod preloaded;
 mod qdisc;
 mod softnet;
 mod sysctl;
 mod tcp;
+mod thermal;
 mod timestamping;
 mod udp;
 
@@ -30,14 +33,17 @@ use linerate_model::sample::Snapshot;
 /// Every collector. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&dyn Collector] = &[
     &host::Host,
+    &board::Board,
     &preloaded::PreloadedLibraries,
     &cpu::Cpu,
     &frequency::Frequency,
+    &thermal::Thermal,
     &cgroup::Cgroup,
     &interrupts::Interrupts,
     &nic::Nic,
     &pci::Pci,
     &link::LinkSpeed,
+    &phy::Phy,
     &qdisc::Qdisc,
     &softnet::Softnet,
     &ip::Ip,
@@ -90,5 +96,7 @@ pub(crate) fn record_missing(into: &mut Snapshot, signals: &[&str], error: &Read
     }
 }
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

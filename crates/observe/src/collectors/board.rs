@@ -1,0 +1,68 @@
+//! What a board shows of itself beside its network: its device tree, its LEDs, and how its kernel can be traced.
+
+use super::Collector;
+use crate::host_view::HostView;
+use crate::text::tidy;
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
+
+const LEDS: &str = "sys/class/leds";
+
+/// The most LEDs that are told: a board has a few, a switch some for each port.
+const MAX_LEDS: usize = 16;
+
+/// Where the kernel lists its tracers, now and before 4.1.
+const TRACERS: &[&str] = &[
+    "sys/kernel/tracing/available_tracers",
+    "sys/kernel/debug/tracing/available_tracers",
+];
+
+pub(super) struct Board;
+
+impl Collector for Board {
+    fn id(&self) -> &'static str {
+        "board"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Device tree, LEDs, and tracers of the kernel."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        into.device_tree = list(
+            &host.read("sys/firmware/devicetree/base/compatible").ok(),
+            '\0',
+        );
+        let mut leds = host.names(LEDS);
+        leds.truncate(MAX_LEDS);
+        let leds: Vec<_> = leds.iter().filter_map(|name| led(host, name)).collect();
+        into.leds = (!leds.is_empty()).then_some(leds);
+        let tracers = TRACERS.iter().find_map(|path| host.read(path).ok());
+        into.kernel_tracers = list(&tracers, ' ');
+    }
+}
+
+fn list(text: &Option<String>, separator: char) -> Option<Vec<String>> {
+    let words = text.as_deref()?.split(separator).filter_map(tidy);
+    let words: Vec<_> = words.collect();
+    (!words.is_empty()).then_some(words)
+}
+
+/// An LED, what lights it, and whether it is lit: `d1: heartbeat, on`. The trigger in use stands in brackets.
+fn led(host: &HostView<'_>, name: &str) -> Option<String> {
+    let read = |file: &str| host.read(&format!("{LEDS}/{name}/{file}")).ok();
+    let brightness: u32 = read("brightness")?.trim().parse().ok()?;
+    let triggers = read("trigger").unwrap_or_default();
+    let trigger = triggers
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    let trigger = trigger.map_or("none", |(trigger, _)| trigger);
+    let state = if brightness > 0 { "on" } else { "off" };
+    tidy(&format!("{name}: {trigger}, {state}"))
+}

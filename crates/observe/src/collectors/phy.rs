@@ -1,0 +1,102 @@
+//! The PHY below the test's interface, and what its wire does: who it is, how often the link went away, frames that the
+//! wire damaged, and transfers to the PHY that failed.
+//!
+//! # References
+//! - `Documentation/ABI/testing/sysfs-class-net`, `sysfs-class-net-phydev`, `sysfs-bus-mdio` of Linux
+
+use super::{Collector, record, record_missing};
+use crate::error::ReadError;
+use crate::host_view::HostView;
+use crate::sysfs;
+use crate::text::tidy;
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
+use linerate_model::signals::{LINK_CARRIER_CHANGES, NIC_RX_CRC_ERRORS, PHY_MDIO_ERRORS};
+use linerate_sys::ethtool::Ethtool;
+use std::path::PathBuf;
+
+const SIGNALS: &[&str] = &[LINK_CARRIER_CHANGES, NIC_RX_CRC_ERRORS, PHY_MDIO_ERRORS];
+
+pub(super) struct Phy;
+
+impl Collector for Phy {
+    fn id(&self) -> &'static str {
+        "phy"
+    }
+
+    fn summary(&self) -> &'static str {
+        "The PHY of the interface that carries the traffic: who it is, link changes, damaged frames, failed transfers to it."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        SIGNALS
+    }
+
+    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+        let directory = match sysfs::interface_directory(host) {
+            Ok(directory) => directory,
+            Err(error) => return record_missing(into, SIGNALS, &error),
+        };
+        let counter = |file: &str| number(host, &format!("{directory}/{file}"));
+        record(into, LINK_CARRIER_CHANGES, counter("carrier_changes"));
+        record(into, NIC_RX_CRC_ERRORS, counter("statistics/rx_crc_errors"));
+        record(into, PHY_MDIO_ERRORS, mdio_errors(host));
+    }
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        let of_phy = |file: &str| sysfs::interface_value(host, &format!("phydev/{file}"));
+        into.phy_id = of_phy("phy_id");
+        into.phy_interface = of_phy("phy_interface");
+        into.phy_driver = phy(host).and_then(|phy| {
+            let driver = std::fs::read_link(phy.join("driver")).ok()?;
+            tidy(driver.file_name()?.to_str()?)
+        });
+        into.link_autonegotiation = autonegotiation(host);
+    }
+}
+
+/// The PHY's own directory, on its bus.
+fn phy(host: &HostView<'_>) -> Option<PathBuf> {
+    let directory = sysfs::interface_directory(host).ok()?;
+    std::fs::canonicalize(host.path(&format!("{directory}/phydev"))).ok()
+}
+
+/// Transfers on the PHY's bus that failed, of that PHY alone: its name is `BUS:ADDRESS`, the address in hexadecimal,
+/// that of the counter in decimal.
+fn mdio_errors(host: &HostView<'_>) -> Result<u64, ReadError> {
+    let none = || ReadError::Unfit {
+        what: "the interface has no PHY that the kernel drives".to_owned(),
+    };
+    let phy = phy(host).ok_or_else(none)?;
+    let name = phy
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(none)?;
+    let (bus, address) = name.rsplit_once(':').ok_or_else(none)?;
+    let address = u8::from_str_radix(address, 16).map_err(|_| none())?;
+    number(
+        host,
+        &format!("sys/class/mdio_bus/{bus}/statistics/errors_{address}"),
+    )
+}
+
+fn number(host: &HostView<'_>, path: &str) -> Result<u64, ReadError> {
+    let text = host.read(path)?;
+    text.trim()
+        .parse()
+        .map_err(|_| ReadError::no_field(path, "number"))
+}
+
+/// Whether both ends of the link chose its speed, as `ethtool` shows it.
+fn autonegotiation(host: &HostView<'_>) -> Option<String> {
+    let name = host.interface_name().ok().filter(|_| host.is_live())?;
+    let settings = Ethtool::new()
+        .and_then(|ethtool| ethtool.link_settings(&name))
+        .ok()?;
+    let word = if settings.autonegotiation {
+        "on"
+    } else {
+        "off"
+    };
+    Some(word.to_owned())
+}
