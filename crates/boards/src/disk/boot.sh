@@ -15,8 +15,9 @@ linerate board-seed
 # A seed is used once.
 head -c 32 /dev/urandom >/etc/linerate/seed
 
-# Drivers of what is there.
-cat /sys/bus/*/devices/*/modalias 2>/dev/null | sort -u | xargs modprobe -a -b -q 2>/dev/null
+# Drivers of what is there. A device tree has devices that an emulator lacks, and their drivers would end the kernel.
+grep -q linerate.emulated= /proc/cmdline ||
+    cat /sys/bus/*/devices/*/modalias 2>/dev/null | sort -u | xargs modprobe -a -b -q 2>/dev/null
 
 for word in $(cat /proc/cmdline); do
     case $word in
