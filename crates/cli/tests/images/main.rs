@@ -85,7 +85,9 @@ fn an_image_for_virt_boots_to_a_ready_agent() {
         board.shell(program);
     }
     // A module that nothing has loaded yet.
-    board.shell("tc qdisc add dev lo root netem delay 1ms && tc qdisc del dev lo root");
+    board.shell(
+        "/usr/sbin/tc qdisc add dev lo root netem delay 1ms && /usr/sbin/tc qdisc del dev lo root",
+    );
 
     let said = &made.document;
     assert_eq!(board.shell("uname -r").trim(), said["kernel_release"]);
