@@ -9,26 +9,40 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The name of an agent's file, as `make dist` makes it.
-pub fn file_name(arch: Arch) -> String {
+fn file_name(arch: Arch) -> String {
     format!("linerate-{arch}")
+}
+
+/// Whether an agent may need shared libraries of the host that it runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linking {
+    /// It may: that host may have them.
+    Any,
+    /// It may not.
+    Static,
 }
 
 /// Reads the agent: the one that is asked for, or the first that there is in `folders`, or this program itself.
 pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
     let arch = order.arch();
-    if let Some(path) = &order.agent {
-        let bytes = fs::read(path).map_err(|error| {
-            let message = format!("--agent {}: {error}", path.display());
-            Failure::new(ExitCode::Usage, message)
-        })?;
-        return match check(&bytes, arch) {
-            Ok(()) => Ok(bytes),
-            Err(why) => {
-                let message = format!("--agent {} {why}; {}", path.display(), remedy(arch));
-                Err(Failure::new(ExitCode::Usage, message))
-            }
-        };
+    let Some(path) = &order.agent else {
+        return find_agent(arch, folders, Linking::Static);
+    };
+    let bytes = fs::read(path).map_err(|error| {
+        let message = format!("--agent {}: {error}", path.display());
+        Failure::new(ExitCode::Usage, message)
+    })?;
+    match check(&bytes, arch, Linking::Static) {
+        Ok(()) => Ok(bytes),
+        Err(why) => {
+            let message = format!("--agent {} {why}; {}", path.display(), remedy(arch));
+            Err(Failure::new(ExitCode::Usage, message))
+        }
     }
+}
+
+/// The first agent for `arch` in `folders`, or this program itself if it is one.
+pub fn find_agent(arch: Arch, folders: &[PathBuf], linking: Linking) -> Result<Vec<u8>, Failure> {
     let mut unfit = String::new();
     let itself = std::env::current_exe().into_iter();
     let named = folders.iter().map(|folder| folder.join(file_name(arch)));
@@ -37,7 +51,7 @@ pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failur
             continue;
         }
         let bytes = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
-        match check(&bytes, arch) {
+        match check(&bytes, arch, linking) {
             Ok(()) => return Ok(bytes),
             Err(why) => unfit = format!("{unfit}; {} {why}", path.display()),
         }
@@ -61,11 +75,14 @@ fn remedy(arch: Arch) -> String {
     )
 }
 
-/// Whether the file runs on a board of this architecture, which has no shared libraries that fit it.
-fn check(bytes: &[u8], arch: Arch) -> Result<(), String> {
+/// Whether the file runs on a host of this architecture.
+fn check(bytes: &[u8], arch: Arch, linking: Linking) -> Result<(), String> {
     let file = object::File::parse(bytes).map_err(|_| "is no ELF file".to_owned())?;
     if file.architecture() != arch.object() {
         return Err(format!("is built for {:?}", file.architecture()));
+    }
+    if linking == Linking::Any {
+        return Ok(());
     }
     let asks = if file.is_64() {
         asks_for_loader::<elf::FileHeader64<Endianness>>(bytes)
@@ -89,11 +106,14 @@ fn asks_for_loader<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::
         .any(|segment| segment.p_type(endian) == elf::PT_INTERP))
 }
 
-/// Where agents are looked for: beside this program, and in the cache.
-pub(crate) fn folders(cache: &Path) -> Vec<PathBuf> {
-    let beside = std::env::current_exe().ok();
-    let beside = beside.and_then(|path| Some(path.parent()?.to_owned()));
-    beside.into_iter().chain([cache.join("agents")]).collect()
+/// Where agents are looked for: beside this program, where `make dist` leaves them, and in the cache.
+pub fn agent_folders(cache: Option<&Path>) -> Vec<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.and_then(|path| Some(path.parent()?.to_owned()));
+    let built = beside.as_ref().map(|folder| folder.join("../dist"));
+    let built = built.filter(|folder| folder.is_dir());
+    let cache = cache.map(|cache| cache.join("agents"));
+    [beside, built, cache].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

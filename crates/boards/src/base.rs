@@ -7,6 +7,7 @@ use crate::Equipment;
 use crate::image::Archive;
 use crate::packages::{Apt, Content, Modules, entries};
 use crate::tools::{failed, lacks};
+use linerate_model::board::BoardBase;
 use linerate_model::exit::{ExitCode, Failure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -52,6 +53,7 @@ struct Manifest {
 /// A kernel and an archive of files.
 #[derive(Debug)]
 pub(crate) struct Base {
+    pub(crate) origin: BoardBase,
     pub(crate) kernel: PathBuf,
     pub(crate) archive: PathBuf,
 }
@@ -92,10 +94,12 @@ impl Base {
         });
         let _ = fs::remove_dir_all(&unfinished);
         made?;
-        Self::verified(&folder).map_err(|why| {
+        let base = Self::verified(&folder).map_err(|why| {
             let why = why.unwrap_or_else(|| "it is gone".to_owned());
             Failure::new(ExitCode::Other, format!("{}: {why}", folder.display()))
-        })
+        })?;
+        let origin = BoardBase::Network;
+        Ok(Self { origin, ..base })
     }
 
     /// The base in `folder` if it is there and whole; otherwise what is wrong with it.
@@ -116,6 +120,7 @@ impl Base {
             }
         }
         Ok(Self {
+            origin: BoardBase::Cache,
             kernel: folder.join(KERNEL),
             archive: folder.join(ARCHIVE),
         })

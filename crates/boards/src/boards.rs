@@ -2,6 +2,7 @@
 
 use crate::tools::failed;
 use crate::{BoardName, SerialNumber, network};
+use linerate_model::board::{Board, BoardCondition, BoardLink};
 use linerate_model::exit::{ExitCode, Failure};
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ pub struct Record {
 pub enum BoardState {
     /// It does not answer yet.
     Starting,
-    /// Its agent answers.
+    /// Its agent greeted.
     Ready,
     /// It is gone, for this reason.
     Ended(String),
@@ -64,6 +65,45 @@ pub struct FoundBoard {
     pub name: BoardName,
     /// Whether it has a supervisor.
     pub is_up: bool,
+}
+
+impl From<&Record> for BoardLink {
+    fn from(record: &Record) -> Self {
+        Self {
+            emulated: record.emulated.clone(),
+            address: record.address,
+            host_address: record.host,
+            serial: record.serial.number(),
+            mac: record.mac.clone(),
+        }
+    }
+}
+
+impl From<&FoundBoard> for Board {
+    fn from(found: &FoundBoard) -> Self {
+        Self {
+            name: found.name.to_string(),
+            condition: found.condition(),
+            link: found.record.as_ref().map(BoardLink::from),
+            start: None,
+        }
+    }
+}
+
+impl FoundBoard {
+    /// How it is.
+    pub fn condition(&self) -> BoardCondition {
+        let why = match self.record.as_ref().map(|record| &record.state) {
+            Some(BoardState::Ended(why)) => why,
+            Some(BoardState::Ready) if self.is_up => return BoardCondition::Ready,
+            Some(BoardState::Starting) | None if self.is_up => return BoardCondition::Starting,
+            Some(BoardState::Starting | BoardState::Ready) => "its supervisor was killed",
+            None => "it did not start",
+        };
+        BoardCondition::Gone {
+            why: why.to_owned(),
+        }
+    }
 }
 
 impl Boards {

@@ -30,7 +30,7 @@ mod stop;
 mod supervisor;
 mod tools;
 
-pub use agent::file_name as agent_file_name;
+pub use agent::{Linking, agent_folders, find_agent};
 pub use boards::{BoardState, Boards, FoundBoard, Record};
 pub use console::attach;
 pub use disk::{
@@ -43,9 +43,9 @@ pub use name::BoardName;
 pub use order::{Equipment, Order};
 pub use serial::SerialNumber;
 pub use shell::enter_shell;
-pub use start::{Places, fetch, start};
+pub use start::{Places, Started, fetch, start};
 pub use stop::{Stopped, stop};
-pub use supervisor::{SUPERVISOR, supervise};
+pub use supervisor::{Greeting, SUPERVISOR, supervise};
 
 /// The command by which a board takes its seed: of its first program's use.
 pub const SEED: &str = "board-seed";

@@ -23,6 +23,18 @@ impl Arch {
     /// Every architecture, the first choice of a machine that has several first.
     pub const ALL: [Self; 4] = [Self::Riscv64, Self::Aarch64, Self::Armv7, Self::X86_64];
 
+    /// The architecture of a host whose `uname -m` says this.
+    pub fn from_uname(machine: &str) -> Option<Self> {
+        match machine {
+            "aarch64" | "arm64" => Some(Self::Aarch64),
+            // A kernel of 64 bits says `armv8l` to programs of 32.
+            "armv7l" | "armv8l" => Some(Self::Armv7),
+            "riscv64" => Some(Self::Riscv64),
+            "amd64" | "x86_64" => Some(Self::X86_64),
+            _ => None,
+        }
+    }
+
     /// Its name on the command line and in the names of agents.
     pub const fn name(self) -> &'static str {
         match self {

@@ -6,7 +6,10 @@ use crate::qemu::{self, Emulation};
 use crate::supervisor::{KEEP, SUPERVISOR, Said, Task};
 use crate::tools::{failed, not_started};
 use crate::{Boards, Equipment, Order, agent, image};
+use linerate_model::Clock as _;
+use linerate_model::board::{BoardBase, BoardStart};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::clock::MonoClock;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -38,16 +41,26 @@ fn base(
     Base::get(&places.cache.join("bases"), equipment, tell)
 }
 
-/// Starts a board, and returns once its agent answers. `tell` hears what takes long.
+/// A board that was started.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// The board.
+    pub record: Record,
+    /// How that went.
+    pub start: BoardStart,
+}
+
+/// Starts a board, and returns once its agent greets. `tell` hears what takes long.
 pub fn start(
     boards: &Boards,
     order: &Order,
     places: &Places,
     tell: &mut dyn FnMut(&str),
-) -> Result<Record, Failure> {
+) -> Result<Started, Failure> {
+    let began = MonoClock.now();
     let home = boards.make_home(&order.name)?;
     let lock = home.hold(&order.name)?;
-    let task = prepare(&home.path, order, places, tell).inspect_err(|_| {
+    let (task, base) = prepare(&home.path, order, places, tell).inspect_err(|_| {
         // Nothing has been started; whoever looks for boards finds none of it.
         let _ = fs::remove_dir_all(&home.path);
     })?;
@@ -56,22 +69,25 @@ pub fn start(
         order.name,
         task.emulation.description()
     ));
-    supervised(&task, lock)
+    let record = supervised(&task, lock)?;
+    let took = MonoClock.now().saturating_since(began);
+    let start = BoardStart { base, took };
+    Ok(Started { record, start })
 }
 
-/// Puts into `folder` what the emulator reads, and says what is to be started.
+/// Puts into `folder` what the emulator reads, and says what is to be started, and where its base came from.
 fn prepare(
     folder: &Path,
     order: &Order,
     places: &Places,
     tell: &mut dyn FnMut(&str),
-) -> Result<Task, Failure> {
+) -> Result<(Task, BoardBase), Failure> {
     // What is missing is said before anything is fetched.
     let emulator = qemu::version(order.machine())?;
-    let agent = agent::read(order, &agent::folders(&places.cache))?;
+    let agent = agent::read(order, &agent::agent_folders(Some(&places.cache)))?;
     let base = base(&order.equipment, places, tell)?;
     image::write(&folder.join(qemu::IMAGE), &base.archive, order, &agent)?;
-    Ok(Task {
+    let task = Task {
         folder: folder.to_owned(),
         serial: order.serial,
         emulation: Emulation {
@@ -86,7 +102,8 @@ fn prepare(
             emulator,
         },
         port: places.port,
-    })
+    };
+    Ok((task, base.origin))
 }
 
 /// Starts the supervisor, which inherits the lock, and waits until the board is ready.

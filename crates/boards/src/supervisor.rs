@@ -1,7 +1,7 @@
 //! The process above an emulator: makes the network, starts QEMU, sees the board become ready, and ends QEMU.
 //!
 //! ```text
-//!   starting ──── the agent answers ────► ready ──── "keep" ────► kept ──── SIGTERM, or QEMU ends ────► ended
+//!   starting ──── the agent greets ─────► ready ──── "keep" ────► kept ──── SIGTERM, or QEMU ends ────► ended
 //!      └── the caller is gone, QEMU ends, or time is up ──► ended ◄── the caller is gone ──┘
 //! ```
 //!
@@ -73,8 +73,24 @@ pub(crate) enum Said {
     },
 }
 
+/// What became of greeting a board's agent over a fresh connection. What an agent says is known to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Greeting {
+    /// It greeted.
+    Heard,
+    /// It did not greet, for this reason; it may yet.
+    NotYet(String),
+    /// It will not greet this end, for this reason.
+    Refused(String),
+}
+
 /// Reads a task from `input`, does it, and says on `output` what became of it. Returns once the board is gone.
-pub fn supervise(input: impl Read + AsFd, mut output: impl Write) -> Result<(), Failure> {
+/// `greet` greets its agent.
+pub fn supervise(
+    input: impl Read + AsFd,
+    mut output: impl Write,
+    greet: fn(TcpStream) -> Greeting,
+) -> Result<(), Failure> {
     // Already the leader of a session if it was started as one.
     let _ = setsid();
     let mut input = BufReader::new(input);
@@ -89,7 +105,7 @@ pub fn supervise(input: impl Read + AsFd, mut output: impl Write) -> Result<(), 
             )
         })?;
     match Supervisor::start(&task) {
-        Ok(mut supervisor) => supervisor.watch(&task, &mut input, &mut output),
+        Ok(mut supervisor) => supervisor.watch(&task, greet, &mut input, &mut output),
         Err(failure) => {
             say(&mut output, &Said::from(&failure));
             Err(failure)
@@ -121,8 +137,10 @@ enum End {
     CallerGone,
     /// QEMU ended by itself.
     Emulator(ExitStatus),
-    /// It was not ready in time.
-    TimedOut,
+    /// Its agent refused to greet, for this reason.
+    Refused(String),
+    /// It was not ready in time; why the last attempt to greet its agent failed.
+    TimedOut(String),
 }
 
 struct Supervisor {
@@ -186,11 +204,12 @@ impl Supervisor {
     fn watch(
         &mut self,
         task: &Task,
+        greet: fn(TcpStream) -> Greeting,
         caller: &mut BufReader<impl Read + AsFd>,
         output: &mut impl Write,
     ) -> Result<(), Failure> {
         let agent = SocketAddr::new(self.record.address.into(), task.port);
-        let end = match self.wait_for_agent(agent, caller) {
+        let end = match self.wait_for_agent(agent, greet, caller) {
             Ok(()) => {
                 self.record.state = BoardState::Ready;
                 self.home.keep(&self.record)?;
@@ -208,27 +227,32 @@ impl Supervisor {
             End::Asked => "it was stopped".to_owned(),
             End::CallerGone => "the command that started it ended before it was ready".to_owned(),
             End::Emulator(status) => format!("QEMU ended: {status}"),
-            End::TimedOut => "it did not become ready".to_owned(),
+            End::Refused(_) | End::TimedOut(_) => "it did not become ready".to_owned(),
         });
         // Its folder may have been removed by whoever asked it to end.
         let _ = self.home.keep(&self.record);
         Ok(())
     }
 
-    /// Tries to reach the agent until it answers.
+    /// Tries to reach the agent until it greets: an open port alone is the kernel's answer.
     fn wait_for_agent(
         &mut self,
         agent: SocketAddr,
+        greet: fn(TcpStream) -> Greeting,
         caller: &BufReader<impl Read + AsFd>,
     ) -> Result<(), End> {
         let deadline = MonoClock.now().after(READY_TIMEOUT);
         loop {
-            if TcpStream::connect_timeout(&agent, ATTEMPT).is_ok() {
-                return Ok(());
-            }
+            let connected = TcpStream::connect_timeout(&agent, ATTEMPT);
+            let why = match connected.map(greet) {
+                Ok(Greeting::Heard) => return Ok(()),
+                Ok(Greeting::Refused(why)) => return Err(End::Refused(why)),
+                Ok(Greeting::NotYet(why)) => why,
+                Err(error) => error.to_string(),
+            };
             let now = MonoClock.now();
             if now >= deadline {
-                return Err(End::TimedOut);
+                return Err(End::TimedOut(why));
             }
             let retry = now.after(RETRY_INTERVAL);
             let watched = [
@@ -276,11 +300,12 @@ impl Supervisor {
             End::Asked => (ExitCode::Other, "it was stopped".to_owned()),
             End::CallerGone => (ExitCode::Other, "the caller is gone".to_owned()),
             End::Emulator(status) => (ExitCode::HostLacks, format!("QEMU ended ({status})")),
-            End::TimedOut => {
+            End::Refused(why) => (ExitCode::Peer, format!("its agent does not greet: {why}")),
+            End::TimedOut(why) => {
                 let seconds = READY_TIMEOUT.as_secs();
                 (
                     ExitCode::Peer,
-                    format!("its agent did not answer within {seconds} s"),
+                    format!("its agent did not greet within {seconds} s: {why}"),
                 )
             }
         };
@@ -389,7 +414,7 @@ mod tests {
         let (mut caller, supervisor) = UnixStream::pair().unwrap();
         writeln!(caller, "no task").unwrap();
         let mut said = Vec::new();
-        let failure = supervise(supervisor, &mut said).unwrap_err();
+        let failure = supervise(supervisor, &mut said, |_| Greeting::Heard).unwrap_err();
         assert_eq!(failure.code, ExitCode::Usage);
     }
 }

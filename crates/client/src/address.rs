@@ -208,6 +208,18 @@ impl PeerAddress {
     }
 }
 
+impl From<SocketAddr> for PeerAddress {
+    /// An agent of linerate's own.
+    fn from(address: SocketAddr) -> Self {
+        Self {
+            protocol: Protocol::Listed(linerate_peers::own()),
+            host: address.ip().to_string(),
+            port: address.port(),
+            way: Way::Direct,
+        }
+    }
+}
+
 impl fmt::Debug for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PeerAddress({self})")

@@ -1,10 +1,12 @@
 //! One session with a peer, in which tests run one after the other.
 
+use crate::address::PeerAddress;
 use crate::no_greeting::no_greeting;
 use crate::pulse::Pulse;
 use crate::shell::ShellAddress;
 use crate::target::Target;
 use anyhow::{Context as _, Result};
+use linerate_boards::Greeting;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
@@ -138,7 +140,11 @@ impl Client {
 
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
-        let line = open(target)?;
+        Self::over(open(target)?, target)
+    }
+
+    /// A session with the peer at the other end of `line`.
+    fn over(line: Line, target: &Target) -> Result<Self> {
         let local = line.local().ip();
         let observer = observer(target, local, line.remote().ip());
         let facts = observer.facts();
@@ -425,6 +431,25 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.driver.end_session();
+    }
+}
+
+/// Greets an agent of linerate's own over a fresh connection.
+pub fn greet(stream: TcpStream) -> Greeting {
+    let spoken = stream.peer_addr().map_err(anyhow::Error::from);
+    let spoken = spoken.and_then(|address| {
+        let mut target = Target::new(PeerAddress::from(address));
+        // An emulated board may take long to look at itself; nobody else is in its way.
+        target.set_timeout(linerate_peers::TIMEOUT);
+        let line = Line::over(stream, target.timeout)?;
+        Client::over(line, &target)?.greet(target.first_answer)
+    });
+    match spoken {
+        Ok(()) => Greeting::Heard,
+        Err(error) => match error.downcast_ref() {
+            Some(ProtocolError::Version { .. }) => Greeting::Refused(error.to_string()),
+            _ => Greeting::NotYet(format!("{error:#}")),
+        },
     }
 }
 

@@ -10,7 +10,7 @@ mod pulse;
 mod shell;
 mod target;
 
-pub use client::{Client, DirectionOutcome, TestOutcome};
+pub use client::{Client, DirectionOutcome, TestOutcome, greet};
 pub use linerate_observe::preloaded;
 pub use pulse::{Pulse, planned_time};
 pub use target::Target;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+pub mod board;
 pub mod calibration;
 pub mod comparison;
 pub mod condition;

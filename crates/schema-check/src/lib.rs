@@ -34,6 +34,9 @@ pub const AUDIT_1: &str = include_str!("../../../schema/audit-1.json");
 /// What bills of materials of images have of SPDX 2.3.
 pub const SPDX_2_3: &str = include_str!("../../../schema/spdx-2.3.json");
 
+/// The published schema of `linerate/board/1`.
+pub const BOARD_1: &str = include_str!("../../../schema/board-1.json");
+
 /// Checks `document` against [`RUN_2`]; each error says where in the document and why.
 pub fn validate(document: &Value) -> Result<(), Vec<String>> {
     validate_against(RUN_2, document)

@@ -5,6 +5,7 @@ use linerate_store::schema;
 fn main() -> std::io::Result<()> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
     std::fs::write(format!("{folder}/audit-1.json"), schema::audit_1())?;
+    std::fs::write(format!("{folder}/board-1.json"), schema::board_1())?;
     std::fs::write(format!("{folder}/reproduce-1.json"), schema::reproduce_1())?;
     std::fs::write(format!("{folder}/run-2.json"), schema::run_2())?;
     std::fs::write(format!("{folder}/doctor-1.json"), schema::doctor_1())?;

@@ -4,6 +4,7 @@
 //! fails while one is out of date.
 
 use linerate_model::audit::{self, Audit};
+use linerate_model::board::{self, BoardDocument};
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::comparison::{self, Comparison};
 use linerate_model::doctor::{self, Examination};
@@ -31,6 +32,11 @@ pub fn audit_1() -> String {
         "linerate audit of a published table, version 1",
         audit::SCHEMA,
     )
+}
+
+/// The schema of `linerate/board/1`, likewise.
+pub fn board_1() -> String {
+    of::<BoardDocument>("linerate emulated boards, version 1", board::SCHEMA)
 }
 
 /// The schema of `linerate/compare/1`, likewise.
@@ -82,6 +88,7 @@ mod tests {
     fn the_published_schemas_are_up_to_date() {
         for (name, made, published) in [
             ("audit-1", audit_1(), linerate_schema_check::AUDIT_1),
+            ("board-1", board_1(), linerate_schema_check::BOARD_1),
             (
                 "calibration-1",
                 calibration_1(),

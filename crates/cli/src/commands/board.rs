@@ -9,12 +9,12 @@ use crate::terminal;
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use linerate_boards::{
-    BoardName, BoardState, Boards, FoundBoard, Order, Record, SerialNumber, Stopped, attach,
-    enter_shell, fetch, start, stop,
+    BoardName, Boards, Order, SerialNumber, Stopped, attach, enter_shell, fetch, start, stop,
 };
 use linerate_model::ByteCount;
+use linerate_model::board::{Board, BoardBase, BoardCondition, BoardDocument, SCHEMA};
 use linerate_model::exit::{ExitCode, Failure};
-use serde_json::json;
+use linerate_model::run::Tool;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -124,7 +124,7 @@ impl BoardArgs {
 pub(crate) fn supervise() -> Result<ExitCode> {
     let input = io::stdin().as_fd().try_clone_to_owned();
     let input = File::from(input.context("taking over standard input")?);
-    linerate_boards::supervise(input, io::stdout())?;
+    linerate_boards::supervise(input, io::stdout(), linerate_client::greet)?;
     Ok(ExitCode::Done)
 }
 
@@ -150,14 +150,28 @@ impl UpArgs {
 
 fn up(boards: &Boards, args: &UpArgs, output: &OutputArgs) -> Result<()> {
     let places = args.equipment.places()?;
-    let record = start(boards, &args.order()?, &places, &mut notes(output))?;
+    let started = start(boards, &args.order()?, &places, &mut notes(output))?;
+    let record = &started.record;
     if output.json || output.stream {
-        return terminal::print_line(&serde_json::to_string_pretty(&document(&record))?);
+        let board = Board {
+            name: record.name.to_string(),
+            condition: BoardCondition::Ready,
+            link: Some(record.into()),
+            start: Some(started.start),
+        };
+        return print(vec![board]);
     }
     let name = &record.name;
+    let base = match started.start.base {
+        BoardBase::Cache => "without the network",
+        BoardBase::Network => "with what it fetched",
+    };
     terminal::print_line(&format!(
-        "{name} is ready: emulated {}, address {}, MAC {}",
-        record.emulated, record.address, record.mac
+        "{name} is ready after {:.1} s, {base}: emulated {}, address {}, MAC {}",
+        started.start.took.as_secs_f64(),
+        record.emulated,
+        record.address,
+        record.mac
     ))?;
     if !output.quiet {
         terminal::print_line(&format!(
@@ -182,8 +196,7 @@ fn down(boards: &Boards, name: &BoardName, output: &OutputArgs) -> Result<()> {
 fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
     let all = boards.all()?;
     if output.json || output.stream {
-        let all: Vec<_> = all.iter().map(listed).collect();
-        return terminal::print_line(&serde_json::to_string_pretty(&all)?);
+        return print(all.iter().map(Board::from).collect());
     }
     if all.is_empty() && !output.quiet {
         return terminal::print_line("no boards: `linerate board up NAME` starts one");
@@ -192,42 +205,24 @@ fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
         let about = board.record.as_ref().map_or_else(String::new, |record| {
             format!("  {}  {}  {}", record.address, record.mac, record.emulated)
         });
-        terminal::print_line(&format!("{}  {}{about}", board.name, state(board)))?;
+        let condition = match board.condition() {
+            BoardCondition::Gone { why } => format!("gone ({why})"),
+            BoardCondition::Ready => "ready".to_owned(),
+            BoardCondition::Starting => "starting".to_owned(),
+        };
+        terminal::print_line(&format!("{}  {condition}{about}", board.name))?;
     }
     Ok(())
 }
 
-/// How a board is, in words.
-fn state(board: &FoundBoard) -> String {
-    match board.record.as_ref().map(|record| &record.state) {
-        Some(BoardState::Ended(why)) => format!("gone ({why})"),
-        Some(BoardState::Ready) if board.is_up => "ready".to_owned(),
-        Some(BoardState::Starting) | None if board.is_up => "starting".to_owned(),
-        Some(BoardState::Starting | BoardState::Ready) => {
-            "gone (its supervisor was killed)".to_owned()
-        }
-        None => "gone (it did not start)".to_owned(),
-    }
-}
-
-fn document(record: &Record) -> serde_json::Value {
-    json!({
-        "name": record.name,
-        "emulated": record.emulated,
-        "address": record.address,
-        "host_address": record.host,
-        "serial": record.serial,
-        "mac": record.mac,
-    })
-}
-
-fn listed(board: &FoundBoard) -> serde_json::Value {
-    let mut document = board
-        .record
-        .as_ref()
-        .map_or_else(|| json!({"name": board.name}), document);
-    document["state"] = state(board).into();
-    document
+/// Prints boards as one document.
+fn print(boards: Vec<Board>) -> Result<()> {
+    let document = BoardDocument {
+        schema: SCHEMA.to_owned(),
+        tool: Tool::linerate(env!("CARGO_PKG_VERSION")),
+        boards,
+    };
+    terminal::print_line(&serde_json::to_string_pretty(&document)?)
 }
 
 fn log(boards: &Boards, name: &BoardName) -> Result<()> {
