@@ -8,6 +8,7 @@
 //! message of bounded size; it answers with a [`ProtocolError`] that says where and why.
 #![forbid(unsafe_code)]
 
+pub mod carrier;
 mod error;
 mod inbox;
 pub mod iperf2;
