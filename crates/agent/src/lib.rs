@@ -3,13 +3,17 @@
 
 pub mod access;
 mod connections;
+mod console;
 mod data_streams;
+mod deployed;
 mod notices;
 mod pending;
 mod per_address;
 mod port;
 mod state;
 
+pub use console::{ConsolePlan, serve_console};
+pub use deployed::{DeployedPlan, serve_deployed};
 pub use linerate_peers::{Setting, SettingValues};
 pub use port::Speaking;
 
@@ -20,7 +24,7 @@ use linerate_model::spec::MAX_DURATION;
 use linerate_model::{BitRate, Clock as _};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
-use linerate_peers::{Control, PeerKind};
+use linerate_peers::{Control, PeerKind, TIMEOUT};
 use linerate_session::login::Logins;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::wake::Waker;
@@ -64,6 +68,8 @@ pub struct AgentPlan {
     pub settings: SettingValues,
     /// End after the first client.
     pub once: bool,
+    /// Silence after which a client counts as gone.
+    pub timeout: Duration,
 }
 
 impl AgentPlan {
@@ -105,6 +111,7 @@ impl AgentPlan {
             interface: None,
             settings: SettingValues::new(),
             once: false,
+            timeout: TIMEOUT,
         }
     }
 }

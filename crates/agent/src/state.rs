@@ -15,7 +15,7 @@ use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_model::{ByteCount, Clock as _};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
+use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig};
 use linerate_session::key::credential;
 use linerate_session::login::{Gate, moment};
 use linerate_session::{
@@ -78,19 +78,7 @@ pub(crate) fn accept_loop(
     tell: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let (lines, inbox) = mpsc::channel::<String>();
-    let state = AgentState {
-        plan,
-        stop,
-        clients: PerAddress::default(),
-        pending: Pending::default(),
-        data_streams: Addresses::default(),
-        connections: Connections::default(),
-        sessions: AtomicU64::new(0),
-        left: AtomicU64::new(0),
-        lines,
-        notices: Mutex::default(),
-        wakeup_fd,
-    };
+    let state = AgentState::new(plan, stop, lines, wakeup_fd);
     let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
     fds.push(state.wakeup_fd.as_fd());
     thread::scope(|scope| {
@@ -117,6 +105,14 @@ pub(crate) fn accept_loop(
             }
         }
     })
+}
+
+/// Serves one client of linerate's own protocol, which came over `line`, to its end.
+pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Result<()> {
+    let wakeup_fd = crate::wakeup_fd()?;
+    let (lines, _) = mpsc::channel();
+    let state = AgentState::new(plan, stop, lines, &wakeup_fd);
+    state.converse(line, None, linerate_peers::own(), None)
 }
 
 /// The next connection at a port, if one waits.
@@ -148,6 +144,30 @@ fn start_thread<'scope>(
         Err(error) => bail!(
             "cannot start a thread for it: {error}; raise the limit of processes (ulimit -u, or the container's pids limit)"
         ),
+    }
+}
+
+impl<'a> AgentState<'a> {
+    /// That of an agent without clients.
+    fn new(
+        plan: &'a AgentPlan,
+        stop: &'a AtomicBool,
+        lines: mpsc::Sender<String>,
+        wakeup_fd: &'a Waker,
+    ) -> Self {
+        Self {
+            plan,
+            stop,
+            clients: PerAddress::default(),
+            pending: Pending::default(),
+            data_streams: Addresses::default(),
+            connections: Connections::default(),
+            sessions: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            lines,
+            notices: Mutex::default(),
+            wakeup_fd,
+        }
     }
 }
 
@@ -403,7 +423,9 @@ impl AgentState<'_> {
             Err(why) => (Some(why), None),
         };
         let _waiting = turn_away.is_some().then_some(place);
-        self.converse(stream, handle, &*port.kind, turn_away)
+        stream.set_nonblocking(false)?;
+        let line = Line::over(stream, self.plan.timeout)?;
+        self.converse(line, handle, &*port.kind, turn_away)
     }
 
     /// A place among the clients that are served, taken as long as it lives; if there is none, why.
@@ -461,13 +483,11 @@ impl AgentState<'_> {
 
     fn converse(
         &self,
-        stream: TcpStream,
+        line: Line,
         handle: Option<DemuxHandle>,
         kind: &dyn PeerKind,
         turn_away: Option<(RefusalCode, String)>,
     ) -> Result<()> {
-        stream.set_nonblocking(false)?;
-        let line = Line::over(stream, TIMEOUT)?;
         let mut driver = self.driver(line, kind, turn_away)?;
         if let Some(handle) = handle {
             driver.admit(handle)?;
@@ -499,7 +519,7 @@ impl AgentState<'_> {
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            timeout: TIMEOUT,
+            timeout: self.plan.timeout,
             session: format!("{number:08}"),
             facts,
             limits: Limits {
@@ -517,7 +537,7 @@ impl AgentState<'_> {
             logins: self.gate(),
         };
         let session = kind.server(config, MonoClock.now());
-        Ok(Driver::server(line, session, observer, TIMEOUT))
+        Ok(Driver::server(line, session, observer, self.plan.timeout))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::args::output::OutputArgs;
 use crate::live::LiveView;
 use crate::terminal;
 use anyhow::{Context as _, Result};
+use linerate_client::address::without_password;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::context::Context;
 use linerate_studies::watch::Watcher;
@@ -125,7 +126,7 @@ fn command_line() -> String {
         if position == 0 {
             "linerate".to_owned()
         } else {
-            quoted(&word)
+            quoted(&without_password(&word))
         }
     });
     words.collect::<Vec<_>>().join(" ")

@@ -2,6 +2,7 @@
 
 pub use linerate_model::run::IpChoice;
 
+use crate::deploy::{ConsoleHost, ConsolePeer, DeployedAgent, Deployment, SshHost};
 use crate::host_port::split_port;
 use crate::shell::{self, ShellAddress, ShellPeer};
 use linerate_boards::{BoardName, Boards};
@@ -12,6 +13,7 @@ use linerate_peers::{Control, PeerKind, Protocol, SettingValues, Wire};
 use linerate_stacks::{Places, Stack, StackAddresses, StackSpec};
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 
 /// A peer, as written: what it speaks, host name or address, and port.
 #[derive(Clone)]
@@ -31,13 +33,17 @@ enum Way {
     Board(BoardName),
     /// By the name of a stack that is started for it, and where it is once it runs.
     Stack(Stack, Option<StackAddresses>),
+    /// By the console of a board, whose shell starts an agent there.
+    Console(Arc<ConsolePeer>),
+    /// By ssh, which starts an agent there; its port is known then.
+    Ssh(Arc<Deployment>),
     /// With the shell of a peer that is told what to do, and the settings in its address.
     Shell(ShellAddress, SettingValues),
 }
 
 impl PeerAddress {
     /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board`, `board://NAME`,
-    /// `stack://NAME` or `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
+    /// `stack://NAME`, `ssh://user@board` or `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let own = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
@@ -50,6 +56,8 @@ impl PeerAddress {
                     .map_err(|why| Failure::new(ExitCode::Usage, format!("\"{text}\": {why}")))?;
                 return Ok(Self::of_stack(spec));
             }
+            Some((SSH, rest)) => return Self::by_ssh(text, rest),
+            Some((SERIAL, rest)) => return Self::by_console(text, rest),
             Some((scheme, rest)) => {
                 let (id, wire) = scheme.split_once('+').unwrap_or((scheme, ""));
                 let kind = linerate_peers::find(id).ok_or_else(|| unknown_scheme(text, scheme))?;
@@ -115,7 +123,7 @@ impl PeerAddress {
     pub(crate) const fn stack(&self) -> Option<&Stack> {
         match &self.way {
             Way::Stack(stack, _) => Some(stack),
-            Way::Direct | Way::Board(_) | Way::Shell(..) => None,
+            Way::Board(_) | Way::Console(_) | Way::Direct | Way::Shell(..) | Way::Ssh(_) => None,
         }
     }
 
@@ -128,7 +136,7 @@ impl PeerAddress {
     pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         match &mut self.way {
             Way::Stack(stack, _) => stack.prepare(places, tell),
-            Way::Direct | Way::Board(_) | Way::Shell(..) => Ok(()),
+            Way::Board(_) | Way::Console(_) | Way::Direct | Way::Shell(..) | Way::Ssh(_) => Ok(()),
         }
     }
 
@@ -139,6 +147,39 @@ impl PeerAddress {
             *at = Some(addresses);
         }
         self
+    }
+
+    /// An agent that is started by ssh when it is first asked for a test.
+    fn by_ssh(text: &str, rest: &str) -> Result<Self, Failure> {
+        let host = SshHost::read(rest).map_err(|why| {
+            let message = format!("\"{text}\": {why}; write ssh://user@host or ssh://host:2222");
+            Failure::new(ExitCode::Usage, message)
+        })?;
+        let kind = linerate_peers::own();
+        Ok(Self {
+            protocol: Protocol::Listed(kind),
+            host: host.to_string(),
+            port: kind.default_port(),
+            way: Way::Ssh(Arc::new(Deployment::new(host))),
+        })
+    }
+
+    /// An agent that is started over a console when it is first asked for a test.
+    fn by_console(text: &str, rest: &str) -> Result<Self, Failure> {
+        let host = ConsoleHost::read(rest).map_err(|why| {
+            let message = format!(
+                "\"{}\": {why}; write serial:///dev/ttyUSB0?baud=115200&login=root&host=192.0.2.1",
+                text.split('?').next().unwrap_or_default()
+            );
+            Failure::new(ExitCode::Usage, message)
+        })?;
+        let kind = linerate_peers::own();
+        Ok(Self {
+            protocol: Protocol::Listed(kind),
+            host: host.host.clone(),
+            port: kind.default_port(),
+            way: Way::Console(Arc::new(ConsolePeer::new(host))),
+        })
     }
 
     fn with_shell(kind: &'static dyn PeerKind, wire: Wire, rest: &str) -> Result<Self, String> {
@@ -155,7 +196,33 @@ impl PeerAddress {
     pub(crate) fn shell(&self) -> Option<&ShellAddress> {
         match &self.way {
             Way::Shell(shell, _) => Some(shell),
-            Way::Direct | Way::Board(_) | Way::Stack(..) => None,
+            Way::Board(_) | Way::Console(_) | Way::Direct | Way::Ssh(_) | Way::Stack(..) => None,
+        }
+    }
+
+    /// The agent that this process has there, which is started if none is; `None` where peers start by themselves.
+    pub(crate) fn deployed(&self) -> Result<Option<DeployedAgent>, Failure> {
+        match &self.way {
+            Way::Ssh(deployment) => deployment.agent().map(Some),
+            Way::Board(_) | Way::Console(_) | Way::Direct | Way::Shell(..) | Way::Stack(..) => {
+                Ok(None)
+            }
+        }
+    }
+
+    /// What is to be known of how its agent came there.
+    pub(crate) fn deployment_note(&self) -> Option<String> {
+        match &self.way {
+            Way::Ssh(deployment) => deployment.note(),
+            Way::Board(_) | Way::Console(_) | Way::Direct | Way::Shell(..) | Way::Stack(..) => None,
+        }
+    }
+
+    /// The console over which its agent is started and controlled.
+    pub(crate) fn console(&self) -> Option<&ConsolePeer> {
+        match &self.way {
+            Way::Console(console) => Some(console),
+            Way::Board(_) | Way::Direct | Way::Shell(..) | Way::Ssh(_) | Way::Stack(..) => None,
         }
     }
 
@@ -174,38 +241,58 @@ impl PeerAddress {
         self.protocol.usual_sizes(transport)
     }
 
-    /// The addresses it stands for, best first.
-    pub fn resolve(&self, choice: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
-        let found = match (scoped(&self.host, self.port), &self.way) {
-            (Some(address), _) => vec![address],
-            (None, Way::Stack(_, Some(at))) => vec![
-                SocketAddr::new(at.ipv4().into(), self.port),
-                SocketAddr::new(at.ipv6().into(), self.port),
-            ],
-            (None, _) => (self.host.as_str(), self.port)
-                .to_socket_addrs()
-                .map_err(|error| {
-                    let hint = "check the name, or give an address";
-                    Failure::new(
-                        ExitCode::Peer,
-                        format!("cannot resolve {}: {error}; {hint}", self.host),
-                    )
-                })?
-                .collect(),
-        };
-        let fitting: Vec<_> = found
-            .into_iter()
-            .filter(|address| choice.fits(address))
-            .collect();
-        if fitting.is_empty() {
-            let message = format!(
-                "{} has no {choice} address; leave out -4 and -6 to use any",
-                self.host
-            );
-            return Err(Failure::new(ExitCode::Usage, message));
+    /// The addresses it stands for, best first; those of its agent if this process has one there.
+    pub(crate) fn resolve(
+        &self,
+        deployed: Option<&DeployedAgent>,
+        choice: IpChoice,
+    ) -> Result<Vec<SocketAddr>, Failure> {
+        match (deployed, &self.way) {
+            (Some(agent), _) => resolve(&agent.host, agent.port, choice),
+            (None, Way::Stack(_, Some(at))) => {
+                let found = vec![
+                    SocketAddr::new(at.ipv4().into(), self.port),
+                    SocketAddr::new(at.ipv6().into(), self.port),
+                ];
+                fitting(&self.host, found, choice)
+            }
+            (None, _) => resolve(&self.host, self.port, choice),
         }
-        Ok(fitting)
     }
+}
+
+fn resolve(host: &str, port: u16, choice: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
+    let found = match scoped(host, port) {
+        Some(address) => vec![address],
+        None => (host, port)
+            .to_socket_addrs()
+            .map_err(|error| {
+                let hint = "check the name, or give an address";
+                Failure::new(
+                    ExitCode::Peer,
+                    format!("cannot resolve {host}: {error}; {hint}"),
+                )
+            })?
+            .collect(),
+    };
+    fitting(host, found, choice)
+}
+
+/// Those of `found` that `choice` leaves.
+fn fitting(
+    host: &str,
+    found: Vec<SocketAddr>,
+    choice: IpChoice,
+) -> Result<Vec<SocketAddr>, Failure> {
+    let fitting: Vec<_> = found
+        .into_iter()
+        .filter(|address| choice.fits(address))
+        .collect();
+    if fitting.is_empty() {
+        let message = format!("{host} has no {choice} address; leave out -4 and -6 to use any");
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    Ok(fitting)
 }
 
 impl From<SocketAddr> for PeerAddress {
@@ -233,6 +320,8 @@ impl fmt::Display for PeerAddress {
             Way::Direct => {}
             Way::Board(name) => return write!(f, "{BOARD}://{name}"),
             Way::Stack(stack, _) => return write!(f, "{STACK}://{}", stack.spec()),
+            Way::Console(console) => return console.host().fmt(f),
+            Way::Ssh(deployment) => return deployment.host().fmt(f),
             Way::Shell(shell, settings) => {
                 write!(f, "{}+{shell}?host={}", kind.id(), self.host)?;
                 if self.port != kind.default_port() {
@@ -260,10 +349,29 @@ const BOARD: &str = "board";
 
 /// The scheme of stacks that are started for a test.
 const STACK: &str = "stack";
+/// The scheme of boards whose agent is started over their console.
+const SERIAL: &str = "serial";
+
+/// The scheme of hosts on which an agent is started by ssh.
+const SSH: &str = "ssh";
 
 /// The port at which linerate's own agents listen unless told otherwise.
 pub fn own_port() -> u16 {
     linerate_peers::own().default_port()
+}
+
+/// A word of a command line, without the password that an address may have.
+pub fn without_password(word: &str) -> String {
+    let is_address = word.starts_with(SERIAL) && word[SERIAL.len()..].starts_with("://");
+    match word.split_once('?').filter(|_| is_address) {
+        None => word.to_owned(),
+        Some((place, query)) => {
+            let parts = query
+                .split('&')
+                .filter(|part| !part.starts_with("password="));
+            format!("{place}?{}", parts.collect::<Vec<_>>().join("&"))
+        }
+    }
 }
 
 /// An IPv6 address with a zone: `fe80::1%eth0` or `fe80::1%2`.
@@ -291,6 +399,16 @@ pub fn foreign_help() -> String {
         text,
         "\n  {stack:<21} a network stack that is started for the test: {}",
         names.join(", ")
+    );
+    let ssh = format!("{SSH}://USER@HOST");
+    let _ = write!(
+        text,
+        "\n  {ssh:<21} a host where linerate is copied to, started, and removed from"
+    );
+    let _ = write!(
+        text,
+        "\n  {SERIAL}:///dev/ttyUSB0?baud=115200&login=root&host=192.0.2.1\n{:24}a board with linerate, controlled over its console; traffic runs to host=",
+        ""
     );
     for kind in linerate_peers::ALL.iter().filter(|kind| kind.is_foreign()) {
         let rows = match kind.control() {
@@ -390,6 +508,15 @@ mod tests {
         assert_eq!(shown("fe80::1%eth0"), "[fe80::1%eth0]:5301");
         assert_eq!(shown("[::1]:6000"), "[::1]:6000");
         assert_eq!(shown("[::1]"), "[::1]:5301");
+        assert_eq!(shown("ssh://me@board:2222/"), "ssh://me@board:2222");
+    }
+
+    #[test]
+    fn a_password_is_no_part_of_a_command_line_that_is_kept() {
+        let kept = |word| without_password(word);
+        let secret = "serial:///dev/ttyUSB0?login=root&password=secret&host=a";
+        assert_eq!(kept(secret), "serial:///dev/ttyUSB0?login=root&host=a");
+        assert_eq!(kept("--title=a?password=b"), "--title=a?password=b");
     }
 
     #[test]
@@ -404,10 +531,12 @@ mod tests {
             "[::1]x",
             "a b",
             "http://x",
+            "ssh://-l@x",
         ] {
             let error = PeerAddress::parse(text).unwrap_err();
             assert_eq!(error.code, ExitCode::Usage, "{text}");
-            assert!(error.message.contains("10.0.0.2"), "{text}: {error}");
+            let is_shown = ["10.0.0.2", "ssh://user@host"].map(|part| error.message.contains(part));
+            assert!(is_shown.contains(&true), "{text}: {error}");
         }
     }
 
@@ -436,7 +565,7 @@ mod tests {
     fn the_wrong_ip_version_is_named() {
         let error = PeerAddress::parse("127.0.0.1")
             .unwrap()
-            .resolve(IpChoice::V6)
+            .resolve(None, IpChoice::V6)
             .unwrap_err();
         assert!(error.message.contains("no IPv6 address"), "{error}");
         assert_eq!(error.code, ExitCode::Usage);

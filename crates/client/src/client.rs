@@ -1,6 +1,7 @@
 //! One session with a peer, in which tests run one after the other.
 
 use crate::address::PeerAddress;
+use crate::deploy::DeployedAgent;
 use crate::no_greeting::no_greeting;
 use crate::pulse::Pulse;
 use crate::shell::ShellAddress;
@@ -18,9 +19,9 @@ use linerate_observe::{Observer, Scope};
 use linerate_peers::{
     ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
 };
-use linerate_session::key::credential;
+use linerate_session::key::{Key, credential};
 use linerate_session::login::{LoginAttempt, moment};
-use linerate_session::{Driver, Line, SessionEvent};
+use linerate_session::{CONSOLE_TIMEOUT, Driver, Line, SessionEvent};
 use linerate_stacks::RunningStack;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
@@ -124,7 +125,7 @@ impl Client {
         let deadline = MonoClock.now().after(patience);
         loop {
             let error = match Self::open(target) {
-                Ok(mut client) => match client.greet(target.first_answer) {
+                Ok(mut client) => match client.greet(client.target.first_answer) {
                     Ok(()) => return Ok(client),
                     Err(error) if !may_pass(&error) => return Err(client.failed(&error).into()),
                     Err(error) => client.failed(&error).into(),
@@ -140,11 +141,28 @@ impl Client {
 
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
-        Self::over(open(target)?, target)
+        let deployed = target.far.deployed()?;
+        if deployed.is_some() && target.key.is_some() {
+            let message = format!(
+                "--key: the agent of {} gets a key of its own; leave --key out",
+                target.far
+            );
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+        if let Some(console) = target.far.console() {
+            let addresses = target.far.resolve(None, target.ip)?;
+            let line = console.open(addresses[0])?;
+            let mut patient = target.clone();
+            patient.set_timeout(target.timeout.max(CONSOLE_TIMEOUT));
+            return Self::over(line, &patient, target.key.as_ref());
+        }
+        let line = open(target, deployed.as_ref())?;
+        let key = deployed.map(|agent| agent.key);
+        Self::over(line, target, key.as_ref().or(target.key.as_ref()))
     }
 
     /// A session with the peer at the other end of `line`.
-    fn over(line: Line, target: &Target) -> Result<Self> {
+    fn over(line: Line, target: &Target, key: Option<&Key>) -> Result<Self> {
         let local = line.local().ip();
         let observer = observer(target, local, line.remote().ip());
         let facts = observer.facts();
@@ -152,7 +170,7 @@ impl Client {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             first_answer: target.first_answer,
-            credential: credential(target.key.as_ref())?,
+            credential: credential(key)?,
             local,
             random: random_bytes()?,
             login: login_attempt(target),
@@ -203,7 +221,8 @@ impl Client {
         let kind = self.target.far.kind();
         let spots = kind.blind_spots();
         let blind = (!spots.is_empty()).then(|| blind(kind.id(), spots));
-        emulated.chain(blind).collect()
+        let deployed = self.target.far.deployment_note();
+        emulated.chain(blind).chain(deployed).collect()
     }
 
     /// Connects again for another test. The peer may still be busy with the end of the last one.
@@ -442,7 +461,7 @@ pub fn greet(stream: TcpStream) -> Greeting {
         // An emulated board may take long to look at itself; nobody else is in its way.
         target.set_timeout(linerate_peers::TIMEOUT);
         let line = Line::over(stream, target.timeout)?;
-        Client::over(line, &target)?.greet(target.first_answer)
+        Client::over(line, &target, None)?.greet(target.first_answer)
     });
     match spoken {
         Ok(()) => Greeting::Heard,
@@ -487,8 +506,8 @@ fn login_attempt(target: &Target) -> Option<LoginAttempt> {
 }
 
 /// Opens the way to the first address that answers; without a control connection, that has a route.
-fn open(target: &Target) -> Result<Line> {
-    let addresses = target.far.resolve(target.ip)?;
+fn open(target: &Target, deployed: Option<&DeployedAgent>) -> Result<Line> {
+    let addresses = target.far.resolve(deployed, target.ip)?;
     let control = target.far.kind().control();
     let mut last = None;
     for address in &addresses {

@@ -3,6 +3,7 @@
 
 pub mod address;
 mod client;
+pub mod deploy;
 mod describe;
 mod host_port;
 mod no_greeting;

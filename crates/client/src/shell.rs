@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The rate of most boards' consoles.
-const DEFAULT_BAUD: u32 = 115_200;
+pub(crate) const DEFAULT_BAUD: u32 = 115_200;
 
 /// The port of a telnet server.
 const TELNET_PORT: u16 = 23;
@@ -59,7 +59,13 @@ impl ShellPeer {
             Some((name.to_owned(), value))
         });
         let settings = settings.collect();
-        parts.end(names)?;
+        let own: Vec<_> = names.map(|name| format!("{name}=")).collect();
+        let own = own.iter().map(String::as_str);
+        let known: Vec<_> = ["host=", "port=", "baud= (of a serial line)"]
+            .into_iter()
+            .chain(own)
+            .collect();
+        parts.end(&known)?;
         Ok(Self {
             shell,
             host,
@@ -165,10 +171,10 @@ fn telnet(place: &str) -> Result<ShellAddress, String> {
 }
 
 /// What follows the question mark.
-struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    fn read(query: &str) -> Result<Self, String> {
+    pub(crate) fn read(query: &str) -> Result<Self, String> {
         let parts = query.split('&').filter(|part| !part.is_empty());
         let pair = |part: &str| {
             let (key, value) = part
@@ -179,13 +185,13 @@ impl Query {
         parts.map(pair).collect::<Result<_, _>>().map(Self)
     }
 
-    fn take(&mut self, key: &str) -> Option<String> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<String> {
         let position = self.0.iter().position(|(found, _)| found == key)?;
         Some(self.0.remove(position).1)
     }
 
     /// A number over zero.
-    fn number<N>(&mut self, key: &str, otherwise: N) -> Result<N, String>
+    pub(crate) fn number<N>(&mut self, key: &str, otherwise: N) -> Result<N, String>
     where
         N: std::str::FromStr + Default + PartialEq,
     {
@@ -196,20 +202,19 @@ impl Query {
         number.ok_or_else(|| format!("{key}={text} is not a number in its range"))
     }
 
-    /// Nothing is left over; `own` are the settings of the protocol.
-    fn end(self, own: impl Iterator<Item = &'static str>) -> Result<(), String> {
+    /// Nothing is left over; `known` is what there may be.
+    pub(crate) fn end(self, known: &[&str]) -> Result<(), String> {
         let Some((key, _)) = self.0.first() else {
             return Ok(());
         };
-        let own: Vec<_> = own.map(|name| format!(", {name}=")).collect();
         Err(format!(
-            "there is no {key}=; there are host=, port={} and, of a serial line, baud=",
-            own.concat()
+            "there is no {key}=; there are {}",
+            known.join(", ")
         ))
     }
 }
 
-fn no_line(device: &Path, error: &SerialError) -> Failure {
+pub(crate) fn no_line(device: &Path, error: &SerialError) -> Failure {
     let path = device.display();
     let (why, hint) = match error {
         SerialError::Open(source) => (

@@ -2,6 +2,7 @@
 //! heeded the same at the client and at the agent.
 #![forbid(unsafe_code)]
 
+mod carried;
 mod demux;
 mod driver;
 mod endpoints;
@@ -15,9 +16,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use carried::{CONSOLE_TIMEOUT, ConsoleLink, connection_pair};
 pub use demux::{Admission, AwaitedStreams, DemuxHandle, StreamDemux};
 pub use driver::{Driver, SessionEvent};
 pub use endpoints::DataStreams;
 pub use flows::{Flow, Flows, Place};
-pub use line::{Line, Shell};
+pub use line::{Line, Shell, type_in};
 pub use opening::peek;

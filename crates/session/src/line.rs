@@ -7,7 +7,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::serial::SerialLine;
 use linerate_sys::tcp::{is_hung_up, wait_readable};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
@@ -84,6 +84,13 @@ impl Line {
         Ok(Self::absent(socket.local_addr()?, remote))
     }
 
+    /// The same, with traffic between these addresses.
+    #[must_use]
+    pub fn between(self, local: IpAddr, remote: IpAddr) -> Self {
+        let ends = (SocketAddr::new(local, 0), SocketAddr::new(remote, 0));
+        Self { ends, ..self }
+    }
+
     /// The same, and the peer's shell is told what to do; a write to it that takes longer than `timeout` fails.
     pub fn with_shell(self, shell: Shell, timeout: Duration) -> Result<Self> {
         let shell = match shell {
@@ -133,10 +140,7 @@ impl Line {
     /// reads nothing ends the connection: what was written in part cannot be gone on with, and nobody waits again.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let mut connection = match &self.way {
-            Way::Shell(Shell::Serial(line)) => {
-                let mut pieces = bytes.chunks(TYPED_BYTES);
-                return pieces.try_for_each(|piece| type_in(line, piece));
-            }
+            Way::Shell(Shell::Serial(line)) => return type_in(line, bytes),
             Way::Shell(Shell::Telnet(stream)) => stream,
             Way::Absent | Way::Connection(_) => self.connection()?,
         };
@@ -217,8 +221,13 @@ fn set_up(stream: TcpStream, timeout: Duration) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Types a piece on a serial line.
-fn type_in(line: &SerialLine, mut piece: &[u8]) -> Result<()> {
+/// Types on a serial line as fast as a shell reads.
+pub fn type_in(line: &SerialLine, bytes: &[u8]) -> Result<()> {
+    let mut pieces = bytes.chunks(TYPED_BYTES);
+    pieces.try_for_each(|piece| type_piece(line, piece))
+}
+
+fn type_piece(line: &SerialLine, mut piece: &[u8]) -> Result<()> {
     let deadline = MonoClock.now().after(STUCK_LIMIT);
     while !piece.is_empty() {
         let written = line.write(piece).context("writing to the serial line")?;

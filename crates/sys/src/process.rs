@@ -66,6 +66,20 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(ask) };
 }
 
+/// Has the program that `command` starts not hear of a Ctrl-C, which goes to every program of the terminal.
+pub fn ignore_interrupt(command: &mut Command) {
+    let ignore = || {
+        // SAFETY: a valid signal, and an action that runs no code.
+        let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+        if before == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only one system call is made; nothing is allocated and no lock is taken.
+    unsafe { command.pre_exec(ignore) };
+}
+
 /// Asks the process to end (`SIGTERM`).
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
     Ok(kill_process(pid_from(pid)?, Signal::TERM)?)
@@ -208,6 +222,14 @@ mod tests {
         // It says nothing, so this ends when it does.
         assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
         assert_eq!(reap(child).unwrap().status.signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_program_that_ignores_interrupts_lives_on() {
+        let mut command = Command::new("sh");
+        ignore_interrupt(command.args(["-c", "kill -INT $$; exit 3"]));
+        let child = command.spawn().unwrap();
+        assert_eq!(reap(child).unwrap().status.code(), Some(3));
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn make_image(
     // What is missing is said before anything is fetched.
     run(Command::new("mke2fs").arg("-V"))?;
     run(Command::new("depmod").arg("--version"))?;
-    let agent = agent::read(&order.board, &agent::folders(&places.cache))?;
+    let agent = agent::read(&order.board, &agent::agent_folders(Some(&places.cache)))?;
     let stock = order.stock(disk, places, tell)?;
     tell(&format!("making {}", order.output.display()));
     let folder = order.folder();

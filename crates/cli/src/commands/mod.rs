@@ -7,6 +7,7 @@ mod board_image;
 mod calibrate;
 mod compare;
 mod demo;
+mod deployed;
 mod doctor;
 mod explain;
 mod export;
@@ -97,6 +98,12 @@ enum Command {
     /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
     #[command(name = linerate_studies::run::CHILD, hide = true)]
     WrappedTurns,
+    /// Serve one client over the console that this is started on: what `serial://` starts on a board.
+    #[command(name = linerate_client::deploy::CONSOLE_AGENT, hide = true)]
+    ConsoleAgent(deployed::ConsoleArgs),
+    /// Serve until standard input ends, with the key that comes on it: what `ssh://` starts on another host.
+    #[command(name = linerate_client::deploy::DEPLOYED_AGENT, hide = true)]
+    DeployedAgent(deployed::DeployedArgs),
     /// Start an emulated board and end it, as the parent process asks on standard input: what `board up` starts.
     #[command(name = linerate_boards::SUPERVISOR, hide = true)]
     BoardSupervisor,
@@ -147,6 +154,8 @@ impl Cli {
             Command::Note(args) => args.run(output),
             Command::Rm(args) => args.run(output),
             Command::WrappedTurns => latency::serve_turns(),
+            Command::ConsoleAgent(args) => args.run(),
+            Command::DeployedAgent(args) => args.run(),
             Command::BoardSupervisor => board::supervise(),
             Command::BoardSeed => board::seed(),
             Command::KernelServer => kernel_server::serve(),

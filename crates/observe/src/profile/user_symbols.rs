@@ -14,6 +14,8 @@ pub(super) fn names(addresses: &BTreeSet<u64>, remarks: &mut Vec<String>) -> BTr
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.to_str());
+    // An agent that `ssh://` starts removes its file.
+    let program = program.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
     let mut names = BTreeMap::new();
     let mut own = BTreeMap::new();
     for address in addresses {

@@ -1,0 +1,111 @@
+//! `ssh://user@host` against a real dropbear whose users have busybox and no privileges: needs user namespaces, so run with
+//! `--ignored`.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod server;
+
+use linerate_testbed::enter_user_namespace;
+use linerate_testkit::namespaces::{Case, namespace_main};
+use server::Server;
+use std::process::ExitCode;
+
+const CASES: &[Case] = &[
+    Case {
+        name: "an_ordinary_user_is_enough_and_nothing_is_left",
+        run: an_ordinary_user_is_enough_and_nothing_is_left,
+    },
+    Case {
+        name: "an_agent_ends_when_its_client_is_killed",
+        run: an_agent_ends_when_its_client_is_killed,
+    },
+    Case {
+        name: "an_agent_ends_when_the_connection_is_cut",
+        run: an_agent_ends_when_the_connection_is_cut,
+    },
+    Case {
+        name: "the_agent_is_that_of_the_host_s_architecture",
+        run: the_agent_is_that_of_the_host_s_architecture,
+    },
+    Case {
+        name: "without_sha256sum_the_run_says_so",
+        run: without_sha256sum_the_run_says_so,
+    },
+];
+
+fn main() -> ExitCode {
+    namespace_main(enter_user_namespace, CASES)
+}
+
+/// A short test; a long one has this at its end.
+const TEST: [&str; 6] = ["--rate", "2M", "-t", "1", "--json", "--no-store"];
+
+fn an_ordinary_user_is_enough_and_nothing_is_left() {
+    let server = Server::start();
+    let ended = server.udp("", &TEST);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let run: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert!(run["trials"][0]["packets"]["received"].as_u64().unwrap() > 0);
+    assert_eq!(run["trials"][0]["packets"]["lost"], 0);
+    assert!(!ended.out.contains("sha256sum"), "{}", ended.out);
+    server.has_no_files();
+    server.wait_for_no_agent();
+    // Several tests have one agent.
+    let ended = server.command("tcp", "", &["--both", "-t", "1", "--no-store"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    server.wait_for_no_agent();
+    server.close();
+}
+
+fn an_agent_ends_when_its_client_is_killed() {
+    let server = Server::start();
+    let mut client = server.start_test();
+    // While it serves, its file is gone already.
+    assert!(server.agent().is_some());
+    server.has_no_files();
+    client.kill();
+    server.wait_for_no_agent();
+    server.has_no_files();
+    server.close();
+}
+
+fn an_agent_ends_when_the_connection_is_cut() {
+    let server = Server::start();
+    let client = server.start_test();
+    server.cut();
+    server.wait_for_no_agent();
+    server.has_no_files();
+    let ended = client.end();
+    assert_eq!(ended.code, Some(5), "{}", ended.err);
+    server.close();
+}
+
+fn the_agent_is_that_of_the_host_s_architecture() {
+    let server = Server::start();
+    server.replace(
+        "uname",
+        "case $1 in -s) echo Linux ;; *) echo riscv64 ;; esac",
+    );
+    let empty = tempfile::tempdir().unwrap();
+    let agents = format!("&agents={}", empty.path().display());
+    let ended = server.udp(&agents, &TEST);
+    assert_eq!(ended.code, Some(4), "{}", ended.err);
+    assert!(ended.err.contains("no agent for riscv64"), "{}", ended.err);
+    server.wait_for_no_agent();
+    server.has_no_files();
+    // What is not for that processor does not start there, whatever its file is called.
+    std::fs::write(empty.path().join("linerate-riscv64"), "text").unwrap();
+    let ended = server.udp(&agents, &TEST);
+    assert_eq!(ended.code, Some(4), "{}", ended.err);
+    assert!(ended.err.contains("is no ELF file"), "{}", ended.err);
+    server.close();
+}
+
+fn without_sha256sum_the_run_says_so() {
+    let server = Server::start();
+    server.remove("sha256sum");
+    let ended = server.udp("", &TEST);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.contains("by its length only"), "{}", ended.out);
+    server.has_no_files();
+    server.close();
+}

@@ -1,0 +1,416 @@
+//! The way to a board that has a serial console: a login there, an agent that is started by its shell, and the control
+//! connection over the line. Traffic runs over the network.
+//!
+//! Noise may spoil what is typed or answered: what is not understood is tried again, up to a limit.
+
+use crate::shell::{DEFAULT_BAUD, Query, no_line};
+use anyhow::{Context as _, Result};
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::carrier::Carrier;
+use linerate_session::{CONSOLE_TIMEOUT, ConsoleLink, Line, connection_pair, type_in};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::random::random_bytes;
+use linerate_sys::serial::SerialLine;
+use linerate_sys::tcp::wait_readable;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The command that starts an agent for the console that it is started on: of the program's own use.
+pub const CONSOLE_AGENT: &str = "console-agent";
+
+/// What that agent says when it takes the console over.
+pub const CONSOLE_GREETING: &str = "linerate-console ready";
+
+/// How long a login may take in all: an agent whose client was killed keeps the console for half of it.
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Silence after which a console has said all that it says by itself.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// How long a shell may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Logins that may be refused: noise may have spoiled one.
+const MAX_REFUSALS: u32 = 3;
+
+/// What a shell prints when it is asked to; what is typed looks otherwise, so that an echo is none.
+const PROBE: &str = "echo linerate-'shell'\r";
+const SHELL: &str = "linerate-shell";
+const ENDED: &str = "linerate-ended";
+
+/// A board with a console, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConsoleHost {
+    device: PathBuf,
+    baud: u32,
+    /// Its address in the network under test.
+    pub(crate) host: String,
+    login: Option<String>,
+    password: Option<String>,
+    /// linerate on the board.
+    agent: String,
+}
+
+impl ConsoleHost {
+    /// Reads what follows `serial://`; why it cannot be.
+    pub(crate) fn read(rest: &str) -> Result<Self, String> {
+        let (device, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if !device.starts_with('/') {
+            return Err(
+                "a serial line is a path such as /dev/ttyUSB0, after two slashes".to_owned(),
+            );
+        }
+        let mut parts = Query::read(query)?;
+        let host = parts.take("host");
+        let host = host.ok_or("host=, the board's address in the network, is missing")?;
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
+            return Err(format!("\"{host}\" is not a host's name or address"));
+        }
+        let baud = parts.number("baud", DEFAULT_BAUD)?;
+        let [login, password, agent] = ["login", "password", "agent"].map(|name| parts.take(name));
+        let agent = agent.unwrap_or_else(|| "linerate".to_owned());
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-~".contains(c);
+        if agent.is_empty() || !agent.chars().all(is_plain) {
+            return Err("agent= is not the path of a program".to_owned());
+        }
+        parts.end(&["host=", "baud=", "login=", "password=", "agent="])?;
+        Ok(Self {
+            device: PathBuf::from(device),
+            baud,
+            host,
+            login,
+            password,
+            agent,
+        })
+    }
+}
+
+impl fmt::Display for ConsoleHost {
+    /// Without the password: it would be kept with every run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "serial://{}?host={}", self.device.display(), self.host)?;
+        if self.baud != DEFAULT_BAUD {
+            write!(f, "&baud={}", self.baud)?;
+        }
+        if let Some(login) = &self.login {
+            write!(f, "&login={login}")?;
+        }
+        if self.agent != "linerate" {
+            write!(f, "&agent={}", self.agent)?;
+        }
+        Ok(())
+    }
+}
+
+/// A board with a console, and the session over it that this process has.
+#[derive(Debug)]
+pub(crate) struct ConsolePeer {
+    host: ConsoleHost,
+    carried: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for ConsolePeer {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl ConsolePeer {
+    pub(crate) const fn new(host: ConsoleHost) -> Self {
+        Self {
+            host,
+            carried: Mutex::new(None),
+        }
+    }
+
+    pub(crate) const fn host(&self) -> &ConsoleHost {
+        &self.host
+    }
+
+    /// Waits until the session before this has left the console.
+    fn finish(&self) {
+        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = carried.take() {
+            // What it met there is seen by whoever used the session.
+            let _ = thread.join();
+        }
+    }
+
+    /// Starts an agent over the console: a control connection with it, for traffic with `remote`.
+    pub(crate) fn open(&self, remote: SocketAddr) -> Result<Line> {
+        self.finish();
+        let local = Line::to(remote).context("looking for the way to the board")?;
+        let local = local.local().ip();
+        let line = SerialLine::open(&self.host.device, self.host.baud)
+            .map_err(|error| no_line(&self.host.device, &error))?;
+        let mut console = Console {
+            line,
+            heard: String::new(),
+            baud: self.host.baud,
+        };
+        let start = self.host.start(local, remote.ip());
+        let started = console
+            .log_in(&self.host)
+            .and_then(|()| console.start(&start));
+        started.with_context(|| format!("the console at {}", self.host.device.display()))?;
+        let (near, far) = connection_pair()?;
+        let link = self.host.link(console.line)?;
+        *self.carried.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(thread::spawn(move || carry(link, &far)));
+        Ok(Line::over(near, CONSOLE_TIMEOUT)?.between(local, remote.ip()))
+    }
+}
+
+/// Until the session ends. Why the line failed is seen by the session as its end.
+fn carry(mut link: ConsoleLink, stream: &TcpStream) {
+    drop(link.carry(stream, &AtomicBool::new(false)));
+}
+
+impl ConsoleHost {
+    /// What the shell is told. A shell that comes back says so.
+    fn start(&self, client: IpAddr, address: IpAddr) -> String {
+        format!(
+            "{} {CONSOLE_AGENT} --baud {} --client {client} --address {address}; echo linerate-'ended' $?\r",
+            self.agent, self.baud
+        )
+    }
+
+    fn link(&self, line: SerialLine) -> Result<ConsoleLink> {
+        let session = u16::from_be_bytes(random_bytes()?);
+        let carrier = Carrier::client(session, self.baud, MonoClock.now());
+        Ok(ConsoleLink::new(line, carrier))
+    }
+}
+
+/// What a console waits for, by what it said last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prompt {
+    Login,
+    Password,
+    /// A shell, or nothing that is known.
+    Other,
+}
+
+fn prompt(said: &str) -> Prompt {
+    let last = said.lines().last().unwrap_or_default().trim_end();
+    let last = last.to_ascii_lowercase();
+    if last.ends_with("login:") {
+        Prompt::Login
+    } else if last.ends_with("password:") {
+        Prompt::Password
+    } else {
+        Prompt::Other
+    }
+}
+
+/// The end that a shell told of: its exit code.
+fn ended(said: &str) -> Option<u8> {
+    let (_, rest) = said.rsplit_once(ENDED)?;
+    let digits: String = rest
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    digits.parse().ok()
+}
+
+/// A console whose words are read as text.
+struct Console {
+    line: SerialLine,
+    heard: String,
+    baud: u32,
+}
+
+/// Bits on the line for one byte.
+const BITS_PER_BYTE: u32 = 10;
+
+/// Most of what a console said that is kept and shown.
+const MAX_HEARD: usize = 4096;
+const MAX_SHOWN: usize = 300;
+
+impl Console {
+    /// Gets a shell.
+    fn log_in(&mut self, host: &ConsoleHost) -> Result<()> {
+        let deadline = MonoClock.now().after(LOGIN_TIMEOUT);
+        let mut refusals = 0;
+        self.say("\r")?;
+        while MonoClock.now() < deadline {
+            self.listen(|_| false, QUIET)?;
+            let was_refused = self.heard.to_ascii_lowercase().contains("login incorrect");
+            refusals += u32::from(was_refused);
+            if refusals == MAX_REFUSALS {
+                return Err(self
+                    .failed("it refuses the login", "see login= and password=")
+                    .into());
+            }
+            match (prompt(&self.heard), &host.login) {
+                (Prompt::Login, None) => {
+                    return Err(self
+                        .failed(
+                            "it asks for a login",
+                            "give login=, and password= if need be",
+                        )
+                        .into());
+                }
+                (Prompt::Login, Some(login)) => self.say(&format!("{login}\r"))?,
+                (Prompt::Password, _) => {
+                    let password = host.password.as_deref().unwrap_or_default();
+                    self.say(&format!("{password}\r"))?;
+                }
+                (Prompt::Other, _) => {
+                    self.say(PROBE)?;
+                    let answers =
+                        |said: &str| said.contains(SHELL) || prompt(said) != Prompt::Other;
+                    self.listen(answers, ANSWER_TIMEOUT)?;
+                    if self.heard.contains(SHELL) {
+                        return Ok(());
+                    }
+                    if self.heard.trim().is_empty() {
+                        self.say("\r")?;
+                    }
+                }
+            }
+        }
+        let hint = "see that the board is on, that baud= is its console's rate, and that its console has a login or a shell";
+        Err(self.failed("no shell answers there", hint).into())
+    }
+
+    /// Has the shell start the agent.
+    fn start(&mut self, command: &str) -> Result<()> {
+        let mut tries = 0;
+        loop {
+            self.say(command)?;
+            let answers = |said: &str| said.contains(CONSOLE_GREETING) || ended(said).is_some();
+            self.listen(answers, ANSWER_TIMEOUT)?;
+            let code = ended(&self.heard);
+            tries += 1;
+            match code {
+                // Its greeting may have been spoiled: the link finds out.
+                _ if self.heard.contains(CONSOLE_GREETING) => return Ok(()),
+                None if tries == MAX_REFUSALS => return Ok(()),
+                Some(127) if tries == MAX_REFUSALS => {
+                    let hint = "put linerate for the board's architecture there (`make dist` builds it), in its PATH or as agent=/path/of/linerate";
+                    return Err(Failure::new(
+                        ExitCode::HostLacks,
+                        format!("the board has no such program as the agent; {hint}"),
+                    )
+                    .into());
+                }
+                Some(code) if tries == MAX_REFUSALS => {
+                    let what = format!("the agent ended at once, with code {code}");
+                    return Err(self.failed(&what, "run it there by hand to see why").into());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Types, once what was said before is done with.
+    fn say(&mut self, text: &str) -> Result<()> {
+        self.heard.clear();
+        type_in(&self.line, text.as_bytes())
+    }
+
+    /// Listens until what was heard `is_enough`, or for this long beside the time that typing takes on the line; every
+    /// byte that comes extends it while nothing was enough.
+    fn listen(&mut self, is_enough: impl Fn(&str) -> bool, silence: Duration) -> Result<()> {
+        let typed = Duration::from_secs(1) * (160 * BITS_PER_BYTE) / self.baud.max(1);
+        let mut until = MonoClock.now().after(silence + typed);
+        let last = MonoClock.now().after(LOGIN_TIMEOUT);
+        while !is_enough(&self.heard) {
+            let now = MonoClock.now();
+            let left = until.min(last).saturating_since(now);
+            if left.is_zero() {
+                break;
+            }
+            if wait_readable(&[self.line.as_fd()], left)?.contains(&true) {
+                self.take()?;
+                until = until.max(MonoClock.now().after(silence));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<()> {
+        let mut bytes = [0; 256];
+        match self
+            .line
+            .read(&mut bytes)
+            .context("reading from the serial line")?
+        {
+            Some(0) => anyhow::bail!("the serial line is gone"),
+            Some(length) => self
+                .heard
+                .push_str(&String::from_utf8_lossy(&bytes[..length])),
+            None => {}
+        }
+        if self.heard.len() > MAX_HEARD {
+            let from = self
+                .heard
+                .ceil_char_boundary(self.heard.len() - MAX_HEARD / 2);
+            self.heard.drain(..from);
+        }
+        Ok(())
+    }
+
+    fn failed(&self, what: &str, hint: &str) -> Failure {
+        let from = self.heard.len().saturating_sub(MAX_SHOWN);
+        let last = &self.heard[self.heard.ceil_char_boundary(from)..];
+        let said = super::conversation::clean(last.trim());
+        let said = if said.is_empty() {
+            "it said nothing".to_owned()
+        } else {
+            format!("it said last: {said}")
+        };
+        Failure::new(ExitCode::Peer, format!("{what} ({said}); {hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consoles_are_read_and_shown_without_their_password() {
+        let text =
+            "/dev/ttyUSB0?baud=9600&login=root&password=secret&host=192.0.2.1&agent=/opt/linerate";
+        let console = ConsoleHost::read(text).unwrap();
+        assert_eq!(console.password.as_deref(), Some("secret"));
+        let shown = console.to_string();
+        assert_eq!(
+            shown,
+            "serial:///dev/ttyUSB0?host=192.0.2.1&baud=9600&login=root&agent=/opt/linerate"
+        );
+        for bad in [
+            "ttyUSB0?host=a",
+            "/dev/ttyUSB0",
+            "/dev/ttyUSB0?host=",
+            "/dev/ttyUSB0?host=a&baud=fast",
+            "/dev/ttyUSB0?host=a&agent=x;y",
+            "/dev/ttyUSB0?host=a&parity=even",
+        ] {
+            assert!(ConsoleHost::read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn prompts_and_ends_are_told_from_echoes() {
+        assert_eq!(prompt("Debian 13\r\n\r\nboard login: "), Prompt::Login);
+        assert_eq!(prompt("root\r\nPassword: "), Prompt::Password);
+        assert_eq!(
+            prompt("Last login: yesterday\r\nroot@board:~# "),
+            Prompt::Other
+        );
+        assert!(!PROBE.contains(SHELL));
+        let typed = "linerate x; echo linerate-'ended' $?\r\n";
+        assert_eq!(ended(typed), None);
+        assert_eq!(ended(&format!("{typed}linerate-ended 127\r\n")), Some(127));
+    }
+}

@@ -1,0 +1,396 @@
+//! The way to a host by the system's ssh: how it is written, and the agent that runs there while it is measured.
+//!
+//! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
+
+use super::conversation::{Broken, Serving, deploy, hex, kept, script};
+use super::{BEAT, SILENCE};
+use crate::host_port::split_port;
+use crate::shell::Query;
+use linerate_boards::{Linking, agent_folders, find_agent};
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::key::Key;
+use linerate_sys::clock::MonoClock;
+use linerate_sys::process::{ignore_interrupt, wait_for_end};
+use linerate_sys::random::random_bytes;
+use std::fmt;
+use std::io::{BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Most time until an agent serves: 18 MB over 1 Mbit/s take half of it.
+const DEPLOY_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// How long ssh may take to end after its input has.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Most of what ssh and the far shell say on standard error that is shown.
+const MAX_SAID: u64 = 4 * 1024;
+
+/// A host to reach by ssh, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SshHost {
+    user: Option<String>,
+    host: String,
+    port: Option<u16>,
+    /// Its address in the network under test, where ssh goes another way.
+    address: Option<String>,
+    /// The port of the agent; 0 for any.
+    agent_port: u16,
+    /// The only folder to look for agents in.
+    agents: Option<PathBuf>,
+    /// ssh's configuration, if not the user's.
+    config: Option<PathBuf>,
+}
+
+impl SshHost {
+    /// Reads what follows `ssh://`; why it cannot be.
+    pub(crate) fn read(rest: &str) -> Result<Self, String> {
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let place = place.strip_suffix('/').unwrap_or(place);
+        let (user, place) = match place.rsplit_once('@') {
+            Some((user, place)) => (Some(user), place),
+            None => (None, place),
+        };
+        let (host, port) = split_port(place).ok_or("that is not a host and port")?;
+        let port = port.map(|digits| digits.parse().ok().filter(|port| *port > 0));
+        if port == Some(None) {
+            return Err("the port is not a number from 1 to 65535".to_owned());
+        }
+        // A name that begins with a dash would be an option of ssh.
+        let is_plain = |word: &str| {
+            let mut letters = word.chars();
+            !word.is_empty()
+                && !word.starts_with('-')
+                && letters.all(|c| c.is_ascii_alphanumeric() || "-._:%".contains(c))
+        };
+        if !is_plain(host) || user.is_some_and(|user| !is_plain(user)) {
+            return Err("that is not the name of a host or user".to_owned());
+        }
+        let mut parts = Query::read(query)?;
+        let address = parts.take("host");
+        if address.as_deref().is_some_and(|host| !is_plain(host)) {
+            return Err("host= is not a host's name or address".to_owned());
+        }
+        let agent_port = parts.number("port", 0)?;
+        let [agents, config] = ["agents", "config"].map(|name| parts.take(name).map(PathBuf::from));
+        parts.end(&["host=", "port=", "agents=", "config="])?;
+        Ok(Self {
+            user: user.map(str::to_owned),
+            host: host.to_owned(),
+            port: port.flatten(),
+            address,
+            agent_port,
+            agents,
+            config,
+        })
+    }
+
+    /// ssh with the words that lead to the host.
+    fn ssh(&self) -> Command {
+        let mut ssh = Command::new("ssh");
+        if let Some(config) = &self.config {
+            ssh.arg("-F").arg(config);
+        }
+        if let Some(user) = &self.user {
+            ssh.args(["-l", user]);
+        }
+        if let Some(port) = self.port {
+            ssh.args(["-p", &port.to_string()]);
+        }
+        ssh
+    }
+
+    /// Its name or address in the network under test: what ssh's configuration says unless it is written.
+    fn in_network(&self) -> String {
+        if let Some(address) = &self.address {
+            return address.clone();
+        }
+        let printed = self.ssh().args(["-G", "--", &self.host]).output().ok();
+        let text = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let name = text.as_deref().and_then(|text| {
+            let mut lines = text.lines();
+            lines.find_map(|line| line.strip_prefix("hostname "))
+        });
+        name.unwrap_or(&self.host).to_owned()
+    }
+}
+
+impl fmt::Display for SshHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ssh://")?;
+        if let Some(user) = &self.user {
+            write!(f, "{user}@")?;
+        }
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?;
+        } else {
+            f.write_str(&self.host)?;
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        let port = (self.agent_port > 0).then(|| self.agent_port.to_string());
+        let path = |path: &Option<PathBuf>| Some(path.as_ref()?.display().to_string());
+        let parts = [
+            ("host", self.address.clone()),
+            ("port", port),
+            ("agents", path(&self.agents)),
+            ("config", path(&self.config)),
+        ];
+        let written = parts
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        for (at, (name, value)) in written.enumerate() {
+            let mark = if at == 0 { '?' } else { '&' };
+            write!(f, "{mark}{name}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An agent that serves, and what only its starter knows.
+#[derive(Debug, Clone)]
+pub(crate) struct DeployedAgent {
+    /// Its host's name or address in the network under test.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) key: Key,
+    /// What is to be known of how it came there.
+    pub(crate) note: Option<String>,
+}
+
+/// A host by ssh, and the agent that this process has there.
+#[derive(Debug)]
+pub(crate) struct Deployment {
+    host: SshHost,
+    running: Mutex<Option<Running>>,
+}
+
+impl Deployment {
+    pub(crate) const fn new(host: SshHost) -> Self {
+        Self {
+            host,
+            running: Mutex::new(None),
+        }
+    }
+
+    pub(crate) const fn host(&self) -> &SshHost {
+        &self.host
+    }
+
+    /// The agent there, which is started if none is.
+    pub(crate) fn agent(&self) -> Result<DeployedAgent, Failure> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.as_mut().is_none_or(Running::has_ended) {
+            // What is left of one that has ended makes room first.
+            *running = None;
+            *running = Some(Running::start(&self.host).map_err(|failure| {
+                Failure::new(failure.code, format!("{}: {}", self.host, failure.message))
+            })?);
+        }
+        let running = running.as_ref().expect("invariant: it was started above");
+        Ok(running.agent.clone())
+    }
+
+    /// What is to be known of how the agent came there.
+    pub(crate) fn note(&self) -> Option<String> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.as_ref()?.agent.note.clone()
+    }
+}
+
+/// An ssh whose far end is an agent. The agent ends with the input of ssh.
+#[derive(Debug)]
+struct Running {
+    agent: DeployedAgent,
+    /// Gone when this is: the agent's input ends then.
+    beat: Option<Sender<()>>,
+    ssh: Ssh,
+}
+
+impl Running {
+    fn start(host: &SshHost) -> Result<Self, Failure> {
+        let secret: [u8; 32] = random_bytes()
+            .map_err(|error| Failure::new(ExitCode::HostLacks, format!("random bytes: {error}")))?;
+        let secret = hex(&secret);
+        let key = Key::new(secret.as_bytes()).expect("invariant: it is long enough");
+        let mut ssh = Ssh::start(host)?;
+        let (serving, input) = ssh.deploy(host, secret)?;
+        let (beat, beats) = channel();
+        thread::spawn(move || keep_alive(input, &beats));
+        let agent = DeployedAgent {
+            host: host.in_network(),
+            port: serving.port,
+            key,
+            note: serving.note,
+        };
+        Ok(Self {
+            agent,
+            beat: Some(beat),
+            ssh,
+        })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.ssh.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.beat.take());
+    }
+}
+
+/// The process. It is waited for, so that nothing is left at either end when this is gone.
+#[derive(Debug)]
+struct Ssh(Child);
+
+impl Drop for Ssh {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let deadline = MonoClock.now().after(GRACE);
+        if !wait_for_end(&self.0, deadline).unwrap_or(false) {
+            let _ = self.0.kill();
+        }
+        let _ = self.0.wait();
+    }
+}
+
+impl Ssh {
+    fn start(host: &SshHost) -> Result<Self, Failure> {
+        let far = format!("sh -c '{}'", script(host.agent_port).replace('\'', r"'\''"));
+        let mut ssh = host.ssh();
+        ssh.args(["-T", "--", &host.host, &far])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // The first Ctrl-C ends the traffic, and the agent reports what it counted.
+        ignore_interrupt(&mut ssh);
+        let child = ssh.spawn().map_err(|error| {
+            let message = format!(
+                "ssh does not start: {error}; get it with: apt-get install openssh-client (Debian)"
+            );
+            Failure::new(ExitCode::HostLacks, message)
+        })?;
+        Ok(Self(child))
+    }
+
+    /// Has the agent copied and started; what is written to it from then on tells it that this end is there.
+    fn deploy(&mut self, host: &SshHost, key: String) -> Result<(Serving, ChildStdin), Failure> {
+        let (Some(mut input), Some(out), Some(errors)) = (
+            self.0.stdin.take(),
+            self.0.stdout.take(),
+            self.0.stderr.take(),
+        ) else {
+            return Err(Failure::new(ExitCode::Other, "ssh has no pipes"));
+        };
+        let folders = host.agents.clone().map_or_else(
+            || {
+                agent_folders(
+                    std::env::home_dir()
+                        .map(|home| home.join(".cache/linerate"))
+                        .as_deref(),
+                )
+            },
+            |folder| vec![folder],
+        );
+        let said = beside(move || kept(errors, MAX_SAID));
+        let answer = beside(move || {
+            let find = |arch| find_agent(arch, &folders, Linking::Any);
+            deploy(BufReader::new(out), &mut input, find, &key).map(|serving| (serving, input))
+        });
+        match answer.recv_timeout(DEPLOY_TIMEOUT) {
+            Ok(Ok(deployed)) => Ok(deployed),
+            Ok(Err(Broken::Refused(failure))) => Err(failure),
+            Ok(Err(Broken::Silent(awaited))) => Err(ended_before(awaited, &said)),
+            Err(_) => {
+                let seconds = DEPLOY_TIMEOUT.as_secs();
+                let message = format!("no agent serves there after {seconds} s");
+                Err(Failure::new(ExitCode::Peer, message))
+            }
+        }
+    }
+}
+
+/// What is said of an ssh that ended before this was heard.
+fn ended_before(awaited: &str, said: &Receiver<String>) -> Failure {
+    let said = said.recv_timeout(GRACE).unwrap_or_default();
+    let said = if said.is_empty() {
+        String::new()
+    } else {
+        format!("; it said: {said}")
+    };
+    let message = format!(
+        "ssh ended before {awaited} was heard of{said}; see that `ssh` reaches the host and that it has a POSIX shell; where the agent does not start, build it without shared libraries (`make dist`)"
+    );
+    Failure::new(ExitCode::Peer, message)
+}
+
+/// Tells the agent that this end is there, until the sender of `beats` is gone or the agent is.
+fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
+    const { assert!(BEAT.as_secs() * 3 < SILENCE.as_secs()) };
+    while beats.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+        if input.write_all(b"\n").is_err() {
+            return;
+        }
+    }
+}
+
+/// Does `work` on a thread of its own.
+fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+    let (tell, hear) = channel();
+    // Nobody may be left to be told.
+    thread::spawn(move || drop(tell.send(work())));
+    hear
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read_and_shown_as_they_are_written() {
+        for text in [
+            "ssh://board",
+            "ssh://root@board.lab:2222",
+            "ssh://user@[fe80::1%eth0]:22",
+            "ssh://board?host=192.0.2.1&port=5301&agents=/srv/agents&config=lab.conf",
+        ] {
+            let rest = text.strip_prefix("ssh://").unwrap();
+            assert_eq!(SshHost::read(rest).unwrap().to_string(), text);
+        }
+        assert_eq!(SshHost::read("board/").unwrap().host, "board");
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused_and_options_are_none() {
+        for bad in [
+            "",
+            "-oProxyCommand=x",
+            "-l@board",
+            "a b",
+            "board:0",
+            "board:x",
+            "user@",
+            "board?host=",
+            "board?host=-x",
+            "board?port=0",
+            "board?baud=9600",
+            "board?agents",
+        ] {
+            assert!(SshHost::read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_address_that_is_written_goes_before_what_ssh_knows() {
+        let host = SshHost::read("board?host=192.0.2.1").unwrap();
+        assert_eq!(host.in_network(), "192.0.2.1");
+    }
+}
