@@ -17,7 +17,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// Boards' networks, from host A's side.
 const BOARDS: &str = "10.78.0.0/16";
 
-/// Where `make dist` leaves agents.
+/// Where `make dist` leaves the agent, and where the program looks for it.
 fn agent() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/dist/linerate-riscv64")
 }
@@ -111,16 +111,25 @@ impl Bench {
 
     /// Starts a board; what was said.
     pub(crate) fn up(&self, name: &str, words: &[&str]) -> String {
-        // Of a run that was killed.
-        self.linerate(&["board", "down", name]);
-        let agent = agent();
-        let own = suite();
-        let mut all = vec!["board", "up", name, "--agent", agent.to_str().unwrap()];
-        all.extend(own.iter().map(String::as_str));
-        all.extend(words);
-        let ended = self.linerate(&all);
+        let ended = self.start_board(name, words);
         assert_eq!(ended.code, Some(0), "{}", ended.err);
         ended.out + &ended.err
+    }
+
+    /// Starts a board; the document about it.
+    pub(crate) fn up_as_document(&self, name: &str, words: &[&str]) -> Value {
+        let words = [words, &["--json"]].concat();
+        self.start_board(name, &words).document()
+    }
+
+    fn start_board(&self, name: &str, words: &[&str]) -> Ended {
+        // Of a run that was killed.
+        self.linerate(&["board", "down", name]);
+        let own = suite();
+        let mut all = vec!["board", "up", name];
+        all.extend(own.iter().map(String::as_str));
+        all.extend(words);
+        self.linerate(&all)
     }
 
     /// Stops a board, which says how it was.
@@ -134,9 +143,9 @@ impl Bench {
     /// The address of a board.
     fn address(&self, name: &str) -> String {
         let all = self.linerate(&["board", "list", "--json"]).document();
-        let mut all = all.as_array().unwrap().iter();
+        let mut all = all["boards"].as_array().unwrap().iter();
         let board = all.find(|board| board["name"] == name).unwrap();
-        board["address"].as_str().unwrap().to_owned()
+        board["link"]["address"].as_str().unwrap().to_owned()
     }
 
     /// Frames that the link element dropped from its list: towards the board, and from it.

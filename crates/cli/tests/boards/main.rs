@@ -24,6 +24,10 @@ const CASES: &[Case] = &[
         run: a_board_is_measured_as_host,
     },
     Case {
+        name: "a_second_start_needs_no_network",
+        run: a_second_start_needs_no_network,
+    },
+    Case {
         name: "the_ledger_has_what_the_link_dropped_whichever_end_the_board_is",
         run: the_ledger_has_what_the_link_dropped_whichever_end_the_board_is,
     },
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
     namespace_main(prepare, CASES)
 }
 
-/// A board is ready, measured and gone; the second start fetches nothing.
+/// A board is ready, measured and gone.
 fn a_board_is_measured_as_host() {
     let bench = Bench::with(LinkConfig::default());
     let said = bench.up("lab-host", &["--machine", "sifive_u"]);
@@ -103,6 +107,25 @@ fn a_board_is_measured_as_host() {
     bench.down("lab-host", "is not up");
     let gone = bench.linerate(&["udp", "board://lab-host", "--rate", "2M"]);
     gone.failed(5, "linerate board up lab-host");
+    bench.close();
+}
+
+/// What was fetched once is kept: the start says that its kernel and packages are from the cache, and how long it took.
+fn a_second_start_needs_no_network() {
+    let bench = Bench::with(LinkConfig::default());
+    let document = bench.up_as_document("lab-again", &["--machine", "sifive_u"]);
+    linerate_schema_check::validate_against(linerate_schema_check::BOARD_1, &document).unwrap();
+    let board = &document["boards"][0];
+    assert_eq!(board["state"], "ready");
+    assert_eq!(board["start"]["base"], "cache", "{document}");
+    let took = board["start"]["took_s"].as_f64().unwrap();
+    println!("the second start took {took:.1} s");
+    let listed = bench.linerate(&["board", "list", "--json"]).document();
+    linerate_schema_check::validate_against(linerate_schema_check::BOARD_1, &listed).unwrap();
+    let all = listed["boards"].as_array().unwrap();
+    let same = all.iter().find(|board| board["name"] == "lab-again");
+    assert_eq!(same.unwrap()["link"], board["link"]);
+    bench.down("lab-again", "is stopped");
     bench.close();
 }
 
@@ -188,9 +211,9 @@ fn two_boards_have_addresses_of_their_own() {
     bench.up("lab-two", &["--machine", "virt"]);
     let all = bench.linerate(&["board", "list", "--json"]).document();
     let find = |name: &str, key: &str| {
-        let all = all.as_array().unwrap();
-        let board = all.iter().find(|board| board["name"] == name).unwrap();
-        board[key].as_str().unwrap().to_owned()
+        let boards = all["boards"].as_array().unwrap();
+        let board = boards.iter().find(|board| board["name"] == name).unwrap();
+        board["link"][key].as_str().unwrap().to_owned()
     };
     for key in ["address", "mac"] {
         assert_ne!(find("lab-one", key), find("lab-two", key), "{all}");
