@@ -44,8 +44,8 @@ pub fn serve_console(plan: &ConsolePlan, mut output: impl Write, stop: &AtomicBo
         .and_then(|()| output.flush())
         .context("greeting on the console")?;
     let carrier = Carrier::server(plan.baud, MonoClock.now());
-    let mut link = ConsoleLink::new(line, carrier);
-    if !link.wait_for_opening(stop)? {
+    let mut console = ConsoleLink::new(line, carrier);
+    if !console.wait_for_opening(stop)? {
         return Ok(());
     }
     let (near, far) = connection_pair()?;
@@ -59,9 +59,9 @@ pub fn serve_console(plan: &ConsolePlan, mut output: impl Write, stop: &AtomicBo
             let line = Line::over(near, CONSOLE_TIMEOUT)?.between(plan.address, plan.client);
             serve_one(line, &agent, stop)
         });
-        let carried = link.carry(&far, stop);
+        let end_of_link = console.carry(&far, stop);
         // The console is in use: why a session ended is told over it, or to nobody.
         drop(served.join());
-        carried
+        end_of_link
     })
 }

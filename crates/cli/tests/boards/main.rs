@@ -6,7 +6,7 @@
 //! ```text
 //!   host A ──veth── [ link element ] ──veth── host B ──TAP── board
 //! ```
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 mod bench;
 

@@ -161,9 +161,9 @@ impl ConsolePeer {
             .and_then(|()| console.start(&start));
         started.with_context(|| format!("the console at {}", self.host.device.display()))?;
         let (near, far) = connection_pair()?;
-        let link = self.host.link(console.line)?;
+        let carried = self.host.link(console.line)?;
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(thread::spawn(move || carry(link, &far)));
+            Some(thread::spawn(move || carry(carried, &far)));
         Ok(Line::over(near, CONSOLE_TIMEOUT)?.between(local, remote.ip()))
     }
 }

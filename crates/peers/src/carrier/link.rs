@@ -163,12 +163,12 @@ impl Carrier {
     pub fn hear(&mut self, now: MonoInstant, bytes: &[u8]) {
         for byte in bytes {
             if let Some(frame) = self.reader.take(*byte) {
-                self.take(now, frame);
+                self.take(now, &frame);
             }
         }
     }
 
-    fn take(&mut self, now: MonoInstant, frame: Frame) {
+    fn take(&mut self, now: MonoInstant, frame: &Frame) {
         // An echo, or of a stream before.
         let is_new = self.end == End::Server && self.session.is_none() && frame.kind == Kind::Open;
         if frame.from == self.end || !(is_new || self.session == Some(frame.session)) {
@@ -200,7 +200,7 @@ impl Carrier {
     }
 
     /// Takes a frame in its order.
-    fn deliver(&mut self, frame: Frame) {
+    fn deliver(&mut self, frame: &Frame) {
         match frame.kind {
             Kind::Data => match self.unpacker.unpack(&frame.payload) {
                 Some(bytes) if bytes.is_empty() => {}
@@ -262,7 +262,7 @@ impl Carrier {
         let kind = self
             .answer
             .take()
-            .or(is_idle.then_some(Kind::Acknowledge))?;
+            .or_else(|| is_idle.then_some(Kind::Acknowledge))?;
         self.spoken = now;
         Some(self.frame(session, kind, 0, Vec::new()))
     }
@@ -306,11 +306,11 @@ impl Carrier {
         }
         let is_gone = now >= self.heard.after(GONE);
         let is_left = self.left().is_some_and(|left| now >= left);
-        let is_done = self.own == Closing::Done
+        let has_both_ends = self.own == Closing::Done
             && self.theirs == Closing::Done
             && self.answer.is_none()
             && self.sent.is_empty();
-        if is_gone || is_left || is_done {
+        if is_gone || is_left || has_both_ends {
             self.end_link();
         }
     }

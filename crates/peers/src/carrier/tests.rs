@@ -148,7 +148,7 @@ impl Line {
             self.step();
             // A side that heard the other's end, and has said all, ends too.
             for end in 0..2 {
-                if self.to_send[end].is_empty() && self.came[end].len() == self.to_come(end) {
+                if self.to_send[end].is_empty() && self.came[end].len() == SENT[1 - end] {
                     self.ends[end].close();
                 }
             }
@@ -156,10 +156,6 @@ impl Line {
             assert!(steps < 2_000_000, "it does not end: {:?}", self.over);
         }
         self.now.saturating_since(began)
-    }
-
-    fn to_come(&self, end: usize) -> usize {
-        SENT[1 - end]
     }
 }
 
@@ -188,9 +184,11 @@ fn carried(faults: Faults, seed: u64) -> Duration {
     let sent = [0, 1].map(|end| text(SENT[end], seed + end as u64));
     line.to_send = sent.clone().map(VecDeque::from);
     let took = line.run();
-    for end in 0..2 {
-        assert!(line.came[1 - end] == sent[end], "{faults:?}, seed {seed}");
-    }
+    let [to_server, to_client] = sent;
+    assert!(
+        line.came == [to_client, to_server],
+        "{faults:?}, seed {seed}"
+    );
     assert!(line.closed.contains(&true));
     took
 }
