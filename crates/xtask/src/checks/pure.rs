@@ -5,7 +5,7 @@ use crate::tree::Tree;
 
 pub(super) const CHECK: Check = Check {
     id: "pure",
-    summary: "peers, analysis, footprint, live and report do no I/O",
+    summary: "peers, analysis, footprint, live, report and responder do no I/O",
     run: |tree, _| check(tree),
 };
 
@@ -15,6 +15,7 @@ const ROOMS: &[&str] = &[
     "crates/live/src/",
     "crates/peers/src/",
     "crates/report/src/",
+    "crates/responder/src/",
 ];
 const IMPURE: &[&str] = &[
     "std::env",

@@ -67,6 +67,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "studies",
         ],
     ),
+    ("responder", &[]),
     ("xtask", &[]),
 ];
 /// Rooms that only tests use: they may use all, and appear as dev-dependencies only.

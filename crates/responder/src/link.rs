@@ -1,0 +1,408 @@
+//! The control connection: frames in, a queue of messages out, neither with memory beyond its own.
+//!
+//! ```text
+//!  once per side:   l i n e r a t e  version:u16        (big-endian)
+//!  then frames:     length:u32  kind:u8  body:[u8; length - 1]
+//! ```
+
+use crate::json::Json;
+use crate::order::Order;
+use crate::refusal::Refusal;
+use crate::time::{Instant, Nanos};
+
+/// The version of the protocol: that of `peers::native`.
+pub(crate) const VERSION: u16 = 2;
+pub(crate) const MAGIC: &[u8; 8] = b"linerate";
+const PREAMBLE_LEN: usize = 10;
+
+/// Bytes of the longest message that is kept: twice a specification with all its settings.
+const INBOX: usize = 2048;
+/// Length field and kind byte.
+pub(crate) const HEADER: usize = 5;
+/// Messages that wait to be sent; an orderly client causes three at once.
+const QUEUE: usize = 8;
+
+/// Where the session is; the names are those of `peers::native`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No client.
+    Closed,
+    /// The last messages are being sent.
+    Closing,
+    /// The data streams are here, and the client knows it.
+    Connected,
+    /// Data streams are being opened.
+    Connecting,
+    /// Waiting for the client's hello.
+    Greeting,
+    /// Between tests.
+    Idle,
+    /// The client has the report and finishes its own.
+    Reporting,
+    /// Traffic flows.
+    Running,
+    /// The test ends early; both ends drop it.
+    Stopping,
+}
+
+impl State {
+    /// Whether both ends have said hello, and neither goodbye.
+    pub(crate) const fn is_greeted(self) -> bool {
+        !matches!(self, Self::Closed | Self::Closing | Self::Greeting)
+    }
+
+    /// Whether a test is under way.
+    pub(crate) const fn has_test(self) -> bool {
+        self.is_greeted() && !matches!(self, Self::Idle)
+    }
+}
+
+/// A message of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Message {
+    Abort(u32),
+    Aborted(u32),
+    Acknowledge(u32),
+    Bye,
+    EndTraffic(u32),
+    Farewell,
+    Finished {
+        test: u32,
+        sent: u64,
+    },
+    Hello,
+    Other {
+        kind: u8,
+    },
+    Ping,
+    Prepare {
+        test: u32,
+        order: Result<Order, Refusal>,
+    },
+    Start(u32),
+}
+
+/// A message to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outgoing {
+    Abort { test: u32, refusal: Refusal },
+    Aborted(u32),
+    Connected(u32),
+    Farewell(Refusal),
+    Finished { test: u32, sent: u64 },
+    Ping,
+    Preamble,
+    Progress(Progress),
+    Ready,
+    Refused { test: u32, refusal: Refusal },
+    Report,
+    Started(u32),
+    Welcome,
+}
+
+impl Outgoing {
+    /// The byte of its kind; the preamble has none.
+    pub(crate) const fn kind(self) -> Option<u8> {
+        Some(match self {
+            Self::Preamble => return None,
+            Self::Welcome => 2,
+            Self::Farewell(_) => 3,
+            Self::Ping => 4,
+            Self::Ready => 17,
+            Self::Refused { .. } => 18,
+            Self::Connected(_) => 19,
+            Self::Started(_) => 21,
+            Self::Progress(_) => 22,
+            Self::Finished { .. } => 23,
+            Self::Report => 24,
+            Self::Abort { .. } => 26,
+            Self::Aborted(_) => 27,
+        })
+    }
+}
+
+/// What has been counted so far. It is kept as it was: a message that is sent in parts must not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) test: u32,
+    pub(crate) elapsed: Nanos,
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+    pub(crate) missing: Option<u64>,
+    /// Share of the last interval that the core was busy, in thousandths.
+    pub(crate) busy: Option<u64>,
+}
+
+/// Why the connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Another protocol, or another version of this one.
+    Foreign,
+    Refused(Refusal),
+}
+
+/// One control connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    inbox: [u8; INBOX],
+    filled: usize,
+    has_preamble: bool,
+    queue: [Outgoing; QUEUE],
+    first: usize,
+    waiting: usize,
+    /// How much of the first has been sent.
+    pub(crate) offset: usize,
+    pub(crate) heard: Instant,
+    pub(crate) sent: Instant,
+}
+
+impl Link {
+    pub(crate) const fn new() -> Self {
+        Self {
+            inbox: [0; INBOX],
+            filled: 0,
+            has_preamble: false,
+            queue: [Outgoing::Ping; QUEUE],
+            first: 0,
+            waiting: 0,
+            offset: 0,
+            heard: Instant::from_nanos(0),
+            sent: Instant::from_nanos(0),
+        }
+    }
+
+    pub(crate) const fn reset(&mut self, now: Instant) {
+        self.filled = 0;
+        self.has_preamble = false;
+        self.waiting = 0;
+        self.offset = 0;
+        self.heard = now;
+        self.sent = now;
+    }
+
+    /// Keeps what of `bytes` there is room for; what there is not.
+    pub(crate) fn fill<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let room = self.inbox.get_mut(self.filled..).unwrap_or_default();
+        let count = room.len().min(bytes.len());
+        let (now, later) = bytes.split_at(count);
+        for (to, from) in room.iter_mut().zip(now) {
+            *to = *from;
+        }
+        self.filled += count;
+        later
+    }
+
+    /// The next message, if it is whole.
+    pub(crate) fn next(&mut self, max_datagram: u16) -> Result<Option<Message>, Broken> {
+        if !self.has_preamble && !self.take_preamble()? {
+            return Ok(None);
+        }
+        let filled = self.inbox.get(..self.filled).unwrap_or_default();
+        let Some(&[a, b, c, d, kind]) = filled.first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([a, b, c, d]);
+        let most = INBOX - 4;
+        let fits = usize::try_from(length)
+            .ok()
+            .filter(|l| (1..=most).contains(l));
+        let Some(end) = fits.map(|length| length + 4) else {
+            return Err(Broken::Refused(Refusal::Length { length, most }));
+        };
+        let Some(body) = filled.get(HEADER..end) else {
+            return Ok(None);
+        };
+        let message = read(kind, body, max_datagram);
+        self.consume(end);
+        message.map(Some).map_err(Broken::Refused)
+    }
+
+    fn take_preamble(&mut self) -> Result<bool, Broken> {
+        let filled = self.inbox.get(..self.filled).unwrap_or_default();
+        let seen = filled.len().min(MAGIC.len());
+        if filled.get(..seen) != MAGIC.get(..seen) {
+            return Err(Broken::Foreign);
+        }
+        let Some(&[high, low]) = filled.get(MAGIC.len()..PREAMBLE_LEN) else {
+            return Ok(false);
+        };
+        // So that a client of another version hears which this is.
+        self.push(Outgoing::Preamble);
+        if u16::from_be_bytes([high, low]) != VERSION {
+            return Err(Broken::Foreign);
+        }
+        self.has_preamble = true;
+        self.consume(PREAMBLE_LEN);
+        Ok(true)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.inbox.copy_within(count..self.filled, 0);
+        self.filled -= count;
+    }
+
+    /// Queues a message; whether there was room.
+    pub(crate) fn push(&mut self, message: Outgoing) -> bool {
+        if self.waiting == QUEUE {
+            return false;
+        }
+        self.queue[(self.first + self.waiting) % QUEUE] = message;
+        self.waiting += 1;
+        true
+    }
+
+    /// The message to send.
+    pub(crate) const fn first(&self) -> Option<Outgoing> {
+        if self.waiting == 0 {
+            None
+        } else {
+            Some(self.queue[self.first])
+        }
+    }
+
+    /// Whether a message waits that is made of the test under way, which must not become another before.
+    pub(crate) fn is_sending_of_test(&self) -> bool {
+        let waiting = (0..self.waiting).map(|at| self.queue[(self.first + at) % QUEUE]);
+        let is_of_test = |message| matches!(message, Outgoing::Ready | Outgoing::Report);
+        waiting.into_iter().any(is_of_test)
+    }
+
+    /// The first is sent.
+    pub(crate) const fn pop(&mut self) {
+        self.first = (self.first + 1) % QUEUE;
+        self.waiting -= 1;
+        self.offset = 0;
+    }
+}
+
+/// Reads a message of a kind.
+fn read(kind: u8, body: &[u8], max_datagram: u16) -> Result<Message, Refusal> {
+    let unexpected = Refusal::Unexpected { kind };
+    match kind {
+        3 => return Ok(Message::Farewell),
+        4 => return Ok(Message::Ping),
+        5 => return Ok(Message::Bye),
+        _ => {}
+    }
+    let json = Json::read(body).ok_or(unexpected)?;
+    if kind == 1 {
+        return Ok(Message::Hello);
+    }
+    let number = json.get("test").and_then(Json::whole);
+    let test = number.and_then(|test| u32::try_from(test).ok());
+    let test = test.ok_or(unexpected)?;
+    Ok(match kind {
+        16 => {
+            let spec = json.get("spec").ok_or(unexpected)?;
+            let order = Order::read(spec, max_datagram);
+            Message::Prepare { test, order }
+        }
+        20 => Message::Start(test),
+        23 => {
+            let sent = json.get("sent").and_then(|sent| sent.first()?.whole());
+            let sent = sent.ok_or(unexpected)?;
+            Message::Finished { test, sent }
+        }
+        25 => Message::Acknowledge(test),
+        26 => Message::Abort(test),
+        27 => Message::Aborted(test),
+        28 => Message::EndTraffic(test),
+        _ => Message::Other { kind },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_peers::native::message as host;
+
+    #[test]
+    fn the_preamble_and_messages_are_read_at_any_split() {
+        let hello = host::Message::Hello(host::Hello {
+            tool: "linerate".to_owned(),
+            version: "1".to_owned(),
+        });
+        let start = host::Message::Start(host::TestNumber { test: 7 });
+        let finished = host::Message::Finished(host::Finished {
+            test: 7,
+            sent: vec![linerate_model::PacketCount::new(900)],
+        });
+        let frames = [hello, start, finished].map(|message| message.encode().unwrap());
+        let bytes = [&b"linerate\0\x02"[..], &frames.concat()].concat();
+        for piece in 1..bytes.len() {
+            let mut link = Link::new();
+            let mut messages = Vec::new();
+            for part in bytes.chunks(piece) {
+                assert!(link.fill(part).is_empty());
+                while let Some(message) = link.next(1472).unwrap() {
+                    messages.push(message);
+                }
+            }
+            let sent = 900;
+            assert_eq!(
+                messages,
+                [
+                    Message::Hello,
+                    Message::Start(7),
+                    Message::Finished { test: 7, sent }
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn kinds_are_the_hosts() {
+        let refusal = Refusal::Streams;
+        let test = 1;
+        for (ours, theirs) in [
+            (Outgoing::Welcome, host::Kind::Welcome),
+            (Outgoing::Farewell(refusal), host::Kind::Farewell),
+            (Outgoing::Ping, host::Kind::Ping),
+            (Outgoing::Ready, host::Kind::Ready),
+            (Outgoing::Refused { test, refusal }, host::Kind::Refused),
+            (Outgoing::Connected(1), host::Kind::Connected),
+            (Outgoing::Started(1), host::Kind::Started),
+            (Outgoing::Finished { test, sent: 0 }, host::Kind::Finished),
+            (Outgoing::Report, host::Kind::Report),
+            (Outgoing::Abort { test, refusal }, host::Kind::Abort),
+            (Outgoing::Aborted(1), host::Kind::Aborted),
+        ] {
+            assert_eq!(ours.kind(), Some(theirs as u8));
+        }
+        assert_eq!(VERSION, linerate_peers::native::VERSION);
+    }
+
+    #[test]
+    fn another_protocol_or_version_and_what_is_too_long_end_the_connection() {
+        let ended = |bytes: &[u8]| {
+            let mut link = Link::new();
+            link.fill(bytes);
+            let error = link.next(1472).unwrap_err();
+            (error, link.first())
+        };
+        assert_eq!(ended(b"GET / HT"), (Broken::Foreign, None));
+        let other = Some(Outgoing::Preamble);
+        assert_eq!(ended(b"linerate\0\x09"), (Broken::Foreign, other));
+        let most = INBOX - 4;
+        let length = 1 << 20;
+        let too_long = Broken::Refused(Refusal::Length { length, most });
+        assert_eq!(ended(b"linerate\0\x02\0\x10\0\0\x10"), (too_long, other));
+        let odd = Broken::Refused(Refusal::Unexpected { kind: 20 });
+        assert_eq!(ended(b"linerate\0\x02\0\0\0\x03\x14{}"), (odd, other));
+    }
+
+    #[test]
+    fn a_full_queue_takes_no_more_and_keeps_its_order() {
+        let mut link = Link::new();
+        let most = u32::try_from(QUEUE).unwrap();
+        for test in 0..most {
+            assert!(link.push(Outgoing::Aborted(test)));
+        }
+        assert!(!link.push(Outgoing::Ping));
+        for test in 0..most {
+            assert_eq!(link.first(), Some(Outgoing::Aborted(test)));
+            link.pop();
+        }
+        assert_eq!(link.first(), None);
+    }
+}

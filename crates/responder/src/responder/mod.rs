@@ -1,0 +1,491 @@
+//! The responder: a session's states, and what the device's stack hands in and takes away.
+
+use crate::config::{Config, Port};
+use crate::link::{Broken, HEADER, Link, MAGIC, Message, Outgoing, Progress, State, VERSION};
+use crate::order::Order;
+use crate::refusal::Refusal;
+use crate::report::Source;
+use crate::signal::{Signal, Snapshot};
+use crate::stream::Connection;
+use crate::test::Test;
+use crate::text::{Length, Window};
+use crate::time::{Instant, Nanos};
+use crate::traffic::Reply;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Silence of the client after which it counts as gone, and the longest a step of setting up may take.
+const TIMEOUT: Nanos = Nanos::from_secs(10);
+/// How long data streams are waited for: the client gives up after as long.
+const STREAMS_TIMEOUT: Nanos = Nanos::from_secs(5);
+/// Silence after which this end says that it is there.
+const PING_AFTER: Nanos = Nanos::from_secs(1);
+/// How late a device that sleeps may notice that something is due.
+const LOOK: Nanos = Nanos::from_millis(10);
+
+/// The peer of one client at a time. Of fixed size, some 11 KiB; make it in place.
+#[derive(Debug)]
+pub struct Responder {
+    config: Config,
+    link: Link,
+    state: State,
+    /// When it came to be so.
+    since: Instant,
+    /// The client's address.
+    client: IpAddr,
+    test: Test,
+    counters: Snapshot,
+    /// The counters when progress was told last.
+    told: Snapshot,
+    told_at: Instant,
+    session: u32,
+}
+
+impl Responder {
+    /// A responder without client.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            link: Link::new(),
+            state: State::Closed,
+            since: Instant::from_nanos(0),
+            client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            test: Test::new(),
+            counters: Snapshot::new(),
+            told: Snapshot::new(),
+            told_at: Instant::from_nanos(0),
+            session: 0,
+        }
+    }
+
+    /// Where the session is.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Notes the reading of a counter. What is never noted, reports say nothing of.
+    pub const fn count(&mut self, signal: Signal, value: u64) {
+        self.counters.set(signal, value);
+    }
+
+    fn enter(&mut self, now: Instant, state: State) {
+        self.state = state;
+        self.since = now;
+    }
+
+    /// Queues a message; without room for it the client reads no answers, and the session ends.
+    fn send(&mut self, now: Instant, message: Outgoing) {
+        self.link.sent = now;
+        if !self.link.push(message) {
+            self.enter(now, State::Closing);
+        }
+    }
+}
+
+/// Time.
+impl Responder {
+    /// Says what time it is, after each round of what came and went. Counters are those of before.
+    pub fn poll(&mut self, now: Instant) {
+        if !matches!(self.state, State::Closed | State::Closing)
+            && now.since(self.link.heard) >= TIMEOUT
+        {
+            self.test.drop_streams();
+            return self.enter(now, State::Closing);
+        }
+        let spent = now.since(self.since);
+        match self.state {
+            State::Connecting if self.test.is_connected(now) => {
+                self.enter(now, State::Connected);
+                self.send(now, Outgoing::Connected(self.test.number));
+            }
+            State::Connecting if spent >= STREAMS_TIMEOUT => self.abort(now, Refusal::DataMissing),
+            State::Connected if spent >= TIMEOUT => self.abort(now, Refusal::Overdue),
+            State::Greeting | State::Stopping if spent >= Nanos(TIMEOUT.0 * 2) => {
+                self.enter(now, State::Closing);
+            }
+            State::Running => self.run(now),
+            State::Reporting if spent >= self.test.allowed() => self.abort(now, Refusal::Overdue),
+            _ => {}
+        }
+        if self.state.is_greeted() && now.since(self.link.sent) >= PING_AFTER {
+            self.send(now, Outgoing::Ping);
+        }
+    }
+
+    /// When [`poll`](Self::poll) wants to be called at the latest, if nothing comes before. A device that can sleep
+    /// may sleep until then.
+    pub fn deadline(&mut self, now: Instant) -> Instant {
+        let look = now.after(LOOK);
+        if self.state != State::Running {
+            return look;
+        }
+        if self.test.order.is_some_and(|order| order.spins) {
+            return now;
+        }
+        self.test.source.due(now).map_or(look, |due| due.min(look))
+    }
+
+    fn run(&mut self, now: Instant) {
+        if now.since(self.since) >= self.test.allowed() {
+            return self.abort(now, Refusal::Overdue);
+        }
+        self.test.sink.end_round();
+        let has_sent = self.test.is_source_over(now);
+        let sends = self.test.order.is_some_and(|order| order.sends());
+        if has_sent && sends && !self.test.has_finished {
+            self.test.has_finished = true;
+            let (test, sent) = (self.test.number, self.test.source.tally.packets());
+            self.send(now, Outgoing::Finished { test, sent });
+        }
+        if has_sent && self.test.is_sink_over(now) {
+            self.test.after = self.counters.taken_at(now);
+            self.enter(now, State::Reporting);
+            return self.send(now, Outgoing::Report);
+        }
+        self.tell(now);
+    }
+
+    /// Tells what has been counted, once per interval.
+    fn tell(&mut self, now: Instant) {
+        let interval = self.test.order.map_or(PING_AFTER, |order| order.interval);
+        if now.since(self.told_at) < interval.max(PING_AFTER) {
+            return;
+        }
+        self.told_at = now;
+        let counters = self.counters.taken_at(now);
+        let (tally, missing) = self.test.progress();
+        let progress = Progress {
+            test: self.test.number,
+            elapsed: tally.start().map_or(Nanos(0), |start| now.since(start)),
+            bytes: tally.bytes(),
+            packets: tally.packets(),
+            missing,
+            busy: counters.busy_thousandths(&self.told),
+        };
+        self.told = counters;
+        self.send(now, Outgoing::Progress(progress));
+    }
+
+    /// Ends the test because of something here.
+    fn abort(&mut self, now: Instant, refusal: Refusal) {
+        let test = self.test.number;
+        self.send(now, Outgoing::Abort { test, refusal });
+        self.stop(now);
+    }
+
+    /// Drops the test, and waits until the client has done the same.
+    fn stop(&mut self, now: Instant) {
+        self.test.drop_streams();
+        if self.state != State::Closing {
+            self.enter(now, State::Stopping);
+            self.send(now, Outgoing::Aborted(self.test.number));
+        }
+    }
+}
+
+/// The control connection.
+impl Responder {
+    /// A client's connection came from this address. One that comes while there is another must be refused.
+    pub fn control_opened(&mut self, now: Instant, client: IpAddr) {
+        self.link.reset(now);
+        self.client = client.to_canonical();
+        self.session = self.session.wrapping_add(1);
+        self.test.number = 0;
+        self.enter(now, State::Greeting);
+    }
+
+    /// Bytes of the client came, in any pieces.
+    pub fn control_received(&mut self, now: Instant, bytes: &[u8]) {
+        self.link.heard = now;
+        let mut rest = bytes;
+        loop {
+            let before = rest.len();
+            rest = self.link.fill(rest);
+            loop {
+                if matches!(self.state, State::Closed | State::Closing) {
+                    return;
+                }
+                match self.link.next(self.config.max_datagram) {
+                    Ok(Some(message)) => {
+                        if let Err(refusal) = self.message(now, message) {
+                            return self.part(now, refusal);
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(Broken::Foreign) => return self.enter(now, State::Closing),
+                    Err(Broken::Refused(refusal)) => return self.part(now, refusal),
+                }
+            }
+            if rest.is_empty() || rest.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Ends the session because of what the client said.
+    fn part(&mut self, now: Instant, refusal: Refusal) {
+        self.test.drop_streams();
+        self.enter(now, State::Closing);
+        self.send(now, Outgoing::Farewell(refusal));
+    }
+
+    /// The client has closed its connection, or this end has at the wish of
+    /// [`control_wants_close`](Self::control_wants_close).
+    pub fn control_closed(&mut self, now: Instant) {
+        self.test.drop_streams();
+        self.link.reset(now);
+        self.enter(now, State::Closed);
+    }
+
+    /// Whether all is said, and this end is to close the connection.
+    pub const fn control_wants_close(&self) -> bool {
+        matches!(self.state, State::Closing) && self.link.first().is_none()
+    }
+
+    /// Writes what is to be sent to the client into `room`; how much. What is written counts as sent.
+    pub fn control_output(&mut self, room: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(message) = self.link.first() {
+            let room = room.get_mut(filled..).unwrap_or_default();
+            let (wrote, is_whole) = self.write(message, room);
+            filled += wrote;
+            self.link.offset += wrote;
+            if !is_whole {
+                break;
+            }
+            self.link.pop();
+        }
+        filled
+    }
+
+    /// Writes what of a message has not been sent; how much, and whether it is all.
+    fn write(&self, message: Outgoing, room: &mut [u8]) -> (usize, bool) {
+        let source = Source {
+            config: &self.config,
+            test: &self.test,
+            session: self.session,
+        };
+        let offset = self.link.offset;
+        let mut window = Window::new(offset, room);
+        let Some(kind) = message.kind() else {
+            window.put(MAGIC);
+            window.put(&VERSION.to_be_bytes());
+            let filled = window.filled();
+            return (filled, offset + filled == MAGIC.len() + 2);
+        };
+        let mut body = Length::default();
+        // Neither writer fails.
+        let _ = source.body(message, &mut body);
+        let length = u32::try_from(body.0 + 1).unwrap_or(u32::MAX);
+        window.put(&length.to_be_bytes());
+        window.put(&[kind]);
+        let _ = source.body(message, &mut window);
+        let filled = window.filled();
+        (filled, offset + filled == HEADER + body.0)
+    }
+
+    fn message(&mut self, now: Instant, message: Message) -> Result<(), Refusal> {
+        match message {
+            Message::Ping if self.state.is_greeted() => {}
+            Message::Bye | Message::Farewell => {
+                self.test.drop_streams();
+                self.enter(now, State::Closing);
+            }
+            Message::Hello if self.state == State::Greeting => {
+                self.enter(now, State::Idle);
+                self.send(now, Outgoing::Welcome);
+            }
+            Message::Prepare { .. } if self.link.is_sending_of_test() => {
+                return Err(Refusal::ControlFlood);
+            }
+            Message::Prepare { test, order } if self.state == State::Idle => {
+                self.prepare(now, test, order);
+            }
+            // It aborted before it saw that the test was refused, or is over.
+            Message::Abort(test) if self.state == State::Idle && test == self.test.number => {
+                self.send(now, Outgoing::Aborted(test));
+            }
+            Message::Aborted(test) if self.state == State::Idle && test == self.test.number => {}
+            other => return self.test_message(now, other),
+        }
+        Ok(())
+    }
+
+    fn test_message(&mut self, now: Instant, message: Message) -> Result<(), Refusal> {
+        let (kind, test) = match message {
+            Message::Start(test) => (20, test),
+            Message::Finished { test, .. } => (23, test),
+            Message::Acknowledge(test) => (25, test),
+            Message::Abort(test) => (26, test),
+            Message::Aborted(test) => (27, test),
+            Message::EndTraffic(test) => (28, test),
+            Message::Other { kind } => (kind, 0),
+            Message::Prepare { .. } => (16, 0),
+            Message::Hello => (1, 0),
+            Message::Bye | Message::Farewell | Message::Ping => (4, 0),
+        };
+        if !self.state.has_test() || test != self.test.number {
+            return Err(Refusal::Unexpected { kind });
+        }
+        match (message, self.state) {
+            (Message::Aborted(_), State::Stopping) => self.enter(now, State::Idle),
+            // Sent before the client knew that the test is aborted, or that this end's sender came to its end.
+            (_, State::Stopping) | (Message::EndTraffic(_), State::Reporting) => {}
+            (Message::Abort(_), _) => self.stop(now),
+            (Message::Start(_), State::Connected) => self.start(now),
+            (Message::Finished { sent, .. }, State::Running | State::Reporting) => {
+                self.test.tell(now, sent);
+            }
+            (Message::EndTraffic(_), State::Running) => self.test.source.end(now),
+            (Message::Acknowledge(_), State::Reporting) => {
+                self.test.drop_streams();
+                self.enter(now, State::Idle);
+            }
+            _ => return Err(Refusal::Unexpected { kind }),
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, now: Instant, number: u32, order: Result<Order, Refusal>) {
+        match order {
+            Ok(order) => {
+                let token = self.token(now, number);
+                self.test.prepare(number, token, order);
+                self.enter(now, State::Connecting);
+                self.send(now, Outgoing::Ready);
+            }
+            Err(refusal) => {
+                self.test.number = number;
+                let test = number;
+                self.send(now, Outgoing::Refused { test, refusal });
+            }
+        }
+    }
+
+    /// What the data streams of a test show: `SplitMix64` over what nobody can guess and what does not come again.
+    const fn token(&self, now: Instant, number: u32) -> u32 {
+        let place = (self.session as u64) << 32 | number as u64;
+        let mut mixed = self.config.random ^ now.as_nanos().rotate_left(32);
+        mixed = mixed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let [a, b, c, d, ..] = (mixed ^ mixed >> 31).to_be_bytes();
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    fn start(&mut self, now: Instant) {
+        if self.test.start(now, &self.counters).is_none() {
+            return self.abort(now, Refusal::Specification);
+        }
+        self.told = self.counters.taken_at(now);
+        self.told_at = now;
+        self.enter(now, State::Running);
+        self.send(now, Outgoing::Started(self.test.number));
+    }
+}
+
+/// Datagrams.
+impl Responder {
+    /// A datagram came. If it is to go back, it goes from the port that it came to and to where it came from, as it
+    /// now is.
+    pub fn datagram_received(
+        &mut self,
+        now: Instant,
+        port: Port,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Reply {
+        if from.ip().to_canonical() != self.client {
+            return Reply::Nothing;
+        }
+        let token = self.test.token;
+        match (self.state, port) {
+            (State::Connecting | State::Connected, Port::Receive) => {
+                self.test.inbound.greet(now, from, token, datagram)
+            }
+            (State::Connecting | State::Connected, Port::Send) => {
+                self.test.outbound.greet(now, from, token, datagram)
+            }
+            (State::Running, Port::Receive) => self.test.take(now, from, datagram),
+            _ => Reply::Nothing,
+        }
+    }
+
+    /// Writes the next datagram into `room`, if one is due: how long it is, and where it goes. It goes from
+    /// [`Config::send_port`]. Call it when the stack takes a datagram, until there is none.
+    pub fn datagram_output(
+        &mut self,
+        now: Instant,
+        room: &mut [u8],
+    ) -> Option<(usize, SocketAddr)> {
+        if self.state != State::Running {
+            return None;
+        }
+        let to = self.test.outbound.address()?;
+        let length = self.test.source.write(now, self.test.token, room)?;
+        Some((length, to))
+    }
+}
+
+/// The data connection of a test over TCP, to either port.
+impl Responder {
+    /// A connection came from this address; whether it is wanted.
+    pub fn stream_opened(&mut self, from: IpAddr) -> bool {
+        let is_awaited = self.state == State::Connecting
+            && from.to_canonical() == self.client
+            && self.test.order.is_some_and(|order| order.work.is_stream())
+            && self.test.connection == Connection::Absent;
+        if is_awaited {
+            self.test.connection = Connection::Opening { got: 0 };
+        }
+        is_awaited
+    }
+
+    /// Bytes came. If they are to go back, they go as they now are; offer no more than the stack can send.
+    pub fn stream_received(&mut self, now: Instant, bytes: &mut [u8]) -> Reply {
+        let data = self.test.connection.open(self.test.token, bytes);
+        if data.is_empty() || self.state != State::Running {
+            return Reply::Nothing;
+        }
+        self.test.take_bytes(now, data)
+    }
+
+    /// The client sends no more.
+    pub fn stream_ended(&mut self) {
+        self.test.connection = match self.test.connection {
+            Connection::Open | Connection::Ended => Connection::Ended,
+            _ => Connection::Absent,
+        };
+    }
+
+    /// How many bytes, of any value, are to be sent now if the stack has room for so many. What is asked for counts
+    /// as sent.
+    pub fn stream_output(&mut self, now: Instant, room: usize) -> usize {
+        let order = self.test.order;
+        let sends = order.is_some_and(|order| order.sends() && order.work.is_stream());
+        if self.state != State::Running || !sends {
+            return 0;
+        }
+        let count = self.test.source.bytes_due(now, room);
+        if count > 0 {
+            self.test.source.served(now, count as u64, 0);
+        }
+        count
+    }
+
+    /// Whether this end is to close the connection that there is: nothing more goes over it, or it is of no test.
+    pub const fn stream_wants_close(&self) -> bool {
+        match self.test.connection {
+            Connection::Absent | Connection::Unwanted => true,
+            Connection::Ended => !matches!(self.state, State::Running),
+            Connection::Opening { .. } | Connection::Open => self.test.has_finished,
+        }
+    }
+
+    /// The connection is closed.
+    pub const fn stream_closed(&mut self) {
+        self.test.connection = Connection::Absent;
+    }
+}
+
+#[cfg(test)]
+mod tests;

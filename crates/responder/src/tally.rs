@@ -1,0 +1,249 @@
+//! Totals and intervals of one stream, by the time they were seen: the engine's tally in memory of fixed size.
+
+use crate::time::{Instant, Nanos};
+use core::fmt;
+
+/// Intervals that are kept: a minute of the usual ones.
+pub(crate) const MAX_INTERVALS: usize = 64;
+
+/// What one interval had.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    bytes: u64,
+    packets: u32,
+    /// One more than the highest number seen; datagrams only.
+    next_expected: u32,
+}
+
+const EMPTY: Interval = Interval {
+    bytes: 0,
+    packets: 0,
+    next_expected: 0,
+};
+
+/// What was counted, since when, and when last.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    start: Option<Instant>,
+    length: Nanos,
+    last: Instant,
+    bytes: u64,
+    packets: u64,
+    next_expected: u32,
+    /// The one that is open.
+    current: usize,
+    /// Those that ended, the open one, and room for what comes after them all.
+    intervals: [Interval; MAX_INTERVALS + 1],
+}
+
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self {
+            start: None,
+            length: Nanos(1),
+            last: Instant::from_nanos(0),
+            bytes: 0,
+            packets: 0,
+            next_expected: 0,
+            current: 0,
+            intervals: [EMPTY; MAX_INTERVALS + 1],
+        }
+    }
+
+    /// Forgets everything, for intervals of this length.
+    pub(crate) fn reset(&mut self, length: Nanos) {
+        self.start = None;
+        self.length = length.max(Nanos(1));
+        self.bytes = 0;
+        self.packets = 0;
+        self.next_expected = 0;
+    }
+
+    /// When counting started, if it has.
+    pub(crate) const fn start(&self) -> Option<Instant> {
+        self.start
+    }
+
+    /// Counting starts, unless it has.
+    pub(crate) fn begin(&mut self, start: Instant) {
+        if self.start.is_none() {
+            self.start = Some(start);
+            self.last = start;
+            self.current = 0;
+            self.intervals[0] = EMPTY;
+        }
+    }
+
+    /// Counts what was moved at `now`.
+    pub(crate) fn count(&mut self, now: Instant, bytes: u64, packets: u32) {
+        self.roll(now);
+        self.bytes += bytes;
+        self.packets += u64::from(packets);
+        self.last = self.last.max(now);
+        let current = &mut self.intervals[self.current];
+        current.bytes += bytes;
+        current.packets += packets;
+    }
+
+    /// Datagrams up to the one before number `next` have been seen or skipped by now.
+    pub(crate) fn expect(&mut self, next: u64) {
+        self.next_expected = u32::try_from(next).unwrap_or(u32::MAX);
+        self.intervals[self.current].next_expected = self.next_expected;
+    }
+
+    /// Closes the intervals that ended before `now`. What follows the last that is kept is in one more.
+    fn roll(&mut self, now: Instant) {
+        let Some(start) = self.start else {
+            return;
+        };
+        let due = now.since(start).0 / self.length.0;
+        let due = usize::try_from(due).map_or(MAX_INTERVALS, |due| due.min(MAX_INTERVALS));
+        while self.current < due {
+            self.current += 1;
+            self.intervals[self.current] = Interval {
+                next_expected: self.next_expected,
+                ..EMPTY
+            };
+        }
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// From the start to the last count.
+    pub(crate) const fn active(&self) -> Nanos {
+        match self.start {
+            Some(start) => self.last.since(start),
+            None => Nanos(0),
+        }
+    }
+
+    /// The end of a stream that lasted `duration`.
+    pub(crate) fn close(&mut self, duration: Nanos) {
+        if let Some(start) = self.start {
+            self.roll(start.after(duration));
+        }
+    }
+
+    /// The intervals of a stream that lasted `duration` and was closed; the last, if it holds anything, ends there.
+    pub(crate) fn write(
+        &self,
+        out: &mut dyn fmt::Write,
+        duration: Nanos,
+        numbers: Numbers,
+    ) -> fmt::Result {
+        out.write_str("[")?;
+        let kept = self.intervals.iter().take(self.current + 1).enumerate();
+        for (at, interval) in kept.filter(|_| self.start.is_some()) {
+            let is_open = at == self.current;
+            if is_open && interval.bytes == 0 && interval.packets == 0 {
+                break;
+            }
+            let start = Nanos(self.length.0 * at as u64);
+            let end = if is_open {
+                duration.max(start)
+            } else {
+                Nanos(start.0 + self.length.0)
+            };
+            let comma = if at == 0 { "" } else { "," };
+            write!(
+                out,
+                r#"{comma}{{"start_s":{start},"end_s":{end},"bytes":{},"packets":{}"#,
+                interval.bytes, interval.packets
+            )?;
+            if numbers == Numbers::Shown {
+                write!(out, r#","next_expected":{}"#, interval.next_expected)?;
+            }
+            out.write_str("}")?;
+        }
+        out.write_str("]")
+    }
+}
+
+/// Whether intervals say which number comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    Hidden,
+    Shown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::sample::IntervalCount;
+
+    fn intervals(tally: &mut Tally, duration: Nanos, numbers: Numbers) -> Vec<IntervalCount> {
+        let mut text = String::new();
+        tally.close(duration);
+        tally.write(&mut text, duration, numbers).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    const START: Instant = Instant::from_nanos(5_000_000_000);
+
+    fn at(millis: u64) -> Instant {
+        START.after(Nanos::from_millis(millis))
+    }
+
+    fn tally() -> Tally {
+        let mut tally = Tally::new();
+        tally.reset(Nanos::from_secs(1));
+        tally.begin(START);
+        tally
+    }
+
+    #[test]
+    fn intervals_sum_up_to_the_total_and_have_no_holes() {
+        let mut tally = tally();
+        for (millis, bytes) in [(0, 10), (999, 20), (3500, 30)] {
+            tally.count(at(millis), bytes, 1);
+        }
+        let all = intervals(&mut tally, Nanos::from_millis(3600), Numbers::Hidden);
+        let bytes: Vec<_> = all.iter().map(|i| i.bytes.get()).collect();
+        assert_eq!(bytes, [30, 0, 0, 30]);
+        assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(all[3].end.as_millis(), 3600);
+        assert_eq!((tally.bytes(), tally.packets()), (60, 3));
+    }
+
+    #[test]
+    fn an_interval_knows_the_next_number_expected_at_its_end() {
+        let mut tally = tally();
+        for (millis, next) in [(0, 5), (2500, 9)] {
+            tally.count(at(millis), 1, 1);
+            tally.expect(next);
+        }
+        let all = intervals(&mut tally, Nanos::from_millis(2600), Numbers::Shown);
+        let next: Vec<_> = all.iter().map(|i| i.next_expected).collect();
+        assert_eq!(next, [Some(5), Some(5), Some(9)]);
+    }
+
+    #[test]
+    fn what_follows_the_last_interval_that_is_kept_is_in_one_more() {
+        let mut tally = tally();
+        for second in 0..100 {
+            tally.count(at(second * 1000), 1, 1);
+        }
+        let all = intervals(&mut tally, Nanos::from_secs(100), Numbers::Hidden);
+        assert_eq!(all.len(), MAX_INTERVALS + 1);
+        assert_eq!(all[MAX_INTERVALS].bytes.get(), 100 - MAX_INTERVALS as u64);
+        assert_eq!(all[MAX_INTERVALS].end.as_secs(), 100);
+    }
+
+    #[test]
+    fn one_that_was_used_counts_afresh_and_an_empty_one_has_no_intervals() {
+        let mut tally = tally();
+        tally.count(at(1500), 7, 1);
+        tally.reset(Nanos::from_secs(1));
+        assert_eq!(intervals(&mut tally, Nanos(0), Numbers::Shown), []);
+        tally.begin(at(0));
+        tally.count(at(1), 1, 1);
+        let all = intervals(&mut tally, Nanos::from_millis(1), Numbers::Hidden);
+        assert_eq!((all.len(), all[0].bytes.get()), (1, 1));
+    }
+}

@@ -1,0 +1,421 @@
+//! One direction of a datagram test: who is at the other end, what came, what goes.
+
+use crate::order::{Order, Pace, Stop, Work};
+use crate::schedule::Schedule;
+use crate::tally::Tally;
+use crate::time::{Instant, Nanos};
+use crate::tracker::{Arrival, Tracker};
+use crate::wire::{HEADER_LEN, Header, Kind, SENT, clock, distance_48, transit};
+use core::net::SocketAddr;
+
+/// Silence of a client that was answered after which it has the answer: five of its hellos.
+const SETTLED_AFTER: Nanos = Nanos::from_millis(250);
+
+/// Silence after the client's last datagram for which those that it overtook are waited for.
+const IDLE_TIMEOUT: Nanos = Nanos::from_millis(150);
+
+/// The same for a TCP stream whose end has not come.
+const STREAM_END_TIMEOUT: Nanos = Nanos::from_millis(300);
+
+/// What is to be done with the memory that something came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing.
+    Nothing,
+    /// It is sent back, as long as it is.
+    SendBack,
+}
+
+/// Who is at the other end of one direction's datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Awaited,
+    /// Its hello was answered, last at that time.
+    Answered {
+        from: SocketAddr,
+        last: Instant,
+    },
+    /// It has the answer.
+    Settled {
+        from: SocketAddr,
+    },
+}
+
+impl Peer {
+    pub(crate) const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Awaited => None,
+            Self::Answered { from, .. } | Self::Settled { from } => Some(from),
+        }
+    }
+
+    /// Whether the client has the answer by `now`.
+    pub(crate) fn is_settled(self, now: Instant) -> bool {
+        match self {
+            Self::Awaited => false,
+            Self::Answered { last, .. } => now.since(last) >= SETTLED_AFTER,
+            Self::Settled { .. } => true,
+        }
+    }
+
+    /// Takes a datagram of the handshake, which comes from the client's address; what is to be sent back.
+    pub(crate) fn greet(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        token: u32,
+        datagram: &mut [u8],
+    ) -> Reply {
+        let own = Header::read(datagram).filter(|h| h.token == token && h.stream == 0);
+        match own.map(|header| header.kind) {
+            // An answer is no longer than what it answers.
+            Some(Kind::Hello) if datagram.len() == HEADER_LEN => {
+                *self = Self::Answered { from, last: now };
+                let ack = Header {
+                    token,
+                    stream: 0,
+                    kind: Kind::HelloAck,
+                    sequence: 0,
+                    sent: 0,
+                };
+                ack.write(datagram);
+                Reply::SendBack
+            }
+            Some(Kind::HelloDone) if self.address() == Some(from) => {
+                *self = Self::Settled { from };
+                Reply::Nothing
+            }
+            _ => Reply::Nothing,
+        }
+    }
+}
+
+/// What a receiver has counted.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    pub(crate) tally: Tally,
+    pub(crate) tracker: Tracker,
+    /// Datagrams of the client without this test's header.
+    pub(crate) foreign: u64,
+    /// Rounds of the device's loop that brought datagrams.
+    pub(crate) rounds: u64,
+    has_read: bool,
+    jitter: Jitter,
+    /// Answers of the warm-up that are still to come.
+    warming: u64,
+    /// When the last datagram came, or traffic started.
+    pub(crate) last: Instant,
+    counted_from: Instant,
+}
+
+impl Sink {
+    pub(crate) const fn new() -> Self {
+        Self {
+            tally: Tally::new(),
+            tracker: Tracker::new(),
+            foreign: 0,
+            rounds: 0,
+            has_read: false,
+            jitter: Jitter {
+                last: None,
+                scaled: 0,
+            },
+            warming: 0,
+            last: Instant::from_nanos(0),
+            counted_from: Instant::from_nanos(0),
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Instant, order: &Order) {
+        self.tally.reset(order.interval);
+        self.tracker.reset();
+        self.foreign = 0;
+        self.rounds = 0;
+        self.has_read = false;
+        self.jitter = Jitter::default();
+        self.warming = match order.work {
+            Work::DatagramAnswers { warm_up, .. } | Work::ByteAnswers { warm_up, .. } => warm_up,
+            Work::Datagrams { .. } | Work::Bytes { .. } => 0,
+        };
+        self.last = now;
+        self.counted_from = now.after(order.warm_up);
+    }
+
+    /// A round of the device's loop is over: what it took left nothing behind.
+    pub(crate) fn end_round(&mut self) {
+        self.rounds += u64::from(self.has_read);
+        self.has_read = false;
+    }
+
+    /// Takes a datagram of a one-way stream.
+    pub(crate) fn take(&mut self, now: Instant, token: u32, datagram: &[u8]) {
+        self.has_read = true;
+        self.last = now;
+        let own = Header::read(datagram).filter(|h| h.token == token && h.stream == 0);
+        let Some(header) = own else {
+            self.foreign += 1;
+            return;
+        };
+        if header.kind != Kind::Counted {
+            return;
+        }
+        self.tally.begin(now);
+        self.jitter.record(transit(header.sent, now));
+        if self.tracker.record(header.sequence) == Arrival::Distinct {
+            self.tally.count(now, datagram.len() as u64, 1);
+        }
+        self.tally.expect(self.tracker.next_expected());
+    }
+
+    /// Answers a datagram of this size, if it is a message of the test.
+    pub(crate) fn answer(
+        &mut self,
+        now: Instant,
+        token: u32,
+        size: u16,
+        datagram: &mut [u8],
+    ) -> Reply {
+        self.has_read = true;
+        if datagram.len() != usize::from(size) {
+            return Reply::Nothing;
+        }
+        if datagram.len() >= HEADER_LEN {
+            let is_own = |h: &Header| h.token == token && h.stream == 0 && h.kind == Kind::Counted;
+            if !Header::read(datagram).is_some_and(|header| is_own(&header)) {
+                return Reply::Nothing;
+            }
+            if let Some(sent) = datagram.get_mut(SENT) {
+                sent.copy_from_slice(&clock(now));
+            }
+        }
+        self.answered(now, size.into());
+        Reply::SendBack
+    }
+
+    /// Counts an answer. Those of the warm-up, by time and by number, do not count.
+    pub(crate) fn answered(&mut self, now: Instant, bytes: u64) {
+        self.last = now;
+        if self.warming > 0 {
+            self.warming -= 1;
+            return;
+        }
+        if now >= self.counted_from {
+            self.tally.begin(now);
+            self.tally.count(now, bytes, 1);
+        }
+    }
+
+    /// Counts bytes of a one-way TCP stream.
+    pub(crate) fn take_bytes(&mut self, now: Instant, bytes: u64) {
+        self.last = now;
+        if now >= self.counted_from {
+            self.tally.begin(now);
+            self.tally.count(now, bytes, 0);
+        }
+    }
+
+    /// Whether all of `sent` has come, or nothing has for too long since `said`.
+    pub(crate) fn is_over(&self, work: Work, sent: u64, said: Instant, now: Instant) -> bool {
+        let silence = now.since(self.last.max(said));
+        match work {
+            Work::Datagrams { .. } => self.tracker.received() >= sent || silence >= IDLE_TIMEOUT,
+            Work::DatagramAnswers { .. } => self.tally.packets() >= sent || silence >= IDLE_TIMEOUT,
+            // Its end tells itself, unless it is lost.
+            Work::Bytes { .. } | Work::ByteAnswers { .. } => silence >= STREAM_END_TIMEOUT,
+        }
+    }
+
+    pub(crate) fn jitter(&self) -> Option<u64> {
+        self.jitter.last.map(|_| self.jitter.scaled / GAIN_DIVISOR)
+    }
+}
+
+/// Interarrival jitter (RFC 3550 §6.4.1), as the engine counts it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Jitter {
+    last: Option<u64>,
+    /// Sixteen times the jitter.
+    scaled: u64,
+}
+
+const GAIN_DIVISOR: u64 = 16;
+
+impl Jitter {
+    fn record(&mut self, transit: u64) {
+        if let Some(last) = self.last {
+            let difference = distance_48(transit, last).unsigned_abs();
+            self.scaled = self.scaled - self.scaled / GAIN_DIVISOR + difference;
+        }
+        self.last = Some(transit);
+    }
+}
+
+/// A sender, and what it has counted.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) tally: Tally,
+    pub(crate) phase: Phase,
+    schedule: Option<Schedule>,
+    stop: Stop,
+    payload: u16,
+    /// Number of the next datagram.
+    sequence: u64,
+    /// Slots that passed unused.
+    pub(crate) unsent: u64,
+    pub(crate) duration: Nanos,
+}
+
+/// What a sender sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Done,
+    Counted { since: Instant },
+    WarmUp { until: Instant },
+}
+
+impl Source {
+    pub(crate) const fn new() -> Self {
+        Self {
+            tally: Tally::new(),
+            phase: Phase::Done,
+            schedule: None,
+            stop: Stop::Transactions(0),
+            payload: 0,
+            sequence: 0,
+            unsent: 0,
+            duration: Nanos(0),
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Instant, order: &Order, payload: u16, pace: Pace) {
+        let until = now.after(order.warm_up);
+        self.phase = Phase::WarmUp { until };
+        self.tally.reset(order.interval);
+        self.tally.begin(until);
+        self.schedule = match pace {
+            Pace::Unpaced => None,
+            Pace::At(rate) => Schedule::new(now, rate, payload),
+        };
+        self.stop = order.stop;
+        self.payload = payload;
+        self.sequence = 0;
+        self.unsent = 0;
+        self.duration = Nanos(0);
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// When something is to be sent, or the stream ends, next; `None` once it has ended.
+    pub(crate) fn due(&mut self, now: Instant) -> Option<Instant> {
+        self.turn(now);
+        if self.is_done() {
+            return None;
+        }
+        let Some(schedule) = &mut self.schedule else {
+            return Some(now);
+        };
+        Some(schedule.due(now).err().unwrap_or(now))
+    }
+
+    /// Goes from warm-up to counting, and from that to the end, when it is time.
+    pub(crate) fn turn(&mut self, now: Instant) {
+        if let Phase::WarmUp { until } = self.phase
+            && now >= until
+        {
+            self.phase = Phase::Counted { since: until };
+            self.sequence = 0;
+            self.schedule = self.schedule.map(|schedule| schedule.restarted(until));
+        }
+        let Phase::Counted { since } = self.phase else {
+            return;
+        };
+        let (counted, bytes) = (self.tally.packets(), self.tally.bytes());
+        let is_over = match self.stop {
+            Stop::After(time) => now >= since.after(time),
+            Stop::Bytes(most) => bytes >= most,
+            Stop::Transactions(most) => counted >= most,
+        };
+        if is_over {
+            self.end(now);
+        }
+    }
+
+    /// Ends the stream at `now`.
+    pub(crate) fn end(&mut self, now: Instant) {
+        if let Phase::Counted { since } = self.phase {
+            let limit = match self.stop {
+                Stop::After(time) => now.min(since.after(time)),
+                Stop::Bytes(_) | Stop::Transactions(_) => now,
+            };
+            self.duration = limit.since(since);
+            if let Some(schedule) = &mut self.schedule {
+                if matches!(self.stop, Stop::After(_)) {
+                    schedule.give_up_before(limit);
+                }
+                // Each datagram fills its slot.
+                self.duration = self.duration.max(schedule.next().since(since));
+                self.unsent = schedule.skipped();
+            }
+            self.tally.close(self.duration);
+        }
+        self.phase = Phase::Done;
+    }
+
+    /// Writes the next datagram into `room` if one is due and it fits; its length.
+    pub(crate) fn write(&mut self, now: Instant, token: u32, room: &mut [u8]) -> Option<usize> {
+        if self.due(now).is_none_or(|due| due > now) {
+            return None;
+        }
+        let datagram = room.get_mut(..usize::from(self.payload))?;
+        let is_counted = matches!(self.phase, Phase::Counted { .. });
+        let header = Header {
+            token,
+            stream: 0,
+            kind: if is_counted {
+                Kind::Counted
+            } else {
+                Kind::WarmUp
+            },
+            sequence: self.sequence,
+            sent: now.as_nanos(),
+        };
+        header.write(datagram);
+        self.sequence += 1;
+        self.served(now, self.payload.into(), 1);
+        Some(datagram.len())
+    }
+
+    /// Bytes of a TCP stream that may go now.
+    pub(crate) fn bytes_due(&mut self, now: Instant, room: usize) -> usize {
+        if self.due(now).is_none_or(|due| due > now) {
+            return 0;
+        }
+        let left = match self.stop {
+            Stop::Bytes(most) => most.saturating_sub(self.tally.bytes()),
+            Stop::After(_) | Stop::Transactions(_) => u64::MAX,
+        };
+        let slot = usize::from(self.payload);
+        let most = match self.schedule {
+            // A slot is given whole.
+            Some(_) if room < slot => 0,
+            Some(_) => slot,
+            None => room,
+        };
+        usize::try_from(left).map_or(most, |left| most.min(left))
+    }
+
+    /// So much was given to the stack.
+    pub(crate) fn served(&mut self, now: Instant, bytes: u64, packets: u32) {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.served(now);
+        }
+        if matches!(self.phase, Phase::Counted { .. }) {
+            self.tally.count(now, bytes, packets);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
