@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo site pictures check test test-all dist bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
+.PHONY: all build demo site pictures check test test-all dist firmware bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -22,12 +22,14 @@ check: ## formatting, lints, and the tests that need nothing but cargo: minutes
 
 test: ## everything a user relies on: also namespaces, one strength of each fault, other tools, a browser
 	@ci/need cargo namespaces packages-test
+	@ci/firmware lib-host
 	@. ci/path && $(CARGO) xtask test test
 
 test-all: ## also what takes long: the release, every fault proved, endurance, calibration, fuzzing
-	@ci/need axe cargo c++ namespaces packages-test packages-boards
+	@ci/need axe cargo c++ namespaces packages-test packages-boards packages-firmware
 	@$(MAKE) --no-print-directory site
 	@ci/dist riscv64
+	@ci/firmware
 	@. ci/path && $(CARGO) xtask test all
 	@$(MAKE) --no-print-directory demo calibrate fuzz audit
 
@@ -35,6 +37,10 @@ test-all: ## also what takes long: the release, every fault proved, endurance, c
 dist: ## build linerate for boards, without shared libraries: target/dist/linerate-ARCH
 	@ci/need cargo
 	@ci/dist $(ARCH)
+
+firmware: ## build the responder for microcontrollers: target/firmware
+	@ci/need cargo
+	@ci/firmware
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md
