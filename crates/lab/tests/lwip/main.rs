@@ -2,7 +2,8 @@
 //! the Debian archive, so run with `--ignored`.
 //!
 //! lwIP is the board here (`board.c`, `lwipopts.h`), from Debian's source package. What its report callback
-//! says is what linerate says, up to the 24 bytes of the settings that an iperf2 stream begins with.
+//! says is what linerate says, up to the 24 bytes of the settings that an iperf2 stream begins with. So is the
+//! responder for C (`responder.c`), which `ci/firmware lib-host` builds.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod bench;
@@ -13,12 +14,13 @@ use bench::{BOARD, Board, HOST};
 use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_model::ByteCount;
-use linerate_model::spec::{Stop, TestSpec};
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
+use linerate_model::{BitRate, ByteCount};
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main, not_run};
+use source::Program;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, mpsc};
@@ -32,6 +34,10 @@ const CASES: &[Case] = &[
     Case {
         name: "linerate_counts_what_lwiperf_sends",
         run: linerate_counts_what_lwiperf_sends,
+    },
+    Case {
+        name: "the_responder_on_lwip_counts_what_linerate_sends_and_asks",
+        run: the_responder_on_lwip_counts_what_linerate_sends_and_asks,
     },
 ];
 
@@ -65,8 +71,12 @@ fn fetch() -> Result<PathBuf> {
 /// The board's program; built once.
 fn program() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build(&Program::Board)).clone()
+}
+
+fn build(program: &Program) -> PathBuf {
     match FETCHED.get() {
-        Some(Ok(folder)) => BUILT.get_or_init(|| source::build(folder).unwrap()).clone(),
+        Some(Ok(folder)) => source::build(folder, program).unwrap(),
         Some(Err(why)) => not_run(format!("Debian's source package lwip cannot be had: {why}")),
         None => unreachable!("it is fetched before any case"),
     }
@@ -130,6 +140,58 @@ fn linerate_counts_what_lwiperf_sends() {
         assert!(received > 1_000_000, "{received}");
         assert_eq!((received + SETTINGS) % LWIP_COUNTS, sent);
     });
+}
+
+/// The responder for C, fed by lwIP's raw callbacks: numbered datagrams both ways, answers, and TCP streams both ways.
+fn the_responder_on_lwip_counts_what_linerate_sends_and_asks() {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let library = target.join("firmware/lib-host");
+    if !library.is_dir() {
+        not_run("the responder for C is not built: `ci/firmware lib-host` does it");
+    }
+    let program = build(&Program::Responder(library));
+    bench::enter().unwrap();
+    let _board = Board::start(&program, &[&BOARD.to_string()]).unwrap();
+    let far = PeerAddress::parse(&BOARD.to_string()).unwrap();
+    let mut client = Client::connect(&Target::new(far)).unwrap();
+    assert_eq!(
+        client.hosts()[1].facts.os.as_deref(),
+        Some("lwIP of Debian")
+    );
+    // Slow enough that lwIP's queues hold what comes.
+    let pace = Pace::At(BitRate::from_bps(1_600_000));
+    let datagrams = TestSpec {
+        stop: Stop::Transactions(2000),
+        ..TestSpec::udp_datagrams(pace).with_payload(ByteCount::new(200))
+    };
+    let bytes = TestSpec {
+        stop: Stop::Bytes(ByteCount::new(3_000_000)),
+        ..TestSpec::tcp_bulk()
+    };
+    for direction in [Direction::Forward, Direction::Reverse] {
+        for spec in [&datagrams, &bytes] {
+            let spec = TestSpec {
+                direction,
+                ..spec.clone()
+            };
+            let outcome = client.run(&spec, &mut |_| true).unwrap();
+            let ends = &outcome.directions[0];
+            let [sent, received] = [&ends.sender, &ends.receiver].map(|report| {
+                let stream = &report.as_ref().unwrap().streams[0];
+                (stream.bytes.get(), stream.packets.get())
+            });
+            assert_eq!(sent, received, "{direction:?} {:?}", spec.work);
+        }
+    }
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let spec = TestSpec {
+            stop: Stop::Transactions(200),
+            ..TestSpec::ping_pong(transport)
+        };
+        let outcome = client.run(&spec, &mut |_| true).unwrap();
+        let answered = outcome.directions[0].receiver.as_ref().unwrap();
+        assert_eq!(answered.streams[0].packets.get(), 200, "{transport}");
+    }
 }
 
 /// lwIP counts bytes in 32 bits, and a fast host takes more in the ten seconds of its client.
