@@ -22,7 +22,7 @@ pub fn differences(report: &StackReport, trials: &[Trial]) -> Vec<String> {
         let is_its = |trial: &&Trial| trial.transport == transport && trial.direction == direction;
         let mut its = trials.iter().filter(is_its).peekable();
         its.peek()?;
-        let own: u64 = its.map(|trial| own(trial)).sum::<Option<u64>>()?;
+        let own: u64 = its.map(own).sum::<Option<u64>>()?;
         let theirs = theirs(traffic(transport), transport, direction)?;
         (own != theirs).then(|| {
             let unit = match transport {
@@ -78,8 +78,10 @@ pub fn complete(report: &StackReport, trials: &mut [Trial]) {
 fn own(trial: &Trial) -> Option<u64> {
     match (trial.transport, trial.direction) {
         // A peer of which only acknowledgements are known received what it acknowledged.
-        (Transport::Tcp, Direction::Forward) => trial.sent_bytes.map(|bytes| bytes.get()),
-        (Transport::Tcp, _) => trial.received_bytes.map(|bytes| bytes.get()),
+        (Transport::Tcp, Direction::Forward) => {
+            trial.sent_bytes.map(linerate_model::ByteCount::get)
+        }
+        (Transport::Tcp, _) => trial.received_bytes.map(linerate_model::ByteCount::get),
         (Transport::Udp, Direction::Forward) => Some(trial.packets()?.received?.get()),
         (Transport::Udp, _) => Some(trial.packets()?.sent?.get()),
     }
@@ -90,8 +92,10 @@ fn theirs(traffic: &StackTraffic, transport: Transport, direction: Direction) ->
     match (transport, direction) {
         (Transport::Tcp, Direction::Forward) => Some(traffic.received_bytes.get()),
         (Transport::Tcp, _) => Some(traffic.sent_bytes.get()),
-        (Transport::Udp, Direction::Forward) => traffic.received_packets.map(|count| count.get()),
-        (Transport::Udp, _) => traffic.sent_packets.map(|count| count.get()),
+        (Transport::Udp, Direction::Forward) => traffic
+            .received_packets
+            .map(linerate_model::PacketCount::get),
+        (Transport::Udp, _) => traffic.sent_packets.map(linerate_model::PacketCount::get),
     }
 }
 

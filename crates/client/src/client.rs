@@ -303,7 +303,7 @@ impl Client {
                 self.is_broken = true;
             }
             (Ok(outcome), Some((_, ended))) if !outcome.stopped => {
-                *ended += u64::from(spec.streams) * outcome.directions.len() as u64
+                *ended += u64::from(spec.streams) * outcome.directions.len() as u64;
             }
             (Ok(_), _) => {}
         }

@@ -20,13 +20,13 @@ pub(crate) fn folder(
     // Of a process that had this number before.
     let _ = fs::remove_dir_all(&unfinished);
     fs::create_dir_all(&unfinished).map_err(|error| failed("creating", &unfinished, &error))?;
-    let made = make(&unfinished).and_then(|()| match fs::rename(&unfinished, &folder) {
+    let outcome = make(&unfinished).and_then(|()| match fs::rename(&unfinished, &folder) {
         // Another process may have been first: what it made is the same.
         Err(error) if !folder.is_dir() => Err(failed("renaming", &unfinished, &error)),
         _ => Ok(()),
     });
     let _ = fs::remove_dir_all(&unfinished);
-    made.map(|()| folder)
+    outcome.map(|()| folder)
 }
 
 /// A step with files of this host failed.

@@ -108,7 +108,7 @@ pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddre
 fn first_free<T>(make: impl Fn(StackAddresses) -> io::Result<T>) -> Result<T, Failure> {
     for addresses in (1..=MAX_STACKS).map(StackAddresses) {
         match make(addresses) {
-            Ok(made) => return Ok(made),
+            Ok(link) => return Ok(link),
             Err(error) if is_taken(&error) => {}
             Err(error) => return Err(step(&addresses.device(), &error)),
         }

@@ -6,7 +6,7 @@
 //! # References
 //! - Kalibera, Jones, "Rigorous benchmarking in reasonable time", 2013, §§ 4–6; "Quantifying performance changes with
 //!   effect size confidence intervals", 2020, § 5: ratio of means over levels of repetition
-//! - Variance components of nested designs: Searle, Casella, McCulloch, "Variance Components", 1992, § 3
+//! - Variance components of nested designs: Searle, Casella, `McCulloch`, "Variance Components", 1992, § 3
 
 use super::mean::Moments;
 
@@ -159,9 +159,9 @@ mod tests {
             let all = |of: &Nested| Moments::from_samples(&leaves(of)).unwrap();
             flat += covers(all(&a), all(&b));
         }
-        let share = |hits: u32| f64::from(hits) / f64::from(ROUNDS);
-        assert!((0.93..0.975).contains(&share(nested)), "{}", share(nested));
-        assert!(share(flat) < 0.5, "{}", share(flat));
+        let part = |hits: u32| f64::from(hits) / f64::from(ROUNDS);
+        assert!((0.93..0.975).contains(&part(nested)), "{}", part(nested));
+        assert!(part(flat) < 0.5, "{}", part(flat));
     }
 
     fn leaves(of: &Nested) -> Vec<f64> {

@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 1000;
 /// The effects of a study.
 pub(super) struct Effects {
     pub(super) tests: u32,
-    pub(super) main_effects: Vec<MainEffect>,
+    pub(super) main: Vec<MainEffect>,
     pub(super) interactions: Vec<Interaction>,
 }
 
@@ -61,10 +61,10 @@ pub(super) fn effects(grids: &[Grid], control: Option<&Controlled>) -> Effects {
             EffectVerdict::Shown
         };
     }
-    let (mut main_effects, mut interactions) = (Vec::new(), Vec::new());
+    let (mut main, mut interactions) = (Vec::new(), Vec::new());
     for ((grid, question, _), effect) in asked.iter().zip(tested) {
         match *question {
-            Question::Main(of) => main_effects.push(grid.main(of, effect)),
+            Question::Main(of) => main.push(grid.main(of, effect)),
             Question::Both(..)
                 if tests > MAX_LISTED && effect.verdict == EffectVerdict::NotShown => {}
             Question::Both(a, b) => interactions.push(grid.interaction(a, b, effect)),
@@ -72,7 +72,7 @@ pub(super) fn effects(grids: &[Grid], control: Option<&Controlled>) -> Effects {
     }
     Effects {
         tests: u32::try_from(tests).unwrap_or(u32::MAX),
-        main_effects,
+        main,
         interactions,
     }
 }

@@ -39,7 +39,7 @@ pub fn findings<'a>(
     let grids: Vec<Grid> = grids.collect();
     let effects::Effects {
         tests,
-        main_effects,
+        main: main_effects,
         interactions,
     } = effects::effects(&grids, control.as_ref());
     StudyFindings {

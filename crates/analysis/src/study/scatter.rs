@@ -57,9 +57,10 @@ fn of_cell(runs: &[&Run]) -> Vec<(Key, Part)> {
     };
     let each = trees.into_iter().filter_map(|(key, runs)| {
         let Levels { components, .. } = levels(&Nested::Repeated(runs))?;
-        let named = names.iter().zip(components);
-        let parts =
-            named.map(move |(level, part)| (key, (*level, (part.variance, part.repetitions))));
+        let parts = names
+            .iter()
+            .zip(components)
+            .map(move |(level, part)| (key, (*level, (part.variance, part.repetitions))));
         Some(parts.collect::<Vec<_>>())
     });
     each.flatten().collect()

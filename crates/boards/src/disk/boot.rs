@@ -1,7 +1,7 @@
 //! How machines boot from a disk: where their firmware is, and what QEMU is given in the place of a ROM.
 //!
 //! # References
-//! - Partitions that a HiFive Unleashed boots from: "SiFive HiFive Unleashed" in QEMU's documentation, "sifive_u"
+//! - Partitions that a HiFive Unleashed boots from: "`SiFive` HiFive Unleashed" in QEMU's documentation, "`sifive_u`"
 
 /// A machine's way from power-on to the kernel of a disk.
 #[derive(Debug, PartialEq, Eq)]

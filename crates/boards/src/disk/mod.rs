@@ -114,8 +114,7 @@ pub fn make_image(
     let loader = order.beside("loader");
     let bytes = layout::loader(disk, &filled.loaders, disk.loader)?;
     fs::write(&loader, bytes).map_err(|error| failed("writing", &loader, &error))?;
-    let bill = order.beside("spdx.json");
-    order.write_bill(&bill, &stock, &filled, &hash, &agent)?;
+    let bill = order.write_bill(&stock, &filled, &hash, &agent)?;
     fs::rename(&unfinished, &order.output)
         .map_err(|error| failed("writing", &order.output, &error))?;
     Ok(MadeImage {
@@ -167,7 +166,7 @@ impl ImageOrder {
         let parent = self.output.parent();
         parent
             .filter(|path| !path.as_os_str().is_empty())
-            .unwrap_or(Path::new("."))
+            .unwrap_or_else(|| Path::new("."))
     }
 
     /// The file beside the image with this ending after its name.
@@ -178,14 +177,15 @@ impl ImageOrder {
         name.into()
     }
 
+    /// Writes the bill of materials beside the image, and says where.
     fn write_bill(
         &self,
-        path: &Path,
         stock: &Stock,
         filled: &Filled,
         hash: &str,
         agent: &[u8],
-    ) -> Result<(), Failure> {
+    ) -> Result<PathBuf, Failure> {
+        let path = self.beside("spdx.json");
         let parts: Vec<_> = stock
             .all()
             .map(|deb| Part::new(&deb.package, &filled.root))
@@ -204,7 +204,8 @@ impl ImageOrder {
         };
         let text = serde_json::to_vec_pretty(&bill::bill(&image, &parts))
             .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
-        fs::write(path, text).map_err(|error| failed("writing", path, &error))
+        fs::write(&path, text).map_err(|error| failed("writing", &path, &error))?;
+        Ok(path)
     }
 }
 

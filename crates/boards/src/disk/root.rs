@@ -115,7 +115,7 @@ impl Root {
     /// Adds a directory and its parents. Its owner may write to it, who else would fill it.
     fn directory(&mut self, path: &str, mode: u32) -> Result<(), Failure> {
         self.bytes += BLOCK;
-        let made = self.parent(path).and_then(|(parent, name)| {
+        let outcome = self.parent(path).and_then(|(parent, name)| {
             match mkdirat(&parent, name, Mode::RWXU) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -124,7 +124,7 @@ impl Root {
             let directory = self.open(path, flags)?;
             Ok(fchmod(&directory, Mode::from_raw_mode(mode) | Mode::RWXU)?)
         });
-        made.map_err(|error| self.failed("making the directory", path, &error))
+        outcome.map_err(|error| self.failed("making the directory", path, &error))
     }
 
     /// The text of a file, if it is there.

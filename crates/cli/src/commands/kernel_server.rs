@@ -17,7 +17,7 @@ const ENDING: Duration = Duration::from_secs(10);
 
 /// Serves until the caller is gone.
 pub(crate) fn serve() -> Result<ExitCode> {
-    let (told, stop) = (Told::default(), AtomicBool::new(false));
+    let (lines, stop) = (ServerLines::default(), AtomicBool::new(false));
     let plan = AgentPlan {
         listen: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0),
         speak: vec![protocol().id().parse()?],
@@ -25,29 +25,29 @@ pub(crate) fn serve() -> Result<ExitCode> {
     };
     thread::scope(|scope| {
         let server = scope.spawn(|| {
-            let served = linerate_agent::serve(&plan, &stop, &mut |line| told.hear(line));
-            told.change(|seen| seen.is_over = true);
+            let served = linerate_agent::serve(&plan, &stop, &mut |line| lines.hear(line));
+            lines.change(|seen| seen.is_over = true);
             served
         });
-        let answered = answer(&told);
+        let answered = answer(&lines);
         stop.store(true, Ordering::Relaxed);
-        let served = server
+        let outcome = server
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        served.and(answered.map_err(Into::into))
+        outcome.and_then(|()| answered.map_err(Into::into))
     })?;
     Ok(ExitCode::Done)
 }
 
 /// Says that the server is ready, and what it has counted whenever that is asked.
-fn answer(told: &Told) -> Result<(), Failure> {
+fn answer(lines: &ServerLines) -> Result<(), Failure> {
     let caller = Caller::default();
-    if told.wait(|seen| seen.is_serving).is_over {
+    if lines.wait(|seen| seen.is_serving).is_over {
         return Ok(());
     }
     caller.ready()?;
     while let Some(streams) = caller.hear() {
-        let seen = told.wait(|seen| seen.ended >= streams);
+        let seen = lines.wait(|seen| seen.ended >= streams);
         let (tcp, udp) = (seen.tcp, seen.udp);
         drop(seen);
         caller.counts(&kernel_counts(tcp, udp))?;
@@ -55,9 +55,9 @@ fn answer(told: &Told) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the server has told so far.
+/// What the server has said so far.
 #[derive(Debug, Default)]
-struct Told {
+struct ServerLines {
     seen: Mutex<Seen>,
     changed: Condvar,
 }
@@ -72,7 +72,7 @@ struct Seen {
     udp: StackTraffic,
 }
 
-impl Told {
+impl ServerLines {
     fn hear(&self, line: &str) {
         self.change(|seen| {
             seen.is_serving = true;
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn who_waits_hears_of_the_end() {
-        let told = Told::default();
-        told.change(|seen| seen.is_over = true);
-        assert!(told.wait(|seen| seen.is_serving).is_over);
-        assert!(!told.wait(|_| true).is_serving);
+        let lines = ServerLines::default();
+        lines.change(|seen| seen.is_over = true);
+        assert!(lines.wait(|seen| seen.is_serving).is_over);
+        assert!(!lines.wait(|_| true).is_serving);
     }
 }

@@ -36,7 +36,9 @@ impl Collector for Board {
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         into.device_tree = list(
-            &host.read("sys/firmware/devicetree/base/compatible").ok(),
+            host.read("sys/firmware/devicetree/base/compatible")
+                .ok()
+                .as_deref(),
             '\0',
         );
         let mut leds = host.names(LEDS);
@@ -44,12 +46,12 @@ impl Collector for Board {
         let leds: Vec<_> = leds.iter().filter_map(|name| led(host, name)).collect();
         into.leds = (!leds.is_empty()).then_some(leds);
         let tracers = TRACERS.iter().find_map(|path| host.read(path).ok());
-        into.kernel_tracers = list(&tracers, ' ');
+        into.kernel_tracers = list(tracers.as_deref(), ' ');
     }
 }
 
-fn list(text: &Option<String>, separator: char) -> Option<Vec<String>> {
-    let words = text.as_deref()?.split(separator).filter_map(tidy);
+fn list(text: Option<&str>, separator: char) -> Option<Vec<String>> {
+    let words = text?.split(separator).filter_map(tidy);
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then_some(words)
 }

@@ -8,9 +8,8 @@ use linerate_model::run::Run;
 pub(super) fn stack(paper: &mut Paper, run: &Run) {
     let Some(report) = &run.stack else { return };
     paper.row("stack", &name(report));
-    for said in [traffic(report), losses(report), memory(report)] {
-        if let Some(said) = said {
-            paper.row("", &said);
-        }
+    let known = [traffic(report), losses(report), memory(report)];
+    for said in known.into_iter().flatten() {
+        paper.row("", &said);
     }
 }

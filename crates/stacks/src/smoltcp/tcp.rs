@@ -229,7 +229,7 @@ fn sending(header: &Header, now: MonoInstant) -> Option<Sending> {
     Some(Sending {
         began: now,
         until: now.after(time),
-        rate: header.rate.map(|rate| rate.bps()),
+        rate: header.rate.map(linerate_model::BitRate::bps),
         written: 0,
     })
 }
