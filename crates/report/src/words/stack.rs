@@ -152,7 +152,7 @@ mod tests {
         );
         assert_eq!(
             memory(&report).unwrap(),
-            "its memory: at most 2 KiB in use of 4 KiB in pools; none was free: PBUF_POOL 3 times"
+            "its memory: at most 2.00 KiB in use of 4.00 KiB in pools; none was free: PBUF_POOL 3 times"
         );
     }
 
