@@ -207,7 +207,7 @@ fn charts(live: &Live, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Why there is no curve.
-const NO_POINTS: &str = "Not known yet, or not told.";
+const NO_POINTS: &str = "Not known.";
 
 const fn colour(role: CurveRole) -> Color {
     match role {

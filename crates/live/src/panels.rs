@@ -150,7 +150,7 @@ fn cores(live: &Live, width: u16) -> Vec<Line<'static>> {
     ends.flat_map(|(name, cores)| {
         let heading = Line::from(name).bold();
         if cores.is_empty() {
-            return vec![heading, Line::from("not told")];
+            return vec![heading, Line::from("not known")];
         }
         let cells: Vec<_> = cores.iter().enumerate().map(core).collect();
         let rows = cells.chunks(columns).map(|row| Line::from(row.to_vec()));

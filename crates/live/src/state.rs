@@ -127,10 +127,10 @@ impl Live {
 
     /// How busy the cores of both ends were in the last interval; what is not told stays as it was.
     pub fn cores(&mut self, here: &[Ratio], there: &[Ratio]) {
-        for (known, told) in self.cores.iter_mut().zip([here, there]) {
-            if !told.is_empty() {
+        for (known, latest) in self.cores.iter_mut().zip([here, there]) {
+            if !latest.is_empty() {
                 known.clear();
-                known.extend_from_slice(told);
+                known.extend_from_slice(latest);
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) struct Test {
     pub(crate) before: Snapshot,
     pub(crate) after: Snapshot,
     /// How much the client says it sent, and when it said so.
-    told: Option<(u64, Instant)>,
+    announced: Option<(u64, Instant)>,
     /// Whether this end has said that it has sent all.
     pub(crate) has_finished: bool,
 }
@@ -52,7 +52,7 @@ impl Test {
             source: Source::new(),
             before: Snapshot::new(),
             after: Snapshot::new(),
-            told: None,
+            announced: None,
             has_finished: false,
         }
     }
@@ -66,7 +66,7 @@ impl Test {
         self.outbound = Peer::Awaited;
         self.connection = Connection::Absent;
         self.messages = Messages::default();
-        self.told = None;
+        self.announced = None;
         self.has_finished = false;
     }
 
@@ -116,7 +116,7 @@ impl Test {
 
     /// The client has sent so many datagrams.
     pub(crate) fn tell(&mut self, now: Instant, sent: u64) {
-        self.told.get_or_insert((sent, now));
+        self.announced.get_or_insert((sent, now));
     }
 
     /// Whether what comes in is over.
@@ -124,7 +124,7 @@ impl Test {
         let Some(order) = self.order.filter(Order::receives) else {
             return true;
         };
-        self.told.is_some_and(|(sent, said)| {
+        self.announced.is_some_and(|(sent, said)| {
             let has_ended = order.work.is_stream() && self.connection == Connection::Ended;
             has_ended || self.sink.is_over(order.work, sent, said, now)
         })

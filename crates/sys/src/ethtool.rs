@@ -100,8 +100,8 @@ impl Ethtool {
         }
         let mut block = EMPTY;
         block[MASK_WORDS] = u32::from_ne_bytes([0, 0, 0, words]);
-        let told = self.call(interface, Command::GetLinkSettings, block)?;
-        Ok(LinkSettings::from_block(&told))
+        let settings = self.call(interface, Command::GetLinkSettings, block)?;
+        Ok(LinkSettings::from_block(&settings))
     }
 
     /// What the interface can stamp, and its own clock.

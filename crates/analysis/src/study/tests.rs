@@ -185,7 +185,7 @@ fn what_the_control_shows_as_large_is_no_effect() {
 fn what_a_study_could_have_shown_is_found_in_four_of_five() {
     let mut random = Random::new(29);
     let probe = Simulated::two_by_two([1.0, 1.0], 0.02, 6);
-    let told: f64 = (0..200)
+    let shift: f64 = (0..200)
         .map(|_| {
             probe.findings(&mut random).main_effects[0]
                 .effect
@@ -193,7 +193,7 @@ fn what_a_study_could_have_shown_is_found_in_four_of_five() {
                 / 200.0
         })
         .sum();
-    let effect = Simulated::two_by_two([1.0 + told, 1.0 + told], 0.02, 6);
+    let effect = Simulated::two_by_two([1.0 + shift, 1.0 + shift], 0.02, 6);
     let shown = (0..1000).filter(|_| {
         let found = effect.findings(&mut random);
         found.main_effects[0].effect.verdict == EffectVerdict::Shown

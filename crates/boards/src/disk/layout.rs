@@ -301,7 +301,7 @@ mod tests {
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         assert_eq!(ask("cat /etc/hostname"), "board\n");
-        let told = ask("stat /etc/hostname");
-        assert!(told.contains("User:     0   Group:     0"), "{told}");
+        let listed = ask("stat /etc/hostname");
+        assert!(listed.contains("User:     0   Group:     0"), "{listed}");
     }
 }

@@ -20,7 +20,7 @@ fn a_panic_gives_the_terminal_back_before_its_message() {
     let program = env::current_exe().unwrap();
     let name = "live::tests::a_panic_gives_the_terminal_back_before_its_message";
     terminal.line(&format!(
-        "{ON_TERMINAL}=1 {} --exact {name} --ignored --nocapture; [ \"$before\" = \"$(stty -a)\" ] && echo sa''me",
+        "{ON_TERMINAL}=1 RUST_BACKTRACE=0 {} --exact {name} --ignored --nocapture; [ \"$before\" = \"$(stty -a)\" ] && echo sa''me",
         program.display()
     ));
     let screen = terminal.wait_for("the settings of before", |screen| screen.contains("same"));

@@ -14,6 +14,7 @@ use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, PacketRate};
 use linerate_studies::context::unattended;
 use linerate_studies::run::single;
+use linerate_testkit::disturbance::undisturbed;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -202,19 +203,23 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
 fn the_verdict_is_of_the_form_that_a_host_gets() {
     let device = Device::start(Disturbance::default());
     let agent = Agent::start(AgentPlan::private()).unwrap();
-    let runs = [
+    let addresses = [
         device.address().to_string(),
         format!("127.0.0.1:{}", agent.port()),
-    ]
-    .map(|address| {
-        let run = unattended(|context| single(context, &target(&address), &datagrams(500)));
-        serde_json::to_value(run.unwrap()).unwrap()
+    ];
+    let measured = undisturbed(|| {
+        addresses.each_ref().map(|address| {
+            let run = unattended(|context| single(context, &target(address), &datagrams(500)));
+            serde_json::to_value(run.unwrap()).unwrap()
+        })
     });
     agent.stop().unwrap();
+    let (runs, is_disturbed) = (&measured.value, measured.is_disturbed());
     let [ours, hosts] = runs.each_ref().map(|run| keys(&run["verdict"]));
     assert_eq!(ours, hosts);
+    // A sender whose core is taken away is a limit of its own, of one run and not of the other.
     let [ours, hosts] = runs.each_ref().map(|run| &run["verdict"]["limit"]);
-    assert_eq!(ours, hosts);
+    assert!(ours == hosts || is_disturbed, "{ours} and {hosts}");
     let [ours, hosts] = runs
         .each_ref()
         .map(|run| keys(&run["trials"][0]["packets"]));

@@ -34,9 +34,9 @@ pub struct Responder {
     client: IpAddr,
     test: Test,
     counters: Snapshot,
-    /// The counters when progress was told last.
-    told: Snapshot,
-    told_at: Instant,
+    /// The counters when progress was reported last.
+    reported: Snapshot,
+    reported_at: Instant,
     session: u32,
 }
 
@@ -51,8 +51,8 @@ impl Responder {
             client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             test: Test::new(),
             counters: Snapshot::new(),
-            told: Snapshot::new(),
-            told_at: Instant::from_nanos(0),
+            reported: Snapshot::new(),
+            reported_at: Instant::from_nanos(0),
             session: 0,
         }
     }
@@ -147,10 +147,10 @@ impl Responder {
     /// Tells what has been counted, once per interval.
     fn tell(&mut self, now: Instant) {
         let interval = self.test.order.map_or(PING_AFTER, |order| order.interval);
-        if now.since(self.told_at) < interval.max(PING_AFTER) {
+        if now.since(self.reported_at) < interval.max(PING_AFTER) {
             return;
         }
-        self.told_at = now;
+        self.reported_at = now;
         let counters = self.counters.taken_at(now);
         let (tally, missing) = self.test.progress();
         let progress = Progress {
@@ -159,9 +159,9 @@ impl Responder {
             bytes: tally.bytes(),
             packets: tally.packets(),
             missing,
-            busy: counters.busy_thousandths(&self.told),
+            busy: counters.busy_thousandths(&self.reported),
         };
-        self.told = counters;
+        self.reported = counters;
         self.send(now, Outgoing::Progress(progress));
     }
 
@@ -376,8 +376,8 @@ impl Responder {
         if self.test.start(now, &self.counters).is_none() {
             return self.abort(now, Refusal::Specification);
         }
-        self.told = self.counters.taken_at(now);
-        self.told_at = now;
+        self.reported = self.counters.taken_at(now);
+        self.reported_at = now;
         self.enter(now, State::Running);
         self.send(now, Outgoing::Started(self.test.number));
     }

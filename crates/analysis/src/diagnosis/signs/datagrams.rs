@@ -1,11 +1,10 @@
 //! Signs of datagrams: what became of those that were to be sent.
 
-use super::{Shown, Sign};
+use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
+use crate::diagnosis::class::Often::{Possibly, Rarely, Usually};
 use crate::diagnosis::outcome::{self, Around, OF_DATAGRAMS};
-use crate::diagnosis::shaper;
-use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, ReceiverApp, ReceiverCpu, SenderCpu};
+use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, SenderCpu};
 use crate::diagnosis::thread::spent;
 use linerate_model::BitRate;
 use linerate_model::run::Trial;
@@ -17,16 +16,8 @@ pub(super) const SIGNS: &[Sign] = &[
         classes: SENDER_THREAD,
         read: |shown| spent(shown.trial, Side::Sender),
     },
-    Sign {
-        id: "receiver-thread",
-        classes: RECEIVER_THREAD,
-        read: |shown| spent(shown.trial, Side::Receiver),
-    },
-    Sign {
-        id: "shaper",
-        classes: shaper::CLASSES,
-        read: |shown| shaper::class(shown.trial, shown.shaped?),
-    },
+    RECEIVER_THREAD,
+    SHAPER,
     Sign {
         id: "missing",
         classes: OF_DATAGRAMS,
@@ -49,19 +40,6 @@ const SENDER_THREAD: &[Class] = &[
     Class::new("running", Possibly).usually(&[SenderCpu]),
     // Beside other programs one that keeps its schedule waits too.
     Class::new("waiting", Possibly).usually(&[SenderCpu]),
-];
-
-/// Where the receiving thread's time went: one that waits for datagrams is not what limits.
-const RECEIVER_THREAD: &[Class] = &[
-    Class::new("blocked", Usually)
-        .rarely(&[ReceiverCpu])
-        .hardly(&[ReceiverApp]),
-    Class::new("partly-blocked", Possibly).rarely(&[ReceiverApp]),
-    Class::new("paused", Hardly).usually(&[ReceiverApp]),
-    Class::new("running", Rarely)
-        .usually(&[ReceiverCpu])
-        .possibly(&[SenderCpu]),
-    Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
 ];
 
 fn outcome_of(trial: &Trial, shown: &Shown<'_>) -> Option<&'static str> {

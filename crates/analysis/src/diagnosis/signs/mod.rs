@@ -7,8 +7,12 @@ mod datagrams;
 mod tcp;
 
 use super::class::Class;
+use super::class::Often::{Hardly, Possibly, Rarely, Usually};
+use super::shaper;
+use super::suspects::Suspect::{ReceiverApp, ReceiverCpu, SenderCpu};
+use super::thread::spent;
 use linerate_model::run::Trial;
-use linerate_model::spec::Transport;
+use linerate_model::spec::{Side, Transport};
 
 /// What a trial shows, in classes.
 pub(super) struct Sign {
@@ -38,3 +42,30 @@ pub(super) const fn of(transport: Transport) -> &'static [Sign] {
         Transport::Udp => datagrams::SIGNS,
     }
 }
+
+/// The receiving thread's time, whatever is carried.
+const RECEIVER_THREAD: Sign = Sign {
+    id: "receiver-thread",
+    classes: RECEIVER_CLASSES,
+    read: |shown| spent(shown.trial, Side::Receiver),
+};
+
+/// Where the receiving thread's time went: one that waits for something to read is not what limits.
+const RECEIVER_CLASSES: &[Class] = &[
+    Class::new("blocked", Usually)
+        .rarely(&[ReceiverCpu])
+        .hardly(&[ReceiverApp]),
+    Class::new("partly-blocked", Possibly).rarely(&[ReceiverApp]),
+    Class::new("paused", Hardly).usually(&[ReceiverApp]),
+    Class::new("running", Rarely)
+        .usually(&[ReceiverCpu])
+        .possibly(&[SenderCpu]),
+    Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
+];
+
+/// A shaper at the sender's interface, whatever is carried.
+const SHAPER: Sign = Sign {
+    id: "shaper",
+    classes: shaper::CLASSES,
+    read: |shown| shaper::class(shown.trial, shown.shaped?),
+};

@@ -1,9 +1,8 @@
 //! Signs of a byte stream: what TCP waited for and who was late, what it sent again and what waited where.
 
-use super::Sign;
+use super::{RECEIVER_THREAD, SHAPER, Sign};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
-use crate::diagnosis::shaper;
 use crate::diagnosis::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
     SenderApp, SenderBuffer, SenderCpu,
@@ -24,16 +23,8 @@ pub(super) const SIGNS: &[Sign] = &[
         classes: SENDER_THREAD,
         read: |shown| spent(shown.trial, Side::Sender),
     },
-    Sign {
-        id: "receiver-thread",
-        classes: RECEIVER_THREAD,
-        read: |shown| spent(shown.trial, Side::Receiver),
-    },
-    Sign {
-        id: "shaper",
-        classes: shaper::CLASSES,
-        read: |shown| shaper::class(shown.trial, shown.shaped?),
-    },
+    RECEIVER_THREAD,
+    SHAPER,
     Sign {
         id: "application",
         classes: APPLICATION,
@@ -99,19 +90,6 @@ const SENDER_THREAD: &[Class] = &[
         .usually(&[SenderCpu])
         .possibly(&[ReceiverCpu]),
     Class::new("waiting", Rarely).usually(&[SenderCpu]),
-];
-
-/// Where the receiving thread's time went: one that waits for something to read is not what limits.
-const RECEIVER_THREAD: &[Class] = &[
-    Class::new("blocked", Usually)
-        .rarely(&[ReceiverCpu])
-        .hardly(&[ReceiverApp]),
-    Class::new("partly-blocked", Possibly).rarely(&[ReceiverApp]),
-    Class::new("paused", Hardly).usually(&[ReceiverApp]),
-    Class::new("running", Rarely)
-        .usually(&[ReceiverCpu])
-        .possibly(&[SenderCpu]),
-    Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
 ];
 
 /// How long TCP had nothing to send, and whether the application that left it so was short of CPU time.
