@@ -117,7 +117,8 @@ mod tests {
         let screen = terminal.wait_for("an answer", |screen| screen.contains("done"));
         assert!(screen.contains("30 100"), "{screen}");
         terminal.resize((120, 40));
-        terminal.line("clear; stty size");
+        // The shell may be heard of before its terminal's new size is.
+        terminal.line("clear; until stty size | grep 40; do sleep 0.1; done");
         terminal.wait_for("the new size", |screen| screen.contains("40 120"));
     }
 }

@@ -60,8 +60,7 @@ impl Closing {
         let write = |stream: &StreamReport| {
             let receiver = stream.work.get::<DatagramReceiver>()?;
             receiver.sent_there?;
-            let is_long = Report::is_long(is_extended, self.payload);
-            let report = Report::from_receiver(stream, receiver, is_long);
+            let report = Report::from_receiver(stream, receiver);
             report.write(self.format.width, is_extended, self.payload)
         };
         self.reports = receiver.map_or_else(Vec::new, |report| {

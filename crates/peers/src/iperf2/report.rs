@@ -130,11 +130,12 @@ impl Report {
     /// Datagrams received of the `sent` that were sent, of `payload` bytes each.
     ///
     /// Others than zperf up to 4.1 number them, and so count more than were sent: the end of the stream and,
-    /// from 2.1 on, the opening too. linerate counts the opening, and in the long form also the end.
+    /// from 2.1 on, the opening too. linerate counts the opening and not the end.
     pub fn received(&self, sent: u64, payload: u64) -> u64 {
         let difference = self.datagrams.saturating_sub(self.lost);
         if self.datagrams > sent {
-            return difference.saturating_sub(if self.is_modern { 2 } else { 1 });
+            let uncounted = if self.is_modern { 2 } else { 1 };
+            return difference.saturating_sub((self.datagrams - sent).min(uncounted));
         }
         let by_bytes = self.bytes / payload.max(1);
         if self.datagrams.abs_diff(by_bytes) < difference.abs_diff(by_bytes) {
@@ -166,17 +167,8 @@ impl Report {
         }
     }
 
-    /// Whether an answer to this kind of client that takes at most `room` bytes has the long form.
-    pub(super) const fn is_long(is_extended: bool, room: usize) -> bool {
-        is_extended && room >= LONG
-    }
-
-    /// What this end's receiver saw of a stream. Who writes the long form counts the end of the stream too.
-    pub(super) fn from_receiver(
-        stream: &StreamReport,
-        end: &DatagramReceiver,
-        is_long: bool,
-    ) -> Self {
+    /// What this end's receiver saw of a stream.
+    pub(super) fn from_receiver(stream: &StreamReport, end: &DatagramReceiver) -> Self {
         let sequence = end.sequence;
         let received = sequence.received.get();
         Self {
@@ -184,7 +176,7 @@ impl Report {
             duration: stream.duration,
             lost: sequence.next_expected.saturating_sub(received),
             out_of_order: sequence.reordered.get(),
-            datagrams: sequence.next_expected + u64::from(is_long),
+            datagrams: sequence.next_expected,
             jitter: Duration::from_nanos(end.rtp_jitter_ns.unwrap_or(0)),
             is_modern: false,
         }

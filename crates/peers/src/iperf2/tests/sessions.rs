@@ -563,12 +563,11 @@ fn a_client_that_goes_on_is_ended_by_the_server_s_limit() {
 fn every_form_of_our_own_report_is_read_as_what_came() {
     let stream = received();
     let end = stream.work.get::<DatagramReceiver>().unwrap();
+    let report = Report::from_receiver(&stream, end);
     for is_extended in [false, true] {
-        let is_long = Report::is_long(is_extended, 1000);
-        let report = Report::from_receiver(&stream, end, is_long);
         let bytes = report.write(Width::Wide, is_extended, 1000).unwrap();
         assert_eq!(bytes.len() == 128, is_extended);
-        // The one that opened the stream is among those that came.
+        // The one that opened the stream is among those that came, and nothing else beyond what was sent.
         assert_eq!(Report::read(&bytes).unwrap().received(99, 1000), 96);
     }
 }
