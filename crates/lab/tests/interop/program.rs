@@ -4,8 +4,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::spec::Transport;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -17,9 +18,18 @@ pub(crate) fn unpacked(command: &str) -> String {
     format!("{FOREIGN}{command}")
 }
 
-/// An address for a server that does not say which port it got: one that was free a moment ago.
+/// An address of `ip` that nobody has, below the ports that the kernel gives to those who do not care: a program may take
+/// a while until it listens there, and tests beside this one open many connections.
 pub(crate) fn free_address(ip: IpAddr) -> Result<SocketAddr> {
-    Ok(TcpListener::bind((ip, 0))?.local_addr()?)
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // Not where another process of tests begins.
+    let first = 20_000 + u16::try_from(std::process::id() % 100)? * 100;
+    let ports = std::iter::from_fn(|| Some(first + TAKEN.fetch_add(1, Ordering::Relaxed)));
+    let mut addresses = ports.take(100).map(|port| SocketAddr::new(ip, port));
+    let is_free = |address: &SocketAddr| {
+        TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
+    };
+    addresses.find(is_free).context("a free port")
 }
 
 /// A program, and what it prints; it ends with this.
