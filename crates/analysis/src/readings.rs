@@ -1,10 +1,10 @@
 //! Figures of one trial that rules and signs both read.
 
-use linerate_model::ByteCount;
 use linerate_model::run::Trial;
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
-use linerate_model::spec::Side;
+use linerate_model::spec::{Side, Transport};
+use linerate_model::{ByteCount, FrameOverhead};
 use std::time::Duration;
 
 /// The mean; `None` of nothing.
@@ -53,4 +53,13 @@ pub(crate) fn late_delay_floors(trial: &Trial) -> impl Iterator<Item = u64> {
         .flat_map(|floors| &floors[floors.len() / 2..])
         .flatten()
         .copied()
+}
+
+/// What a packet of `trial` has around its payload in IPv4 on Ethernet, and the payload's bytes; `None` where its size is
+/// not known.
+pub(crate) fn packet(trial: &Trial) -> Option<(FrameOverhead, u64)> {
+    Some(match trial.transport {
+        Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
+        Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
+    })
 }

@@ -3,8 +3,9 @@
 use super::class::Class;
 use super::class::Often::{Rarely, Usually};
 use super::suspects::Suspect::OwnShaper;
+use crate::readings::packet;
 use linerate_model::run::{Run, Trial};
-use linerate_model::spec::{Side, Transport};
+use linerate_model::spec::Side;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
 /// What a queueing discipline counts of a frame before the IP packet, and nothing behind it.
@@ -15,10 +16,7 @@ const MAC_HEADER: u32 = 14;
 pub(super) fn payload_rate(run: &Run, trial: &Trial) -> Option<f64> {
     let sender = run.host_of(trial.direction, Side::Sender)?;
     let frames = sender.facts.queueing_discipline_rate_bps?;
-    let (on_ethernet, payload) = match trial.transport {
-        Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
-        Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
-    };
+    let (on_ethernet, payload) = packet(trial)?;
     let without_fcs = FrameOverhead {
         l2_bytes: MAC_HEADER,
         ..on_ethernet

@@ -1,8 +1,9 @@
 //! The quantities that predictions are about, read from a trial.
 
+use crate::readings::packet;
 use linerate_model::run::{DelayOf, Packets, Quantity, Trial};
 use linerate_model::spec::Transport;
-use linerate_model::{BitRate, FrameOverhead, Layer, PacketCount, PacketRate};
+use linerate_model::{BitRate, Layer, PacketCount, PacketRate};
 use std::time::Duration;
 
 /// What `trial` shows of `quantity`, in its unit; `None` where it does not tell.
@@ -40,10 +41,7 @@ pub(super) fn observe_positive(trial: &Trial, quantity: Quantity) -> Option<f64>
 
 /// At L1 in IPv4 on Ethernet; the real headers differ by a factor that is the same in both trials.
 fn wire_rate(trial: &Trial) -> Option<f64> {
-    let (overhead, segment) = match trial.transport {
-        Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
-        Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
-    };
+    let (overhead, segment) = packet(trial)?;
     let rate = overhead.rate_at(Layer::L1, trial.received_rate?, segment)?;
     Some(rate.as_f64())
 }

@@ -31,8 +31,7 @@ pub(super) const SIGNS: &[Sign] = &[
     },
 ];
 
-/// Where the sending thread's time went: one that has time
-/// to wait for its schedule is not what limits.
+/// Where the sending thread's time went: one that has time to wait for its schedule is not what limits.
 const SENDER_THREAD: &[Class] = &[
     Class::new("blocked", Rarely).usually(&[Link, OwnShaper]),
     Class::new("partly-blocked", Rarely).usually(&[Link, OwnShaper]),

@@ -78,8 +78,7 @@ fn range(figure: f64, [middle, high]: [f64; 2]) -> Range {
     }
 }
 
-/// Where the sending thread's time went: one that its socket
-/// holds up is not what limits.
+/// Where the sending thread's time went: one that its socket holds up is not what limits.
 const SENDER_THREAD: &[Class] = &[
     Class::new("blocked", Usually)
         .rarely(&[SenderCpu])
