@@ -45,7 +45,9 @@ impl Deref for Protocol {
 mod tests {
     use super::*;
     use crate::settings::Setting;
+    use linerate_model::spec::{Pace, TestSpec};
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     fn all() -> impl Iterator<Item = &'static Setting> {
         crate::ALL.iter().flat_map(|kind| kind.settings())
@@ -77,6 +79,27 @@ mod tests {
             }
             let plain = Protocol::with(*kind, &SettingValues::new());
             assert_eq!(plain.ok().map(|plain| plain.id()), Some(kind.id()));
+        }
+    }
+
+    #[test]
+    fn the_shortest_warm_up_of_a_protocol_is_one_that_it_takes() {
+        let least = Duration::from_millis(500);
+        for test in [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)] {
+            for kind in crate::ALL {
+                let with = |warm_up| TestSpec {
+                    warm_up,
+                    ..test.clone()
+                };
+                let shortest = kind.warm_up(least);
+                assert!(
+                    shortest >= least && shortest <= Duration::from_secs(1),
+                    "{}",
+                    kind.id()
+                );
+                let takes_any = kind.check(&with(Duration::from_secs(1)));
+                assert_eq!(kind.check(&with(shortest)), takes_any, "{}", kind.id());
+            }
         }
     }
 }

@@ -109,6 +109,10 @@ pub trait PeerKind: Send + Sync {
     fn check(&self, _spec: &TestSpec) -> Result<(), String> {
         Ok(())
     }
+    /// The shortest warm-up that it can leave out and that is not below `least`: some count it in whole seconds.
+    fn warm_up(&self, least: Duration) -> Duration {
+        least
+    }
     /// The end that asks for tests, on a connection that has just been opened.
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
     /// The end that is asked, on a connection that has just been accepted.

@@ -75,6 +75,10 @@ impl PeerKind for Iperf3 {
         params::check(spec)
     }
 
+    fn warm_up(&self, least: Duration) -> Duration {
+        params::whole_seconds(least)
+    }
+
     fn demux(&self) -> Demux {
         Demux::Cookie {
             length: COOKIE_LEN,

@@ -38,7 +38,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs one test of one direction; its trial, or `None` if the user stopped it.
+    /// Runs one test of one direction, with a longer warm-up where the peer's protocol knows no shorter one; its trial, or
+    /// `None` if the user stopped it.
     pub(super) fn measure(
         &mut self,
         watcher: &mut dyn Watcher,
@@ -49,6 +50,10 @@ impl<'a> Bench<'a> {
         let client = match &mut self.client {
             Some(client) => client,
             none => none.insert(Client::connect(self.target).map_err(NoTrial::Failed)?),
+        };
+        let spec = &TestSpec {
+            warm_up: self.target.far.kind().warm_up(spec.warm_up),
+            ..spec.clone()
         };
         let planned = planned_time(spec);
         let outcome = client.run(spec, &mut |pulse: &Pulse| {
