@@ -60,6 +60,7 @@ fn probe(
 ) {
     let mut bench = Bench::new(target);
     let mut refused: Vec<Change> = Vec::new();
+    let mut has_failed = false;
     let mut spent = Duration::ZERO;
     while !context.interrupted() {
         let left = time.saturating_sub(spent);
@@ -92,6 +93,11 @@ fn probe(
             }
             Ok(None) => break,
             Err(NoTrial::NotRun(_)) => refused.push(next.change),
+            // A path that loses what opens one probe may let the next one through.
+            Err(NoTrial::Failed(_)) if !has_failed => {
+                has_failed = true;
+                continue;
+            }
             Err(NoTrial::Failed(error)) => {
                 run.notes
                     .push(format!("what limits was not probed further: {error:#}"));
