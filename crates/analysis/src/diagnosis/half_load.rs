@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely, Usually};
 use super::datagrams::{self, Datagrams};
-use super::outcome::{Outcome, Queue, queue};
+use super::outcome::{Outcome, Queue, loss_on_path, queue};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
     ReceiverSocket, SenderCpu,
@@ -108,7 +108,10 @@ impl Probe for HalfLoad {
         let outcome = match answer(compared) {
             Some(Answer::Carried) => "all of them arrived".to_owned(),
             Some(Answer::Waited) => "many had to wait all the same".to_owned(),
-            Some(Answer::LostOnPath) => format!("{loss} were lost on the path all the same"),
+            Some(Answer::LostOnPath) => format!(
+                "{} were lost on the path all the same",
+                Ratio::clamped(loss_on_path(changed))
+            ),
             Some(Answer::LostAtLateReceiver | Answer::LostAtReceiver) => {
                 format!("{loss} were lost at the receiver all the same")
             }
@@ -156,9 +159,8 @@ const FAR_LESS: f64 = 5.0;
 
 /// Whether what is lost at half the rate is little beside what the run itself lost, or datagrams above its rate.
 fn is_far_less(compared: &Compared<'_>) -> bool {
-    let loss = |trial: &Trial| trial.loss_ratio().map_or(0.0, Ratio::get);
-    let above = compared.above.map_or(0.0, loss);
-    loss(compared.changed) * FAR_LESS <= loss(compared.limited).max(above)
+    let above = compared.above.map_or(0.0, loss_on_path);
+    loss_on_path(compared.changed) * FAR_LESS <= loss_on_path(compared.limited).max(above)
 }
 
 /// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.

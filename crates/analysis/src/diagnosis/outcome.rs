@@ -268,13 +268,13 @@ pub(super) fn lasting_rate(trial: &Trial) -> Option<f64> {
 }
 
 fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
-    let Some(counters) = trial.counters(Side::Sender) else {
+    if trial.counters(Side::Sender).is_none() {
         return Some(match queue(trial) {
             Queue::Standing => Outcome::ShortQueued,
             _ => Outcome::ShortUnseen,
         });
-    };
-    if counters.get(QDISC_OVERLIMITS).is_some_and(|held| *held > 0) {
+    }
+    if is_held_back(trial) {
         return Some(Outcome::HeldBack);
     }
     if trial.send_blocked_ratio().map_or(0.0, Ratio::get) >= BLOCKED {
@@ -303,12 +303,13 @@ const SAME: f64 = 2.5;
 const CHANCE: f64 = 0.002;
 
 fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Option<Outcome> {
-    let at_half = around
-        .half
-        .and_then(Trial::loss_ratio)
-        .map_or(0.0, Ratio::get);
-    let is_same = at_half >= LOSSLESS && loss <= at_half.mul_add(SAME, CHANCE);
-    let place = greatest_place(trial);
+    let (on_path, at_half) = (loss_on_path(trial), around.half.map_or(0.0, loss_on_path));
+    let is_same = at_half >= LOSSLESS && on_path <= at_half.mul_add(SAME, CHANCE);
+    let place = greatest_place(trial).map(|place| match place {
+        // What a burst overflows beside it says nothing.
+        Place::ReceiverSocket if loss < LITTLE && on_path >= LOSSLESS => Place::Network,
+        place => place,
+    });
     Some(match place {
         Some(Place::SenderQdisc) => Outcome::HeldBack,
         Some(Place::ReceiverSocket) if loss < LITTLE => Outcome::Carried,
@@ -329,6 +330,8 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
         }
         _ if is_same => Outcome::SameLoss,
         place => match queue(trial) {
+            // It is the sender's own, and not the one before which they were lost.
+            Queue::Standing if is_held_back(trial) => Outcome::LostOnPath,
             Queue::Standing if is_carried => Outcome::CarriedQueued,
             Queue::Standing => Outcome::Queued,
             // Nothing tells yet whether so many are lost at any rate.
@@ -340,6 +343,31 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
             _ => Outcome::Lost,
         },
     })
+}
+
+/// Whether a queueing discipline of the sender's host held packets back.
+fn is_held_back(trial: &Trial) -> bool {
+    let held = trial.counters(Side::Sender);
+    held.and_then(|counters| counters.get(QDISC_OVERLIMITS))
+        .is_some_and(|held| *held > 0)
+}
+
+/// Share of the datagrams that was lost, but for what is known to be lost at the receiver.
+pub(super) fn loss_on_path(trial: &Trial) -> f64 {
+    const AT_RECEIVER: [Place; 3] = [
+        Place::ReceiverNic,
+        Place::ReceiverBacklog,
+        Place::ReceiverSocket,
+    ];
+    let missing = trial.packets().and_then(|packets| packets.lost);
+    let missing = missing.map_or(0.0, PacketCount::as_f64);
+    let there = trial
+        .ledger()
+        .iter()
+        .filter(|entry| AT_RECEIVER.contains(&entry.place));
+    let there: f64 = there.map(|entry| entry.packets.as_f64()).sum();
+    let elsewhere = 1.0 - (there / missing.max(1.0)).min(1.0);
+    trial.loss_ratio().map_or(0.0, Ratio::get) * elsewhere
 }
 
 /// Where most of the lost datagrams were lost; `None` where half or more are not placed.

@@ -184,6 +184,17 @@ fn likeliest_after(probes: Vec<Made>) -> &'static str {
     likeliest(&run)
 }
 
+/// How many times as likely one limit is as another after these probes, by what was judged of them alone.
+fn odds(probes: Vec<Made>, one: &str, other: &str) -> f64 {
+    let mut run = run();
+    run.probes = probes;
+    let weights = Observation::from_run(&run)
+        .unwrap()
+        .weigh(&Counts::default());
+    let of = |id: &str| weights.iter().find(|(name, _)| *name == id).unwrap().1;
+    of(one) / of(other)
+}
+
 /// The verdict after these probes.
 fn verdict(probes: Vec<Made>) -> (String, Option<Side>, Confidence) {
     let mut run = run();
@@ -434,6 +445,35 @@ fn loss_by_chance_is_told_from_a_policers_at_half_the_load() {
     };
     assert_eq!(judged(2000), "path-loss", "a fifth, as before");
     assert_eq!(judged(0), "policer", "none");
+}
+
+#[test]
+fn what_a_socket_drops_beside_it_hides_no_loss_of_the_path() {
+    // A receiver that is late now and then loses some too, above the rate more than at half of it.
+    let also = |on_path: u64, at_socket: u64| {
+        let mut more = lost(on_path + at_socket, "receiver-socket", 15_000);
+        more["ledger"] = json!([
+            {"place": "network", "packets": on_path, "source": "a counter"},
+            {"place": "receiver-socket", "packets": at_socket, "source": "a counter"}
+        ]);
+        more
+    };
+    let odds = |at_half: u64| {
+        let above = datagrams(136.0, &also(15, 345));
+        let half = self::at_half(datagrams(46.8, &also(at_half, 20)));
+        odds(vec![above, half], "path-loss", "policer")
+    };
+    assert!(odds(14) > 5.0 * odds(0));
+}
+
+#[test]
+fn a_queue_of_the_senders_own_is_not_the_one_that_drops() {
+    let odds = |overlimits: u64| {
+        let mut more = lost(3200, "network", 41_000_000);
+        more["counters"] = json!({"sender": {"qdisc.overlimits": overlimits}});
+        odds(vec![datagrams(95.6, &more)], "policer", "link")
+    };
+    assert!(odds(900) > 2.0 * odds(0));
 }
 
 #[test]
