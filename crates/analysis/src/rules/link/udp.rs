@@ -2,8 +2,9 @@
 
 use super::{BEFORE_RECEIVER, View};
 use crate::rules::evidence::{Need, Placed, Plateau};
-use crate::rules::{RuleOutcome, clear, not_evaluated, words};
+use crate::rules::{Case, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Place};
+use linerate_model::spec::Side;
 
 impl View<'_> {
     /// Less offered than intended and nothing lost: only a link that pushes back does that.
@@ -54,6 +55,17 @@ impl View<'_> {
             }
             _ => return clear(self.no_plateau()),
         };
+        let at_qdisc = [Place::SenderQdisc];
+        if placed.share(&at_qdisc) > 0.5 {
+            let claim = format!(
+                "The sender's own queueing discipline limits: {}, and it dropped {}.",
+                self.passed(flat),
+                placed.figure(&at_qdisc)
+            );
+            let case = self.case(Some(share), confidence, claim);
+            let side = Some(Side::Sender);
+            return Case { side, ..case }.found();
+        }
         let claim = format!(
             "The link limits: {}, and {} were lost {}.",
             self.passed(flat),
