@@ -39,6 +39,10 @@ const CASES: &[Case] = &[
         run: search::the_bounds_hold_the_link_capacity,
     },
     Case {
+        name: "the_saturation_on_the_page_of_a_sweep_is_that_of_the_search",
+        run: search::the_saturation_on_the_page_of_a_sweep_is_that_of_the_search,
+    },
+    Case {
         name: "a_starved_sender_is_the_limit_and_not_loss",
         run: search::a_starved_sender_is_the_limit_and_not_loss,
     },

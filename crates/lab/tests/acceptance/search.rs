@@ -2,11 +2,14 @@
 
 use crate::bench_rig::Rig;
 use linerate_model::run::{BoundedBy, GoalResult};
-use linerate_model::spec::{Pace, Pinning, TestSpec};
-use linerate_model::{BitRate, FrameOverhead, Layer};
-use linerate_studies::run::{SaturatePlan, saturate};
+use linerate_model::spec::{Direction, Pace, Pinning, TestSpec};
+use linerate_model::{BitRate, FrameOverhead, Layer, WallTime};
+use linerate_report::{Report, renderers};
+use linerate_studies::plan::StudyPlan;
+use linerate_studies::run::{SaturatePlan, saturate, study};
 use linerate_testbed::{Link, LinkConfig};
-use linerate_testkit::disturbance::undisturbed;
+use linerate_testkit::disturbance::{Measured, undisturbed};
+use linerate_testkit::namespaces::not_run;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -77,6 +80,81 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
         run.verdict
     );
     rig.close();
+}
+
+/// A sweep by hand, both ways: 11 rates × 2 directions × 4 repetitions.
+const SWEEP: &str = "
+repetitions = 4
+[defaults]
+kind = 'udp'
+time = '300ms'
+diagnose = '0s'
+[factors]
+direction = ['forward', 'reverse']
+rate = ['10M', '20M', '40M', '60M', '70M', '80M', '90M', '100M', '110M', '130M', '150M']
+";
+
+/// What a user reads off the page of a sweep holds what the search finds, in each direction.
+pub(crate) fn the_saturation_on_the_page_of_a_sweep_is_that_of_the_search() {
+    let rig = Rig::shaped(LinkConfig {
+        rate: Some(LINK),
+        ..LinkConfig::default()
+    });
+    let sweep = || {
+        rig.run(|context, target| {
+            let file = tempfile::NamedTempFile::new()?;
+            let head = format!("[study]\ntitle = 'sweep'\nhost = '{}'", target.far);
+            std::fs::write(file.path(), format!("{head}{SWEEP}"))?;
+            study(context, &StudyPlan::read(file.path())?, None)
+        })
+    };
+    let sweep = undisturbed(sweep);
+    // The first cell is measured twice: the control of the study.
+    assert_eq!(sweep.value.parts().len(), 88 + 4);
+    let report = Report {
+        title: "sweep".to_owned(),
+        made: WallTime::from_unix(1_795_514_400).unwrap(),
+        runs: std::slice::from_ref(&sweep.value),
+    };
+    let html = renderers::ALL
+        .iter()
+        .find(|one| one.id() == "html")
+        .unwrap();
+    let page = html.render(&report).unwrap();
+    let searches = [Direction::Forward, Direction::Reverse].map(|direction| {
+        let mut plan = plan(1);
+        plan.spec.direction = direction;
+        undisturbed(|| {
+            let plan = plan.clone();
+            rig.run(move |context, target| saturate(context, target, &plan))
+        })
+    });
+    rig.close();
+    if sweep.is_disturbed() || searches.iter().any(Measured::is_disturbed) {
+        not_run("other programs make loss of their own, at loads that differ");
+    }
+    let read_off: Vec<_> = page
+        .split("Saturation between ")
+        .skip(1)
+        .map(between)
+        .collect();
+    // One curve for each direction, each with its caption, which stands in more than one place.
+    assert!(read_off.len() >= searches.len(), "{read_off:?}");
+    for search in searches {
+        let goal = zero_loss(search.value.goals());
+        let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
+        for (from, to) in &read_off {
+            assert!(lower <= *to && *from <= upper, "{from} to {to}: {goal:?}");
+        }
+    }
+}
+
+/// The two rates of `90 and 100 Mbit/s intended…`.
+fn between(text: &str) -> (BitRate, BitRate) {
+    let (both, _) = text.split_once(" Mbit/s").unwrap();
+    let (from, to) = both.split_once(" and ").unwrap();
+    let rate = |megabits: &str| BitRate::from_f64(megabits.parse::<f64>().unwrap() * 1e6);
+    (rate(from), rate(to))
 }
 
 /// The sender shares its core with busy loops: it offers less than asked, and that is not loss.
