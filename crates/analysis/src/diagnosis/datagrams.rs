@@ -47,7 +47,7 @@ pub(super) const OVERLOAD: Datagrams = Datagrams {
 };
 
 /// Long enough to fill a queue of 200 ms, or to empty a bucket of tokens of 250 ms, in its first half; short enough for
-/// several in five seconds.
+/// several in ten seconds.
 pub(super) const TIME: Duration = Duration::from_secs(1);
 /// Its first half fills and empties what holds some; the second shows what lasts.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -14,7 +14,7 @@ use linerate_model::{BitRate, ByteCount};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const BUDGET: Duration = Duration::from_secs(5);
+const BUDGET: Duration = Duration::from_secs(10);
 
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(crate) struct LimitArgs {
     /// After the test, probe what limits it for at most this long: short trials with one thing changed each. 0s leaves
     /// it out.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5s", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s", hide_short_help = true)]
     pub(crate) diagnose: Duration,
     /// Then run the experiment that the verdict proposes: only what it agrees with is confirmed.
     #[arg(long)]

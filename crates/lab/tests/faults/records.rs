@@ -241,7 +241,7 @@ impl Record {
         )
     }
 
-    /// The verdict that the command would have come to in its five seconds, and how long that took.
+    /// The verdict that the command would have come to in its ten seconds, and how long that took.
     fn replayed(&self) -> (Verdict, Duration) {
         let mut run = self.run.clone();
         let mut recorded = std::mem::take(&mut run.probes);
@@ -265,7 +265,7 @@ impl Record {
 }
 
 /// What the commands spend.
-const BUDGET: Duration = Duration::from_secs(5);
+const BUDGET: Duration = Duration::from_secs(10);
 
 /// How long a test sends.
 fn traffic(test: &TestSpec) -> Duration {

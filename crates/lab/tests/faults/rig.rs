@@ -107,7 +107,7 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
 }
 
 /// What `linerate tcp` spends on what limits, unless told otherwise.
-const DIAGNOSIS: Duration = Duration::from_secs(5);
+const DIAGNOSIS: Duration = Duration::from_secs(10);
 
 /// Runs the test; a disturbed run is made again, whatever its verdict.
 fn measure(
