@@ -3,11 +3,11 @@
 pub use linerate_model::run::IpChoice;
 
 use crate::deploy::{ConsoleHost, ConsolePeer, DeployedAgent, Deployment, SshHost};
-use crate::host_port::split_port;
 use crate::shell::{self, ShellAddress, ShellPeer};
 use linerate_boards::{BoardName, Boards};
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::host_port::split_port;
 use linerate_model::spec::{Pace, TestSpec, Transport};
 use linerate_peers::{Control, PeerKind, Protocol, SettingValues, Wire};
 use linerate_stacks::{Places, Stack, StackAddresses, StackSpec};

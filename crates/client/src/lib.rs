@@ -5,7 +5,6 @@ pub mod address;
 mod client;
 pub mod deploy;
 mod describe;
-mod host_port;
 mod no_greeting;
 mod pulse;
 mod shell;

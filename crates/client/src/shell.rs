@@ -1,8 +1,8 @@
 //! The shell of a device that is told what to do: how addresses say where it is, and the way to it.
 
-use crate::host_port::split_port;
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::host_port::split_port;
 use linerate_peers::{PeerKind, SettingValues, Wire};
 use linerate_session::Shell;
 use linerate_sys::serial::{SerialError, SerialLine};

@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::doctor::{CheckOutcome, Examination, SCHEMA};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::ssh::SshDestination;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::wait_for_end;
 use std::fs::File;
@@ -37,68 +38,23 @@ const GREETING: &str = "linerate-far";
 /// Most checks, changes and cores of a document.
 const ITEMS_MAX: usize = 16 * 1024;
 
-/// A host to reach by ssh.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FarHost {
-    user: Option<String>,
-    host: String,
-    port: Option<u16>,
-}
-
-impl FarHost {
-    /// Reads `ssh://user@host:port`; user and port may be left out.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
-        let refuse = |why: &str| {
-            let message = format!("--host {text}: {why}; write ssh://user@host or ssh://host:2222");
-            Failure::new(ExitCode::Usage, message)
-        };
-        let rest = text
-            .strip_prefix("ssh://")
-            .ok_or_else(|| refuse("only ssh:// reaches another host here"))?;
-        let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (user, place) = match rest.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
-            None => (None, rest),
-        };
-        let (host, port) = match place.strip_prefix('[').and_then(|v6| v6.split_once(']')) {
-            Some((host, "")) => (host, None),
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => match place.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (place, None),
-            },
-        };
-        let port = match port {
-            None => None,
-            Some(digits) => match digits.parse() {
-                Ok(port) if port > 0 => Some(port),
-                _ => return Err(refuse("the port is not a number from 1 to 65535")),
-            },
-        };
-        // A name that begins with a dash would be an option of ssh.
-        let plain = |word: &str| {
-            !word.is_empty()
-                && !word.starts_with('-')
-                && word
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "-._:%".contains(c))
-        };
-        if !plain(host) || user.is_some_and(|user| !plain(user)) {
-            return Err(refuse("that is not the name of a host or user"));
-        }
-        Ok(Self {
-            user: user.map(str::to_owned),
-            host: host.to_owned(),
-            port,
-        })
-    }
+/// Reads `--host ssh://user@host:port`; user and port may be left out.
+pub fn far_host(text: &str) -> Result<SshDestination, Failure> {
+    let refuse = |why: &str| {
+        let message = format!("--host {text}: {why}; write ssh://user@host or ssh://host:2222");
+        Failure::new(ExitCode::Usage, message)
+    };
+    let rest = text
+        .strip_prefix("ssh://")
+        .ok_or_else(|| refuse("only ssh:// reaches another host here"))?;
+    rest.parse().map_err(|why: String| refuse(&why))
 }
 
 /// How to examine another host.
 #[derive(Debug, Clone)]
 pub struct FarPlan {
     /// The host.
-    pub host: FarHost,
+    pub host: SshDestination,
     /// The ssh program and its options: `ssh`, or `ssh -F FILE`.
     pub ssh: Vec<String>,
     /// Arguments of `doctor` there, without `--json`.
@@ -150,15 +106,10 @@ impl FarPlan {
             .split_first()
             .ok_or_else(|| Failure::new(ExitCode::Usage, "--ssh names no program"))?;
         let mut command = Command::new(program);
-        command.args(options);
-        if let Some(user) = &self.host.user {
-            command.args(["-l", user]);
-        }
-        if let Some(port) = self.host.port {
-            command.args(["-p", &port.to_string()]);
-        }
         command
-            .args(["-T", "--", &self.host.host])
+            .args(options)
+            .args(self.host.options())
+            .args(["-T", "--", self.host.host()])
             .arg(format!("sh -c {}", quoted(&self.script(length))))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -202,7 +153,10 @@ impl FarPlan {
         } else {
             format!("; it said: {said}")
         };
-        Failure::new(ExitCode::Peer, format!("{} {what}{there}", self.host.host))
+        Failure::new(
+            ExitCode::Peer,
+            format!("{} {what}{there}", self.host.host()),
+        )
     }
 
     fn other_machine(&self, theirs: &str) -> Failure {
@@ -210,7 +164,7 @@ impl FarPlan {
             ExitCode::HostLacks,
             format!(
                 "{} is a {theirs}, and this program is built for Linux {}: copy a linerate built for it there and run `linerate doctor --json` on it",
-                self.host.host,
+                self.host.host(),
                 std::env::consts::ARCH
             ),
         )
@@ -346,33 +300,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_read_and_options_are_none() {
-        let host = FarHost::parse("ssh://root@board.lab:2222").unwrap();
-        assert_eq!(
-            (host.user.as_deref(), host.host.as_str(), host.port),
-            (Some("root"), "board.lab", Some(2222))
-        );
-        assert_eq!(
-            FarHost::parse("ssh://[fe80::1%eth0]:22").unwrap().host,
-            "fe80::1%eth0"
-        );
-        assert_eq!(FarHost::parse("ssh://board/").unwrap().host, "board");
-        for bad in [
-            "board",
-            "http://board",
-            "ssh://",
-            "ssh://-oProxyCommand=x",
-            "ssh://-l@board",
-            "ssh://a b",
-            "ssh://board:0",
-            "ssh://board:x",
-            "ssh://user@",
-        ] {
-            assert_eq!(
-                FarHost::parse(bad).unwrap_err().code,
-                ExitCode::Usage,
-                "{bad}"
-            );
+    fn a_host_is_written_as_an_address_of_ssh() {
+        let host = far_host("ssh://root@board.lab:2222").unwrap();
+        assert_eq!(host.to_string(), "root@board.lab:2222");
+        for bad in ["board", "http://board", "ssh://", "ssh://-oProxyCommand=x"] {
+            assert_eq!(far_host(bad).unwrap_err().code, ExitCode::Usage, "{bad}");
         }
     }
 
@@ -384,7 +316,7 @@ mod tests {
     #[test]
     fn documents_that_are_none_are_refused() {
         let plan = FarPlan {
-            host: FarHost::parse("ssh://board").unwrap(),
+            host: far_host("ssh://board").unwrap(),
             ssh: vec!["ssh".to_owned()],
             arguments: Vec::new(),
             patience: Duration::ZERO,

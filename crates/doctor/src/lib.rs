@@ -3,7 +3,7 @@
 
 mod far;
 
-pub use far::{FarHost, FarPlan};
+pub use far::{FarPlan, far_host};
 
 use anyhow::Result;
 use linerate_analysis::fitness;

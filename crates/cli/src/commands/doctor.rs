@@ -5,7 +5,7 @@ use crate::context::interrupt_flag;
 use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::Args;
-use linerate_doctor::{Action, DoctorPlan, FarHost, FarPlan, UNDO_FILE, check_plan, exit_code};
+use linerate_doctor::{Action, DoctorPlan, FarPlan, UNDO_FILE, check_plan, exit_code, far_host};
 use linerate_model::doctor::Examination;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
@@ -125,7 +125,7 @@ impl DoctorArgs {
             words.extend(value.map(|value| format!("{option}={value}")));
         }
         Ok(FarPlan {
-            host: FarHost::parse(host)?,
+            host: far_host(host)?,
             ssh: self.ssh.split_whitespace().map(str::to_owned).collect(),
             arguments: words,
             patience: self.timeout + plan.jitter.unwrap_or_default(),

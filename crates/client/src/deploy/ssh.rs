@@ -4,11 +4,11 @@
 
 use super::conversation::{Broken, Serving, deploy, hex, kept, script};
 use super::{BEAT, SILENCE};
-use crate::host_port::split_port;
 use crate::shell::Query;
 use linerate_boards::{Linking, agent_folders, find_agent};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::ssh::{SshDestination, is_name};
 use linerate_peers::key::Key;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::{ignore_interrupt, wait_for_end};
@@ -34,9 +34,7 @@ const MAX_SAID: u64 = 4 * 1024;
 /// A host to reach by ssh, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SshHost {
-    user: Option<String>,
-    host: String,
-    port: Option<u16>,
+    destination: SshDestination,
     /// Its address in the network under test, where ssh goes another way.
     address: Option<String>,
     /// The port of the agent; 0 for any.
@@ -51,38 +49,17 @@ impl SshHost {
     /// Reads what follows `ssh://`; why it cannot be.
     pub(crate) fn read(rest: &str) -> Result<Self, String> {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let place = place.strip_suffix('/').unwrap_or(place);
-        let (user, place) = match place.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
-            None => (None, place),
-        };
-        let (host, port) = split_port(place).ok_or("that is not a host and port")?;
-        let port = port.map(|digits| digits.parse().ok().filter(|port| *port > 0));
-        if port == Some(None) {
-            return Err("the port is not a number from 1 to 65535".to_owned());
-        }
-        // A name that begins with a dash would be an option of ssh.
-        let is_plain = |word: &str| {
-            let mut letters = word.chars();
-            !word.is_empty()
-                && !word.starts_with('-')
-                && letters.all(|c| c.is_ascii_alphanumeric() || "-._:%".contains(c))
-        };
-        if !is_plain(host) || user.is_some_and(|user| !is_plain(user)) {
-            return Err("that is not the name of a host or user".to_owned());
-        }
+        let destination = place.parse()?;
         let mut parts = Query::read(query)?;
         let address = parts.take("host");
-        if address.as_deref().is_some_and(|host| !is_plain(host)) {
+        if address.as_deref().is_some_and(|host| !is_name(host)) {
             return Err("host= is not a host's name or address".to_owned());
         }
         let agent_port = parts.number("port", 0)?;
         let [agents, config] = ["agents", "config"].map(|name| parts.take(name).map(PathBuf::from));
         parts.end(&["host=", "port=", "agents=", "config="])?;
         Ok(Self {
-            user: user.map(str::to_owned),
-            host: host.to_owned(),
-            port: port.flatten(),
+            destination,
             address,
             agent_port,
             agents,
@@ -96,12 +73,7 @@ impl SshHost {
         if let Some(config) = &self.config {
             ssh.arg("-F").arg(config);
         }
-        if let Some(user) = &self.user {
-            ssh.args(["-l", user]);
-        }
-        if let Some(port) = self.port {
-            ssh.args(["-p", &port.to_string()]);
-        }
+        ssh.args(self.destination.options());
         ssh
     }
 
@@ -110,30 +82,20 @@ impl SshHost {
         if let Some(address) = &self.address {
             return address.clone();
         }
-        let printed = self.ssh().args(["-G", "--", &self.host]).output().ok();
+        let host = self.destination.host();
+        let printed = self.ssh().args(["-G", "--", host]).output().ok();
         let text = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         let name = text.as_deref().and_then(|text| {
             let mut lines = text.lines();
             lines.find_map(|line| line.strip_prefix("hostname "))
         });
-        name.unwrap_or(&self.host).to_owned()
+        name.unwrap_or(host).to_owned()
     }
 }
 
 impl fmt::Display for SshHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ssh://")?;
-        if let Some(user) = &self.user {
-            write!(f, "{user}@")?;
-        }
-        if self.host.contains(':') {
-            write!(f, "[{}]", self.host)?;
-        } else {
-            f.write_str(&self.host)?;
-        }
-        if let Some(port) = self.port {
-            write!(f, ":{port}")?;
-        }
+        write!(f, "ssh://{}", self.destination)?;
         let port = (self.agent_port > 0).then(|| self.agent_port.to_string());
         let path = |path: &Option<PathBuf>| Some(path.as_ref()?.display().to_string());
         let parts = [
@@ -266,7 +228,7 @@ impl Ssh {
     fn start(host: &SshHost) -> Result<Self, Failure> {
         let far = format!("sh -c '{}'", script(host.agent_port).replace('\'', r"'\''"));
         let mut ssh = host.ssh();
-        ssh.args(["-T", "--", &host.host, &far])
+        ssh.args(["-T", "--", host.destination.host(), &far])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -365,19 +327,13 @@ mod tests {
             let rest = text.strip_prefix("ssh://").unwrap();
             assert_eq!(SshHost::read(rest).unwrap().to_string(), text);
         }
-        assert_eq!(SshHost::read("board/").unwrap().host, "board");
     }
 
     #[test]
-    fn what_is_no_host_is_refused_and_options_are_none() {
+    fn what_is_no_host_or_no_part_of_it_is_refused() {
         for bad in [
             "",
-            "-oProxyCommand=x",
-            "-l@board",
-            "a b",
-            "board:0",
-            "board:x",
-            "user@",
+            "-oProxyCommand=x?host=192.0.2.1",
             "board?host=",
             "board?host=-x",
             "board?port=0",

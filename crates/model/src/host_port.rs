@@ -1,7 +1,7 @@
 //! Host and port, as people write them.
 
 /// Host and port text; a bare IPv6 address has no port.
-pub(crate) fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+pub fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     if let Some(inner) = text.strip_prefix('[') {
         let (host, after) = inner.split_once(']')?;
         return match after {
