@@ -15,6 +15,7 @@ fuzz_target!(|data: &[u8]| {
             transport: Transport::Udp,
             unit: TimeUnit::Micros,
         }),
+        link_speed: None,
     };
     let both = [data, log].map(|log| ("log".to_owned(), log.to_vec()));
     for files in [&both[..1], &both[1..], &both[..]] {

@@ -1,18 +1,18 @@
 //! From files to what is said of them.
 
 use linerate_analysis::conclude;
+use linerate_model::WallTime;
 use linerate_model::run::Run;
-use linerate_model::{BitRate, WallTime};
 use linerate_report::renderers::{self, Renderer};
 use linerate_report::{Report, Style, summaries_text, summary_text, title};
-use linerate_store::import::{
-    Findings, HgrmHint, Hints, UnitStep, import_in_parts, set_link_speed,
-};
+use linerate_store::import::{Findings, Hints, import_in_parts};
 use linerate_store::{is_document, run_from_document};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::str::FromStr;
 
 /// A file: its name and its content.
 pub type Given = (String, Vec<u8>);
@@ -72,11 +72,11 @@ pub fn explain(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Answer {
 }
 
 fn explained(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Result<Explained, String> {
-    let known = Known::from_asked(asked)?;
+    let hints = asked.hints()?;
     let (documents, logs): (Vec<Given>, Vec<Given>) = files.into_iter().partition(is_run);
     let mut read = Read::default();
     read.documents(&documents);
-    read.logs(&logs, &known);
+    read.logs(&logs, &hints);
     if read.runs.is_empty() {
         let why = read.left_out.join("; ");
         return Err(if why.is_empty() {
@@ -104,42 +104,24 @@ fn explained(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Result<Explain
     })
 }
 
-/// What the user knows and logs do not tell.
-struct Known {
-    link_speed: Option<BitRate>,
-    hints: Hints,
+impl Asked {
+    fn hints(&self) -> Result<Hints, String> {
+        Ok(Hints {
+            zperf_units: typed("--zperf-units", &self.zperf_units)?,
+            hgrm: typed("--hgrm", &self.hgrm)?,
+            link_speed: typed("--link-speed", &self.link_speed)?,
+        })
+    }
 }
 
-impl Known {
-    fn from_asked(asked: &Asked) -> Result<Self, String> {
-        let link_speed = match asked.link_speed.trim() {
-            "" => None,
-            text => {
-                let rate = text.parse();
-                Some(rate.map_err(|error| format!("--link-speed: {error}"))?)
-            }
-        };
-        let zperf_units = match asked.zperf_units.trim() {
-            "" => None,
-            "1000" => Some(UnitStep::Decimal),
-            "1024" => Some(UnitStep::Binary),
-            text => {
-                return Err(format!(
-                    "--zperf-units: \"{text}\" is neither 1000 nor 1024"
-                ));
-            }
-        };
-        let hgrm = match asked.hgrm.trim() {
-            "" => None,
-            text => {
-                let hint: Result<HgrmHint, String> = text.parse();
-                Some(hint.map_err(|error| format!("--hgrm: {error}"))?)
-            }
-        };
-        Ok(Self {
-            link_speed,
-            hints: Hints { zperf_units, hgrm },
-        })
+/// What was typed for an option; `None` of nothing.
+fn typed<T: FromStr<Err: Display>>(option: &str, text: &str) -> Result<Option<T>, String> {
+    match text.trim() {
+        "" => Ok(None),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|error| format!("{option}: {error}")),
     }
 }
 
@@ -168,18 +150,13 @@ impl Read {
         }
     }
 
-    fn logs(&mut self, logs: &[Given], known: &Known) {
+    fn logs(&mut self, logs: &[Given], hints: &Hints) {
         if logs.is_empty() {
             return;
         }
         let runs = &mut self.runs;
-        let read = import_in_parts(logs, &known.hints, &mut |mut part| {
-            for run in &mut part {
-                if let Some(speed) = known.link_speed {
-                    set_link_speed(run, speed);
-                }
-                conclude(run);
-            }
+        let read = import_in_parts(logs, hints, &mut |mut part| {
+            part.iter_mut().for_each(conclude);
             runs.append(&mut part);
             ControlFlow::Continue(())
         });

@@ -3,7 +3,6 @@
 use crate::context::Context;
 use anyhow::{Context as _, Result};
 pub use linerate_analysis::conclude;
-use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus, RunWork};
 use linerate_report::export;
@@ -24,22 +23,13 @@ use std::path::{Path, PathBuf};
 /// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
 const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What the user knows and logs of other tools do not say.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Known {
-    /// Speed of the link that the tests crossed, at L2.
-    pub link_speed: Option<BitRate>,
-    /// What single formats leave open.
-    pub hints: Hints,
-}
-
 /// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. Returns the files,
 /// and tests in them, that could not be read and are left out. An error, after which nothing is stored, if they make no
 /// run.
 pub fn import_logs(
     context: &mut Context<'_>,
     files: &[PathBuf],
-    known: &Known,
+    hints: &Hints,
     show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
 ) -> Result<Vec<ImportError>> {
     let mut stored = Vec::new();
@@ -50,7 +40,7 @@ pub fn import_logs(
         }
         show(runs)
     };
-    let imported = read_logs(context, files, known, &mut keep);
+    let imported = read_logs(context, files, hints, &mut keep);
     imported.inspect_err(|_| {
         if let Some(store) = &store {
             store.take_back(&stored);
@@ -113,7 +103,7 @@ fn conclude_all(run: &mut Run) {
 pub(crate) fn read_logs(
     context: &mut Context<'_>,
     files: &[PathBuf],
-    known: &Known,
+    hints: &Hints,
     take: &mut dyn FnMut(Vec<Run>) -> Result<()>,
 ) -> Result<Vec<ImportError>> {
     let (files, found) = expanded(files)?;
@@ -122,13 +112,8 @@ pub(crate) fn read_logs(
         .map(|path| open_log(path))
         .collect::<Result<Vec<_>>>()?;
     let mut taken = Ok(());
-    let read = import::import_in_parts(&logs, &known.hints, &mut |mut runs| {
-        for run in &mut runs {
-            if let Some(speed) = known.link_speed {
-                import::set_link_speed(run, speed);
-            }
-            conclude(run);
-        }
+    let read = import::import_in_parts(&logs, hints, &mut |mut runs| {
+        runs.iter_mut().for_each(conclude);
         taken = take(runs);
         if taken.is_ok() {
             ControlFlow::Continue(())

@@ -29,12 +29,12 @@ const FILE_ENDINGS: [&str; 5] = ["html", "md", "txt", "csv", "json"];
 pub fn compare_named(
     context: &mut Context<'_>,
     (a, b): (&str, &str),
-    known: &archive::Known,
+    hints: &archive::Hints,
     options: &Options,
 ) -> Result<Comparison> {
     check_metrics(options)?;
-    let first = find(context, a, known)?;
-    let second = find(context, b, known)?;
+    let first = find(context, a, hints)?;
+    let second = find(context, b, hints)?;
     let named = |name, run| Named { name, run };
     let comparison = compare(named(a, &first), named(b, &second), options);
     comparable(comparison)
@@ -79,19 +79,19 @@ fn reason(comparison: &Comparison) -> String {
 }
 
 /// A run by its name: a file that is no run document is a log of another tool.
-fn find(context: &mut Context<'_>, name: &str, known: &archive::Known) -> Result<Run> {
+fn find(context: &mut Context<'_>, name: &str, hints: &archive::Hints) -> Result<Run> {
     let path = Path::new(name);
     if path.is_file() && !archive::is_run_document(path)? {
-        return imported(context, path, known);
+        return imported(context, path, hints);
     }
     let elsewhere = Store::open(Path::new("."))?;
     let store = context.store.as_ref().unwrap_or(&elsewhere);
     archive::load(store, name)
 }
 
-fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> Result<Run> {
+fn imported(context: &mut Context<'_>, path: &Path, hints: &archive::Hints) -> Result<Run> {
     let (mut first, mut count) = (None, 0);
-    let refused = archive::read_logs(context, &[path.to_owned()], known, &mut |runs| {
+    let refused = archive::read_logs(context, &[path.to_owned()], hints, &mut |runs| {
         count += runs.len();
         first = first.take().or_else(|| runs.into_iter().next());
         Ok(())

@@ -10,7 +10,6 @@ use clap::Args;
 use linerate_model::comparison::CompareAnswer;
 use linerate_model::exit::ExitCode;
 use linerate_model::{Quantile, Ratio};
-use linerate_studies::archive::Known;
 use linerate_studies::compare::{self, Options};
 use linerate_studies::interleave::{InterleavePlan, Side, compare_interleaved};
 use linerate_studies::run::parse_percentile;
@@ -86,10 +85,7 @@ impl CompareArgs {
             quantiles: self.percentile.clone(),
             only: self.metric.clone(),
         };
-        let known = Known {
-            link_speed: None,
-            hints: self.hints.hints(),
-        };
+        let hints = self.hints.hints();
         let comparison = if self.interleave {
             let plan = self.turns()?;
             with_store(output, |context| {
@@ -97,7 +93,7 @@ impl CompareArgs {
             })?
         } else {
             with_store(output, |context| {
-                compare::compare_named(context, (&self.a, &self.b), &known, &options)
+                compare::compare_named(context, (&self.a, &self.b), &hints, &options)
             })?
         };
         if output.stream {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use linerate_model::BitRate;
 use linerate_model::exit::ExitCode;
-use linerate_studies::archive::{self, Columns, Known, QUANTITIES};
+use linerate_studies::archive::{self, Columns, Hints, QUANTITIES};
 use std::path::PathBuf;
 
 /// Arguments of `import`.
@@ -45,16 +45,16 @@ pub(crate) struct ImportArgs {
 impl ImportArgs {
     /// Reads the logs and stores the runs they make.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
-        let known = Known {
+        let hints = Hints {
             link_speed: self.link_speed,
-            hints: self.hints.hints(),
+            ..self.hints.hints()
         };
         let mut shown = RunsInParts::new(output);
         let refused = in_context(output, |context| {
             let show = &mut |runs| shown.add(runs);
             match &self.columns {
                 Some(columns) => archive::import_tables(context, &self.csv, columns, show),
-                None => archive::import_logs(context, &self.files, &known, show),
+                None => archive::import_logs(context, &self.files, &hints, show),
             }
         })?;
         shown.finish()?;

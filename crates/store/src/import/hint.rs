@@ -3,6 +3,32 @@
 use linerate_model::spec::Transport;
 use std::str::FromStr;
 
+/// The step from one unit to its next larger one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitStep {
+    /// 1024: zperf before Zephyr 3.6.
+    Binary,
+    /// 1000: zperf from Zephyr 3.6 on.
+    Decimal,
+}
+
+impl UnitStep {
+    /// How each is written.
+    pub const WORDS: [&str; 2] = ["1024", "1000"];
+}
+
+impl FromStr for UnitStep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1024" => Ok(Self::Binary),
+            "1000" => Ok(Self::Decimal),
+            _ => Err(format!("\"{text}\" is neither 1000 nor 1024")),
+        }
+    }
+}
+
 /// Transport and unit of a file of HdrHistogram's percentile text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HgrmHint {
@@ -71,6 +97,16 @@ impl FromStr for HgrmHint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_is_written_as_its_number() {
+        let [binary, decimal] = UnitStep::WORDS.map(str::parse);
+        assert_eq!(
+            (binary, decimal),
+            (Ok(UnitStep::Binary), Ok(UnitStep::Decimal))
+        );
+        assert!("10".parse::<UnitStep>().is_err());
+    }
 
     #[test]
     fn a_hint_has_a_transport_and_a_unit() {

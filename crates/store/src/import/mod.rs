@@ -53,7 +53,7 @@ pub use flow::{
     Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Skipped, Totals,
     TrafficTest, View,
 };
-pub use hint::{HgrmHint, TimeUnit};
+pub use hint::{HgrmHint, TimeUnit, UnitStep};
 pub use intervals::{Joined, Readings, Series};
 pub use reader::LogReader;
 pub use rounded::Rounded;
@@ -93,15 +93,8 @@ pub struct Hints {
     pub zperf_units: Option<UnitStep>,
     /// Transport and unit of `.hgrm` files.
     pub hgrm: Option<HgrmHint>,
-}
-
-/// The step from one unit to its next larger one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnitStep {
-    /// 1024: zperf before Zephyr 3.6.
-    Binary,
-    /// 1000: zperf from Zephyr 3.6 on.
-    Decimal,
+    /// Speed of the link that the tests crossed, at L2: no log tells it, and verdicts need it.
+    pub link_speed: Option<BitRate>,
 }
 
 /// Every format that can be imported, by id.
@@ -130,8 +123,7 @@ pub struct Imported {
     pub refused: Vec<ImportError>,
 }
 
-/// Adds what no log tells and verdicts need: the speed of the link that the tests crossed, at L2.
-pub fn set_link_speed(run: &mut Run, speed: BitRate) {
+fn set_link_speed(run: &mut Run, speed: BitRate) {
     run.config.link_speed = Some(speed);
     run.notes.push(format!(
         "a link speed of {speed} was given at import; the log does not tell it"
@@ -176,7 +168,13 @@ pub fn import_in_parts<S: Source>(
     hints: &Hints,
     take: &mut dyn FnMut(Vec<Run>) -> ControlFlow<()>,
 ) -> Result<Findings, ImportError> {
-    let mut gathered = Gathered::new(take);
+    let mut completed = |mut runs: Vec<Run>| {
+        if let Some(speed) = hints.link_speed {
+            runs.iter_mut().for_each(|run| set_link_speed(run, speed));
+        }
+        take(runs)
+    };
+    let mut gathered = Gathered::new(&mut completed);
     for log in logs {
         if let Err(error) = read(log, *hints, &mut gathered) {
             gathered.refuse(error);
