@@ -1,5 +1,6 @@
 //! Two hosts joined by the link element, the second with the boards behind it.
 
+use crate::run::{Ended, Running};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
 use linerate_model::run::Run;
@@ -10,9 +11,8 @@ use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use linerate_testkit::namespaces::not_run;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// Boards' networks, from host A's side.
 const BOARDS: &str = "10.78.0.0/16";
@@ -78,14 +78,7 @@ impl Bench {
     }
 
     fn on(&self, host: HostId, mut command: Command) -> Ended {
-        let run = move || {
-            let output = command.output().unwrap();
-            Ended {
-                code: output.status.code(),
-                out: String::from_utf8(output.stdout).unwrap(),
-                err: String::from_utf8(output.stderr).unwrap(),
-            }
-        };
+        let run = move || Ended::spawn(&mut command);
         self.hosts
             .host(host)
             .spawn("program", run)
@@ -119,7 +112,7 @@ impl Bench {
     /// Starts a board; the document about it.
     pub(crate) fn up_as_document(&self, name: &str, words: &[&str]) -> Value {
         let words = [words, &["--json"]].concat();
-        self.start_board(name, &words).document()
+        self.start_board(name, &words).json()
     }
 
     fn start_board(&self, name: &str, words: &[&str]) -> Ended {
@@ -142,7 +135,7 @@ impl Bench {
 
     /// The address of a board.
     fn address(&self, name: &str) -> String {
-        let all = self.linerate(&["board", "list", "--json"]).document();
+        let all = self.linerate(&["board", "list", "--json"]).json();
         let mut all = all["boards"].as_array().unwrap().iter();
         let board = all.find(|board| board["name"] == name).unwrap();
         board["link"]["address"].as_str().unwrap().to_owned()
@@ -157,15 +150,10 @@ impl Bench {
     /// Starts linerate on the host of the boards.
     pub(crate) fn start(&self, words: &[&str]) -> Running {
         let mut command = linerate();
-        command
-            .args(words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let spawn = move || command.spawn().unwrap();
+        command.args(words);
+        let start = move || Running::start(&mut command);
         let host = self.hosts.host(HostId::B);
-        let mut child = host.spawn("program", spawn).unwrap().join().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Running { child, out }
+        host.spawn("program", start).unwrap().join().unwrap()
     }
 
     /// Kills the emulator of a board.
@@ -187,62 +175,5 @@ impl Bench {
 
     pub(crate) fn close(self) {
         self.hosts.close().unwrap();
-    }
-}
-
-/// A run of the program that goes on.
-pub(crate) struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
-impl Running {
-    /// Reads its output up to a line that has this in it.
-    pub(crate) fn wait_for_line(&mut self, part: &str) {
-        let mut line = String::new();
-        while !line.contains(part) {
-            line.clear();
-            assert_ne!(
-                self.out.read_line(&mut line).unwrap(),
-                0,
-                "it ended before {part}"
-            );
-        }
-    }
-
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ended {
-        let mut out = String::new();
-        self.out.read_to_string(&mut out).unwrap();
-        let output = self.child.wait_with_output().unwrap();
-        Ended {
-            code: output.status.code(),
-            out,
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-/// How a run of the program ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Ended {
-    /// What it printed, as a document.
-    #[track_caller]
-    pub(crate) fn document(&self) -> Value {
-        assert_eq!(self.code, Some(0), "{}", self.err);
-        serde_json::from_str(&self.out).unwrap()
-    }
-
-    /// It failed with this code, and said this.
-    #[track_caller]
-    pub(crate) fn failed(&self, code: i32, part: &str) {
-        assert_eq!(self.code, Some(code), "{}", self.err);
-        assert!(self.err.contains(part), "{}", self.err);
     }
 }

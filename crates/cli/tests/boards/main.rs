@@ -9,8 +9,11 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 mod bench;
+#[expect(dead_code, reason = "shared with other tests of the program")]
+#[path = "../shared/run.rs"]
+mod run;
 
-use bench::{Bench, Ended, fetch};
+use bench::{Bench, fetch};
 use linerate_model::run::Place;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount};
@@ -58,7 +61,7 @@ fn a_board_is_measured_as_host() {
     assert!(!said.contains("fetching"), "{said}");
     bench
         .linerate(&["board", "up", "lab-host"])
-        .failed(2, "is up already");
+        .failed(2, &["is up already"]);
     let shell = [
         "board",
         "shell",
@@ -81,7 +84,7 @@ fn a_board_is_measured_as_host() {
             "--json",
             "--no-store",
         ])
-        .document();
+        .json();
     let server = &run["hosts"][1];
     assert_eq!(server["facts"]["board"], "SiFive HiFive Unleashed A00");
     assert!(
@@ -106,7 +109,7 @@ fn a_board_is_measured_as_host() {
     bench.down("lab-host", "is stopped");
     bench.down("lab-host", "is not up");
     let gone = bench.linerate(&["udp", "board://lab-host", "--rate", "2M"]);
-    gone.failed(5, "linerate board up lab-host");
+    gone.failed(5, &["linerate board up lab-host"]);
     bench.close();
 }
 
@@ -120,7 +123,7 @@ fn a_second_start_needs_no_network() {
     assert_eq!(board["start"]["base"], "cache", "{document}");
     let took = board["start"]["took_s"].as_f64().unwrap();
     println!("the second start took {took:.1} s");
-    let listed = bench.linerate(&["board", "list", "--json"]).document();
+    let listed = bench.linerate(&["board", "list", "--json"]).json();
     linerate_schema_check::validate_against(linerate_schema_check::BOARD_1, &listed).unwrap();
     let all = listed["boards"].as_array().unwrap();
     let same = all.iter().find(|board| board["name"] == "lab-again");
@@ -184,9 +187,9 @@ fn a_board_that_dies_in_mid_test_is_a_failed_peer() {
         "--stream",
         "--no-store",
     ]);
-    test.wait_for_line("\"event\":\"interval\"");
+    test.await_line("\"event\":\"interval\"");
     bench.kill_emulator_of("lab-killed");
-    let ended: Ended = test.end();
+    let ended = test.end();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     let listed = bench.linerate(&["board", "list"]).out;
     assert!(
@@ -209,7 +212,7 @@ fn two_boards_have_addresses_of_their_own() {
     let bench = Bench::with(LinkConfig::default());
     bench.up("lab-one", &["--machine", "virt"]);
     bench.up("lab-two", &["--machine", "virt"]);
-    let all = bench.linerate(&["board", "list", "--json"]).document();
+    let all = bench.linerate(&["board", "list", "--json"]).json();
     let find = |name: &str, key: &str| {
         let boards = all["boards"].as_array().unwrap();
         let board = boards.iter().find(|board| board["name"] == name).unwrap();
@@ -233,7 +236,7 @@ fn two_boards_have_addresses_of_their_own() {
         "--json",
         "--no-store",
     ];
-    let run = bench.linerate(&shell).document();
+    let run = bench.linerate(&shell).json();
     let facts = [&run["hosts"][0]["facts"], &run["hosts"][1]["facts"]];
     assert!(
         facts.iter().all(|facts| facts["emulated"].is_string()),

@@ -340,7 +340,7 @@ impl Sshd {
         command.args(["--mount", "sh", "-c", &script]);
         command.env("LD_LIBRARY_PATH", libraries());
         let mut running = Running::start(&mut command);
-        drop(running.await_line("Server listening on"));
+        running.await_line("Server listening on");
         Self {
             place,
             port,

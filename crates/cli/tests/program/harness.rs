@@ -1,10 +1,16 @@
 //! Runs the program and looks at what it leaves behind.
 
-use rustix::process::{Pid, Signal, kill_process};
+#[expect(dead_code, reason = "shared with other tests of the program")]
+#[path = "../shared/run.rs"]
+pub(crate) mod run;
+
+pub(crate) use run::{Ended, Running};
+
+use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Lines, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 /// The program with an environment that does not depend on who runs the tests.
@@ -107,128 +113,6 @@ impl Place {
     }
 }
 
-/// How a run of the program ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Ended {
-    pub(crate) fn spawn(command: &mut Command) -> Self {
-        Self::from(command.output().unwrap())
-    }
-
-    /// It went well and said nothing on standard error; what it printed.
-    #[track_caller]
-    pub(crate) fn done(self) -> String {
-        assert_eq!(
-            (self.code, self.err.as_str()),
-            (Some(0), ""),
-            "{}",
-            self.out
-        );
-        self.out
-    }
-
-    /// It went well and printed one run document that its schema allows.
-    #[track_caller]
-    pub(crate) fn document(self) -> Value {
-        valid(&self.done())
-    }
-
-    /// It failed with `code` and one error, in which each of `words` stands.
-    #[track_caller]
-    pub(crate) fn failed(&self, code: i32, words: &[&str]) {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        let errors: Vec<_> = self
-            .err
-            .lines()
-            .filter(|line| line.starts_with("linerate: ") || line.starts_with("error: "))
-            .collect();
-        assert_eq!(errors.len(), 1, "{}", self.err);
-        for word in words {
-            assert!(errors[0].contains(word), "{word:?} is not in {}", self.err);
-        }
-        assert!(!self.err.contains("panicked"), "{}", self.err);
-        said_once(errors[0]);
-    }
-}
-
-impl From<Output> for Ended {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-/// The system's reason stands in an error once.
-#[track_caller]
-fn said_once(error: &str) {
-    assert!(error.matches("(os error").count() <= 1, "{error}");
-}
-
-/// Parses a run document and checks it against the published schema.
-#[track_caller]
-pub(crate) fn valid(text: &str) -> Value {
-    let document: Value = serde_json::from_str(text).unwrap();
-    assert_eq!(linerate_schema_check::validate(&document), Ok(()));
-    document
-}
-
-/// A program that runs beside the test; killed when it goes out of scope.
-pub(crate) struct Running {
-    child: Child,
-}
-
-impl Running {
-    pub(crate) fn start(command: &mut Command) -> Self {
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Self { child }
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Reads lines of standard output until one has `wanted` in it.
-    #[track_caller]
-    pub(crate) fn await_line(&mut self, wanted: &str) -> Lines<BufReader<ChildStdout>> {
-        let mut lines = BufReader::new(self.child.stdout.take().unwrap()).lines();
-        let found = lines.by_ref().any(|line| line.unwrap().contains(wanted));
-        assert!(found, "the output ended without {wanted}");
-        lines
-    }
-
-    /// Waits for its end; standard output is what follows the awaited line.
-    pub(crate) fn end(mut self, rest: Lines<BufReader<ChildStdout>>) -> Ended {
-        let out: Vec<_> = rest.map(Result::unwrap).collect();
-        let mut err = String::new();
-        let mut stderr = self.child.stderr.take().unwrap();
-        stderr.read_to_string(&mut err).unwrap();
-        Ended {
-            code: self.child.wait().unwrap().code(),
-            out: out.join("\n"),
-            err,
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// `linerate serve` on a free port.
 pub(crate) struct Server {
     running: Running,
@@ -249,7 +133,7 @@ impl Server {
     /// By a command that starts it.
     pub(crate) fn by(command: &mut Command) -> Self {
         let mut running = Running::start(command);
-        let mut messages = BufReader::new(running.child.stderr.take().unwrap());
+        let mut messages = BufReader::new(running.take_stderr());
         let mut line = String::new();
         messages.read_line(&mut line).unwrap();
         let address = line.trim().rsplit(' ').next().unwrap().to_owned();
@@ -273,7 +157,7 @@ impl Server {
 
     /// A figure of `/proc/PID/status`, such as `VmHWM`: the most memory that it has had, in KiB.
     pub(crate) fn status(&self, field: &str) -> u64 {
-        let status = format!("/proc/{}/status", self.running.child.id());
+        let status = format!("/proc/{}/status", self.running.id());
         let status = std::fs::read_to_string(status).unwrap();
         let mut fields = status.lines().filter_map(|line| line.split_once(':'));
         let (_, figure) = fields.find(|(name, _)| *name == field).unwrap();
@@ -294,6 +178,6 @@ impl Server {
     /// Waits for its end; its exit code and what it said until then.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let said = self.messages.join().unwrap();
-        (self.running.child.wait().unwrap().code(), said)
+        (self.running.wait(), said)
     }
 }

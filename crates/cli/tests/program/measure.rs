@@ -1,6 +1,7 @@
 //! Every kind of measurement over loopback, short: what is printed, and what is kept.
 
-use crate::harness::{Place, Server, valid};
+use crate::harness::run::valid;
+use crate::harness::{Place, Server};
 use serde_json::Value;
 
 /// Runs `args` against a server on `host` and gives the document that it printed, which is also the one kept.

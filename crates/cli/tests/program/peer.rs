@@ -137,9 +137,9 @@ fn a_peer_that_disappears_in_mid_test() {
     let server = Server::on("127.0.0.1");
     let address = server.address().to_owned();
     let mut test = Running::start(&mut place.command(&["tcp", &address, "-t", "1m", "--stream"]));
-    let rest = test.await_line("\"event\":\"progress\"");
+    test.await_line("\"event\":\"progress\"");
     server.kill();
-    let ended = test.end(rest);
+    let ended = test.end();
     ended.failed(
         5,
         &[
@@ -166,9 +166,9 @@ fn a_user_who_has_seen_enough() {
         let mut args: Vec<_> = words.split(' ').collect();
         args.extend([server.address(), "-t", "1m", "--stream"]);
         let mut test = Running::start(&mut place.command(&args));
-        let rest = test.await_line("Mbit/s\"");
+        test.await_line("Mbit/s\"");
         test.signal(signal);
-        let ended = test.end(rest);
+        let ended = test.end();
         ended.failed(1, &["was interrupted", "are kept"]);
         // What was measured until then is a measurement, only a shorter one.
         let kept = place.run(&["show", "last", "--json"]).document();
@@ -194,9 +194,9 @@ fn a_search_that_is_interrupted_keeps_its_trials() {
     let server = Server::on("127.0.0.1");
     let args = ["saturate", server.address(), "--max", "2M", "--stream"];
     let mut search = Running::start(&mut place.command(&args));
-    let rest = search.await_line("\"event\":\"trial\"");
+    search.await_line("\"event\":\"trial\"");
     search.signal(Signal::INT);
-    search.end(rest).failed(1, &["was interrupted"]);
+    search.end().failed(1, &["was interrupted"]);
     let document = place.run(&["show", "last", "--json"]).document();
     assert!(!document["trials"].as_array().unwrap().is_empty());
     place.is_sound_with(1);
@@ -208,9 +208,9 @@ fn a_killed_run_is_readable() {
     let server = Server::on("127.0.0.1");
     let args = ["saturate", server.address(), "--max", "2M", "--stream"];
     let mut search = Running::start(&mut place.command(&args));
-    let rest = search.await_line("\"event\":\"trial\"");
+    search.await_line("\"event\":\"trial\"");
     search.signal(Signal::KILL);
-    assert_eq!(search.end(rest).code, None);
+    assert_eq!(search.end().code, None);
     let shown = place.run(&["show", "last"]).done();
     assert!(shown.contains("did not come to its end"), "{shown}");
     place.is_sound_with(1);

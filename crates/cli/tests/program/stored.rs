@@ -1,6 +1,7 @@
 //! What can be done with runs once they are in the store.
 
-use crate::harness::{Place, fixture, good_log, valid};
+use crate::harness::run::valid;
+use crate::harness::{Place, fixture, good_log};
 use serde_json::Value;
 use std::fs;
 

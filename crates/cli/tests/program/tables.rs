@@ -32,7 +32,7 @@ fn a_table_becomes_studies_that_are_reported_and_compared() {
     let runs: Vec<Value> = serde_json::from_str(&printed).unwrap();
     assert_eq!(runs.len(), 2);
     for run in &runs {
-        crate::harness::valid(&run.to_string());
+        crate::harness::run::valid(&run.to_string());
         assert_eq!(run["kind"], "study");
         assert_eq!(run["parts"].as_array().unwrap().len(), 12);
         let cells = run["estimates"].as_array().unwrap();

@@ -2,6 +2,9 @@
 //! `--ignored`.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+#[expect(dead_code, reason = "shared with other tests of the program")]
+#[path = "../shared/run.rs"]
+mod run;
 mod server;
 
 use linerate_testbed::enter_user_namespace;
@@ -42,8 +45,7 @@ const TEST: [&str; 6] = ["--rate", "2M", "-t", "1", "--json", "--no-store"];
 fn an_ordinary_user_is_enough_and_nothing_is_left() {
     let server = Server::start();
     let ended = server.udp("", &TEST);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let run: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let run = ended.json();
     assert!(run["trials"][0]["packets"]["received"].as_u64().unwrap() > 0);
     assert_eq!(run["trials"][0]["packets"]["lost"], 0);
     assert!(!ended.out.contains("sha256sum"), "{}", ended.out);
@@ -58,11 +60,12 @@ fn an_ordinary_user_is_enough_and_nothing_is_left() {
 
 fn an_agent_ends_when_its_client_is_killed() {
     let server = Server::start();
-    let mut client = server.start_test();
+    let client = server.start_test();
     // While it serves, its file is gone already.
     assert!(server.agent().is_some());
     server.has_no_files();
-    client.kill();
+    // Killed, without a chance to say anything to anybody.
+    drop(client);
     server.wait_for_no_agent();
     server.has_no_files();
     server.close();

@@ -7,15 +7,16 @@
 //!   host A: linerate, ssh ──veth── host B: dropbear (user 1000) ── sh of busybox ── the agent
 //! ```
 
+use crate::run::{Ended, Running};
 use linerate_model::Clock as _;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use linerate_testkit::namespaces::not_run;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -26,13 +27,6 @@ pub(crate) struct Server {
     hosts: TwoHosts,
     folder: TempDir,
     dropbear: Dropbear,
-}
-
-/// How a run of the program ended.
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
 }
 
 /// A program of this machine, or of those that `ci/need` unpacked.
@@ -97,15 +91,20 @@ impl Server {
             .arg(command)
             .arg(host)
             .args(words)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stdin(Stdio::null());
         linerate
+    }
+
+    /// Starts a program on the client's host.
+    fn start_client(&self, mut command: Command) -> Running {
+        let host = self.hosts.host(HostId::A);
+        let start = move || Running::start(&mut command);
+        host.spawn("client", start).unwrap().join().unwrap()
     }
 
     /// Runs a command against the server, whose address has `more` at its end.
     pub(crate) fn command(&self, command: &str, more: &str, words: &[&str]) -> Ended {
-        Running::new(self, self.client(command, more, words)).end()
+        self.start_client(self.client(command, more, words)).end()
     }
 
     pub(crate) fn udp(&self, more: &str, words: &[&str]) -> Ended {
@@ -115,12 +114,8 @@ impl Server {
     /// A test under way, of more time than any test of linerate's own may take.
     pub(crate) fn start_test(&self) -> Running {
         let words = ["--rate", "1M", "-t", "10m", "--stream", "--no-store"];
-        let mut running = Running::new(self, self.client("udp", "", &words));
-        let mut line = String::new();
-        while !line.contains("\"event\":\"interval\"") {
-            line.clear();
-            assert_ne!(running.out.read_line(&mut line).unwrap(), 0, "it ended");
-        }
+        let mut running = self.start_client(self.client("udp", "", &words));
+        running.await_line("\"event\":\"interval\"");
         running
     }
 
@@ -200,40 +195,6 @@ impl Drop for Dropbear {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// A run of the program that goes on.
-pub(crate) struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
-impl Running {
-    fn new(server: &Server, mut command: Command) -> Self {
-        let host = server.hosts.host(HostId::A);
-        let spawn = move || command.spawn().unwrap();
-        let mut child = host.spawn("client", spawn).unwrap().join().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Self { child, out }
-    }
-
-    /// Kills it, without a chance to say anything to anybody.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ended {
-        let mut out = String::new();
-        self.out.read_to_string(&mut out).unwrap();
-        let output = self.child.wait_with_output().unwrap();
-        Ended {
-            code: output.status.code(),
-            out,
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
     }
 }
 
