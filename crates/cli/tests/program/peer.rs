@@ -290,7 +290,14 @@ fn a_server_imitates_slow_applications_only_if_it_was_started_to() {
             .run(&args)
             .failed(2, &["start it with `linerate serve --allow-imitation`"]);
     }
-    let words = ["tcp", "--receiver-pause", "1ms", "-t", "100ms"];
+    let words = [
+        "tcp",
+        "--receiver-pause=1ms",
+        "-t",
+        "100ms",
+        "--diagnose",
+        "0s",
+    ];
     let tcp = |more: &[&'static str], address| [&words[..], more, &[address]].concat();
     place
         .run(&tcp(&[], server.address()))
@@ -311,7 +318,7 @@ fn strangers_do_not_stop_the_server_and_it_ends_when_asked() {
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     stranger.read_to_end(&mut Vec::new()).unwrap();
     Place::new()
-        .run(&["tcp", server.address(), "-t", "100ms"])
+        .run(&["tcp", server.address(), "-t", "100ms", "--diagnose", "0s"])
         .done();
     let (code, said) = server.stop(Signal::TERM);
     assert_eq!(code, Some(0), "{said}");
