@@ -15,14 +15,14 @@
 //! ```
 //!
 //! Arguments and output are libtest's. Cases count as ignored: they run with `--ignored` or
-//! `--include-ignored` only. One at a time, each on a thread of its own.
+//! `--include-ignored` only. One at a time, but for those that [`Cases::at_once`] names; each on a thread of its own.
 
 use linerate_model::Clock;
 use linerate_sys::clock::MonoClock;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 
 /// A test: passes unless it panics, or says that it is [`not_run`].
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,24 @@ pub struct Case {
     pub name: &'static str,
     /// The test.
     pub run: fn(),
+}
+
+/// The tests of a target.
+#[derive(Debug, Clone, Copy)]
+pub struct Cases<'a> {
+    /// Those that wait for most of their time, each in networks of its own: all of them run at once, before the others.
+    pub at_once: &'a [Case],
+    /// Those that need the cores for themselves: one at a time.
+    pub one_by_one: &'a [Case],
+}
+
+impl<'a> From<&'a [Case]> for Cases<'a> {
+    fn from(one_by_one: &'a [Case]) -> Self {
+        Self {
+            at_once: &[],
+            one_by_one,
+        }
+    }
 }
 
 /// Why a case was not run.
@@ -44,13 +62,13 @@ pub fn not_run(why: impl Display) -> ! {
 
 /// The main of a test target: reads libtest's arguments, calls `prepare` if a case is to run, and
 /// runs the cases. Fails if a case panics or `prepare` does; it never passes by not running.
-pub fn namespace_main<E: Display>(
+pub fn namespace_main<'a, E: Display>(
     prepare: impl FnOnce() -> Result<(), E>,
-    cases: &[Case],
+    cases: impl Into<Cases<'a>>,
 ) -> ExitCode {
     let request = Request::parse(std::env::args().skip(1));
     let mut out = io::stdout();
-    let result = request.answer(prepare, cases, &mut out);
+    let result = request.answer(prepare, cases.into(), &mut out);
     drop(out.flush());
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -106,66 +124,45 @@ impl Request {
     fn answer<E: Display>(
         &self,
         prepare: impl FnOnce() -> Result<(), E>,
-        cases: &[Case],
+        cases: Cases<'_>,
         out: &mut impl Write,
     ) -> io::Result<bool> {
-        let wanted: Vec<&Case> = cases.iter().filter(|case| self.wants(case)).collect();
+        let wanted = |cases: &[Case]| -> Vec<Case> {
+            let wanted = cases.iter().filter(|case| self.wants(case));
+            wanted.copied().collect()
+        };
+        let (at_once, one_by_one) = (wanted(cases.at_once), wanted(cases.one_by_one));
+        let count = at_once.len() + one_by_one.len();
+        let all = || at_once.iter().chain(&one_by_one);
         if self.list {
-            for case in wanted {
+            for case in all() {
                 writeln!(out, "{}: test", case.name)?;
             }
             return Ok(true);
         }
         let mut tally = Tally {
-            filtered: cases.len() - wanted.len(),
+            filtered: cases.at_once.len() + cases.one_by_one.len() - count,
             ..Tally::default()
         };
         let started = MonoClock.now();
-        writeln!(out, "\nrunning {} tests", wanted.len())?;
+        writeln!(out, "\nrunning {count} tests")?;
         if !self.run_ignored {
-            for case in &wanted {
+            for case in all() {
                 writeln!(out, "test {} ... ignored, needs user namespaces", case.name)?;
             }
-            tally.ignored = wanted.len();
-        } else if !wanted.is_empty() {
-            run_all(prepare, &wanted, &mut tally, out)?;
+            tally.ignored = count;
+        } else if count > 0 {
+            if let Err(error) = prepare() {
+                writeln!(out, "cannot run any test: {error}")?;
+                tally.failed = all().map(|case| case.name).collect();
+            } else {
+                tally.run(&at_once, &one_by_one, out)?;
+            }
         }
         let seconds = MonoClock.now().saturating_since(started).as_secs_f64();
         tally.write(seconds, out)?;
         Ok(tally.failed.is_empty())
     }
-}
-
-fn run_all<E: Display>(
-    prepare: impl FnOnce() -> Result<(), E>,
-    cases: &[&Case],
-    tally: &mut Tally,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    if let Err(error) = prepare() {
-        writeln!(out, "cannot run any test: {error}")?;
-        tally.failed = cases.iter().map(|case| case.name).collect();
-        return Ok(());
-    }
-    for case in cases {
-        write!(out, "test {} ... ", case.name)?;
-        out.flush()?;
-        match outcome(case) {
-            Outcome::Failed => {
-                tally.failed.push(case.name);
-                writeln!(out, "FAILED")?;
-            }
-            Outcome::NotRun(why) => {
-                tally.ignored += 1;
-                writeln!(out, "ignored, not run: {why}")?;
-            }
-            Outcome::Passed => {
-                tally.passed += 1;
-                writeln!(out, "ok")?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// How a case ended.
@@ -175,18 +172,32 @@ enum Outcome {
     Passed,
 }
 
-/// Runs a case on a thread of its own, because a case may change its thread's network.
-fn outcome(case: &Case) -> Outcome {
-    let thread = Builder::new().name(case.name.to_owned()).spawn(case.run);
-    let Ok(thread) = thread else {
-        return Outcome::Failed;
-    };
-    match thread.join() {
-        Ok(()) => Outcome::Passed,
-        Err(panic) => match panic.downcast::<NotRun>() {
-            Ok(reason) => Outcome::NotRun(reason.0),
-            Err(_) => Outcome::Failed,
-        },
+/// A case under way, on a thread of its own, because a case may change its thread's network.
+struct Begun {
+    name: &'static str,
+    thread: io::Result<JoinHandle<()>>,
+}
+
+impl Begun {
+    fn start(case: &Case) -> Self {
+        let thread = Builder::new().name(case.name.to_owned()).spawn(case.run);
+        Self {
+            name: case.name,
+            thread,
+        }
+    }
+
+    fn outcome(self) -> Outcome {
+        let Ok(thread) = self.thread else {
+            return Outcome::Failed;
+        };
+        match thread.join() {
+            Ok(()) => Outcome::Passed,
+            Err(panic) => match panic.downcast::<NotRun>() {
+                Ok(reason) => Outcome::NotRun(reason.0),
+                Err(_) => Outcome::Failed,
+            },
+        }
     }
 }
 
@@ -199,6 +210,43 @@ struct Tally {
 }
 
 impl Tally {
+    fn run(
+        &mut self,
+        at_once: &[Case],
+        one_by_one: &[Case],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let begun: Vec<Begun> = at_once.iter().map(Begun::start).collect();
+        for case in begun {
+            self.end(case, out)?;
+        }
+        for case in one_by_one {
+            self.end(Begun::start(case), out)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of a case, and says how it went.
+    fn end(&mut self, case: Begun, out: &mut impl Write) -> io::Result<()> {
+        let name = case.name;
+        write!(out, "test {name} ... ")?;
+        out.flush()?;
+        match case.outcome() {
+            Outcome::Failed => {
+                self.failed.push(name);
+                writeln!(out, "FAILED")
+            }
+            Outcome::NotRun(why) => {
+                self.ignored += 1;
+                writeln!(out, "ignored, not run: {why}")
+            }
+            Outcome::Passed => {
+                self.passed += 1;
+                writeln!(out, "ok")
+            }
+        }
+    }
+
     fn write(&self, seconds: f64, out: &mut impl Write) -> io::Result<()> {
         let word = if self.failed.is_empty() {
             "ok"
@@ -224,6 +272,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
 
     const CASES: &[Case] = &[
         Case {
@@ -241,10 +290,52 @@ mod tests {
     ];
 
     fn answer(arguments: &[&str], prepare: Result<(), &'static str>) -> (bool, String) {
+        answer_of(CASES.into(), arguments, prepare)
+    }
+
+    fn answer_of(
+        cases: Cases<'_>,
+        arguments: &[&str],
+        prepare: Result<(), &'static str>,
+    ) -> (bool, String) {
         let request = Request::parse(arguments.iter().map(ToString::to_string));
         let mut out = Vec::new();
-        let good = request.answer(|| prepare, CASES, &mut out).unwrap();
+        let good = request.answer(|| prepare, cases, &mut out).unwrap();
         (good, String::from_utf8(out).unwrap())
+    }
+
+    /// Neither gets past it without the other.
+    static BOTH_ARE_THERE: Barrier = Barrier::new(2);
+
+    #[test]
+    fn cases_that_may_run_at_once_do_and_are_counted_with_the_others() {
+        let meet = |name| Case {
+            name,
+            run: || {
+                BOTH_ARE_THERE.wait();
+            },
+        };
+        let cases = Cases {
+            at_once: &[meet("first"), meet("second")],
+            one_by_one: &CASES[..1],
+        };
+        let (good, text) = answer_of(cases, &["--ignored"], Ok(()));
+        assert!(good);
+        let lines: Vec<_> = text.lines().filter(|line| line.ends_with("ok")).collect();
+        assert_eq!(
+            lines,
+            [
+                "test first ... ok",
+                "test second ... ok",
+                "test good ... ok"
+            ]
+        );
+        assert!(text.contains("3 passed; 0 failed; 0 ignored"), "{text}");
+        let (_, listed) = answer_of(cases, &["--list"], Ok(()));
+        assert_eq!(listed, "first: test\nsecond: test\ngood: test\n");
+        let (_, text) = answer_of(cases, &["--ignored", "good"], Ok(()));
+        assert!(text.contains("1 passed"), "{text}");
+        assert!(text.contains("2 filtered out"), "{text}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod run;
 mod server;
 
 use linerate_testbed::enter_user_namespace;
-use linerate_testkit::namespaces::{Case, namespace_main};
+use linerate_testkit::namespaces::{Case, Cases, namespace_main};
 use server::Server;
 use std::process::ExitCode;
 
@@ -36,7 +36,11 @@ const CASES: &[Case] = &[
 ];
 
 fn main() -> ExitCode {
-    namespace_main(enter_user_namespace, CASES)
+    let cases = Cases {
+        at_once: CASES,
+        one_by_one: &[],
+    };
+    namespace_main(enter_user_namespace, cases)
 }
 
 /// A short test; a long one has this at its end.
