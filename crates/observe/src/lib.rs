@@ -21,7 +21,7 @@ mod condition;
 mod core_load;
 mod drops;
 mod error;
-#[cfg(fuzzing)]
+#[cfg(feature = "_fuzzing")]
 pub mod fuzzing;
 mod history;
 mod host_view;

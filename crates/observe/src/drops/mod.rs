@@ -23,7 +23,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 
 /// Reads any bytes as the kernel's description of its types, and asks it what is asked of the kernel's.
-#[cfg(fuzzing)]
+#[cfg(feature = "_fuzzing")]
 pub(crate) fn read_btf(bytes: &[u8]) {
     if let Some(btf) = Btf::parse(bytes) {
         let _ = Kernel::from(&btf);

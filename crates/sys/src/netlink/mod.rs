@@ -33,7 +33,7 @@ use rustix::net::{
 use std::ffi::c_char;
 use std::fmt;
 use std::io;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "_fuzzing"))]
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -224,7 +224,7 @@ const NETLINK_ROUTE: Option<Protocol> = None;
 
 /// Has every parser read `bytes`, as a datagram and as the body of each message in it: the kernel's answers are read
 /// with privileges, and a module of somebody else's may make it say anything.
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "_fuzzing"))]
 pub fn read_all(bytes: &[u8]) {
     let read = |body: &[u8]| {
         let _ = (link::parse(body), qdisc::qdisc(body), qdisc::stats(body));
