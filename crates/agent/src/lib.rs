@@ -22,9 +22,9 @@ use anyhow::{Context as _, Result};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_model::{BitRate, Clock as _};
-use linerate_observe::{Observer, Scope};
+use linerate_observe::{Observer, Scope, is_emulated};
 use linerate_peers::key::Key;
-use linerate_peers::{Control, PeerKind, TIMEOUT};
+use linerate_peers::{EMULATED_TIMEOUT, PeerKind, TIMEOUT};
 use linerate_session::login::Logins;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::wake::Waker;
@@ -90,6 +90,11 @@ impl AgentPlan {
             allow_imitation: false,
             allow_unproved: Network::LOOPBACK.to_vec(),
             allow_intrusive: Network::LOOPBACK.to_vec(),
+            timeout: if is_emulated() {
+                EMULATED_TIMEOUT
+            } else {
+                TIMEOUT
+            },
             ..Self::private()
         })
     }
@@ -132,17 +137,12 @@ pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) ->
     accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
 }
 
-/// Reads the host's counters once: the first reading of a process waits for its pages, 10 to 20 ms in which the first
-/// datagrams of a stream that nobody announces would wait in its socket.
+/// Looks at the host once. The first look of a process waits for its pages: 10 to 20 ms in which the first datagrams of a
+/// stream that nobody announces would wait in its socket, and seconds where they come from an SD card, in which its first
+/// client would take it for mute.
 fn warm_up(plan: &AgentPlan) {
-    if plan
-        .speak
-        .iter()
-        .any(|speaking| speaking.kind.control() == Control::Absent)
-    {
-        let observer = Observer::new(Scope::live(plan.interface.clone()));
-        drop(observer.snapshot(MonoClock.now()));
-    }
+    let observer = Observer::new(Scope::live(plan.interface.clone()));
+    drop((observer.facts(), observer.snapshot(MonoClock.now())));
 }
 
 /// What wakes a listener.

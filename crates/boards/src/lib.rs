@@ -45,7 +45,7 @@ pub use serial::SerialNumber;
 pub use shell::enter_shell;
 pub use start::{Places, Started, fetch, start};
 pub use stop::{Stopped, stop};
-pub use supervisor::{Greeting, SUPERVISOR, supervise};
+pub use supervisor::{Greet, Greeting, SUPERVISOR, supervise};
 
 /// The command by which a board takes its seed: of its first program's use.
 pub const SEED: &str = "board-seed";

@@ -84,12 +84,15 @@ pub enum Greeting {
     Refused(String),
 }
 
+/// Greets a board's agent over a fresh connection, and waits for its answer as long as the other argument says to.
+pub type Greet = fn(TcpStream, &mut dyn FnMut() -> bool) -> Greeting;
+
 /// Reads a task from `input`, does it, and says on `output` what became of it. Returns once the board is gone.
 /// `greet` greets its agent.
 pub fn supervise(
     input: impl Read + AsFd,
     mut output: impl Write,
-    greet: fn(TcpStream) -> Greeting,
+    greet: Greet,
 ) -> Result<(), Failure> {
     // Already the leader of a session if it was started as one.
     let _ = setsid();
@@ -204,7 +207,7 @@ impl Supervisor {
     fn watch(
         &mut self,
         task: &Task,
-        greet: fn(TcpStream) -> Greeting,
+        greet: Greet,
         caller: &mut BufReader<impl Read + AsFd>,
         output: &mut impl Write,
     ) -> Result<(), Failure> {
@@ -238,13 +241,14 @@ impl Supervisor {
     fn wait_for_agent(
         &mut self,
         agent: SocketAddr,
-        greet: fn(TcpStream) -> Greeting,
+        greet: Greet,
         caller: &BufReader<impl Read + AsFd>,
     ) -> Result<(), End> {
         let deadline = MonoClock.now().after(READY_TIMEOUT);
         loop {
             let connected = TcpStream::connect_timeout(&agent, ATTEMPT);
-            let why = match connected.map(greet) {
+            let mut go_on = || self.end_of_wait(caller).is_none();
+            let why = match connected.map(|stream| greet(stream, &mut go_on)) {
                 Ok(Greeting::Heard) => return Ok(()),
                 Ok(Greeting::Refused(why)) => return Err(End::Refused(why)),
                 Ok(Greeting::NotYet(why)) => why,
@@ -261,14 +265,17 @@ impl Supervisor {
                 self.asked.as_fd(),
             ];
             let _ = wait(watched, Some(retry));
-            if let Some(end) = self.ended() {
+            if let Some(end) = self.end_of_wait(caller) {
                 return Err(end);
             }
-            // The caller has nothing to say before it has heard.
-            if is_readable(caller.get_ref().as_fd()) {
-                return Err(End::CallerGone);
-            }
         }
+    }
+
+    /// Why nobody waits for the agent any more, if so.
+    fn end_of_wait(&mut self, caller: &BufReader<impl Read + AsFd>) -> Option<End> {
+        // The caller has nothing to say before it has heard.
+        let is_gone = || is_readable(caller.get_ref().as_fd()).then_some(End::CallerGone);
+        self.ended().or_else(is_gone)
     }
 
     /// Waits for the caller's word, and then for the board's end.
@@ -414,7 +421,7 @@ mod tests {
         let (mut caller, supervisor) = UnixStream::pair().unwrap();
         writeln!(caller, "no task").unwrap();
         let mut said = Vec::new();
-        let failure = supervise(supervisor, &mut said, |_| Greeting::Heard).unwrap_err();
+        let failure = supervise(supervisor, &mut said, |_, _| Greeting::Heard).unwrap_err();
         assert_eq!(failure.code, ExitCode::Usage);
     }
 }

@@ -108,6 +108,11 @@ impl PeerAddress {
         })
     }
 
+    /// Whether it is an emulated board, named as one.
+    pub(crate) const fn is_board(&self) -> bool {
+        matches!(self.way, Way::Board(_))
+    }
+
     /// A stack that is started for each client.
     pub fn of_stack(spec: StackSpec) -> Self {
         let kind = linerate_stacks::protocol();
@@ -492,6 +497,7 @@ fn not_a_host(text: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Target;
     use std::path::PathBuf;
 
     fn shown(text: &str) -> String {
@@ -548,6 +554,18 @@ mod tests {
         assert!(error.message.contains(remedy), "{error}");
         let error = PeerAddress::parse("board://a/b").unwrap_err();
         assert_eq!(error.code, ExitCode::Usage);
+    }
+
+    #[test]
+    fn a_board_is_given_more_time_than_other_peers() {
+        let other = PeerAddress::parse("10.78.1.2").unwrap();
+        let board = PeerAddress {
+            way: Way::Board("unleashed".parse().unwrap()),
+            ..other.clone()
+        };
+        let [other, board] = [other, board].map(Target::new);
+        assert!(board.timeout > other.timeout);
+        assert!(board.first_answer > other.first_answer);
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Client {
         let deadline = MonoClock.now().after(patience);
         loop {
             let error = match Self::open(target) {
-                Ok(mut client) => match client.greet(client.target.first_answer) {
+                Ok(mut client) => match client.greet(client.target.first_answer, &mut || true) {
                     Ok(()) => return Ok(client),
                     Err(error) if !may_pass(&error) => return Err(client.failed(&error).into()),
                     Err(error) => client.failed(&error).into(),
@@ -395,8 +395,8 @@ impl Client {
         }
     }
 
-    /// Waits for the peer's hello; not for long if it says nothing at all.
-    fn greet(&mut self, first_answer: Duration) -> Result<()> {
+    /// Waits for the peer's hello, as long as it is to `go_on`; not for long if the peer says nothing at all.
+    fn greet(&mut self, first_answer: Duration, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
         let deadline = MonoClock.now().after(first_answer);
         // A shell says nothing before it is asked, and may have to be asked again.
         let answers_at_once = self.target.far.kind().control() != Control::Shell;
@@ -408,6 +408,9 @@ impl Client {
                 && (is_overdue || MonoClock.now() >= deadline)
             {
                 anyhow::bail!(no_greeting(&self.target.far, first_answer));
+            }
+            if !go_on() {
+                anyhow::bail!("nobody waits for its hello any more");
             }
             match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
@@ -453,15 +456,15 @@ impl Drop for Client {
     }
 }
 
-/// Greets an agent of linerate's own over a fresh connection.
-pub fn greet(stream: TcpStream) -> Greeting {
+/// Greets the agent of an emulated board over a fresh connection, and waits for its answer as long as it is to `go_on`.
+pub fn greet(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Greeting {
     let spoken = stream.peer_addr().map_err(anyhow::Error::from);
     let spoken = spoken.and_then(|address| {
         let mut target = Target::new(PeerAddress::from(address));
-        // An emulated board may take long to look at itself; nobody else is in its way.
-        target.set_timeout(linerate_peers::TIMEOUT);
+        // Looking at itself takes it long. A second connection would have it do that twice at once.
+        target.set_timeout(linerate_peers::EMULATED_TIMEOUT);
         let line = Line::over(stream, target.timeout)?;
-        Client::over(line, &target, None)?.greet(target.first_answer)
+        Client::over(line, &target, None)?.greet(target.first_answer, go_on)
     });
     match spoken {
         Ok(()) => Greeting::Heard,

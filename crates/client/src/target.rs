@@ -2,6 +2,7 @@
 
 use crate::address::{IpChoice, PeerAddress};
 use linerate_peers::key::Key;
+use linerate_peers::{EMULATED_TIMEOUT, FIRST_ANSWER, TIMEOUT};
 use linerate_session::login::Login;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,11 +31,16 @@ pub struct Target {
 impl Target {
     /// A peer with default options.
     pub fn new(peer: PeerAddress) -> Self {
+        let (timeout, first_answer) = if peer.is_board() {
+            (EMULATED_TIMEOUT, EMULATED_TIMEOUT)
+        } else {
+            (TIMEOUT, FIRST_ANSWER)
+        };
         Self {
             far: peer,
             ip: IpChoice::Any,
-            timeout: linerate_peers::TIMEOUT,
-            first_answer: linerate_peers::FIRST_ANSWER,
+            timeout,
+            first_answer,
             interface: None,
             key: None,
             login: None,

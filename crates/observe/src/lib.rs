@@ -36,7 +36,7 @@ mod testing;
 mod text;
 
 pub use clock_identity::clock_identity;
-pub use collectors::{Collector, preloaded};
+pub use collectors::{Collector, is_emulated, preloaded};
 pub use condition::condition;
 pub use core_load::CoreLoad;
 pub use drops::{DropWatch, Mark};

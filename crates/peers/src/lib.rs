@@ -31,10 +31,10 @@ pub mod zperf;
 pub use error::{Excerpt, ProtocolError};
 pub use protocol::Protocol;
 pub use session::{
-    Action, ClientConfig, Control, Demux, Ending, FIRST_ANSWER, Grant, Input, Limits, PeerEvent,
-    PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session,
-    StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
-    UnprovedSending, Wire,
+    Action, ClientConfig, Control, Demux, EMULATED_TIMEOUT, Ending, FIRST_ANSWER, Grant, Input,
+    Limits, PeerEvent, PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent,
+    ServerConfig, Session, StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT,
+    TestEnd, Tests, UnprovedSending, Wire,
 };
 pub use settings::{Setting, SettingValues};
 pub use stamp::{Stamp, distance_48};

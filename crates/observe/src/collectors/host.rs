@@ -1,7 +1,7 @@
 //! What kind of machine this is: facts only, no signals.
 
 use super::Collector;
-use crate::host_view::HostView;
+use crate::host_view::{HostView, Scope};
 use crate::text::{field, tidy};
 use linerate_model::ByteCount;
 use linerate_model::facts::Facts;
@@ -139,6 +139,13 @@ fn virtualisation(host: &HostView<'_>) -> Option<String> {
         .split_ascii_whitespace()
         .any(|flag| flag == "hypervisor");
     Some(if flagged { "hypervisor" } else { "none seen" }.to_owned())
+}
+
+/// Whether this host is emulated, as its kernel's command line says.
+pub fn is_emulated() -> bool {
+    let scope = Scope::live(None);
+    let command_line = HostView::new(&scope).read("proc/cmdline");
+    command_line.is_ok_and(|words| emulated(&words).is_some())
 }
 
 /// What is emulated, and by what: `sifive_u,QEMU-7.2.22` on the kernel's command line, whose words have no spaces.

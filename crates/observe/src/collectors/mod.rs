@@ -21,6 +21,7 @@ mod timestamping;
 mod udp;
 
 pub(crate) use cpu::read_cores;
+pub use host::is_emulated;
 pub(crate) use interrupts::interrupts_of_interface;
 pub use preloaded::preloaded;
 
