@@ -102,26 +102,40 @@ fn check(plan: &StudyPlan, output: &OutputArgs) -> Result<()> {
         let text = serde_json::to_string_pretty(&document(plan, power.as_ref()))?;
         return terminal::print_line(&text);
     }
-    let (cells, runs) = (plan.cells.len(), plan.runs());
-    let how_often = match plan.budget {
-        Some(_) => "a budget, at least".to_owned(),
-        None => format!("{} repetitions,", plan.repetitions),
-    };
-    let mut lines = vec![format!(
-        "{}: {cells} cells, {how_often} {runs} runs; at most about {}{}",
-        plan.title,
-        spoken(plan.time()),
-        if plan.prove { ", proofs aside" } else { "" }
-    )];
+    let mut lines = vec![format!("{}: {}", plan.title, cost(plan))];
     lines.extend(plan.cells.iter().map(|cell| format!("  {}", cell.label)));
     if let Some(control) = plan.control() {
         lines.push(format!("A/A control: {}, measured twice", control.label));
     }
+    lines.extend(
+        plan.quick
+            .as_ref()
+            .map(|quick| format!("--quick: {}", cost(quick))),
+    );
     lines.extend(power.iter().flat_map(shown));
     let clean = lines
         .iter()
         .map(|line| linerate_report::figures::clean(line));
     terminal::print_line(&clean.collect::<Vec<_>>().join("\n"))
+}
+
+/// How much a plan measures, and how long that takes.
+fn cost(plan: &StudyPlan) -> String {
+    let counted = |count: usize, what: &str| {
+        let ending = if count == 1 { "" } else { "s" };
+        format!("{count} {what}{ending}")
+    };
+    let how_often = match plan.budget {
+        Some(_) => "a budget, at least".to_owned(),
+        None => format!("{},", counted(plan.repetitions as usize, "repetition")),
+    };
+    format!(
+        "{}, {how_often} {}; at most about {}{}",
+        counted(plan.cells.len(), "cell"),
+        counted(plan.runs(), "run"),
+        spoken(plan.time()),
+        if plan.prove { ", proofs aside" } else { "" }
+    )
 }
 
 /// The same for programs.
@@ -139,9 +153,14 @@ fn document(plan: &StudyPlan, power: Option<&PlanPower>) -> serde_json::Value {
         })
     };
     let power = power.map(|power| power.rows.iter().map(row).collect::<Vec<_>>());
+    let quick = plan
+        .quick
+        .as_ref()
+        .map(|quick| json!({"runs": quick.runs(), "time_s": quick.time().as_secs_f64()}));
     json!({
         "title": plan.title, "cells": names, "repetitions": plan.repetitions, "runs": plan.runs(),
         "time_s": plan.time().as_secs_f64(), "control": plan.control().map(|cell| &cell.label), "power": power,
+        "quick": quick,
     })
 }
 

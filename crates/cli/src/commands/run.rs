@@ -7,6 +7,7 @@ use crate::outcome::measured;
 use crate::stacks::ready;
 use anyhow::Result;
 use clap::Args;
+use linerate_client::address::PeerAddress;
 use linerate_model::exit::ExitCode;
 use linerate_model::units::parse_duration;
 use linerate_studies::plan::StudyPlan;
@@ -25,6 +26,12 @@ pub(crate) struct RunArgs {
     key: Option<PathBuf>,
     #[command(flatten)]
     login: LoginArgs,
+    /// Run the plan's short form: what its `[quick]` section says.
+    #[arg(long, conflicts_with = "time")]
+    quick: bool,
+    /// Measure at this host instead of the plan's.
+    #[arg(long, value_name = "HOST", value_parser = PeerAddress::parse)]
+    host: Option<PeerAddress>,
     /// Go on with an incomplete study of the same plan: its finished runs are taken over.
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
@@ -36,7 +43,10 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Runs the study.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
-        let plan = StudyPlan::read(&self.plan)?;
+        let mut plan = StudyPlan::read(&self.plan)?;
+        if self.quick {
+            plan = plan.into_quick()?;
+        }
         let mut plan = StudyPlan {
             key: self.key.as_deref().map(key_in).transpose()?,
             login: self.login.login()?,
@@ -44,6 +54,9 @@ impl RunArgs {
             budget: self.time.or(plan.budget),
             ..plan
         };
+        if let Some(host) = &self.host {
+            plan.set_peer(host);
+        }
         ready(plan.cells.iter_mut().map(|cell| &mut cell.far))?;
         let earlier = match &self.resume {
             Some(name) => Some(archive::load(&open_store(output)?, name)?),

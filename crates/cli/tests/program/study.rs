@@ -260,6 +260,40 @@ fn plans_that_are_none() {
 }
 
 #[test]
+fn the_short_form_of_a_plan_is_measured_at_the_host_that_is_asked_for() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let text = "[study]\ntitle = \"t\"\nhost = \"192.0.2.1\"\nrepetitions = 3\n\
+                [defaults]\nkind = \"udp\"\ntime = \"1h\"\n[factors]\nrate = [\"1M\", \"2M\"]\n\
+                [quick]\nrepetitions = 1\n[quick.defaults]\ntime = \"100ms\"\nrate = \"1M\"\n";
+    place.with("plan.toml", text.as_bytes());
+    let check = place.run(&["plan", "check", "plan.toml"]).done();
+    let costs = [
+        "t: 2 cells, 3 repetitions, 9 runs;",
+        "--quick: 1 cell, 1 repetition, 1 run;",
+    ];
+    assert!(costs.iter().all(|cost| check.contains(cost)), "{check}");
+    let words = [
+        "run",
+        "plan.toml",
+        "--quick",
+        "--host",
+        server.address(),
+        "--json",
+    ];
+    let run: Value = serde_json::from_str(&place.run(&words).done()).unwrap();
+    assert_eq!(run["title"], "t, quick");
+    assert_eq!(run["parts"].as_array().unwrap().len(), 1, "{run}");
+    place.with(
+        "whole.toml",
+        text.split("[quick]").next().unwrap().as_bytes(),
+    );
+    place
+        .run(&["run", "whole.toml", "--quick"])
+        .failed(3, &["--quick", "[quick]"]);
+}
+
+#[test]
 fn a_plan_begins_with_an_example_and_says_what_it_costs() {
     let place = Place::new();
     for purpose in ["udp", "tcp", "latency", "saturate"] {

@@ -24,6 +24,7 @@
 
 mod examples;
 mod published;
+mod quick;
 mod reference;
 mod schedule;
 mod settings;
@@ -86,6 +87,8 @@ pub struct StudyPlan {
     pub factors: Vec<(String, usize)>,
     /// Which cells of a published table they measure.
     pub published: PublishedMap,
+    /// The same in its short form, if the file has one.
+    pub quick: Option<Box<Self>>,
 }
 
 /// Which cell of a plan is the A/A control.
@@ -128,6 +131,7 @@ struct File {
     factors: BTreeMap<Spanned<String>, Spanned<Vec<Spanned<toml::Value>>>>,
     #[serde(default)]
     published: PublishedMap,
+    quick: Option<quick::Quick>,
 }
 
 #[derive(Deserialize)]
@@ -182,14 +186,30 @@ impl StudyPlan {
     /// Reads a plan; errors begin with `, line 7: `.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let place = Places { text };
-        let file: File = toml::from_str(text)
+        let mut file: File = toml::from_str(text)
             .map_err(|error| place.fail(error.span().map(|span| span.start), error.message()))?;
+        let whole = Self::from_file(&file, place)?;
+        let Some(quick) = file.quick.take() else {
+            return Ok(whole);
+        };
+        quick.shorten(&mut file);
+        let quick = Self {
+            title: format!("{}, quick", whole.title),
+            ..Self::from_file(&file, place)?
+        };
+        Ok(Self {
+            quick: Some(Box::new(quick)),
+            ..whole
+        })
+    }
+
+    fn from_file(file: &File, place: Places<'_>) -> Result<Self, Failure> {
         let host = file.study.host.as_ref().map(|host| {
             let far = PeerAddress::parse(host.get_ref());
             far.map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))
         });
         let repetitions = *file.study.repetitions.get_ref();
-        let cells = cells(&file, host.transpose()?.as_ref(), place)?;
+        let cells = cells(file, host.transpose()?.as_ref(), place)?;
         let runs = cells.len().saturating_mul(repetitions as usize);
         if runs == 0 || runs > MAX_RUNS {
             let at = Some(file.study.repetitions.span().start);
@@ -204,7 +224,7 @@ impl StudyPlan {
         let budget = budget.map(|text| place.read(text, "budget", parse_duration));
         let precision = file.study.precision.as_ref();
         let precision = precision.map(|text| place.read(text, "precision", str::parse::<Ratio>));
-        let title = file.study.title;
+        let title = file.study.title.clone();
         Ok(Self {
             title: title.unwrap_or_else(|| format!("study of {}", peers(&cells))),
             key: None,
@@ -222,7 +242,8 @@ impl StudyPlan {
                 .map(|(key, levels)| (key.get_ref().clone(), levels.get_ref().len()))
                 .collect(),
             cells,
-            published: file.published,
+            published: file.published.clone(),
+            quick: None,
         })
     }
 

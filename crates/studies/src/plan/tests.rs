@@ -63,6 +63,35 @@ fn kinds_are_a_factor_like_any_other() {
 }
 
 #[test]
+fn the_short_form_has_levels_of_its_own_and_no_cell_that_it_does_not_name() {
+    let plan = StudyPlan::parse(
+        "[study]\ntitle = \"t\"\nhost = \"10.0.0.2\"\nrepetitions = 5\ncontrol = \"payload = 100, rate = 2M\"\n\
+         [defaults]\nkind = \"udp\"\ntime = \"2s\"\n[factors]\nrate = [\"1M\", \"2M\"]\npayload = [100, 200]\n\
+         [quick]\nrepetitions = 1\n[quick.defaults]\npayload = 300\n[quick.factors]\nrate = [\"4M\", \"8M\", \"16M\"]",
+    )
+    .unwrap();
+    assert_eq!((plan.cells.len(), plan.repetitions), (4, 5));
+    let whole = plan.time();
+    let quick = plan.into_quick().unwrap();
+    let labels: Vec<_> = quick.cells.iter().map(|cell| cell.label.as_str()).collect();
+    assert_eq!(labels, ["rate = 4M", "rate = 8M", "rate = 16M"]);
+    assert_eq!(quick.cells[0].settings["payload"], "300");
+    assert_eq!((quick.title.as_str(), quick.runs()), ("t, quick", 3));
+    assert!(quick.control().is_none() && quick.time() < whole);
+}
+
+#[test]
+fn a_short_form_that_is_wrong_or_missing_is_refused() {
+    let text = format!(
+        "{HEAD}[defaults]\nkind = \"udp\"\nrate = \"1M\"\n[quick.factors]\nrates = [\"1M\"]"
+    );
+    refused(&text, &[", line 7: ", "rates"]);
+    let error = plan("[defaults]\nkind = \"tcp\"").into_quick().unwrap_err();
+    assert_eq!(error.code, ExitCode::Plan);
+    assert!(error.message.contains("[quick]"), "{error}");
+}
+
+#[test]
 fn messages_are_asked_at_a_rate_and_awaited_in_any_mode() {
     let plan = plan(
         "[defaults]\nkind = \"latency\"\ntransport = \"tcp\"\narrival = \"poisson\"\nanswer-timeout = \"2s\"\n\
