@@ -56,7 +56,8 @@ pub(crate) struct ReproduceArgs {
     /// are not compared, only claims.
     #[arg(long, value_name = "FACT", value_delimiter = ',')]
     accept: Vec<String>,
-    /// Measure at this host instead of the plan's; a package is only repeated at a host that you name.
+    /// Measure at this host instead of the plan's. A package is only repeated at a host that you name, or with stacks that
+    /// are started here.
     #[arg(long, value_name = "HOST", requires = "plan", value_parser = PeerAddress::parse)]
     host: Option<PeerAddress>,
     /// Write one archive (.tar) with plan, table, runs, facts, answer and report, by which others repeat it.
@@ -105,7 +106,8 @@ impl ReproduceArgs {
             }
             None if is_package => {
                 let package = Package::read(plan)?;
-                if self.host.is_none() && self.runs.is_empty() {
+                let is_named = self.host.is_some() || package.plan.is_of_stacks();
+                if !is_named && self.runs.is_empty() {
                     let message = format!(
                         "{name} measured at {}; give --host HOST to repeat it at a host of yours, which may be the same",
                         package.plan.peers()
@@ -139,7 +141,7 @@ impl ReproduceArgs {
             ..source.plan.clone()
         };
         if let Some(host) = &self.host {
-            plan.set_peer(host);
+            plan.set_peer(host)?;
         }
         if self.runs.is_empty() {
             ready(plan.cells.iter_mut().map(|cell| &mut cell.far))?;

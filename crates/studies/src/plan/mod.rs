@@ -252,8 +252,17 @@ impl StudyPlan {
         peers(&self.cells)
     }
 
-    /// Measures every cell at this peer.
-    pub fn set_peer(&mut self, far: &PeerAddress) {
+    /// Whether every cell is measured with a stack that is started here, so that nobody is contacted.
+    pub fn is_of_stacks(&self) -> bool {
+        self.cells.iter().all(|cell| cell.far.is_stack())
+    }
+
+    /// Measures every cell at this peer; refuses where a cell is measured with a stack.
+    pub fn set_peer(&mut self, far: &PeerAddress) -> Result<(), Failure> {
+        if self.cells.iter().any(|cell| cell.far.is_stack()) {
+            let message = "--host: the plan measures stacks that linerate starts on this host; leave --host out";
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
         for cell in &mut self.cells {
             cell.far = far.clone();
         }

@@ -165,6 +165,8 @@ Repeat it, and compare with what is in this package:
 
     linerate reproduce PACKAGE.tar --host HOST
 
+HOST is a peer of yours; where plan.toml measures stacks that linerate starts, leave --host out.
+
 plan.toml is what was measured, table.csv what was published, runs/ every run with its raw figures and the facts of both
 hosts, answer.json and answer.html the verdicts. Unpacked:
 
