@@ -18,6 +18,7 @@ mod groups;
 mod map;
 mod names;
 mod paths;
+mod run_time;
 mod stack_use;
 mod tree;
 
@@ -25,6 +26,7 @@ pub use budgets::Budget;
 pub use difference::difference;
 pub use error::FootprintError;
 pub use groups::{Group, KNOWN as KNOWN_GROUPS};
+pub use run_time::{gather, set_beside};
 
 use claims::Container;
 use linerate_model::ByteCount;

@@ -8,6 +8,7 @@ use crate::run::Tool;
 use crate::units::{ByteCount, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The schema id of this version.
 pub const SCHEMA: &str = "linerate/footprint/1";
@@ -54,8 +55,53 @@ pub struct Footprint {
     /// What was allowed, and what is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<FootprintBudget>,
+    /// Memory that network stacks used in the runs that were given, beside what the build sets aside for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_time: Vec<RunTimeMemory>,
     /// What to be careful about.
     pub notes: Vec<String>,
+}
+
+/// Memory of one network stack at run time, over the runs that started it with the same options.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct RunTimeMemory {
+    /// Its name: `lwip`.
+    pub stack: String,
+    /// What was asked of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// How many runs tell it.
+    pub runs: u32,
+    /// In the order of the stack.
+    pub pools: Vec<RunTimePool>,
+}
+
+/// A pool of memory at run time.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct RunTimePool {
+    /// The stack's own name for it.
+    pub name: String,
+    /// What the build sets aside for it; absent where no symbol of RAM is known to be it.
+    #[serde(rename = "static", default, skip_serializing_if = "Option::is_none")]
+    pub set_aside: Option<StaticMemory>,
+    /// All of it, as the stack sees it.
+    #[serde(rename = "capacity_bytes")]
+    pub capacity: ByteCount,
+    /// The most that was in use at once, in any run.
+    #[serde(rename = "peak_bytes")]
+    pub peak: ByteCount,
+    /// Requests that found none free, in all runs.
+    pub failures: u64,
+}
+
+/// Memory that the linker laid out.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct StaticMemory {
+    /// The variable.
+    pub symbol: String,
+    /// Its size.
+    #[serde(rename = "size_bytes")]
+    pub size: ByteCount,
 }
 
 /// A file that was read.

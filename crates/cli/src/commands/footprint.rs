@@ -2,7 +2,7 @@
 
 use crate::args::output::OutputArgs;
 use crate::args::values::size;
-use crate::context::interrupt_flag;
+use crate::context::{interrupt_flag, open_store};
 use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::Args;
@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::footprint::{BudgetOn, FootprintContent};
 use linerate_report::FootprintView;
+use linerate_studies::archive;
 use linerate_studies::footprint::lwip::{self, Choice, LwipPlan, TARGETS};
 use linerate_studies::footprint::{self, Budget, GivenStack, Group, Options, Sides};
 use std::path::PathBuf;
@@ -36,6 +37,10 @@ pub(crate) struct FootprintArgs {
     /// Count a thread's stack of this size as RAM; once for each.
     #[arg(long, value_name = "NAME=SIZE", value_parser = thread_stack)]
     thread_stack: Vec<GivenStack>,
+    /// Set the memory that a network stack used in this stored run, or in the runs of this study, beside what the build
+    /// sets aside for it; once for each.
+    #[arg(long, value_name = "RUN")]
+    run: Vec<String>,
     /// Levels of the tree below a memory that the text shows; --verbose and the other formats have all.
     #[arg(long, default_value = "3", value_name = "LEVELS")]
     depth: usize,
@@ -43,7 +48,7 @@ pub(crate) struct FootprintArgs {
     #[arg(long, default_value = "10")]
     rows: usize,
     /// Build a network stack in several configurations and show what each takes, beside published figures.
-    #[arg(long, value_name = "STACK", conflicts_with_all = ["files", "together", "group", "budget", "thread_stack"],
+    #[arg(long, value_name = "STACK", conflicts_with_all = ["files", "together", "group", "budget", "thread_stack", "run"],
         value_parser = PossibleValuesParser::new(["lwip"]))]
     stack: Option<String>,
     /// Levels to build: ipv4, ipv6, ipv4+ipv6; base, large-buffers; O0, Os, O2, O3. What is left out is built as in the
@@ -68,10 +73,16 @@ impl FootprintArgs {
         if let Some(path) = &output.output {
             footprint::check_output(path)?;
         }
-        let content = match &self.stack {
+        let mut content = match &self.stack {
             Some(_) => self.build(output)?,
             None => footprint::footprint(&self.files, self.sides(), &self.options())?,
         };
+        if !self.run.is_empty() {
+            let store = open_store(output)?;
+            let runs = self.run.iter().map(|run| archive::load(&store, run));
+            let runs = runs.collect::<Result<Vec<_>>>()?;
+            footprint::set_runs_beside(&mut content, &runs)?;
+        }
         if output.stream {
             terminal::print_line(&footprint::json_line(&content)?)?;
         } else if output.json {

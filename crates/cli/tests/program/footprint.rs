@@ -212,6 +212,35 @@ fn a_missing_compiler_is_named_with_its_package() {
         .failed(2, &["uip"]);
 }
 
+/// The program itself, with its debugging information, made as long as a large firmware's: 500 MiB of addresses are
+/// enough, of which the file alone takes 191.
+#[test]
+#[ignore = "reads a file of 200 MB"]
+fn a_program_of_200_mb_is_read_in_500_mib() {
+    let place = Place::new();
+    let path = place.file("large.elf");
+    std::fs::copy(env!("CARGO_BIN_EXE_linerate"), &path).unwrap();
+    let file = std::fs::File::options().append(true).open(&path).unwrap();
+    let length = file.metadata().unwrap().len().max(200_000_000);
+    file.set_len(length).unwrap();
+    drop(file);
+    let limited = format!(
+        "ulimit -v {}; exec \"$0\" footprint large.elf -q -o large.json",
+        500 * 1024
+    );
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &limited, env!("CARGO_BIN_EXE_linerate")])
+        .current_dir(place.file("."));
+    Ended::spawn(&mut command).done();
+    let document: Value =
+        serde_json::from_slice(&std::fs::read(place.file("large.json")).unwrap()).unwrap();
+    assert_eq!(document["files"][0]["file_bytes"], length);
+    assert!(document["totals"]["text_bytes"].as_u64().unwrap() > 1_000_000);
+    let regions = document["regions"].to_string();
+    assert!(regions.contains("\"crate\"") && regions.contains("linerate_footprint"));
+}
+
 /// What `size` of the cross compiler says of these files together: text, data, bss and their sum.
 fn size(place: &Place, files: &[String]) -> Vec<u64> {
     let output = Command::new("arm-none-eabi-size")

@@ -2,8 +2,8 @@
 
 use super::treemap::{self, HEIGHT, Item, Tile, WIDTH};
 use super::{
-    budget, file, growth, kind, largest, name, region, share, signed, source, stack_sentence,
-    totals,
+    budget, file, growth, kind, largest, name, region, run_time_cells, run_time_columns,
+    run_time_sentence, share, signed, source, stack_sentence, totals,
 };
 use crate::ReportError;
 use crate::figures::Unit;
@@ -12,6 +12,7 @@ use crate::table::{Cell, Table};
 use linerate_model::footprint::{
     ByteCountChange, ChangeKind, Footprint, FootprintBudget, FootprintBuild, FootprintBuilds,
     FootprintChange, FootprintContent, FootprintDifference, FootprintFile, FootprintTotals,
+    RunTimeMemory,
 };
 use linerate_model::{ByteCount, WallTime};
 use maud::{Markup, html};
@@ -68,7 +69,27 @@ fn of_footprint(footprint: &Footprint) -> Markup {
         (groups(footprint))
         (largest_parts(footprint))
         (stack(footprint))
+        (run_time(footprint))
         (files("Files", &footprint.files))
+    }
+}
+
+fn run_time(footprint: &Footprint) -> Markup {
+    let table = |memory: &RunTimeMemory| {
+        let mut table = Table::new(run_time_columns());
+        for pool in &memory.pools {
+            table.push(run_time_cells(pool).map(Cell::text).to_vec());
+        }
+        table
+    };
+    html! {
+        @for memory in &footprint.run_time {
+            h3 { "Memory at run time" }
+            p { (run_time_sentence(memory)) ". Static is what the build sets aside, capacity what the stack counts as its own." }
+            div.scroll tabindex="0" role="group" aria-label="Memory at run time" {
+                (figure::table(&table(memory), "Memory at run time"))
+            }
+        }
     }
 }
 

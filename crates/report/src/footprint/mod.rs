@@ -15,8 +15,8 @@ pub use text::{FootprintView, footprint_text};
 
 use linerate_model::footprint::{
     BudgetOn, ByteCountChange, FigureSource, Footprint, FootprintBudget, FootprintFile,
-    FootprintFormat, FootprintTotals, FrameGrowth, NodeKind, SectionPlace, StackUse,
-    StackUseSource,
+    FootprintFormat, FootprintTotals, FrameGrowth, NodeKind, RunTimeMemory, RunTimePool,
+    SectionPlace, StackUse, StackUseSource,
 };
 use linerate_model::{ByteCount, Ratio};
 
@@ -120,6 +120,59 @@ fn stack_sentence(stack: &StackUse) -> String {
         stack.at_least.get(),
         stack.functions.len(),
     )
+}
+
+/// Which stack it was, and in how many runs.
+fn run_time_sentence(memory: &RunTimeMemory) -> String {
+    let options: Vec<_> = memory
+        .options
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let options = if options.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", options.join(", "))
+    };
+    let sum = |of: fn(&RunTimePool) -> ByteCount| {
+        let sizes = memory.pools.iter().map(|pool| of(pool).get());
+        sizes.fold(0, u64::saturating_add)
+    };
+    let runs = if memory.runs == 1 { "run" } else { "runs" };
+    format!(
+        "{}{options}, {} {runs}: at most {} B in use of {} B in pools, each at its own peak",
+        memory.stack,
+        memory.runs,
+        sum(|pool| pool.peak),
+        sum(|pool| pool.capacity),
+    )
+}
+
+/// What a row of a pool has.
+const fn run_time_columns() -> [&'static str; 6] {
+    [
+        "pool",
+        "static B",
+        "capacity B",
+        "peak B",
+        "share",
+        "none free",
+    ]
+}
+
+fn run_time_cells(pool: &RunTimePool) -> [String; 6] {
+    let set_aside = pool
+        .set_aside
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |of| of.size.get().to_string());
+    [
+        pool.name.clone(),
+        set_aside,
+        pool.capacity.get().to_string(),
+        pool.peak.get().to_string(),
+        share(pool.peak, pool.capacity),
+        pool.failures.to_string(),
+    ]
 }
 
 fn budget(budget: &FootprintBudget) -> String {

@@ -2,8 +2,8 @@
 
 use super::lines::{Ink, Page, Row};
 use super::{
-    budget, files, growth, kind, largest, region, section, share, signed, source, stack_sentence,
-    totals,
+    budget, files, growth, kind, largest, region, run_time_cells, run_time_columns,
+    run_time_sentence, section, share, signed, source, stack_sentence, totals,
 };
 use crate::text::Style;
 use linerate_model::ByteCount;
@@ -73,6 +73,7 @@ fn of_footprint(page: &mut Page, footprint: &Footprint, view: FootprintView) {
     groups(page, footprint);
     largest_parts(page, footprint, view);
     stack_use(page, footprint, view);
+    run_time(page, footprint);
 }
 
 fn sections(rows: &mut Vec<Row>, region: &FootprintRegion, view: FootprintView) {
@@ -205,6 +206,17 @@ fn stack_use(page: &mut Page, footprint: &Footprint, view: FootprintView) {
         rows.push(Row::new(0, cells));
     }
     page.table(&rows);
+}
+
+fn run_time(page: &mut Page, footprint: &Footprint) {
+    for memory in &footprint.run_time {
+        page.gap();
+        page.labelled(Ink::Plain, "at run time", &run_time_sentence(memory));
+        let mut rows = vec![Row::head(&run_time_columns())];
+        let cells = memory.pools.iter().map(run_time_cells);
+        rows.extend(cells.map(|cells| Row::new(0, cells)));
+        page.table(&rows);
+    }
 }
 
 fn notes(page: &mut Page, notes: &[String]) {

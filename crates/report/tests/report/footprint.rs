@@ -7,7 +7,8 @@ use linerate_model::footprint::{
     BudgetOn, ByteCountChange, ChangeKind, FigureSource, Footprint, FootprintBudget,
     FootprintChange, FootprintContent, FootprintDifference, FootprintFile, FootprintFormat,
     FootprintNode, FootprintRegion, FootprintSection, FootprintSide, FootprintTotals, FrameGrowth,
-    FunctionStack, NodeKind, SectionClass, SectionPlace, StackUse, StackUseSource,
+    FunctionStack, NodeKind, RunTimeMemory, RunTimePool, SectionClass, SectionPlace, StackUse,
+    StackUseSource, StaticMemory,
 };
 use linerate_report::{FootprintView, Style, footprint_csv, footprint_html, footprint_text};
 use linerate_testkit::browser::Page;
@@ -97,6 +98,21 @@ fn footprint(function: &str) -> Footprint {
             on: BudgetOn::Size,
             used: ByteCountChange::between(ByteCount::default(), ByteCount::new(24_835)),
             met: false,
+        }],
+        run_time: vec![RunTimeMemory {
+            stack: "lwip".to_owned(),
+            options: [("buffers".to_owned(), "base".to_owned())].into(),
+            runs: 10,
+            pools: vec![RunTimePool {
+                name: function.to_owned(),
+                set_aside: Some(StaticMemory {
+                    symbol: function.to_owned(),
+                    size: ByteCount::new(24_835),
+                }),
+                capacity: ByteCount::new(24_832),
+                peak: ByteCount::new(6208),
+                failures: 3,
+            }],
         }],
         notes: vec!["be careful".to_owned()],
     }

@@ -5,10 +5,13 @@ pub mod lwip;
 use crate::archive;
 use anyhow::{Context as _, Result};
 pub use linerate_footprint::{Budget, GivenStack, Group, KNOWN_GROUPS, Options};
-use linerate_footprint::{FootprintError, Input, difference, examine, format_of, judge};
+use linerate_footprint::{
+    FootprintError, Input, difference, examine, format_of, gather, judge, set_beside,
+};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::footprint::{Footprint, FootprintContent, FootprintFormat, SCHEMA};
-use linerate_model::run::Tool;
+use linerate_model::run::{Run, Tool};
+use linerate_model::stack::StackReport;
 use linerate_report::{FootprintView, Style, footprint_csv, footprint_html, footprint_text};
 use linerate_sys::clock::wall_now;
 use serde::Serialize;
@@ -48,6 +51,28 @@ pub fn footprint(paths: &[PathBuf], sides: Sides, options: &Options) -> Result<F
     let mut b = examine(b, options).map_err(|error| failure(&error))?;
     judge(&mut b, Some(&a), options).map_err(|error| failure(&error))?;
     Ok(FootprintContent::Difference(difference(&a, &b)))
+}
+
+/// Sets the memory that stacks used in `runs` beside what the build, or B of two, sets aside for it.
+pub fn set_runs_beside(content: &mut FootprintContent, runs: &[Run]) -> Result<(), Failure> {
+    let all = runs
+        .iter()
+        .flat_map(|run| std::iter::once(run).chain(run.parts()));
+    let reports: Vec<&StackReport> = all.filter_map(|run| run.stack.as_ref()).collect();
+    let measured = gather(reports);
+    let refuse = |why: &str| Err(Failure::new(ExitCode::Usage, format!("--run: {why}")));
+    match content {
+        _ if measured.is_empty() => refuse(
+            "no run has a stack that tells its memory; give runs of stack://lwip or stack://smoltcp",
+        ),
+        FootprintContent::Footprint(footprint) => {
+            set_beside(footprint, measured);
+            Ok(())
+        }
+        FootprintContent::Builds(_) | FootprintContent::Difference(_) => {
+            refuse("give the files of one build, with --together if they are two")
+        }
+    }
 }
 
 /// Where B begins, if there are two files that have sections: maps and stack usage belong to the one before them.
