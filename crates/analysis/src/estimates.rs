@@ -1,13 +1,15 @@
 //! Means of a study: each quantity of each cell over its repetitions.
 
-use crate::statistics::{Moments, USUAL_CONFIDENCE, mean};
+use crate::repetition::{OfRun, Units, units};
+use crate::statistics::{Moments, USUAL_CONFIDENCE, Unit, mean};
 use linerate_model::run::{CellEstimate, ExchangeConditions, Run, RunWork, Trial};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
 use std::collections::BTreeMap;
 
 /// Means over the repetitions of these cells, which the parts of a study say where they belong, in the order of the cells.
-/// A run is one observation, whatever it is made of.
+/// A run is one observation, whatever it is made of; runs of one start of the peer's program are one together where the
+/// cell has several starts.
 pub fn estimates<'a>(cells: impl IntoIterator<Item = &'a str>, parts: &[Run]) -> Vec<CellEstimate> {
     cells
         .into_iter()
@@ -22,13 +24,11 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
             .as_ref()
             .is_some_and(|place| place.cell == label)
     });
-    let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
-    for (key, value) in of_cell.flat_map(run_values) {
-        seen.entry(key).or_default().push(value);
-    }
-    seen.into_iter()
+    values_of_runs(of_cell)
+        .into_iter()
         .filter_map(|((direction, quantity), values)| {
-            let mut estimate = mean(&values, USUAL_CONFIDENCE).ok()?;
+            let Units { level, units } = units(&values);
+            let mut estimate = mean(&Unit::values(&units), USUAL_CONFIDENCE).ok()?;
             let Quantity { key, most } = QUANTITIES[quantity];
             // Student's interval knows no bounds, the quantity does.
             estimate.interval = estimate.interval.map(|interval| Interval {
@@ -40,9 +40,24 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
                 direction,
                 quantity: key.to_owned(),
                 estimate,
+                level,
             })
         })
         .collect()
+}
+
+/// What each run says of each direction and quantity, with the start that it was measured with.
+pub(crate) fn values_of_runs<'a>(
+    runs: impl IntoIterator<Item = &'a Run>,
+) -> BTreeMap<(Direction, usize), Vec<OfRun<'a>>> {
+    let mut seen: BTreeMap<_, Vec<OfRun<'a>>> = BTreeMap::new();
+    for run in runs {
+        for (key, value) in run_values(run) {
+            let of = (run.instance.as_ref(), value);
+            seen.entry(key).or_default().push(of);
+        }
+    }
+    seen
 }
 
 /// A quantity that is averaged; its smallest possible value is zero.

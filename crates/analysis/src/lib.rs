@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod load_delay;
 pub mod published;
 mod readings;
+pub mod repetition;
 pub mod responsiveness;
 mod rise;
 pub mod rules;

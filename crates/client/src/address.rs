@@ -145,6 +145,21 @@ impl PeerAddress {
         }
     }
 
+    /// The same with a program that is started anew when it is next asked; `None` where linerate does not start it. That of
+    /// this address goes on until nobody has the address any more.
+    pub fn restarted(&self) -> Option<Self> {
+        let way = match &self.way {
+            Way::Ssh(deployment) => Way::Ssh(Arc::new(Deployment::new(deployment.host().clone()))),
+            // One is started for each run.
+            Way::Stack(..) => self.way.clone(),
+            Way::Board(_) | Way::Console(_) | Way::Direct | Way::Shell(..) => return None,
+        };
+        Some(Self {
+            way,
+            ..self.clone()
+        })
+    }
+
     /// The same where its stack runs.
     #[must_use]
     pub(crate) fn running_at(mut self, addresses: StackAddresses) -> Self {

@@ -11,7 +11,7 @@ use linerate_boards::Greeting;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
-use linerate_model::run::{Host, HostRole};
+use linerate_model::run::{BuildId, Host, HostRole, Instance, StartId};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_model::stack::StackReport;
@@ -87,6 +87,8 @@ pub struct Client {
     facts: Facts,
     /// The stack that was started for it, and the streams that have come to their end on it, those of both ways twice.
     stack: Option<(RunningStack, u64)>,
+    /// The start of that stack.
+    started: Option<StartId>,
 }
 
 impl Client {
@@ -102,6 +104,10 @@ impl Client {
         };
         let mut client = Self::connect_to(&target)?;
         client.stack = Some((running, 0));
+        client.started = Some(StartId::new(format!(
+            "{:016x}",
+            u64::from_ne_bytes(random_bytes()?)
+        )));
         Ok(client)
     }
 
@@ -190,6 +196,7 @@ impl Client {
             hello: PeerHello::default(),
             facts,
             stack: None,
+            started: None,
         })
     }
 
@@ -283,6 +290,18 @@ impl Client {
                 facts: self.hello.facts.clone(),
             },
         ]
+    }
+
+    /// Which start of which build of the peer's program answers; `None` where it does not tell.
+    pub fn instance(&self) -> Option<Instance> {
+        if let Some(start) = self.started.clone() {
+            return Some(Instance { start, build: None });
+        }
+        let facts = &self.hello.facts;
+        Some(Instance {
+            start: StartId::new(facts.program_start.clone()?),
+            build: facts.program_build.clone().map(BuildId::new),
+        })
     }
 
     /// Runs one test. `pulse` is called many times a second and says whether to go on.

@@ -142,6 +142,10 @@ facts! {
     phy_interface: String,
     /// What was preloaded into the process that measured.
     preloaded: Preloaded,
+    /// Build of the program that measures: the note of its linker.
+    program_build: String,
+    /// The start of the process that measures: equal of two runs if one process measured both.
+    program_start: String,
     /// Queueing discipline at the root of the test's interface.
     queueing_discipline: String,
     /// Rate of frames without FCS that it lets pass, in bit/s, if it is a shaper whose rate is known (`tbf`, `cake`).

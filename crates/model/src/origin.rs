@@ -290,6 +290,9 @@ pub struct StudySettings {
     /// Whether the limit of each part is proven.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prove: bool,
+    /// Whether the peer's program is started anew for each repetition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restart: bool,
 }
 
 /// How long a study may measure, and when a cell is known well enough.

@@ -217,6 +217,7 @@ fn header(plan: &InterleavePlan, order: &[usize]) -> Header {
             cells: Vec::new(),
             order: order.to_vec(),
             prove: false,
+            restart: false,
             control: None,
             budget: None,
         }),

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
+use linerate_client::Client;
 use linerate_model::calibration::{HostCeiling, Platform};
 use linerate_model::run::{
     Asked, Config, Host, HostRole, Run, RunKind, RunStatus, TargetConfig, Tool, Trial,
@@ -69,6 +70,12 @@ impl Recorder {
     /// The run so far.
     pub(crate) fn run_mut(&mut self) -> &mut Run {
         &mut self.run
+    }
+
+    /// Keeps what is to be known of the peer: which start of which program it is, and what it cannot tell.
+    pub(crate) fn answered_by(&mut self, client: &Client) {
+        self.run.instance = client.instance();
+        self.run.notes.extend(client.caveats());
     }
 
     /// The index that the next trial gets.

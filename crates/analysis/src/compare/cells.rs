@@ -1,7 +1,7 @@
 //! From a run to its cells: the trials that measured one setting, by repetition.
 
 use linerate_model::comparison::ComparedCell;
-use linerate_model::run::{GoalResult, Run, RunKind, Trial};
+use linerate_model::run::{GoalResult, Instance, RepetitionLevel, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
 
@@ -20,8 +20,16 @@ pub(super) struct Cell<'a> {
 /// What a cell holds.
 #[derive(Debug, Clone)]
 pub(super) enum Seen<'a> {
-    Goals(Vec<&'a GoalResult>),
-    Trials(Vec<Vec<&'a Trial>>),
+    Goals(Vec<Repetition<'a, &'a GoalResult>>),
+    Trials(Vec<Repetition<'a, Vec<&'a Trial>>>),
+}
+
+/// What was measured at once.
+#[derive(Debug, Clone)]
+pub(super) struct Repetition<'a, T> {
+    /// Which start of the peer's program answered, if that is known.
+    pub(super) instance: Option<&'a Instance>,
+    pub(super) seen: T,
 }
 
 /// The cells of a run, in the order in which they were first measured.
@@ -56,28 +64,28 @@ impl<'a> Found<'a> {
             for goal in run.goals() {
                 let key = goal_key(run, part, goal);
                 if let Seen::Goals(goals) = &mut self.cell(key, is_own).seen {
-                    goals.push(goal);
+                    goals.push(repetition(run, goal));
                 }
             }
             return;
         }
-        let mut repetition: BTreeMap<String, Vec<&'a Trial>> = BTreeMap::new();
+        let mut together: BTreeMap<String, Vec<&'a Trial>> = BTreeMap::new();
         for trial in &run.trials {
             let key = trial_key(run, part, trial);
             let name = key.name.clone();
             let cell = self.cell(key, is_own);
             match &mut cell.seen {
                 _ if !trial.valid => cell.invalid += 1,
-                Seen::Trials(_) if is_repetition => repetition.entry(name).or_default().push(trial),
-                Seen::Trials(all) => all.push(vec![trial]),
+                Seen::Trials(_) if is_repetition => together.entry(name).or_default().push(trial),
+                Seen::Trials(all) => all.push(repetition(run, vec![trial])),
                 Seen::Goals(_) => {}
             }
         }
         for cell in &mut self.cells {
             if let (Some(trials), Seen::Trials(all)) =
-                (repetition.remove(&cell.key.name), &mut cell.seen)
+                (together.remove(&cell.key.name), &mut cell.seen)
             {
-                all.push(trials);
+                all.push(repetition(run, trials));
             }
         }
     }
@@ -99,6 +107,13 @@ impl<'a> Found<'a> {
             self.cells.len() - 1
         });
         &mut self.cells[at]
+    }
+}
+
+fn repetition<T>(run: &Run, seen: T) -> Repetition<'_, T> {
+    Repetition {
+        instance: run.instance.as_ref(),
+        seen,
     }
 }
 
@@ -199,6 +214,16 @@ impl Cell<'_> {
             intended_load: own.intended_load.or(other.intended_load),
             goal: own.goal.or(other.goal),
         })
+    }
+
+    /// What its repetitions are repeated on.
+    pub(super) fn level(&self) -> RepetitionLevel {
+        let of = |instance| (instance, 0.0);
+        let all: Vec<_> = match &self.seen {
+            Seen::Goals(all) => all.iter().map(|one| of(one.instance)).collect(),
+            Seen::Trials(all) => all.iter().map(|one| of(one.instance)).collect(),
+        };
+        crate::repetition::units(&all).level
     }
 
     /// Whether anything can be compared.

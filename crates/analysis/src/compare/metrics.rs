@@ -1,10 +1,13 @@
 //! The metrics of a cell: what each repetition says, with what is known of its precision.
 
 use super::Options;
-use super::cells::{Cell, Seen};
+use super::cells::{Cell, Repetition, Seen};
+use crate::repetition::{Units, units};
 use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval, to_f64};
 use linerate_model::comparison::{Basis, BetterWhen};
-use linerate_model::run::{CpuSide, Delay, DelayOf, GoalResult, RunKind, Trial};
+use linerate_model::run::{
+    CpuSide, Delay, DelayOf, GoalResult, Instance, RepetitionLevel, RunKind, Trial,
+};
 use linerate_model::{BitRate, Interval, Quantile, Ratio};
 
 /// One value of a metric.
@@ -126,8 +129,11 @@ pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
             .map(|(metric, get)| {
                 let turns = turns_of(repetitions, &metric);
                 let trials = || {
-                    let each = repetitions.iter();
-                    each.filter_map(|trials| together(trials, &get)).collect()
+                    let each = repetitions.iter().filter_map(|one| {
+                        let seen = together(&one.seen, &get)?;
+                        Some((one.instance, seen))
+                    });
+                    independent(each.collect(), metric.scale)
                 };
                 Observed {
                     of_turns: turns.is_some(),
@@ -151,11 +157,14 @@ pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
 }
 
 /// What each turn says where there is one trial, measured in turns, and turns tell this metric.
-fn turns_of(repetitions: &[Vec<&Trial>], metric: &Metric) -> Option<Vec<Observation>> {
-    let [trials] = repetitions else {
+fn turns_of(
+    repetitions: &[Repetition<'_, Vec<&Trial>>],
+    metric: &Metric,
+) -> Option<Vec<Observation>> {
+    let [one] = repetitions else {
         return None;
     };
-    let [trial] = trials.as_slice() else {
+    let [trial] = one.seen.as_slice() else {
         return None;
     };
     let quantile = metric.quantile?;
@@ -166,6 +175,23 @@ fn turns_of(repetitions: &[Vec<&Trial>], metric: &Metric) -> Option<Vec<Observat
         .filter_map(|nanos| plain(Some(to_f64(nanos) * share)))
         .collect();
     (values.len() > 1).then_some(values)
+}
+
+/// What is independent: the repetitions, or starts and builds of the peer's program, each with the mean of what was
+/// measured with it.
+fn independent(seen: Vec<(Option<&Instance>, Observation)>, scale: Scale) -> Vec<Observation> {
+    let is_log = scale == Scale::Ratio && seen.iter().all(|(_, one)| one.value > 0.0);
+    let scaled = |value: f64| if is_log { value.ln() } else { value };
+    let each = seen.iter().map(|(of, one)| (*of, scaled(one.value)));
+    let Units { level, units } = units(&each.collect::<Vec<_>>());
+    if level == RepetitionLevel::Run {
+        return seen.into_iter().map(|(_, one)| one).collect();
+    }
+    let mean = |value: f64| if is_log { value.exp() } else { value };
+    units
+        .iter()
+        .filter_map(|unit| plain(Some(mean(unit.value))))
+        .collect()
 }
 
 /// The value of one repetition: of several trials their mean.
@@ -398,33 +424,39 @@ fn costs<'a>(kind: RunKind) -> Vec<(Metric, Get<'a>)> {
 }
 
 /// The conditional throughput of a goal, within its bounds.
-fn throughput(goals: &[&GoalResult]) -> Observed {
-    let values = goals.iter().filter_map(|goal| {
-        let rate = goal.conditional_throughput?.as_f64();
-        let bounds = goal
-            .lower_bound
-            .zip(goal.upper_bound)
-            .map(|(low, high)| Interval {
-                low: low.as_f64().min(rate),
-                high: high.as_f64().max(rate),
-            });
-        Some(Observation {
-            value: rate,
-            within: bounds.map(|bounds| Within {
-                basis: Basis::SearchBounds,
-                own: bounds,
-                wide: bounds,
-            }),
-            steadiness: None,
-        })
-    });
+fn throughput(goals: &[Repetition<'_, &GoalResult>]) -> Observed {
+    let values = goals.iter().filter_map(
+        |Repetition {
+             instance,
+             seen: goal,
+         }| {
+            let rate = goal.conditional_throughput?.as_f64();
+            let bounds = goal
+                .lower_bound
+                .zip(goal.upper_bound)
+                .map(|(low, high)| Interval {
+                    low: low.as_f64().min(rate),
+                    high: high.as_f64().max(rate),
+                });
+            let seen = Observation {
+                value: rate,
+                within: bounds.map(|bounds| Within {
+                    basis: Basis::SearchBounds,
+                    own: bounds,
+                    wide: bounds,
+                }),
+                steadiness: None,
+            };
+            Some((*instance, seen))
+        },
+    );
     Observed {
         metric: metric(
             "conditional_throughput_bps",
             "conditional throughput, L4 payload",
             BetterWhen::Higher,
         ),
-        values: values.collect(),
+        values: independent(values.collect(), Scale::Ratio),
         of_turns: false,
     }
 }

@@ -22,7 +22,7 @@ use linerate_model::comparison::{
     CompareAnswer, CompareVerdict, Compared, ComparedSide, Comparison, Control, Difference,
     MetricComparison, Pair, SCHEMA, SameMachines, Unpaired,
 };
-use linerate_model::run::Run;
+use linerate_model::run::{RepetitionLevel, Run};
 use linerate_model::{Quantile, Ratio};
 
 pub use machines::recorded_fact;
@@ -108,7 +108,12 @@ pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
             why: left.why,
         })
     });
-    assembled(a, b, options, pairs, unpaired.collect())
+    let mut comparison = assembled(a, b, options, pairs, unpaired.collect());
+    let all = || cells_a.iter().chain(&cells_b);
+    if all().any(|cell| cell.level() != RepetitionLevel::Run) {
+        comparison.notes.push(OF_STARTS.to_owned());
+    }
+    comparison
 }
 
 fn assembled(
@@ -229,6 +234,10 @@ fn settings(a: &Run, b: &Run) -> Vec<Difference> {
 /// What is said of runs that follow each other.
 const IN_SEQUENCE: &str = "A and B were measured one after the other: what changed between them (temperature, other load) \
      is in the difference. `compare --interleave` measures both in turns";
+
+/// What is said where a cell was measured in several starts of the peer's program.
+const OF_STARTS: &str = "n counts starts (or builds) of the peer's program where a cell has several: runs of one start \
+     share what it decided, so their mean is one observation";
 
 /// What to be careful about.
 fn notes(comparison: &Comparison) -> Vec<String> {

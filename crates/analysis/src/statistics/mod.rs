@@ -2,7 +2,7 @@
 //!
 //! Every function returns an [`Estimate`]: the point, the interval, the coverage it claims and n.
 //! With one observation there is no interval, and the estimate says n = 1. Observations are taken
-//! as independent: trials of one session that share a warm cache or a neighbour's load are not.
+//! as independent: what shares a start of a program is one [`Unit`] (see `crate::repetition`).
 //!
 //! # References
 //! - Intervals of a mean: Student, "The probable error of a mean", 1908
@@ -20,6 +20,7 @@ mod median;
 mod power;
 mod quantile;
 mod ratio;
+mod units;
 
 pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
 pub use contrast::{Weighted, contrast};
@@ -30,6 +31,7 @@ pub use median::median;
 pub use power::{TestDesign, USUAL_POWER};
 pub use quantile::quantile_interval;
 pub use ratio::paired_ratio;
+pub use units::Unit;
 
 use linerate_model::{Estimate, Interval};
 

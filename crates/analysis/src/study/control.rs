@@ -1,8 +1,9 @@
 //! The A/A control: one cell twice, in turns with all others. A difference between both is none of a factor.
 
-use super::{Runs, alpha, effect, scale, scaled};
-use crate::estimates::{QUANTITIES, run_values};
-use crate::statistics::{Moments, holm, welch};
+use super::{Runs, alpha, effect, on_scale, scale};
+use crate::estimates::{QUANTITIES, values_of_runs};
+use crate::repetition::units;
+use crate::statistics::{Unit, Weighted, contrast, holm};
 use linerate_model::run::{
     ControlDifference, Effect, EffectScale, EffectVerdict, StudyControl, StudyPlace,
 };
@@ -17,7 +18,7 @@ pub(super) struct Controlled {
     largest: BTreeMap<usize, f64>,
 }
 
-type Values = BTreeMap<(Direction, usize), Vec<f64>>;
+type Values = BTreeMap<(Direction, usize), Vec<Unit>>;
 
 impl Controlled {
     /// `None` where one of both was not measured twice.
@@ -26,11 +27,9 @@ impl Controlled {
         let both: Vec<_> = first
             .iter()
             .filter_map(|(key, first)| {
-                let moments = |values: &[f64]| {
-                    Moments::from_samples(values).filter(|of| of.variance.is_some())
-                };
-                let (a, b) = (moments(first)?, moments(second.get(key)?)?);
-                Some((*key, welch(a, b, 0.0)?))
+                let both = [(-1.0, first), (1.0, second.get(key)?)];
+                let both = both.map(|(weight, of)| Weighted { weight, of });
+                Some((*key, contrast(&both)?))
             })
             .collect();
         let mut largest = BTreeMap::new();
@@ -72,17 +71,14 @@ impl Controlled {
     }
 }
 
-/// What each run of a cell says, on the scale of effects.
+/// What the independent units of a cell say, on the scale of effects.
 fn values(cell: &str, runs: &Runs<'_>) -> Values {
-    let mut values = Values::new();
-    for run in runs.of_cell(cell) {
-        for (key, value) in run_values(run) {
-            if let Some(value) = scaled(value, scale(&QUANTITIES[key.1])) {
-                values.entry(key).or_default().push(value);
-            }
-        }
-    }
-    values
+    let seen = values_of_runs(runs.of_cell(cell).iter().copied());
+    let units = |(key, values): ((Direction, usize), _)| {
+        let values = on_scale(values, scale(&QUANTITIES[key.1]));
+        (key, units(&values).units)
+    };
+    seen.into_iter().map(units).collect()
 }
 
 /// Both ends of an effect's interval, without their sign; the smaller first, 0 where the interval has no effect inside.

@@ -9,7 +9,7 @@ use super::control::Controlled;
 use super::grid::{Grid, Levels};
 use super::{alpha, effect};
 use crate::estimates::QUANTITIES;
-use crate::statistics::{Moments, USUAL_CONFIDENCE, Weighted, Welch, contrast, exponential, holm};
+use crate::statistics::{USUAL_CONFIDENCE, Unit, Weighted, Welch, contrast, exponential, holm};
 use linerate_model::Estimate;
 use linerate_model::run::{
     Effect, EffectScale, EffectVerdict, FactorLevel, Interaction, MainEffect, SimpleEffect,
@@ -117,7 +117,7 @@ impl Grid {
     fn averaged(&self, of: &[At], fixed: &[At]) -> Option<Welch> {
         let is_here = |levels: &&Levels| of.iter().chain(fixed).all(|(f, l)| levels[*f] == *l);
         let combinations = self.cells.keys().filter(is_here);
-        let full: Vec<Vec<(f64, Moments)>> = combinations
+        let full: Vec<Vec<(f64, &[Unit])>> = combinations
             .filter_map(|levels| self.corners(levels, of))
             .collect();
         let count = crate::statistics::to_f64(full.len() as u64);
@@ -129,7 +129,7 @@ impl Grid {
     }
 
     /// The cell and those where one, or both, of the factors stand at their first level, each with its sign.
-    fn corners(&self, levels: &Levels, of: &[At]) -> Option<Vec<(f64, Moments)>> {
+    fn corners(&self, levels: &Levels, of: &[At]) -> Option<Vec<(f64, &[Unit])>> {
         let corner = |mask: usize| {
             let mut levels = levels.clone();
             let mut sign = 1.0;
@@ -139,7 +139,7 @@ impl Grid {
                     sign = -sign;
                 }
             }
-            Some((sign, *self.cells.get(&levels)?))
+            Some((sign, self.cells.get(&levels)?.as_slice()))
         };
         (0..1_usize << of.len()).map(corner).collect()
     }

@@ -1,8 +1,9 @@
 //! The cells of a study in the space of its factors, for one quantity.
 
-use super::{Runs, scale, scaled};
-use crate::estimates::{QUANTITIES, run_values};
-use crate::statistics::Moments;
+use super::{Runs, on_scale, scale};
+use crate::estimates::{QUANTITIES, values_of_runs};
+use crate::repetition::units;
+use crate::statistics::Unit;
 use linerate_model::run::{EffectScale, StudyPlace};
 use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
@@ -26,11 +27,11 @@ pub(super) struct Grid {
     pub(super) quantity: usize,
     pub(super) scale: EffectScale,
     pub(super) factors: Vec<Factor>,
-    pub(super) cells: BTreeMap<Levels, Moments>,
+    pub(super) cells: BTreeMap<Levels, Vec<Unit>>,
 }
 
-/// A cell by its levels, and what its runs say on the scale of effects.
-type Named = (Vec<(String, String)>, Vec<f64>);
+/// A cell by its levels, and what its independent units say on the scale of effects.
+type Named = (Vec<(String, String)>, Vec<Unit>);
 
 impl Grid {
     /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
@@ -39,7 +40,7 @@ impl Grid {
         let named: Vec<Named> = cells
             .iter()
             .flat_map(|cell| of_cell(cell, (quantity, scale), runs))
-            .filter(|(_, values)| values.len() > 1)
+            .filter(|(_, units)| units.len() > 1)
             .collect();
         let factors = factors(&named);
         let place = |levels: &[(String, String)]| -> Option<Levels> {
@@ -51,8 +52,8 @@ impl Grid {
         };
         let cells = named
             .iter()
-            .filter_map(|(levels, values)| Some((place(levels)?, Moments::from_samples(values)?)));
-        let cells: BTreeMap<Levels, Moments> = cells.collect();
+            .filter_map(|(levels, units)| Some((place(levels)?, units.clone())));
+        let cells: BTreeMap<Levels, Vec<Unit>> = cells.collect();
         (!factors.is_empty() && cells.len() > 1).then_some(Self {
             quantity,
             scale,
@@ -64,20 +65,16 @@ impl Grid {
 
 /// A cell, once for each direction of its traffic.
 fn of_cell(cell: &str, (quantity, scale): (usize, EffectScale), runs: &Runs<'_>) -> Vec<Named> {
-    let mut ways: BTreeMap<Direction, Vec<f64>> = BTreeMap::new();
-    for run in runs.of_cell(cell) {
-        for ((direction, of), value) in run_values(run) {
-            if let Some(value) = scaled(value, scale).filter(|_| of == quantity) {
-                ways.entry(direction).or_default().push(value);
-            }
-        }
-    }
+    let seen = values_of_runs(runs.of_cell(cell).iter().copied());
+    let ways = seen.into_iter().filter(|((_, of), _)| *of == quantity);
+    let ways =
+        ways.map(|((direction, _), values)| (direction, units(&on_scale(values, scale)).units));
     let place = StudyPlace {
         cell: cell.to_owned(),
         repetition: 0,
     };
     let levels = place.levels();
-    let named = ways.into_iter().map(|(direction, values)| {
+    let named = ways.map(|(direction, units)| {
         let mut levels: Vec<(String, String)> = levels
             .iter()
             .map(|(name, level)| ((*name).to_owned(), level.clone()))
@@ -93,7 +90,7 @@ fn of_cell(cell: &str, (quantity, scale): (usize, EffectScale), runs: &Runs<'_>)
             Some((_, level)) => *level = format!("{level}, {way}"),
             None => levels.push((DIRECTION.to_owned(), way.to_owned())),
         }
-        (levels, values)
+        (levels, units)
     });
     named.collect()
 }

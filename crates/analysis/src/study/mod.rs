@@ -1,7 +1,8 @@
 //! What the repetitions of a study show: effects of factors, interactions, the A/A control, scatter, outliers, transients.
 //!
 //! Every run of a cell is one observation of each quantity, whatever it is made of: what one run repeats within itself
-//! shares that run's start and gives no n. Rates and delays are compared as logarithms, losses as they are.
+//! shares that run and gives no n. Where a cell was measured in several starts, or builds, of the peer's program, these
+//! are its observations ([`crate::repetition`]). Rates and delays are compared as logarithms, losses as they are.
 //!
 //! Invariants: no run is left out that is valid; all effects of a study are corrected together, those of the control
 //! together; what is shown depends on no order of measuring.
@@ -15,11 +16,13 @@ mod effects;
 mod grid;
 mod outliers;
 pub mod plan_power;
+mod repetition;
 pub mod rounds;
 mod scatter;
 mod transients;
 
 use crate::estimates::{QUANTITIES, Quantity};
+use crate::repetition::OfRun;
 use crate::statistics::{TestDesign, USUAL_CONFIDENCE, Welch, exponential};
 use control::Controlled;
 use grid::Grid;
@@ -47,6 +50,7 @@ pub fn findings<'a>(
         control: control.map(Controlled::into_control),
         main_effects,
         interactions,
+        repetition: repetition::repetition(&cells, &runs),
         scatter: scatter::scatter(&cells, &runs),
         outliers: outliers::outliers(&cells, &runs),
         transients: transients::transients(&cells, &runs),
@@ -95,6 +99,12 @@ fn scaled(value: f64, scale: EffectScale) -> Option<f64> {
         EffectScale::Difference => Some(value),
         EffectScale::Ratio => (value > 0.0).then(|| value.ln()),
     }
+}
+
+/// Those values that the scale has.
+fn on_scale(values: Vec<OfRun<'_>>, scale: EffectScale) -> Vec<OfRun<'_>> {
+    let scaled = |(instance, value)| Some((instance, scaled(value, scale)?));
+    values.into_iter().filter_map(scaled).collect()
 }
 
 fn margin(scale: EffectScale) -> f64 {

@@ -4,12 +4,12 @@
 //! so no effect gets more chances than the test counts. Stopping at a width leaves intervals a little short (a lucky
 //! small scatter stops early); the tests bound by how much.
 
-use crate::estimates::{QUANTITIES, run_values};
-use crate::statistics::{USUAL_CONFIDENCE, mean};
+use super::on_scale;
+use crate::estimates::{QUANTITIES, values_of_runs};
+use crate::repetition::units;
+use crate::statistics::{USUAL_CONFIDENCE, Unit, mean};
 use linerate_model::Ratio;
-use linerate_model::run::Run;
-use linerate_model::spec::Direction;
-use std::collections::BTreeMap;
+use linerate_model::run::{EffectScale, Run};
 
 /// Runs that every cell gets before widths are compared. With three the width is mostly chance, and cells that look narrow
 /// by chance, which get no more runs, would cover 92 % in place of 95 %.
@@ -29,15 +29,15 @@ pub struct Known {
 impl Known {
     /// What these runs of a cell tell.
     pub fn from_runs(runs: &[&Run]) -> Self {
-        let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
-        for (key, value) in runs.iter().flat_map(|run| run_values(run)) {
-            // Tails and losses scatter by nature: no budget makes them as narrow as the rest.
-            if value > 0.0 && !matches!(QUANTITIES[key.1].key, "loss_ratio" | "p99_ns") {
-                seen.entry(key).or_default().push(value.ln());
-            }
-        }
-        let widths = seen.values().map(|values| {
-            let interval = mean(values, USUAL_CONFIDENCE)
+        let seen = values_of_runs(runs.iter().copied());
+        // Tails and losses scatter by nature: no budget makes them as narrow as the rest.
+        let seen = seen
+            .into_iter()
+            .filter(|(key, _)| !matches!(QUANTITIES[key.1].key, "loss_ratio" | "p99_ns"));
+        let seen = seen.map(|(_, values)| on_scale(values, EffectScale::Ratio));
+        let seen = seen.filter(|values| !values.is_empty());
+        let widths = seen.map(|values| {
+            let interval = mean(&Unit::values(&units(&values).units), USUAL_CONFIDENCE)
                 .ok()
                 .and_then(|of| of.interval);
             interval.map_or(f64::INFINITY, |of| (of.high - of.low) / 2.0)

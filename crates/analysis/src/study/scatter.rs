@@ -1,6 +1,8 @@
-//! Where the scatter of a study is: from run to run of a cell, from trial to trial of a run, from interval to interval.
+//! Where the scatter of a study is: from build to build and from start to start of the peer's program, from run to run
+//! of a cell, from trial to trial of a run, from interval to interval.
 
 use super::Runs;
+use super::repetition::level;
 use crate::estimates::{QUANTITIES, run_values};
 use crate::statistics::{Levels, Nested, levels};
 use linerate_model::run::{RepetitionLevel, Run, Scatter, Trial};
@@ -34,36 +36,77 @@ type Key = (Direction, usize);
 type Part = (RepetitionLevel, (f64, f64));
 
 fn of_cell(runs: &[&Run]) -> Vec<(Key, Part)> {
-    let mut trees: BTreeMap<Key, Vec<Nested>> = BTreeMap::new();
+    let mut trees: BTreeMap<Key, Vec<(&Run, Nested)>> = BTreeMap::new();
     // A level that nothing is repeated on is none.
+    let outer = outer_levels(runs);
     let has_trials = runs.iter().any(|run| is_repeated(&run.trials));
     for run in runs {
         for (key, value) in run_values(run) {
             if value > 0.0 && QUANTITIES[key.1].key != "loss_ratio" {
                 let tree = tree(run, key, has_trials);
                 let tree = tree.unwrap_or_else(|| Nested::Value(value.ln()));
-                trees.entry(key).or_default().push(tree);
+                trees.entry(key).or_default().push((run, tree));
             }
         }
     }
-    let names: &[RepetitionLevel] = if has_trials {
-        &[
-            RepetitionLevel::Run,
-            RepetitionLevel::Trial,
-            RepetitionLevel::Interval,
-        ]
+    let inner: &[RepetitionLevel] = if has_trials {
+        &[RepetitionLevel::Trial, RepetitionLevel::Interval]
     } else {
-        &[RepetitionLevel::Run, RepetitionLevel::Interval]
+        &[RepetitionLevel::Interval]
     };
+    let names = || outer.iter().chain(inner);
     let each = trees.into_iter().filter_map(|(key, runs)| {
-        let Levels { components, .. } = levels(&Nested::Repeated(runs))?;
-        let parts = names
-            .iter()
+        let Levels { components, .. } = levels(&nested(runs, &outer))?;
+        let parts = names()
             .zip(components)
             .map(move |(level, part)| (key, (*level, (part.variance, part.repetitions))));
         Some(parts.collect::<Vec<_>>())
     });
     each.flatten().collect()
+}
+
+/// The levels of runs and what is around them: builds and starts where the cell has several, runs where a start has.
+fn outer_levels(runs: &[&Run]) -> Vec<RepetitionLevel> {
+    let starts: BTreeSet<_> = runs.iter().filter_map(|run| start(run)).collect();
+    let has_runs = starts.len() < runs.len();
+    let starts_in_build = level(runs) == RepetitionLevel::Build && {
+        let builds: BTreeSet<_> = runs.iter().filter_map(|run| build(run)).collect();
+        builds.len() < starts.len()
+    };
+    let all = match level(runs) {
+        RepetitionLevel::Build if starts_in_build => {
+            vec![RepetitionLevel::Build, RepetitionLevel::Start]
+        }
+        RepetitionLevel::Build => vec![RepetitionLevel::Build],
+        RepetitionLevel::Start => vec![RepetitionLevel::Start],
+        _ => return vec![RepetitionLevel::Run],
+    };
+    all.into_iter()
+        .chain(has_runs.then_some(RepetitionLevel::Run))
+        .collect()
+}
+
+fn start(run: &Run) -> Option<&str> {
+    Some(run.instance.as_ref()?.start.as_str())
+}
+
+fn build(run: &Run) -> Option<&str> {
+    Some(run.instance.as_ref()?.build.as_ref()?.as_str())
+}
+
+/// Runs within what is around them.
+fn nested(runs: Vec<(&Run, Nested)>, levels: &[RepetitionLevel]) -> Nested {
+    let name: fn(&Run) -> Option<&str> = match levels {
+        [RepetitionLevel::Build, _, ..] => build,
+        [RepetitionLevel::Start, _, ..] => start,
+        _ => return Nested::Repeated(runs.into_iter().map(|(_, tree)| tree).collect()),
+    };
+    let mut groups: BTreeMap<Option<&str>, Vec<(&Run, Nested)>> = BTreeMap::new();
+    for (run, tree) in runs {
+        groups.entry(name(run)).or_default().push((run, tree));
+    }
+    let inner = groups.into_values().map(|runs| nested(runs, &levels[1..]));
+    Nested::Repeated(inner.collect())
 }
 
 /// Whether two valid trials went the same way.

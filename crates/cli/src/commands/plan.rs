@@ -92,6 +92,7 @@ fn init(purpose: &str, output: &OutputArgs) -> Result<()> {
 
 fn check(plan: &StudyPlan, output: &OutputArgs) -> Result<()> {
     plan.check_budget()?;
+    plan.check_restart()?;
     let store = if output.no_store {
         None
     } else {

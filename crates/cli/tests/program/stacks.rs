@@ -132,6 +132,9 @@ fn smoltcp_counts_what_linerate_counts() {
     let pool = &stack["pools"][0];
     assert_eq!(pool["name"], "tcp-receive-buffer");
     assert!((1..=2920).contains(&count(&pool["peak"])), "{pool}");
+    // A stack is started for each run.
+    let again = measured(&["tcp", "stack://smoltcp?tcp_wnd=2920", "-4"]);
+    assert_ne!(run["instance"]["start"], again["instance"]["start"]);
 }
 
 #[test]

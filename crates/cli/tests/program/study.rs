@@ -133,6 +133,41 @@ fn a_study_says_what_its_factor_does_what_it_could_show_and_how_its_control_was(
 }
 
 #[test]
+fn runs_record_which_start_of_the_server_answered_and_a_restarted_one_gives_n() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    place.with("plan.toml", plan(&server, "200ms").as_bytes());
+    let first = place.run(&["run", "plan.toml", "--json"]).document();
+    let starts = |study: &Value| -> Vec<String> {
+        let parts = study["parts"].as_array().unwrap().iter();
+        let start = |part: &Value| part["instance"]["start"].as_str().unwrap().to_owned();
+        let mut all: Vec<String> = parts.map(start).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    assert_eq!(starts(&first).len(), 1, "{first:#}");
+    let repetition = &first["study_findings"]["repetition"];
+    assert_eq!(
+        (&repetition["starts"], &repetition["level"]),
+        (&1.into(), &"run".into())
+    );
+    let shown = place.run(&["show", "last"]).done();
+    assert!(shown.contains("one start of its peer's program"), "{shown}");
+    drop(server);
+    let server = Server::on("127.0.0.1");
+    place.with("plan.toml", plan(&server, "200ms").as_bytes());
+    let second = place.run(&["run", "plan.toml", "--json"]).document();
+    assert_ne!(starts(&second), starts(&first));
+    let anew = with_study(&server, "200ms", "repetitions = 2\nrestart = true\n");
+    place.with("anew.toml", anew.as_bytes());
+    for command in [&["run"][..], &["plan", "check"]] {
+        let ended = place.run(&[command, &["anew.toml"]].concat());
+        ended.failed(3, &["restart = true", server.address(), "ssh://"]);
+    }
+}
+
+#[test]
 fn a_budget_is_spent_on_cells_and_control_and_can_be_resumed() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");

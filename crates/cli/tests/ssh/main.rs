@@ -30,6 +30,10 @@ const CASES: &[Case] = &[
         run: the_agent_is_that_of_the_host_s_architecture,
     },
     Case {
+        name: "a_study_that_restarts_has_a_start_for_each_repetition",
+        run: a_study_that_restarts_has_a_start_for_each_repetition,
+    },
+    Case {
         name: "without_sha256sum_the_run_says_so",
         run: without_sha256sum_the_run_says_so,
     },
@@ -104,6 +108,25 @@ fn the_agent_is_that_of_the_host_s_architecture() {
     let ended = server.udp(&agents, &TEST);
     assert_eq!(ended.code, Some(4), "{}", ended.err);
     assert!(ended.err.contains("is no ELF file"), "{}", ended.err);
+    server.close();
+}
+
+fn a_study_that_restarts_has_a_start_for_each_repetition() {
+    let server = Server::start();
+    let cells = "[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n[factors]\npayload = [200, 1000]\n";
+    for (restart, starts, n) in [(true, 3, "start"), (false, 1, "run")] {
+        let study = format!("repetitions = 3\ncontrol = false\nrestart = {restart}");
+        let ended = server.study(&study, cells);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let study: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+        let repetition = &study["study_findings"]["repetition"];
+        assert_eq!(repetition["starts"], starts, "{repetition}");
+        assert_eq!(repetition["level"], n);
+        let mean = &study["estimates"][0];
+        assert_eq!(mean["estimate"]["n"], 3, "{mean}");
+        server.wait_for_no_agent();
+        server.has_no_files();
+    }
     server.close();
 }
 

@@ -80,16 +80,34 @@ impl Server {
         }
     }
 
-    fn client(&self, command: &str, more: &str, words: &[&str]) -> Command {
+    /// Its address, with more settings.
+    fn host(&self, more: &str) -> String {
         let config = self.folder.path().join("client/config");
-        let host = format!(
-            "ssh://user@10.77.0.2:2222?config={}{more}",
-            config.display()
-        );
+        let config = config.display();
+        format!("ssh://user@10.77.0.2:2222?config={config}{more}")
+    }
+
+    /// Runs a plan whose `[study]` says this beside its host.
+    pub(crate) fn study(&self, study: &str, rest: &str) -> Ended {
+        let path = self.folder.path().join("client/plan.toml");
+        let plan = format!("[study]\nhost = \"{}\"\n{study}\n{rest}", self.host(""));
+        fs::write(&path, plan).unwrap();
+        let mut linerate = Command::new(env!("CARGO_BIN_EXE_linerate"));
+        linerate
+            .arg("run")
+            .arg(path)
+            .args(["--json", "--no-store"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Running::new(self, linerate).end()
+    }
+
+    fn client(&self, command: &str, more: &str, words: &[&str]) -> Command {
         let mut linerate = Command::new(env!("CARGO_BIN_EXE_linerate"));
         linerate
             .arg(command)
-            .arg(host)
+            .arg(self.host(more))
             .args(words)
             .stdin(Stdio::null());
         linerate

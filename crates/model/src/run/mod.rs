@@ -4,6 +4,7 @@
 
 mod cpu;
 mod figures;
+mod instance;
 mod kind;
 mod limit;
 mod origin;
@@ -27,6 +28,7 @@ pub use crate::origin::{
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
+pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
 pub use origin::{Imported, Measured, TrialOrigin};
@@ -34,7 +36,8 @@ pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
 pub use study::{
     ControlDifference, Effect, EffectScale, EffectVerdict, FactorLevel, Interaction, MainEffect,
-    Outlier, RepetitionLevel, Scatter, SimpleEffect, StudyControl, StudyFindings, Transient,
+    Outlier, Repetition, RepetitionLevel, Scatter, SimpleEffect, StudyControl, StudyFindings,
+    Transient,
 };
 pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
@@ -98,6 +101,10 @@ pub struct Run {
     /// The network stack that was started for this run, and what it counted; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<StackReport>,
+    /// Which start of which build of the peer's program answered; absent where the peer does not tell, and of runs that
+    /// are made of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Instance>,
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -125,6 +132,7 @@ impl Run {
             experiments: Vec::new(),
             probes: Vec::new(),
             stack: None,
+            instance: None,
             notes: Vec::new(),
             work: work.into(),
         }
@@ -146,8 +154,11 @@ pub struct CellEstimate {
     pub direction: Direction,
     /// The quantity by its key in a trial or goal, which carries the unit: `received_bps`.
     pub quantity: String,
-    /// Mean, interval and n over the valid runs of the cell.
+    /// Mean and interval over the valid runs of the cell, and how many of them are independent.
     pub estimate: Estimate,
+    /// What n counts: the outermost level that the cell repeats.
+    #[serde(default, skip_serializing_if = "RepetitionLevel::is_run")]
+    pub level: RepetitionLevel,
 }
 
 /// Whether a run came to its end.

@@ -25,6 +25,9 @@ pub struct StudyFindings {
     /// How the values of a cell scatter, by level of repetition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scatter: Vec<Scatter>,
+    /// How often the peer's program was started and built for the study; absent where a run does not tell its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<Repetition>,
     /// Runs far from the others of their cell. They are in every mean.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<Outlier>,
@@ -86,7 +89,8 @@ pub struct SimpleEffect {
 pub struct Effect {
     /// What the effect is.
     pub scale: EffectScale,
-    /// With its 95 % interval, which is not corrected for other tests; n is the number of runs.
+    /// With its 95 % interval, which is not corrected for other tests; n counts the independent units of its cells: runs,
+    /// or what [`CellEstimate::level`](super::CellEstimate::level) says.
     pub estimate: Estimate,
     /// Two-sided probability of at least this effect if there is none.
     pub p: f64,
@@ -161,18 +165,44 @@ pub struct Scatter {
     pub repetitions: f64,
 }
 
-/// What is repeated, from the outside to the inside. Only the outermost level gives n.
+/// How often what answers the runs of a study was started and built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Repetition {
+    /// Different builds of the peer's program; absent where a run does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builds: Option<u32>,
+    /// Starts of it.
+    pub starts: u32,
+    /// Runs of the study.
+    pub runs: u32,
+    /// What n counts in the cell that has the outermost level.
+    pub level: RepetitionLevel,
+}
+
+/// What is repeated, from the outside to the inside. Only the outermost level that a cell repeats gives n.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum RepetitionLevel {
-    /// A run of a cell: everything is set up anew.
+    /// A build of the peer's program.
+    Build,
+    /// A start of it.
+    Start,
+    /// A run of a cell: connections and sockets are set up anew.
+    #[default]
     Run,
     /// A trial of a run.
     Trial,
     /// An interval of a trial.
     Interval,
+}
+
+impl RepetitionLevel {
+    /// Whether it is the run, which n counts where nothing else is said.
+    pub const fn is_run(&self) -> bool {
+        matches!(self, Self::Run)
+    }
 }
 
 /// A run that is far from the others of its cell.

@@ -12,6 +12,7 @@ mod nic;
 mod pci;
 mod phy;
 mod preloaded;
+mod program;
 mod qdisc;
 mod softnet;
 mod sysctl;
@@ -36,6 +37,7 @@ pub static ALL: &[&dyn Collector] = &[
     &host::Host,
     &board::Board,
     &preloaded::PreloadedLibraries,
+    &program::Program,
     &cpu::Cpu,
     &frequency::Frequency,
     &thermal::Thermal,

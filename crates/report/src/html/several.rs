@@ -41,7 +41,12 @@ pub(super) fn sections(runs: &[Run], drawings: &mut Drawings) -> Markup {
 }
 
 /// What stands in a set-up and is another at every boot or moment: it says nothing of what was measured.
-const MOMENTARY: [&str; 3] = ["boot id", "cpu frequency hz", "time namespace"];
+const MOMENTARY: [&str; 4] = [
+    "boot id",
+    "cpu frequency hz",
+    "program start",
+    "time namespace",
+];
 
 /// Settings and facts of a run by their names.
 fn set_up(run: &Run) -> BTreeMap<String, String> {

@@ -128,6 +128,7 @@ impl Study {
             cells: self.cells.into_iter().map(cell).collect::<Option<_>>()?,
             order: self.order,
             prove: self.prove,
+            restart: false,
             control: None,
             budget: None,
         })

@@ -7,6 +7,7 @@
 //! repetitions = 10
 //! seed = 1
 //! prove = false  # true runs the experiment that each run's verdict proposes
+//! restart = false # true starts the peer's program anew for each repetition (ssh://)
 //! control = true # the first cell is measured twice: what it differs by from itself is no effect
 //!
 //! [defaults]
@@ -75,6 +76,8 @@ pub struct StudyPlan {
     pub seed: u64,
     /// Whether each run's verdict is put to the proof.
     pub prove: bool,
+    /// Whether the peer's program is started anew for each repetition, so that what a start decides is in the intervals.
+    pub restart: bool,
     /// Every combination of levels.
     pub cells: Vec<Cell>,
     /// Which cell is measured a second time as the A/A control.
@@ -145,6 +148,8 @@ struct Study {
     seed: u64,
     #[serde(default)]
     prove: bool,
+    #[serde(default)]
+    restart: bool,
     control: Option<Spanned<toml::Value>>,
     budget: Option<Spanned<String>>,
     precision: Option<Spanned<String>>,
@@ -233,6 +238,7 @@ impl StudyPlan {
             repetitions,
             seed: file.study.seed,
             prove: file.study.prove,
+            restart: file.study.restart,
             control,
             budget: budget.transpose()?,
             precision: precision.transpose()?,
@@ -266,6 +272,7 @@ impl StudyPlan {
         for cell in &mut self.cells {
             cell.far = far.clone();
         }
+        Ok(())
     }
 }
 

@@ -66,6 +66,7 @@ pub fn json_schema() -> Value {
                     "budget": {"type": "string", "description": "Time of all runs, such as 30m, in place of repetitions."},
                     "precision": {"type": "string", "description": "With a budget: when a cell is known well enough, such as 1%."},
                     "prove": {"type": "boolean", "description": "Whether each run's verdict is put to the proof."},
+                    "restart": {"type": "boolean", "description": "Whether the peer's program is started anew for each repetition."},
                 },
             },
             "defaults": {

@@ -90,6 +90,19 @@ impl StudyPlan {
         Err(Failure::new(ExitCode::Plan, message))
     }
 
+    /// Refuses to start anew what linerate does not start.
+    pub fn check_restart(&self) -> Result<(), Failure> {
+        let mut peers = self.cells.iter().map(|cell| &cell.far);
+        let Some(peer) = peers.find(|peer| self.restart && peer.restarted().is_none()) else {
+            return Ok(());
+        };
+        let message = format!(
+            "restart = true: linerate does not start the program at {peer}; give the host as ssh://, whose agent it \
+             starts, or a stack"
+        );
+        Err(Failure::new(ExitCode::Plan, message))
+    }
+
     /// Which cell is measured when: repetition (from 0) and index of the cell, in the order of measuring. With a budget
     /// there is none before it begins.
     pub fn order(&self) -> Vec<(u32, usize)> {
@@ -123,6 +136,7 @@ impl StudyPlan {
             cells: self.cells.iter().map(cell).collect(),
             order: self.order().into_iter().map(|(_, cell)| cell).collect(),
             prove: self.prove,
+            restart: self.restart,
             control: self.control().map(|cell| cell.label.clone()),
             budget: self.budget.map(|time| StudyBudget {
                 time,

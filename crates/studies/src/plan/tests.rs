@@ -145,6 +145,25 @@ fn each_repetition_measures_every_cell_once_in_an_order_of_its_own() {
 }
 
 #[test]
+fn only_what_linerate_starts_can_be_started_anew() {
+    let rest = "restart = true\n[defaults]\nkind = \"tcp\"\n";
+    let error = plan(rest).check_restart().unwrap_err();
+    assert_eq!(error.code, ExitCode::Plan);
+    assert!(error.message.contains("10.0.0.2"), "{error}");
+    let by_ssh = format!("[study]\nhost = \"ssh://root@board\"\n{rest}");
+    let by_ssh = StudyPlan::parse(&by_ssh).unwrap();
+    assert!(by_ssh.check_restart().is_ok());
+    assert!(by_ssh.settings().restart);
+    let again = by_ssh.cells[0].far.restarted().unwrap();
+    assert_eq!(again.to_string(), "ssh://root@board");
+    let stack = StudyPlan::parse(
+        "[study]\nrestart = true\n[factors]\nkind = [\"tcp\"]\nstack = [\"lwip\"]",
+    );
+    assert!(stack.unwrap().check_restart().is_ok());
+    assert!(plan("[defaults]\nkind = \"tcp\"").check_restart().is_ok());
+}
+
+#[test]
 fn unknown_keys_are_named_with_their_line_and_the_valid_ones() {
     refused(
         &format!("{HEAD}[defaults]\nkind = \"udp\"\npaylod = 64\n"),

@@ -4,6 +4,8 @@ use crate::plan::{Cell, PublishedLevel, PublishedMap, PublishedQuantity, StudyPl
 use linerate_analysis::published::{
     Levels, Measured, PublishedCell, PublishedTable, Quantity, Statistic,
 };
+use linerate_analysis::repetition::{OfRun, units};
+use linerate_analysis::statistics::Unit;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, ByteCount};
@@ -105,9 +107,11 @@ fn values(
         let place = run.config.place.as_ref();
         place.is_some_and(|place| place.cell == cell.label)
     });
-    let values: Vec<f64> = of_cell
-        .filter_map(|run| value(run, quantity, direction))
+    let seen: Vec<OfRun<'_>> = of_cell
+        .filter_map(|run| Some((run.instance.as_ref(), value(run, quantity, direction)?)))
         .collect();
+    // Runs of one start of the peer's program are one observation where there are several starts.
+    let values = Unit::values(&units(&seen).units);
     if values.is_empty() {
         return Err(format!(
             "no valid run of the cell \"{}\" tells it",

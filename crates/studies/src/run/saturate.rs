@@ -115,7 +115,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
         .map_err(|error| Failure::new(ExitCode::Usage, format!("cannot search: {error}")))?;
     let mut client = Client::connect(target)?;
     let mut recorder = Recorder::begin(context, header(plan, target, &client))?;
-    recorder.run_mut().notes.extend(client.caveats());
+    recorder.answered_by(&client);
     let mut attempts = Attempts { broken: 0 };
     while let Step::Measure {
         intended_load,

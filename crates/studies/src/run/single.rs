@@ -24,7 +24,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
-    recorder.run_mut().notes.extend(client.caveats());
+    recorder.answered_by(&client);
     let mut run = Measurement {
         context,
         recorder: &mut recorder,

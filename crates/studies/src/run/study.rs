@@ -9,18 +9,20 @@ use anyhow::{Context as _, Result};
 use linerate_analysis::study::findings;
 use linerate_analysis::study::rounds::{Known, next_round};
 use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{Asked, Run, RunKind, RunStatus, RunWork, StudyPlace};
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_sys::clock::MonoClock;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Runs the study; of `earlier`, an incomplete study of the same plan, the finished parts are taken over.
 pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
     plan.check_budget()?;
+    plan.check_restart()?;
     let taken = earlier.map_or_else(|| Ok(Vec::new()), |earlier| finished_parts(plan, earlier))?;
     let mut recorder = Recorder::begin(context, header(plan))?;
     for part in taken {
@@ -31,6 +33,8 @@ pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) 
         context,
         recorder: &mut recorder,
         plan,
+        started: BTreeMap::new(),
+        round: 0,
     };
     let measured = match plan.budget {
         Some(budget) => measuring.by_width(budget),
@@ -61,12 +65,17 @@ struct Measuring<'a, 'c> {
     context: &'a mut Context<'c>,
     recorder: &'a mut Recorder,
     plan: &'a StudyPlan,
+    /// Peers whose program was started for this round, by their address.
+    started: BTreeMap<String, PeerAddress>,
+    round: u32,
 }
 
-/// A run of a study: what is measured, which repetition of it (from 1), and the share of the study before and after it.
+/// A run of a study: what is measured, which repetition of it (from 1), in which round, and the share of the study before
+/// and after it.
 struct Next {
     place: usize,
     repetition: u32,
+    round: u32,
     shares: (f64, f64),
 }
 
@@ -83,6 +92,7 @@ impl Measuring<'_, '_> {
                 let next = Next {
                     place,
                     repetition: repetition + 1,
+                    round: repetition,
                     shares: (offset, offset + share),
                 };
                 if self.one(&next)?.is_break() {
@@ -98,7 +108,7 @@ impl Measuring<'_, '_> {
     fn by_width(&mut self, budget: Duration) -> Result<()> {
         let begun = MonoClock.now();
         let before = self.spent_before();
-        loop {
+        for number in 0.. {
             let known = self.known();
             let mut round = next_round(&known, self.plan.precision);
             let made = self.parts().len() as u64;
@@ -118,6 +128,7 @@ impl Measuring<'_, '_> {
                 let next = Next {
                     place,
                     repetition: u32::try_from(known[place].runs + 1).unwrap_or(u32::MAX),
+                    round: number,
                     shares: (share(spent), share(spent + time)),
                 };
                 if self.one(&next)?.is_break() {
@@ -125,9 +136,10 @@ impl Measuring<'_, '_> {
                 }
             }
             if !has_measured {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
     /// What the parts that are there took, by the plan.
@@ -161,11 +173,27 @@ impl Measuring<'_, '_> {
         self.recorder.run_mut().parts()
     }
 
+    /// The peer of a cell. Where it is started anew for each round, its program ends with the round.
+    fn peer(&mut self, cell: &Cell, round: u32) -> PeerAddress {
+        if !self.plan.restart {
+            return cell.far.clone();
+        }
+        if self.round != round {
+            self.started.clear();
+            self.round = round;
+        }
+        let started = self.started.entry(cell.far.to_string());
+        started
+            .or_insert_with(|| cell.far.restarted().unwrap_or_else(|| cell.far.clone()))
+            .clone()
+    }
+
     /// Measures one run; a break if the user wants to stop.
     fn one(&mut self, next: &Next) -> Result<ControlFlow<()>> {
         let Some((cell, label)) = self.plan.place(next.place) else {
             return Ok(ControlFlow::Continue(()));
         };
+        let far = self.peer(cell, next.round);
         // The control is called like the cell that it measures, so that nobody treats it as another.
         let name = format!("{} (repetition {})", cell.label, next.repetition);
         let (offset, end) = next.shares;
@@ -177,7 +205,7 @@ impl Measuring<'_, '_> {
         };
         let (command, interrupt) = (&self.context.command, self.context.interrupt);
         let mut inner = Context::of_part(command, interrupt, &mut watcher);
-        let mut part = measure(&mut inner, self.plan, cell)?;
+        let mut part = measure(&mut inner, self.plan, (cell, far))?;
         if self.context.interrupted() {
             return Ok(ControlFlow::Break(()));
         }
@@ -195,12 +223,16 @@ fn since(begun: MonoInstant) -> Duration {
     MonoClock.now().saturating_since(begun)
 }
 
-fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<Run> {
+fn measure(
+    context: &mut Context<'_>,
+    plan: &StudyPlan,
+    (cell, far): (&Cell, PeerAddress),
+) -> Result<Run> {
     let target = Target {
         key: plan.key.clone(),
         login: plan.login.clone(),
         ip: cell.ip,
-        ..Target::new(cell.far.clone())
+        ..Target::new(far)
     };
     let run = match &cell.test {
         Test::Single(spec) => single(context, &target, spec),

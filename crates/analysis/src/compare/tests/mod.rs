@@ -1,3 +1,4 @@
+mod alarms;
 mod power;
 
 use super::*;

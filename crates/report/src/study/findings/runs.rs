@@ -1,61 +1,108 @@
-//! What the runs of a study are like: where their scatter is, which are far from the others, how they begin.
+//! What the runs of a study are like: what they share, where their scatter is, which are far from the others, how they begin.
 
 use super::cell;
 use super::change::digits;
 use crate::words;
-use linerate_model::run::{Outlier, RepetitionLevel, Scatter, StudyFindings, Transient};
+use linerate_model::run::{
+    Outlier, Repetition, RepetitionLevel, Scatter, StudyFindings, Transient,
+};
 
 /// Runs and cells that are named one by one.
 const MAX_NAMED: usize = 3;
 
 /// Sentences on scatter, outliers and transients.
 pub(super) fn sentences(findings: &StudyFindings) -> Vec<String> {
-    let mut said = scatter(&findings.scatter);
+    let mut said: Vec<String> = findings.repetition.iter().filter_map(repetition).collect();
+    said.extend(scatter(&findings.scatter));
     said.extend(outliers(&findings.outliers));
     said.extend(transients(&findings.transients));
     said
 }
 
+/// What n counts, where it is not the runs, and what no interval holds.
+fn repetition(of: &Repetition) -> Option<String> {
+    let Repetition {
+        builds,
+        starts,
+        runs,
+        level,
+    } = *of;
+    let (unit, counted) = match (level, builds) {
+        (RepetitionLevel::Build, Some(builds)) => ("build", format!("{builds} builds")),
+        (RepetitionLevel::Start, _) if starts < runs => ("start", format!("{starts} starts")),
+        (RepetitionLevel::Start, _) => return None,
+        _ if runs < 2 => return None,
+        _ => {
+            return Some(
+                "Each cell was measured in one start of its peer's program: what another start would change is in no \
+                 interval (`restart` in a plan)."
+                    .to_owned(),
+            );
+        }
+    };
+    Some(format!(
+        "Intervals are over {counted} of the peer's program, not over {runs} runs: what a {unit} decides, its runs share."
+    ))
+}
+
 /// `Runs of a cell scatter by 2.1 % in received, intervals within a run by 5 %: more runs narrow it, longer ones hardly.`
 fn scatter(all: &[Scatter]) -> Vec<String> {
-    let mut said = Vec::new();
-    let of_runs = all.iter().filter(|one| one.level == RepetitionLevel::Run);
-    for run in of_runs {
-        let inner: Vec<&Scatter> = all
-            .iter()
-            .filter(|one| one.quantity == run.quantity && one.level != RepetitionLevel::Run)
-            .collect();
-        let quantity = words::quantity_name(&run.quantity);
-        let own = digits(run.deviation_ratio * 100.0);
-        if inner.is_empty() {
-            said.push(format!("Runs of a cell scatter by {own} % in {quantity}."));
-            continue;
-        }
-        let each = inner.iter().map(|one| {
-            let name = match one.level {
-                RepetitionLevel::Interval => "intervals within a trial",
-                RepetitionLevel::Run | RepetitionLevel::Trial => "trials within a run",
-            };
-            format!("{name} by {} %", digits(one.deviation_ratio * 100.0))
-        });
-        // What is left of the inner scatter in the mean of a run.
-        let mut count = 1.0;
-        let mut left = 0.0;
-        for one in &inner {
-            count *= one.repetitions.max(1.0);
-            left += one.deviation_ratio.powi(2) / count;
-        }
-        let advice = if left > run.deviation_ratio.powi(2) {
-            "longer runs narrow the intervals as more runs do"
-        } else {
-            "more runs narrow the intervals, longer ones hardly"
-        };
-        said.push(format!(
-            "Runs of a cell scatter by {own} % of their own in {quantity}, {}: {advice}.",
-            each.collect::<Vec<_>>().join(", ")
-        ));
+    let quantities = all.chunk_by(|one, next| one.quantity == next.quantity);
+    quantities.filter_map(of_quantity).collect()
+}
+
+/// The levels of one quantity, from the outside to the inside.
+fn of_quantity(levels: &[Scatter]) -> Option<String> {
+    let (outer, inner) = levels.split_first()?;
+    if outer.level > RepetitionLevel::Run {
+        return None;
     }
-    said
+    let quantity = words::quantity_name(&outer.quantity);
+    let own = digits(outer.deviation_ratio * 100.0);
+    let has_runs = inner.iter().any(|one| one.level == RepetitionLevel::Run);
+    let (units, longer) = match outer.level {
+        RepetitionLevel::Build => ("builds", "more starts and runs"),
+        RepetitionLevel::Start if has_runs => ("starts", "more runs of each"),
+        // A start with one run is a run.
+        _ => ("runs", "longer ones"),
+    };
+    let head = format!(
+        "{} of a cell scatter by {own} %",
+        crate::charts::capital(units)
+    );
+    if inner.is_empty() {
+        return Some(format!("{head} in {quantity}."));
+    }
+    let each = inner.iter().map(|one| {
+        let name = match one.level {
+            RepetitionLevel::Build | RepetitionLevel::Start => "starts of a build",
+            RepetitionLevel::Run => "runs of a start",
+            RepetitionLevel::Trial => "trials within a run",
+            RepetitionLevel::Interval => "intervals within a trial",
+        };
+        format!("{name} by {} %", digits(one.deviation_ratio * 100.0))
+    });
+    // What is left of the inner scatter in the mean of an outer unit.
+    let mut count = 1.0;
+    let mut left = 0.0;
+    for one in inner {
+        count *= one.repetitions.max(1.0);
+        left += one.deviation_ratio.powi(2) / count;
+    }
+    let advice = if left > outer.deviation_ratio.powi(2) {
+        let longer = if longer == "longer ones" {
+            "longer runs"
+        } else {
+            longer
+        };
+        format!("{longer} narrow the intervals as more {units} do")
+    } else {
+        format!("more {units} narrow the intervals, {longer} hardly")
+    };
+    Some(format!(
+        "{head} of their own in {quantity}, {}: {advice}.",
+        each.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 fn outliers(all: &[Outlier]) -> Option<String> {

@@ -1,7 +1,7 @@
 use super::*;
 use linerate_model::run::{
-    ControlDifference, EffectScale, Outlier, RepetitionLevel, Scatter, SimpleEffect, StudyPlace,
-    Transient,
+    ControlDifference, EffectScale, Outlier, Repetition, RepetitionLevel, Scatter, SimpleEffect,
+    StudyPlace, Transient,
 };
 use linerate_model::{Estimate, Interval};
 use std::time::Duration;
@@ -178,6 +178,62 @@ fn scatter_outliers_and_beginnings_are_said() {
              median 94 Mbit/s.",
             "Runs that begin unlike they go on, which `warm-up` would leave out: the cell “ip = v6”, client → server: \
              9 of 10 runs are steady from 0.3 s on, at 105 % of the whole run's rate.",
+        ]
+    );
+}
+
+#[test]
+fn what_n_counts_and_what_no_interval_holds_is_said() {
+    let said = |level, starts, builds| {
+        let repetition = Some(Repetition {
+            builds,
+            starts,
+            runs: 40,
+            level,
+        });
+        let findings = StudyFindings {
+            repetition,
+            ..StudyFindings::default()
+        };
+        said(&findings).runs
+    };
+    assert_eq!(
+        said(RepetitionLevel::Start, 5, Some(1)),
+        [
+            "Intervals are over 5 starts of the peer's program, not over 40 runs: what a start decides, its runs share."
+        ]
+    );
+    assert_eq!(
+        said(RepetitionLevel::Build, 9, Some(3)),
+        [
+            "Intervals are over 3 builds of the peer's program, not over 40 runs: what a build decides, its runs share."
+        ]
+    );
+    assert!(said(RepetitionLevel::Run, 1, None)[0].contains("one start of its peer's program"));
+    // A start for each run is in every interval already.
+    assert!(said(RepetitionLevel::Start, 40, None).is_empty());
+}
+
+#[test]
+fn the_scatter_of_starts_tells_whether_more_of_them_are_of_use() {
+    let scatter = |level, deviation_ratio, repetitions| Scatter {
+        quantity: "received_bps".to_owned(),
+        level,
+        deviation_ratio,
+        repetitions,
+    };
+    let findings = StudyFindings {
+        scatter: vec![
+            scatter(RepetitionLevel::Start, 0.03, 5.0),
+            scatter(RepetitionLevel::Run, 0.01, 4.0),
+        ],
+        ..StudyFindings::default()
+    };
+    assert_eq!(
+        said(&findings).runs,
+        [
+            "Starts of a cell scatter by 3 % of their own in received, L4 payload, runs of a start by 1 %: more starts \
+             narrow the intervals, more runs of each hardly."
         ]
     );
 }

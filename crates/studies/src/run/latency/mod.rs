@@ -258,6 +258,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     };
     let mut recorder = Recorder::begin(context, header)?;
     recorder.list_quantiles(&plan.percentiles);
+    recorder.run_mut().instance = bench.client.instance();
     recorder.run_mut().notes.extend(bench.notes(plan));
     if plan.rpm {
         let mut run = Measurement {

@@ -1,0 +1,149 @@
+//! Which start of which build of the program measures: facts only.
+
+use super::Collector;
+use crate::host_view::HostView;
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{ReadCache, ReadRef};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::Path;
+
+pub(super) struct Program;
+
+impl Collector for Program {
+    fn id(&self) -> &'static str {
+        "program"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Start and build of the program that measures, which runs of a study may share."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        into.program_start = start(host);
+        into.program_build = build_id(&host.path("proc/self/exe"));
+    }
+}
+
+/// Boot, namespace of process numbers, number and start time of this process: no other process has them all.
+fn start(host: &HostView<'_>) -> Option<String> {
+    let boot = host.read("proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot.trim().split('-').next()?;
+    let space = std::fs::read_link(host.path("proc/self/ns/pid")).ok();
+    let space = space.and_then(|link| {
+        Some(
+            link.to_str()?
+                .trim_matches(|c: char| !c.is_ascii_digit())
+                .to_owned(),
+        )
+    });
+    let stat = host.read("proc/self/stat").ok()?;
+    let number = stat.split_whitespace().next()?;
+    // The name, in brackets, may hold anything; field 22 is the start in ticks since the boot, and field 3 comes first
+    // after the name.
+    let (_, after) = stat.rsplit_once(')')?;
+    let ticks = after.split_whitespace().nth(22 - 3)?;
+    Some(format!(
+        "{boot}-{}-{number}-{ticks}",
+        space.unwrap_or_default()
+    ))
+}
+
+/// The note that the linker left in an ELF file, in hexadecimal digits; `None` where there is none, or no such file.
+fn build_id(path: &Path) -> Option<String> {
+    // A file of hundreds of megabytes has its notes at its beginning: only what is asked for is read.
+    let file = ReadCache::new(File::open(path).ok()?);
+    match object::FileKind::parse(&file).ok()? {
+        object::FileKind::Elf32 => note::<object::elf::FileHeader32<object::Endianness>, _>(&file),
+        object::FileKind::Elf64 => note::<object::elf::FileHeader64<object::Endianness>, _>(&file),
+        _ => None,
+    }
+}
+
+fn note<'data, Elf, R>(file: R) -> Option<String>
+where
+    Elf: FileHeader,
+    R: ReadRef<'data>,
+{
+    let header = Elf::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    for part in header.program_headers(endian, file).ok()? {
+        let Ok(Some(mut notes)) = part.notes(endian, file) else {
+            continue;
+        };
+        while let Ok(Some(note)) = notes.next() {
+            let is_gnu = note.name() == object::elf::ELF_NOTE_GNU;
+            if is_gnu && note.n_type(endian) == object::elf::NT_GNU_BUILD_ID {
+                return Some(hex(note.desc()));
+            }
+        }
+    }
+    None
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_view::Scope;
+
+    fn facts(scope: &Scope) -> Facts {
+        let mut facts = Facts::default();
+        Program.facts(&HostView::new(scope), &mut facts);
+        facts
+    }
+
+    #[test]
+    fn one_process_is_one_start_and_one_file_one_build() {
+        let live = Scope::live(None);
+        let (first, second) = (facts(&live), facts(&live));
+        assert!(first.program_start.is_some());
+        assert_eq!(first, second);
+        let own = build_id(&std::env::current_exe().unwrap());
+        assert_eq!(own, first.program_build);
+    }
+
+    #[test]
+    fn another_process_of_that_number_is_another_start() {
+        let tree = tempfile::tempdir().unwrap();
+        let process = |ticks: u32| {
+            let proc = tree.path().join("proc");
+            std::fs::create_dir_all(proc.join("sys/kernel/random")).unwrap();
+            std::fs::create_dir_all(proc.join("self")).unwrap();
+            std::fs::write(proc.join("sys/kernel/random/boot_id"), "ab12-34\n").unwrap();
+            let stat = format!("7 (a) b) S 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 {ticks} 1 1\n");
+            std::fs::write(proc.join("self/stat"), stat).unwrap();
+            let root = tree.path().to_owned();
+            let scope = Scope {
+                interface: None,
+                root,
+            };
+            facts(&scope).program_start
+        };
+        assert_eq!(process(812).as_deref(), Some("ab12--7-812"));
+        assert_ne!(process(813), process(812));
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_build() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(build_id(file.path()), None);
+        std::fs::write(file.path(), b"\x7fELF\x02\x01\x01").unwrap();
+        assert_eq!(build_id(file.path()), None);
+        assert_eq!(build_id(Path::new("/does/not/exist")), None);
+    }
+}
