@@ -103,10 +103,9 @@ fn columns(cell: &CellVerdict) -> [String; 5] {
             .map_or_else(none, |measured| digits(measured.point)),
         cell.measured
             .map_or_else(none, |measured| measured.n.to_string()),
-        cell.ratio
-            .map_or_else(none, |ratio| format!("{:.3}", ratio.point)),
+        cell.ratio.map_or_else(none, |ratio| factor(ratio.point)),
         interval.map_or_else(none, |interval| {
-            format!("{:.3}–{:.3}", interval.low, interval.high)
+            format!("{}–{}", factor(interval.low), factor(interval.high))
         }),
     ]
 }
@@ -133,4 +132,24 @@ fn reasons(of: &Reproduction) -> Vec<(String, usize)> {
         }
     }
     found
+}
+
+/// A ratio; beyond a thousandfold its digits say nothing.
+fn factor(ratio: f64) -> String {
+    match ratio {
+        _ if ratio < 0.001 => "< 0.001".to_owned(),
+        _ if ratio > 1000.0 => "> 1000".to_owned(),
+        _ => format!("{ratio:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::factor;
+
+    #[test]
+    fn ratios_beyond_a_thousandfold_have_no_digits() {
+        let shown = [7.8e10, 4.995, 1e-9].map(factor);
+        assert_eq!(shown, ["> 1000", "4.995", "< 0.001"]);
+    }
 }

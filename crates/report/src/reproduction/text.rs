@@ -56,7 +56,8 @@ pub fn reproduction_text(of: &Reproduction, width: usize, style: Style) -> Strin
         paper.wide_columns(&rows);
     }
     for (why, count) in reasons(of).into_iter().take(MAX_REASONS) {
-        paper.wide(&format!("({count} cells: {why})"));
+        let cells = if count == 1 { "cell" } else { "cells" };
+        paper.wide(&format!("({count} {cells}: {why})"));
     }
     paper.gap();
     paper.row("audit", &audit_conclusion(&of.audit));

@@ -255,9 +255,16 @@ impl Judge<'_> {
     }
 }
 
+/// A larger difference is no figure that anybody could use.
+const MAX_FACTOR: f64 = 10.0;
+
 /// What a cell can show, and what would show more.
 fn limits(detectable: f64, repetitions: Option<u32>, published: Option<u32>) -> String {
-    let least = format!("cannot show less than {:.0} %", detectable.exp_m1() * 100.0);
+    let least = if detectable > MAX_FACTOR.ln() {
+        "cannot show even a tenfold difference".to_owned()
+    } else {
+        format!("cannot show less than {:.0} %", detectable.exp_m1() * 100.0)
+    };
     match (repetitions, published) {
         (Some(needed), _) => format!("{least}; {needed} repetitions would show the sensitivity"),
         (None, Some(runs)) => {
