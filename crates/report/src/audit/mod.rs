@@ -53,13 +53,26 @@ fn outcome(check: &TableCheck) -> String {
 /// The cells of a finding: all of a few, else the first.
 fn cells(finding: &TableFinding) -> String {
     const MOST: usize = 6;
-    let shown = finding
+    let all: Vec<Vec<&str>> = finding
         .cells
         .iter()
-        .take(MOST)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("; ");
+        .map(|cell| cell.split(", ").collect())
+        .collect();
+    // Levels that all cells have are said once.
+    let first = all.first().cloned().unwrap_or_default();
+    let (common, own): (Vec<&str>, Vec<&str>) = first
+        .into_iter()
+        .partition(|level| all.len() > 1 && all.iter().all(|cell| cell.contains(level)));
+    let rest = |cell: &Vec<&str>| {
+        let own = cell.iter().filter(|level| !common.contains(level));
+        own.copied().collect::<Vec<_>>().join(", ")
+    };
+    let shown: Vec<String> = all.iter().take(MOST).map(rest).collect();
+    let shown = match (common.is_empty(), own.is_empty()) {
+        (true, _) => shown.join("; "),
+        (false, true) => common.join(", "),
+        (false, false) => format!("{}: {}", common.join(", "), shown.join("; ")),
+    };
     match finding.cells.len() {
         count if count > MOST => format!("{shown}; and {} more", count - MOST),
         _ => shown,
