@@ -55,7 +55,7 @@ impl RunArgs {
             ..plan
         };
         if let Some(host) = &self.host {
-            plan.set_peer(host);
+            plan.set_peer(host)?;
         }
         ready(plan.cells.iter_mut().map(|cell| &mut cell.far))?;
         let earlier = match &self.resume {

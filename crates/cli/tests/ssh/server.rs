@@ -97,10 +97,8 @@ impl Server {
             .arg("run")
             .arg(path)
             .args(["--json", "--no-store"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        Running::new(self, linerate).end()
+            .stdin(Stdio::null());
+        self.start_client(linerate).end()
     }
 
     fn client(&self, command: &str, more: &str, words: &[&str]) -> Command {
