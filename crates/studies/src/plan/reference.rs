@@ -82,16 +82,21 @@ pub fn json_schema() -> Value {
                 "properties": settings(&|one| json!({"type": "array", "minItems": 1, "items": one})),
             },
             "published": published(),
-            "quick": {
-                "type": "object",
-                "description": "The short form, of `linerate run --quick`: what it has in place of what the whole plan has.",
-                "additionalProperties": false,
-                "properties": {
-                    "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
-                    "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is none then."},
-                    "factors": {"type": "object", "description": "Levels as in [factors], in place of those of the whole plan."},
-                },
-            },
+            "quick": quick(),
+        },
+    })
+}
+
+/// The schema of `[quick]`.
+fn quick() -> Value {
+    json!({
+        "type": "object",
+        "description": "The short form, of `linerate run --quick`: what it has in place of what the whole plan has.",
+        "additionalProperties": false,
+        "properties": {
+            "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
+            "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is none then."},
+            "factors": {"type": "object", "description": "Levels as in [factors], in place of those of the whole plan."},
         },
     })
 }
