@@ -170,7 +170,9 @@ pub fn import_in_parts<S: Source>(
 ) -> Result<Findings, ImportError> {
     let mut completed = |mut runs: Vec<Run>| {
         if let Some(speed) = hints.link_speed {
-            runs.iter_mut().for_each(|run| set_link_speed(run, speed));
+            for run in &mut runs {
+                set_link_speed(run, speed);
+            }
         }
         take(runs)
     };
