@@ -98,6 +98,8 @@ enum Purpose {
     Judge,
     /// To make the table of them that verdicts are drawn from.
     Fit,
+    /// To judge the verdicts that the command itself comes to, with no more probes than it makes.
+    Sample,
 }
 
 /// Composed scenes of one seed.

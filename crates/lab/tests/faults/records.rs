@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 use linerate_analysis::{Observation, diagnose, next_probe};
 use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
 use linerate_model::spec::{Side, Stop, TestSpec, Transport};
-use linerate_studies::run::probe_all;
+use linerate_studies::run::{diagnose as probe, probe_all};
 use linerate_testkit::disturbance::{DISTURBED, observed};
 use linerate_testkit::pages;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One scene, what its mechanisms cost, and its run with every probe.
+/// One scene, what its mechanisms cost, and its run with every probe, or those that the command makes.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Record {
     seed: u64,
@@ -61,7 +61,7 @@ pub(crate) fn play_missing(scenes: Scenes, folder: &Path, guard: &mut Guard) -> 
         let Ok(mut begun) = fs::File::create_new(&part) else {
             continue;
         };
-        match play(seed, number, guard) {
+        match play(scenes, number, guard) {
             Ok(record) => {
                 say(&record.line());
                 begun.write_all(&serde_json::to_vec(&record)?)?;
@@ -76,7 +76,8 @@ pub(crate) fn play_missing(scenes: Scenes, folder: &Path, guard: &mut Guard) -> 
     Ok(())
 }
 
-fn play(seed: u64, number: u64, guard: &mut Guard) -> Result<Record> {
+fn play(scenes: Scenes, number: u64, guard: &mut Guard) -> Result<Record> {
+    let Scenes { seed, purpose, .. } = scenes;
     let scene = Composed::draw(seed, number);
     let mut taken = 0.0;
     let first = carried(&scene, guard, &mut taken)?;
@@ -87,7 +88,10 @@ fn play(seed: u64, number: u64, guard: &mut Guard) -> Result<Record> {
     let probed = on_scene(&scene.scene(), guard, move |context, target| {
         let probed = observed(|| {
             let run = test.run(context, target)?;
-            anyhow::Ok(probe_all(context, target, run))
+            anyhow::Ok(match purpose {
+                Purpose::Judge | Purpose::Fit => probe_all(context, target, run),
+                Purpose::Sample => probe(context, target, run, BUDGET),
+            })
         });
         Ok(probed)
     })?;
@@ -369,13 +373,13 @@ pub(crate) fn sample(guard: &mut Guard) -> Result<bool> {
     Ok(!records.is_empty() && chance >= FALSE_ALARMS)
 }
 
-/// Of `make test`: some two minutes.
+/// Of `make test`.
 const SAMPLE: Scenes = Scenes {
     seed: 3,
     count: 5,
     is_side_by_side: false,
     are_rare_only: false,
-    purpose: Purpose::Judge,
+    purpose: Purpose::Sample,
 };
 /// Share of supported verdicts that may be wrong.
 const SUPPORTED_WRONG: f64 = 0.01;
