@@ -7,6 +7,17 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What of the machine a program of tests takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    /// All: nothing runs beside it.
+    Alone,
+    /// A core.
+    Core,
+    /// Next to nothing: it mostly waits.
+    Waits,
+}
+
 /// The tests of a program that need no privileges, or those that do.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -17,7 +28,9 @@ pub(super) struct Job {
     pub(super) folder: PathBuf,
     /// Whether those that are `#[ignore]`d run, or the others.
     pub(super) ignored: bool,
-    pub(super) alone: bool,
+    pub(super) share: Share,
+    /// How many of its tests run at once; `None`: as many as there are cores.
+    pub(super) threads: Option<u16>,
 }
 
 /// Tests by outcome.
@@ -118,7 +131,10 @@ impl Job {
         let file = File::create(log)?;
         let mut command = self.command(tier);
         if self.ignored {
-            command.args(["--ignored", "--test-threads=1"]);
+            command.arg("--ignored");
+        }
+        if let Some(threads) = self.threads {
+            command.arg(format!("--test-threads={threads}"));
         }
         let status = command
             .stdin(Stdio::null())
@@ -212,25 +228,54 @@ mod tests {
 
     fn run(script: &str) -> Counts {
         let _turn = ONE_SCRIPT_AT_A_TIME.lock();
-        let (job, folder) = job(script);
-        job.run(Tier::Test, folder.path())
+        let folder = tempfile::tempdir().unwrap();
+        job(folder.path(), "t", Share::Core, script).run(Tier::Test, folder.path())
     }
 
-    fn job(script: &str) -> (Job, tempfile::TempDir) {
+    fn job(folder: &Path, target: &str, share: Share, script: &str) -> Job {
         use std::os::unix::fs::PermissionsExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("program");
+        let program = folder.join(target);
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let job = Job {
+        Job {
             package: "p".to_owned(),
-            target: "t".to_owned(),
+            target: target.to_owned(),
             program,
-            folder: folder.path().to_owned(),
+            folder: folder.to_owned(),
             ignored: true,
-            alone: false,
+            share,
+            threads: None,
+        }
+    }
+
+    /// Two that wait pass only if both run at once: each opens one end of a pipe. What must be alone passes only after them.
+    #[test]
+    fn what_waits_runs_at_once_and_what_must_be_alone_after_it() {
+        let _turn = ONE_SCRIPT_AT_A_TIME.lock();
+        let folder = tempfile::tempdir().unwrap();
+        let made = Command::new("mkfifo")
+            .arg(folder.path().join("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        let test = |target, share, work: &str| {
+            let passed = "echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'";
+            let script =
+                format!("case $* in *--list*) echo 'a: test';; *) {work} && {passed};; esac");
+            job(folder.path(), target, share, &script)
         };
-        (job, folder)
+        let jobs = vec![
+            test("alone", Share::Alone, "[ -e read ] && [ -e written ]"),
+            test("reads", Share::Waits, "cat pipe >read"),
+            test("writes", Share::Waits, "echo >pipe && touch written"),
+        ];
+        let done = super::super::run_jobs(jobs, Tier::Test, folder.path());
+        assert_eq!(done.len(), 3);
+        for (job, counts) in done {
+            assert!(
+                counts.is_good() && counts.passed == 1,
+                "{job:?}: {counts:?}"
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! A test target says in its package what it needs, under `[package.metadata.tests.NAME]`:
 //! - `tier = "test"` or `"all"`: not part of the tiers below (without it: `check`);
-//! - `alone = true`: nothing runs beside it, since it measures rates or times, or changes a setting of the machine.
+//! - `alone = true`: nothing runs beside it, since it measures rates or times, or changes a setting of the machine;
+//! - `waits = true`: it waits for most of its time, and runs beside as many others as there are cores;
+//! - `threads = N`: so many of its tests run at once, in place of as many as there are cores.
 //!
 //! Tests that need privileges are `#[ignore]`d (or cases of a namespace target) and belong to `test` at least. Every
 //! test that a target lists must have run: one that did not is counted as skipped, and the suite then fails.
@@ -11,7 +13,7 @@ mod job;
 mod targets;
 
 use anyhow::{Result, bail};
-use job::{Counts, Job};
+use job::{Counts, Job, Share};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
@@ -115,15 +117,11 @@ pub(crate) fn run(root: &Path, word: &str) -> Result<ExitCode> {
 
     println!("\n== tests, tier {}", tier.word());
     let jobs = targets::jobs(root, tier)?;
-    let (alone, together): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.alone);
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
-    for (jobs, workers) in [(together, at_once), (alone, 1)] {
-        for (job, counts) in run_jobs(jobs, workers, tier, &logs) {
-            if !counts.is_good() {
-                failed.push(job.name());
-            }
-            total += counts;
+    for (job, counts) in run_jobs(jobs, tier, &logs) {
+        if !counts.is_good() {
+            failed.push(job.name());
         }
+        total += counts;
     }
 
     println!();
@@ -147,23 +145,35 @@ pub(crate) fn run(root: &Path, word: &str) -> Result<ExitCode> {
     })
 }
 
-/// Runs the jobs, so many at once, and tells of each as it ends.
-fn run_jobs(jobs: Vec<Job>, workers: usize, tier: Tier, logs: &Path) -> Vec<(Job, Counts)> {
-    // The last is taken first.
-    let waiting: Mutex<Vec<Job>> = Mutex::new(jobs.into_iter().rev().collect());
+/// Runs the jobs, and tells of each as it ends: those that mostly wait all at once, as many of the usual ones beside as
+/// there are cores, and after them each of those that must be alone.
+fn run_jobs(jobs: Vec<Job>, tier: Tier, logs: &Path) -> Vec<(Job, Counts)> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (alone, together): (Vec<Job>, Vec<Job>) =
+        jobs.into_iter().partition(|job| job.share == Share::Alone);
+    let (waiting, usual): (Vec<Job>, Vec<Job>) = together
+        .into_iter()
+        .partition(|job| job.share == Share::Waits);
     let done = Mutex::new(Vec::new());
+    let (waiters, waiting) = (waiting.len(), Mutex::new(waiting.into_iter()));
+    let (usual, alone) = (Mutex::new(usual.into_iter()), Mutex::new(alone.into_iter()));
+    let work = |jobs: &Mutex<std::vec::IntoIter<Job>>| {
+        loop {
+            let next = lock(jobs).next();
+            let Some(job) = next else { return };
+            let counts = job.run(tier, logs);
+            lock(&done).push((job, counts));
+        }
+    };
     std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let next = lock(&waiting).pop();
-                    let Some(job) = next else { return };
-                    let counts = job.run(tier, logs);
-                    lock(&done).push((job, counts));
-                }
-            });
+        for _ in 0..waiters {
+            scope.spawn(|| work(&waiting));
+        }
+        for _ in 0..cores {
+            scope.spawn(|| work(&usual));
         }
     });
+    work(&alone);
     done.into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

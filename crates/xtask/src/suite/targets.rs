@@ -1,7 +1,7 @@
 //! The test programs of the workspace: built, asked what they hold, and made into jobs.
 
 use super::Tier;
-use super::job::Job;
+use super::job::{Job, Share};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,6 +36,26 @@ struct Needs {
     tier: Tier,
     #[serde(default)]
     alone: bool,
+    #[serde(default)]
+    waits: bool,
+    threads: Option<u16>,
+}
+
+impl Needs {
+    /// `None` if it says both.
+    const fn share(self) -> Option<Share> {
+        match (self.alone, self.waits) {
+            (true, true) => None,
+            (true, false) => Some(Share::Alone),
+            (false, true) => Some(Share::Waits),
+            (false, false) => Some(Share::Core),
+        }
+    }
+
+    /// What is alone is so among its own tests too.
+    const fn threads(self) -> Option<u16> {
+        if self.alone { Some(1) } else { self.threads }
+    }
 }
 
 /// One message of `cargo build --message-format=json`, if it is of a program.
@@ -73,6 +93,9 @@ pub(super) fn jobs(root: &Path, tier: Tier) -> Result<Vec<Job>> {
         let name = artifact.target.test_name();
         let needs = package.needs(&name);
         built.push((package.name.clone(), name.clone()));
+        let share = needs
+            .share()
+            .with_context(|| format!("{}, test {name}: both alone and waits", package.name))?;
         if needs.tier > tier {
             continue;
         }
@@ -84,7 +107,8 @@ pub(super) fn jobs(root: &Path, tier: Tier) -> Result<Vec<Job>> {
                     program: program.clone(),
                     folder: package.folder(),
                     ignored,
-                    alone: needs.alone,
+                    share,
+                    threads: needs.threads(),
                 });
             }
         }
