@@ -1,11 +1,13 @@
-//! What every board's firmware has: registers, the address that it was built for, the round of its loop.
+//! What every board's firmware has: registers, its interface for smoltcp, the address that it was built for, the round of its loop.
 //!
 //! `LINERATE_ADDRESS=10.78.1.2/24` and `LINERATE_GATEWAY=10.78.1.1` in the environment of the build are a board's address
 //! and its router's; these are the usual ones. Its IPv6 address is the link-local one of its MAC address.
 #![no_std]
 
+mod nic;
 mod registers;
 
+pub use nic::{BUFFER, Counts, Driver, MAX_FRAME, Nic};
 pub use registers::Registers;
 
 use core::fmt::Write;

@@ -3,10 +3,8 @@
 //! # References
 //! - LAN9118 datasheet, revision 1.5: chapters 5 (registers), 3.12 (transmit commands), 3.13 (receive status)
 
-use core::cell::Cell;
-use linerate_board::Registers;
-use smoltcp::phy::{self, DeviceCapabilities, Medium};
-use smoltcp::time::Instant;
+use core::ops::Range;
+use linerate_board::{BUFFER, Driver, MAX_FRAME, Registers};
 
 const RX_DATA_FIFO: usize = 0x00;
 const TX_DATA_FIFO: usize = 0x20;
@@ -50,8 +48,6 @@ const WHOLE_FRAME: u32 = 1 << 13 | 1 << 12;
 /// A receive status: the frame is in error.
 const RX_ERROR: u32 = 1 << 15;
 
-/// Longest frame without its FCS.
-const MAX_FRAME: usize = 1514;
 /// The FCS that the controller leaves at a received frame's end.
 const FCS: usize = 4;
 /// Words of a frame with its FCS.
@@ -61,28 +57,14 @@ const WORDS: usize = (MAX_FRAME + FCS).div_ceil(4);
 const MAX_SENT: u32 = 1520 + 8;
 const _: () = assert!(WORDS * 4 == 1520);
 
-/// What the interface has counted.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) rx_packets: Cell<u64>,
-    pub(crate) rx_bytes: Cell<u64>,
-    pub(crate) rx_dropped: Cell<u64>,
-    pub(crate) rx_errors: Cell<u64>,
-    pub(crate) tx_packets: Cell<u64>,
-    pub(crate) tx_bytes: Cell<u64>,
-}
-
-fn add(count: &Cell<u64>, more: u64) {
-    count.set(count.get() + more);
-}
-
 /// The controller.
 #[derive(Debug)]
 pub(crate) struct Lan9118 {
     registers: Registers,
-    pub(crate) counts: Counts,
-    received: [u8; WORDS * 4],
-    transmitted: [u8; WORDS * 4],
+    /// Frames that it had no room for.
+    dropped: u64,
+    /// Frames that came damaged.
+    errors: u64,
 }
 
 impl Lan9118 {
@@ -99,9 +81,8 @@ impl Lan9118 {
         registers.write(IRQ_CFG, IRQ);
         let this = Self {
             registers,
-            counts: Counts::default(),
-            received: [0; WORDS * 4],
-            transmitted: [0; WORDS * 4],
+            dropped: 0,
+            errors: 0,
         };
         this.write_mac(MAC_CR, MAC_ON | this.read_mac(MAC_CR));
         registers.write(INT_EN, RSFL);
@@ -126,8 +107,13 @@ impl Lan9118 {
     }
 
     /// Adds up what the controller had no room for: its register is cleared by being read.
-    pub(crate) fn count_dropped(&self) {
-        add(&self.counts.rx_dropped, self.registers.read(RX_DROP).into());
+    pub(crate) fn count_dropped(&mut self) {
+        self.dropped += u64::from(self.registers.read(RX_DROP));
+    }
+
+    /// Frames that were dropped, and those that came damaged.
+    pub(crate) const fn not_received(&self) -> [u64; 2] {
+        [self.dropped, self.errors]
     }
 
     fn read_mac(&self, register: u32) -> u32 {
@@ -143,14 +129,16 @@ impl Lan9118 {
         registers.write(MAC_CSR_CMD, CSR_BUSY | register);
         while registers.read(MAC_CSR_CMD) & CSR_BUSY != 0 {}
     }
+}
 
-    /// Takes the next good frame out of the FIFO; its length.
-    fn take(&mut self) -> Option<usize> {
+impl Driver for Lan9118 {
+    /// Takes the next good frame out of the FIFO.
+    fn take(&mut self, buffer: &mut [u8; BUFFER]) -> Option<Range<usize>> {
         while self.has_frame() {
             let status = self.registers.read(RX_STATUS_FIFO);
             let length = (status >> 16 & 0x3fff) as usize;
             let words = length.div_ceil(4);
-            for word in self.received.chunks_exact_mut(4).take(words) {
+            for word in buffer.chunks_exact_mut(4).take(words.min(WORDS)) {
                 word.copy_from_slice(&self.registers.read(RX_DATA_FIFO).to_le_bytes());
             }
             // Of a frame that is too long.
@@ -159,89 +147,31 @@ impl Lan9118 {
             }
             let is_good = status & RX_ERROR == 0 && (FCS..=MAX_FRAME + FCS).contains(&length);
             if is_good {
-                let length = length - FCS;
-                add(&self.counts.rx_packets, 1);
-                add(&self.counts.rx_bytes, length as u64);
-                return Some(length);
+                return Some(0..length - FCS);
             }
-            add(&self.counts.rx_errors, 1);
+            self.errors += 1;
         }
         None
     }
 
-    fn has_room(&self) -> bool {
+    fn has_room(&mut self) -> bool {
         // What became of earlier frames; it takes room too.
         while self.registers.read(TX_FIFO_INF) >> 16 & 0xff > 0 {
             self.registers.read(TX_STATUS_FIFO);
         }
         self.registers.read(TX_FIFO_INF) & 0xffff >= MAX_SENT
     }
-}
 
-/// A frame that came.
-pub(crate) struct Received<'a>(&'a [u8]);
-
-impl phy::RxToken for Received<'_> {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, take: F) -> R {
-        take(self.0)
-    }
-}
-
-/// Room for a frame.
-pub(crate) struct Room<'a> {
-    registers: Registers,
-    counts: &'a Counts,
-    frame: &'a mut [u8],
-}
-
-impl phy::TxToken for Room<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
-        let filled = fill(&mut self.frame[..length]);
-        let length_word = u32::try_from(length).unwrap_or(0);
+    fn send(&mut self, frame: &[u8]) -> bool {
+        let length = u32::try_from(frame.len()).unwrap_or(0);
         let registers = self.registers;
-        registers.write(TX_DATA_FIFO, WHOLE_FRAME | length_word);
-        registers.write(TX_DATA_FIFO, length_word);
-        for word in self.frame[..length.next_multiple_of(4)].chunks_exact(4) {
-            if let Ok(word) = word.try_into() {
-                registers.write(TX_DATA_FIFO, u32::from_le_bytes(word));
-            }
+        registers.write(TX_DATA_FIFO, WHOLE_FRAME | length);
+        registers.write(TX_DATA_FIFO, length);
+        for part in frame.chunks(4) {
+            let mut word = [0; 4];
+            word[..part.len()].copy_from_slice(part);
+            registers.write(TX_DATA_FIFO, u32::from_le_bytes(word));
         }
-        add(&self.counts.tx_packets, 1);
-        add(&self.counts.tx_bytes, length as u64);
-        filled
-    }
-}
-
-impl phy::Device for Lan9118 {
-    type RxToken<'a> = Received<'a>;
-    type TxToken<'a> = Room<'a>;
-
-    fn receive(&mut self, _now: Instant) -> Option<(Received<'_>, Room<'_>)> {
-        if !self.has_room() {
-            return None;
-        }
-        let length = self.take()?;
-        let room = Room {
-            registers: self.registers,
-            counts: &self.counts,
-            frame: &mut self.transmitted,
-        };
-        Some((Received(&self.received[..length]), room))
-    }
-
-    fn transmit(&mut self, _now: Instant) -> Option<Room<'_>> {
-        self.has_room().then_some(Room {
-            registers: self.registers,
-            counts: &self.counts,
-            frame: &mut self.transmitted,
-        })
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = MAX_FRAME;
-        capabilities.max_burst_size = Some(1);
-        capabilities
+        true
     }
 }

@@ -12,7 +12,7 @@ use clock::Clock;
 use core::mem::MaybeUninit;
 use cortex_m_rt::entry;
 use lan9118::Lan9118;
-use linerate_board::{Board, Registers, config, run};
+use linerate_board::{Board, Nic, Registers, config, run};
 use linerate_on_smoltcp::Memory;
 use linerate_responder::{Instant, Responder, Signal};
 use sleep::Sleeper;
@@ -38,13 +38,13 @@ fn main() -> ! {
     // SAFETY: the board has its dual timer there.
     let clock = Clock::start(unsafe { Registers::at(TIMER) });
     // SAFETY: the board has its Ethernet controller there.
-    let nic = Lan9118::start(unsafe { Registers::at(ETHERNET) });
+    let controller = Lan9118::start(unsafe { Registers::at(ETHERNET) });
     let sleeper = Sleeper::new(core, ETHERNET_IRQ);
-    let mac = nic.address();
+    let mac = controller.address();
     let config = config("Arm MPS2 (AN500)", "Cortex-M7", mac);
     let board = Mps2 {
         clock,
-        nic,
+        nic: Nic::new(controller),
         sleeper,
     };
     run(board, mac, config, &mut uart, (MEMORY, RESPONDER))
@@ -52,14 +52,14 @@ fn main() -> ! {
 
 struct Mps2 {
     clock: Clock,
-    nic: Lan9118,
+    nic: Nic<Lan9118>,
     sleeper: Sleeper,
 }
 
 impl Board for Mps2 {
-    type Nic = Lan9118;
+    type Nic = Nic<Lan9118>;
 
-    fn nic(&mut self) -> &mut Lan9118 {
+    fn nic(&mut self) -> &mut Nic<Lan9118> {
         &mut self.nic
     }
 
@@ -68,22 +68,23 @@ impl Board for Mps2 {
     }
 
     fn sleep(&mut self, deadline: Instant) {
-        self.nic.acknowledge();
-        if !self.nic.has_frame() {
+        self.nic.driver.acknowledge();
+        if !self.nic.driver.has_frame() {
             let now = self.clock.now();
             self.sleeper.sleep(now, deadline);
         }
     }
 
     fn count(&mut self, note: &mut dyn FnMut(Signal, u64)) {
-        self.nic.count_dropped();
-        let counts = &self.nic.counts;
-        note(Signal::NicRxPackets, counts.rx_packets.get());
-        note(Signal::NicRxBytes, counts.rx_bytes.get());
-        note(Signal::NicRxDropped, counts.rx_dropped.get());
-        note(Signal::NicRxErrors, counts.rx_errors.get());
-        note(Signal::NicTxPackets, counts.tx_packets.get());
-        note(Signal::NicTxBytes, counts.tx_bytes.get());
+        self.nic.driver.count_dropped();
+        let counts = self.nic.counts();
+        let [dropped, errors] = self.nic.driver.not_received();
+        note(Signal::NicRxPackets, counts.rx_packets);
+        note(Signal::NicRxBytes, counts.rx_bytes);
+        note(Signal::NicRxDropped, dropped);
+        note(Signal::NicRxErrors, errors);
+        note(Signal::NicTxPackets, counts.tx_packets);
+        note(Signal::NicTxBytes, counts.tx_bytes);
         note(Signal::NicTxDropped, 0);
     }
 }

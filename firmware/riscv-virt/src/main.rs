@@ -9,23 +9,23 @@ mod timer;
 
 use console::Console;
 use core::mem::MaybeUninit;
-use linerate_board::{Board, config, run};
+use linerate_board::{Board, Nic, config, run};
 use linerate_on_smoltcp::Memory;
 use linerate_responder::{Instant, Signal};
-use nic::Nic;
+use nic::Virtio;
 use timer::Timer;
 
 #[riscv_rt::entry]
 fn main() -> ! {
     let mut memory = Memory::new();
     let mut responder = MaybeUninit::uninit();
-    let Some(nic) = Nic::find() else {
+    let Some(device) = Virtio::find() else {
         panic!("no network device: start QEMU with -device virtio-net-device");
     };
-    let mac = nic.address();
+    let mac = device.address();
     let config = config("QEMU virt", "RV32IMAC", mac);
     let board = Virt {
-        nic,
+        nic: Nic::new(device),
         timer: Timer::new(),
     };
     run(
@@ -38,14 +38,14 @@ fn main() -> ! {
 }
 
 struct Virt {
-    nic: Nic,
+    nic: Nic<Virtio>,
     timer: Timer,
 }
 
 impl Board for Virt {
-    type Nic = Nic;
+    type Nic = Nic<Virtio>;
 
-    fn nic(&mut self) -> &mut Nic {
+    fn nic(&mut self) -> &mut Nic<Virtio> {
         &mut self.nic
     }
 
@@ -54,20 +54,20 @@ impl Board for Virt {
     }
 
     fn sleep(&mut self, deadline: Instant) {
-        self.nic.acknowledge();
-        if !self.nic.has_frame() {
+        self.nic.driver.acknowledge();
+        if !self.nic.driver.has_frame() {
             self.timer.sleep(deadline);
         }
     }
 
     fn count(&mut self, note: &mut dyn FnMut(Signal, u64)) {
-        let counts = &self.nic.counts;
-        note(Signal::NicRxPackets, counts.rx_packets.get());
-        note(Signal::NicRxBytes, counts.rx_bytes.get());
+        let counts = self.nic.counts();
+        note(Signal::NicRxPackets, counts.rx_packets);
+        note(Signal::NicRxBytes, counts.rx_bytes);
         // The device takes no frame that it has no memory for: it waits in the host.
         note(Signal::NicRxDropped, 0);
-        note(Signal::NicTxPackets, counts.tx_packets.get());
-        note(Signal::NicTxBytes, counts.tx_bytes.get());
+        note(Signal::NicTxPackets, counts.tx_packets);
+        note(Signal::NicTxBytes, counts.tx_bytes);
         note(Signal::NicTxDropped, 0);
     }
 }

@@ -1,10 +1,10 @@
-//! The machine's network device (virtio) as smoltcp takes one.
+//! The machine's network device (virtio).
 
 use crate::dma::Dma;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
+use core::ops::Range;
 use core::ptr::NonNull;
-use smoltcp::phy::{self, DeviceCapabilities, Medium};
-use smoltcp::time::Instant;
+use linerate_board::{BUFFER, Driver};
 use virtio_drivers::device::net::VirtIONetRaw;
 use virtio_drivers::transport::mmio::{MmioTransport, VirtIOHeader};
 use virtio_drivers::transport::{DeviceType, Transport as _};
@@ -14,10 +14,6 @@ const SLOTS: usize = 0x1000_1000;
 const SLOT: usize = 0x1000;
 const SLOT_COUNT: usize = 8;
 
-/// Longest frame without its FCS.
-const MAX_FRAME: usize = 1514;
-/// A frame with the header that the device puts before it.
-const BUFFER: usize = 1536;
 /// Frames that wait for the processor.
 const BUFFERS: usize = 16;
 
@@ -31,27 +27,11 @@ unsafe impl Sync for Buffers {}
 
 static RECEIVED: Buffers = Buffers(UnsafeCell::new([[0; BUFFER]; BUFFERS]));
 
-/// What the interface has counted.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) rx_packets: Cell<u64>,
-    pub(crate) rx_bytes: Cell<u64>,
-    pub(crate) tx_packets: Cell<u64>,
-    pub(crate) tx_bytes: Cell<u64>,
-}
-
-fn add(count: &Cell<u64>, more: usize) {
-    count.set(count.get() + more as u64);
-}
-
 /// The device.
-pub(crate) struct Nic {
+pub(crate) struct Virtio {
     device: Device,
-    pub(crate) counts: Counts,
     /// What the device calls each buffer that it has.
     tokens: [u16; BUFFERS],
-    frame: [u8; BUFFER],
-    transmitted: [u8; MAX_FRAME],
 }
 
 /// A receive buffer.
@@ -65,7 +45,7 @@ unsafe fn buffer(at: usize) -> &'static mut [u8] {
     unsafe { &mut *one }
 }
 
-impl Nic {
+impl Virtio {
     /// The first network device there is.
     pub(crate) fn find() -> Option<Self> {
         (0..SLOT_COUNT)
@@ -88,13 +68,7 @@ impl Nic {
             // SAFETY: it is not touched before the device gives it back.
             *token = unsafe { device.receive_begin(buffer) }.ok()?;
         }
-        Some(Self {
-            device,
-            counts: Counts::default(),
-            tokens,
-            frame: [0; BUFFER],
-            transmitted: [0; MAX_FRAME],
-        })
+        Some(Self { device, tokens })
     }
 
     /// Its MAC address.
@@ -111,81 +85,28 @@ impl Nic {
     pub(crate) fn acknowledge(&mut self) {
         self.device.ack_interrupt();
     }
+}
 
-    /// Takes the next frame, and gives its buffer back; where it lies in `frame`.
-    fn take(&mut self) -> Option<core::ops::Range<usize>> {
+impl Driver for Virtio {
+    fn take(&mut self, frame: &mut [u8; BUFFER]) -> Option<Range<usize>> {
         let token = self.device.poll_receive()?;
         let at = self.tokens.iter().position(|known| *known == token)?;
         // SAFETY: the device has given it back.
         let buffer = unsafe { buffer(at) };
         // SAFETY: it is the one that was handed over for this token.
         let (header, length) = unsafe { self.device.receive_complete(token, buffer) }.ok()?;
-        self.frame.copy_from_slice(buffer);
+        frame.copy_from_slice(buffer);
         // SAFETY: it is not touched before the device gives it back.
         self.tokens[at] = unsafe { self.device.receive_begin(buffer) }.ok()?;
-        add(&self.counts.rx_packets, 1);
-        add(&self.counts.rx_bytes, length);
         Some(header..header + length)
     }
-}
 
-/// A frame that came.
-pub(crate) struct Received<'a>(&'a [u8]);
-
-impl phy::RxToken for Received<'_> {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, take: F) -> R {
-        take(self.0)
-    }
-}
-
-/// Room for a frame.
-pub(crate) struct Room<'a> {
-    device: &'a mut Device,
-    counts: &'a Counts,
-    frame: &'a mut [u8],
-}
-
-impl phy::TxToken for Room<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
-        let frame = &mut self.frame[..length];
-        let filled = fill(frame);
-        // Its queue is empty, since each frame is waited for.
-        if self.device.send(frame).is_ok() {
-            add(&self.counts.tx_packets, 1);
-            add(&self.counts.tx_bytes, length);
-        }
-        filled
-    }
-}
-
-impl phy::Device for Nic {
-    type RxToken<'a> = Received<'a>;
-    type TxToken<'a> = Room<'a>;
-
-    fn receive(&mut self, _now: Instant) -> Option<(Received<'_>, Room<'_>)> {
-        let place = self.take()?;
-        let received = Received(self.frame.get(place)?);
-        let room = Room {
-            device: &mut self.device,
-            counts: &self.counts,
-            frame: &mut self.transmitted,
-        };
-        Some((received, room))
+    /// Its queue is empty, since each frame is waited for.
+    fn has_room(&mut self) -> bool {
+        true
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<Room<'_>> {
-        Some(Room {
-            device: &mut self.device,
-            counts: &self.counts,
-            frame: &mut self.transmitted,
-        })
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = MAX_FRAME;
-        capabilities.max_burst_size = Some(1);
-        capabilities
+    fn send(&mut self, frame: &[u8]) -> bool {
+        self.device.send(frame).is_ok()
     }
 }
