@@ -7,7 +7,7 @@ use super::paper::Paper;
 use super::{Style, conclusion, cost, cpu, curve, delays, far_output, latency, loops, one_way};
 use super::{body_results, cautions, costs, invalid, tcp};
 use crate::words;
-use linerate_model::run::{Experiment, Run, RunStatus, RunWork, Verdict};
+use linerate_model::run::{Experiment, Host, Run, RunStatus, RunWork, Verdict};
 
 /// Rows of the smallest terminal in use, less one for the prompt.
 const SCREEN: usize = 23;
@@ -105,6 +105,7 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
             add(0, &|paper| {
                 super::study::count(paper, estimates, parts.len());
             });
+            add(0, &|paper| emulated(paper, hosts(run)));
         }
         _ if !run.parts().is_empty() => {
             for part in run.parts() {
@@ -112,6 +113,7 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
                     paper.item(&words::title(part), &conclusion::outcome(part));
                 });
             }
+            add(0, &|paper| emulated(paper, hosts(run)));
         }
         _ => of_one(&mut add, run),
     }
@@ -124,6 +126,7 @@ type Add<'a> = dyn FnMut(u8, &dyn Fn(&mut Paper)) + 'a;
 /// Of a run that has no parts.
 fn of_one(add: &mut Add<'_>, run: &Run) {
     add(0, &|paper| body_results(paper, run));
+    add(0, &|paper| emulated(paper, &run.hosts));
     add(3, &|paper| notes(paper, run));
     add(4, &|paper| super::stack::stack(paper, run));
     if latency::is_of(run) {
@@ -164,6 +167,27 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     add(3, &|paper| costs(paper, run));
     add(3, &|paper| cautions(paper, run));
     add(0, &|paper| far_output(paper, run));
+}
+
+/// The hosts of a run; of one that is made of others, those of the first.
+fn hosts(run: &Run) -> &[Host] {
+    match run.parts().first() {
+        Some(part) if run.hosts.is_empty() => &part.hosts,
+        _ => &run.hosts,
+    }
+}
+
+/// Which hosts are emulated: none of their figures may be taken for a board's.
+fn emulated(paper: &mut Paper, hosts: &[Host]) {
+    for host in hosts {
+        if let Some(what) = &host.facts.emulated {
+            let text = format!(
+                "{}: {what}; its figures are the emulator's",
+                host.role.as_str()
+            );
+            paper.row("emulated", &text);
+        }
+    }
 }
 
 fn notes(paper: &mut Paper, run: &Run) {
@@ -216,6 +240,7 @@ fn whereabouts(paper: &mut Paper, run: &Run, at: &Whereabouts<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::run::{HostRole, RunKind, Tool};
 
     fn section(rank: u8, lines: usize) -> Section {
         let mut paper = Paper::new(80, Style::Plain);
@@ -223,6 +248,26 @@ mod tests {
             paper.row("", "a line");
         }
         Section { rank, paper }
+    }
+
+    #[test]
+    fn an_emulated_host_is_on_every_screen_however_small() {
+        let mut run = Run::new("r", RunKind::Udp, Tool::unversioned("linerate"));
+        let mut board = Host::new(HostRole::Server);
+        board.facts.emulated = Some("sifive_u on QEMU 7.2.22".to_owned());
+        run.hosts = vec![Host::new(HostRole::Client), board];
+        let like = Paper::new(80, Style::Plain);
+        let sections = sections(&like, &run);
+        let chosen = choose(&sections, 0);
+        let shown = sections
+            .into_iter()
+            .zip(chosen)
+            .filter(|(_, is_shown)| *is_shown);
+        let mut text = String::new();
+        for (section, _) in shown {
+            text.push_str(&section.paper.finish());
+        }
+        assert!(text.contains("server: sifive_u on QEMU 7.2.22"), "{text}");
     }
 
     #[test]
