@@ -3,23 +3,33 @@
 use crate::run::{Ended, Running};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
+use linerate_model::Clock as _;
 use linerate_model::run::Run;
 use linerate_model::spec::TestSpec;
 use linerate_studies::context::unattended;
 use linerate_studies::run::single;
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::serial::pseudo_terminal;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use linerate_testkit::namespaces::not_run;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Boards' networks, from host A's side.
 const BOARDS: &str = "10.78.0.0/16";
 
-/// Where `make dist` leaves the agent, and where the program looks for it.
-fn agent() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/dist/linerate-riscv64")
+/// A start bit, eight bits and a stop bit at 9600 baud.
+const BYTE_TIME: Duration = Duration::from_nanos(1_000_000_000 / 960);
+
+/// Where `make dist` leaves the agent for an architecture, and where the program looks for it.
+fn agent(arch: &str) -> PathBuf {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/dist");
+    dist.join(format!("linerate-{arch}"))
 }
 
 /// The release of Debian, where another than the usual one is to be had.
@@ -40,10 +50,15 @@ fn linerate() -> Command {
 
 /// Fetches what the boards need, unless it is in the cache.
 pub(crate) fn fetch() {
-    for machine in ["sifive_u", "virt"] {
+    for (machine, arch) in [
+        ("sifive_u", "riscv64"),
+        ("virt", "riscv64"),
+        ("virt", "aarch64"),
+        ("virt", "armv7"),
+    ] {
         let mut fetch = linerate();
         fetch
-            .args(["board", "fetch", "--machine", machine])
+            .args(["board", "fetch", "--machine", machine, "--arch", arch])
             .args(suite());
         // What fails is said by the start that needs it.
         let _ = fetch.output();
@@ -58,9 +73,6 @@ pub(crate) struct Bench {
 impl Bench {
     /// `to_board` is what happens to frames in each direction.
     pub(crate) fn with(link: LinkConfig) -> Self {
-        if !agent().is_file() {
-            not_run("there is no agent for riscv64: `make dist` builds it");
-        }
         let bench = Self {
             hosts: TwoHosts::create(Link::symmetric(link), 1).unwrap(),
         };
@@ -118,6 +130,13 @@ impl Bench {
     fn start_board(&self, name: &str, words: &[&str]) -> Ended {
         // Of a run that was killed.
         self.linerate(&["board", "down", name]);
+        let asked = words.iter().position(|word| *word == "--arch");
+        let arch = asked.map_or("riscv64", |at| words[at + 1]);
+        if !agent(arch).is_file() {
+            not_run(format!(
+                "there is no agent for {arch}: `make dist` builds it"
+            ));
+        }
         let own = suite();
         let mut all = vec!["board", "up", name];
         all.extend(own.iter().map(String::as_str));
@@ -134,7 +153,7 @@ impl Bench {
     }
 
     /// The address of a board.
-    fn address(&self, name: &str) -> String {
+    pub(crate) fn address(&self, name: &str) -> String {
         let all = self.linerate(&["board", "list", "--json"]).json();
         let mut all = all["boards"].as_array().unwrap().iter();
         let board = all.find(|board| board["name"] == name).unwrap();
@@ -145,6 +164,31 @@ impl Bench {
     pub(crate) fn dropped_by_list(&self) -> [u64; 2] {
         let counters = self.hosts.link().unwrap().counters().unwrap();
         [counters.a_to_b, counters.b_to_a].map(|way| way.data.dropped_by_list.get())
+    }
+
+    /// The device of a serial line of 9600 baud whose other end is a board's console, as long as what comes with it lives.
+    pub(crate) fn serial_line(&self, name: &str) -> (PathBuf, SerialCable) {
+        let (end, device) = pseudo_terminal().unwrap();
+        // Kept open, so that the line is not hung up between two programs.
+        let kept = File::options().read(true).write(true).open(&device);
+        let mut command = linerate();
+        command
+            .args(["board", "console", name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let spawn = move || command.spawn().unwrap();
+        let host = self.hosts.host(HostId::B);
+        let mut console = host.spawn("console", spawn).unwrap().join().unwrap();
+        let (keyboard, screen) = (console.stdin.take(), console.stdout.take());
+        let typed = end.try_clone().unwrap();
+        thread::spawn(move || pass(typed, keyboard.unwrap()));
+        thread::spawn(move || pass(screen.unwrap(), end));
+        let cable = SerialCable {
+            console,
+            _device: kept.unwrap(),
+        };
+        (device, cable)
     }
 
     /// Starts linerate on the host of the boards.
@@ -175,5 +219,36 @@ impl Bench {
 
     pub(crate) fn close(self) {
         self.hosts.close().unwrap();
+    }
+}
+
+/// Passes on what comes, as a line of 9600 baud does, until either end is gone.
+fn pass(mut from: impl Read, mut to: impl Write) {
+    let mut bytes = [0; 16];
+    while let Ok(length) = from.read(&mut bytes)
+        && length > 0
+    {
+        let time = BYTE_TIME * u32::try_from(length).unwrap();
+        sleep_until(MonoClock.now().after(time));
+        if to
+            .write_all(&bytes[..length])
+            .and_then(|()| to.flush())
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// What joins a serial line and a board's console.
+pub(crate) struct SerialCable {
+    console: Child,
+    _device: File,
+}
+
+impl Drop for SerialCable {
+    fn drop(&mut self) {
+        let _ = self.console.kill();
+        let _ = self.console.wait();
     }
 }

@@ -19,6 +19,8 @@ use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount};
 use linerate_testbed::{LinkConfig, PacketList, enter_user_namespace};
 use linerate_testkit::namespaces::{Case, namespace_main};
+use run::Ended;
+use serde_json::Value;
 use std::process::ExitCode;
 
 const CASES: &[Case] = &[
@@ -29,6 +31,22 @@ const CASES: &[Case] = &[
     Case {
         name: "a_second_start_needs_no_network",
         run: a_second_start_needs_no_network,
+    },
+    Case {
+        name: "virt_of_riscv64_is_measured_over_network_and_console",
+        run: virt_of_riscv64_is_measured_over_network_and_console,
+    },
+    Case {
+        name: "virt_of_aarch64_is_measured_over_network_and_console",
+        run: virt_of_aarch64_is_measured_over_network_and_console,
+    },
+    Case {
+        name: "virt_of_armv7_is_measured_over_network_and_console",
+        run: virt_of_armv7_is_measured_over_network_and_console,
+    },
+    Case {
+        name: "the_published_study_of_the_board_is_measured_in_its_short_form",
+        run: the_published_study_of_the_board_is_measured_in_its_short_form,
     },
     Case {
         name: "the_ledger_has_what_the_link_dropped_whichever_end_the_board_is",
@@ -53,6 +71,13 @@ fn main() -> ExitCode {
     namespace_main(prepare, CASES)
 }
 
+/// The run that was printed: also one that does not count, as a host that gives an emulator too little has them.
+#[track_caller]
+fn measured(ended: &Ended) -> Value {
+    assert!(matches!(ended.code, Some(0 | 6)), "{}", ended.err);
+    serde_json::from_str(&ended.out).unwrap()
+}
+
 /// A board is ready, measured and gone.
 fn a_board_is_measured_as_host() {
     let bench = Bench::with(LinkConfig::default());
@@ -73,18 +98,17 @@ fn a_board_is_measured_as_host() {
     ];
     assert_eq!(bench.linerate(&shell).code, Some(0));
 
-    let run = bench
-        .linerate(&[
-            "udp",
-            "board://lab-host",
-            "--rate",
-            "2M",
-            "-t",
-            "3",
-            "--json",
-            "--no-store",
-        ])
-        .json();
+    let run = bench.linerate(&[
+        "udp",
+        "board://lab-host",
+        "--rate",
+        "2M",
+        "-t",
+        "3",
+        "--json",
+        "--no-store",
+    ]);
+    let run = measured(&run);
     let server = &run["hosts"][1];
     assert_eq!(server["facts"]["board"], "SiFive HiFive Unleashed A00");
     assert!(
@@ -129,6 +153,101 @@ fn a_second_start_needs_no_network() {
     let same = all.iter().find(|board| board["name"] == "lab-again");
     assert_eq!(same.unwrap()["link"], board["link"]);
     bench.down("lab-again", "is stopped");
+    bench.close();
+}
+
+fn virt_of_riscv64_is_measured_over_network_and_console() {
+    virt_is_measured_over_network_and_console("riscv64");
+}
+
+fn virt_of_aarch64_is_measured_over_network_and_console() {
+    virt_is_measured_over_network_and_console("aarch64");
+}
+
+fn virt_of_armv7_is_measured_over_network_and_console() {
+    virt_is_measured_over_network_and_console("armv7");
+}
+
+/// TCP, UDP and latency against this host; then with the control connection over the emulated serial port, slow and beside
+/// the kernel's messages.
+fn virt_is_measured_over_network_and_console(arch: &str) {
+    let bench = Bench::with(LinkConfig::default());
+    let name = format!("lab-{arch}");
+    bench.up(&name, &["--machine", "virt", "--arch", arch]);
+    let measure = |command: &str, host: &str, words: &[&str]| {
+        let words = [&[command, host, "--json", "--no-store"], words].concat();
+        measured(&bench.linerate(&words))
+    };
+    let host = format!("board://{name}");
+    let run = measure("tcp", &host, &["-t", "1", "--diagnose", "0s"]);
+    assert!(
+        run["trials"][0]["received_bps"].as_f64().unwrap() > 0.0,
+        "{run}"
+    );
+    let facts = &run["hosts"][1]["facts"];
+    let emulated = facts["emulated"].as_str().unwrap();
+    assert!(emulated.starts_with("virt on QEMU "), "{emulated}");
+    let kernel = match arch {
+        "armv7" => "armv7l",
+        other => other,
+    };
+    assert_eq!(facts["architecture"], kernel);
+    let datagrams = ["--rate", "1M", "-t", "1", "--diagnose", "0s"];
+    let run = measure("udp", &host, &[&datagrams[..], &["--reverse"]].concat());
+    let packets = &run["trials"][0]["packets"];
+    assert!(packets["received"].as_u64().unwrap() > 0, "{packets}");
+    let run = measure("latency", &host, &["-t", "1", "--sizes", "64"]);
+    assert!(!run["trials"].as_array().unwrap().is_empty(), "{run}");
+
+    let (device, cable) = bench.serial_line(&name);
+    let address = bench.address(&name);
+    let host = format!("serial://{}?baud=9600&host={address}", device.display());
+    let run = measure("udp", &host, &datagrams);
+    let packets = &run["trials"][0]["packets"];
+    assert!(packets["received"].as_u64().unwrap() > 0, "{packets}");
+    assert_eq!(run["hosts"][1]["facts"]["architecture"], kernel);
+    drop(cable);
+    bench.down(&name, "is stopped");
+    bench.close();
+}
+
+/// Every cell of the short form is measured, and both ends are sampled at a load that is too much for the board: the
+/// report has the board's functions.
+fn the_published_study_of_the_board_is_measured_in_its_short_form() {
+    let bench = Bench::with(LinkConfig::default());
+    bench.up("lab-study", &["--machine", "sifive_u"]);
+    let plan = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../plans/hifive-unleashed.toml"
+    );
+    let host = ["--host", "board://lab-study"];
+    let words = [&["run", plan, "--quick", "--json", "--no-store"], &host[..]].concat();
+    let run = measured(&bench.linerate(&words));
+    let parts = run["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 8, "{run}");
+    for part in parts {
+        let trial = &part["trials"][0];
+        assert!(trial["received_bps"].as_f64().unwrap() > 0.0, "{trial}");
+    }
+    let words = [
+        "udp",
+        "board://lab-study",
+        "--rate",
+        "1000M",
+        "-t",
+        "2",
+        "--profile",
+        "--diagnose",
+        "0s",
+        "--json",
+        "--no-store",
+    ];
+    let run = measured(&bench.linerate(&words));
+    let cost = &run["trials"][0]["profile"]["receiver"];
+    assert_eq!(cost["outcome"], "sampled", "{cost}");
+    assert_eq!(cost["kernel"], true, "{cost}");
+    assert!(!cost["layers"].as_array().unwrap().is_empty(), "{cost}");
+    bench.down("lab-study", "is stopped");
     bench.close();
 }
 
