@@ -28,7 +28,7 @@ test: ## everything a user relies on: also namespaces, one strength of each faul
 test-all: ## also what takes long: the release, every fault proved, endurance, calibration, fuzzing
 	@ci/need axe cargo c++ namespaces packages-test packages-boards packages-firmware
 	@$(MAKE) --no-print-directory site
-	@ci/dist riscv64
+	@ci/dist
 	@ci/firmware
 	@. ci/path && $(CARGO) xtask test all
 	@$(MAKE) --no-print-directory demo calibrate fuzz audit
