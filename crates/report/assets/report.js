@@ -27,11 +27,13 @@
   const PRINTED_WIDTH = 660;
   const PANEL = 150;
   const ROW = 34;
+  const GROUP = 56;
 
   // A chart of rows or of panels is as high as these need; others have the style sheet's height.
   const heightOf = (chart) => {
     if (chart.panels) return PANEL * (chart.panels.length + 1) + 40;
     if (chart.y.scale === "category") return ROW * chart.y.categories.length + 90;
+    if (chart.y.scale === "groups") return GROUP * (chart.y.categories.length + 1) + 90;
     return undefined;
   };
 
@@ -60,7 +62,17 @@
 
   // 1 / (1 - share) as a share in percent, with all its nines.
   const ninesOf = (x) => String(Number((100 * (1 - 1 / x)).toFixed(Math.max(0, Math.ceil(Math.log10(x)) - 1))));
-  const labelOf = (axis, value) => axis.scale === "nines" ? ninesOf(value) : String(Number(value.toPrecision(4)));
+  const labelOf = (axis, value) => axis.scale === "nines" ? ninesOf(value) :
+    axis.scale === "groups" ? axis.categories[value] ?? "" : String(Number(value.toPrecision(4)));
+
+  const hasRows = (axis) => axis.scale === "category" || axis.scale === "groups";
+
+  // Names stand at whole numbers, lines between them.
+  const groupsOption = (axis, color) => axis.scale !== "groups" ? {} : {
+    min: -1, max: axis.categories.length, interval: 1,
+    splitLine: { show: false }, minorTick: { splitNumber: 2 },
+    minorSplitLine: { show: true, lineStyle: { color: color("grid") } },
+  };
 
   const axisOption = (axis, log, color, vertical, room) => ({
     type: axis.scale === "category" ? "category" : isLog(axis, log) ? "log" : "value",
@@ -74,14 +86,15 @@
     alignTicks: vertical === "right",
     min: isLog(axis, log) ? undefined : axis.min,
     max: isLog(axis, log) ? undefined : axis.max,
-    axisLine: { show: !vertical, lineStyle: { color: color("rule") } },
+    axisLine: { show: !vertical, onZero: false, lineStyle: { color: color("rule") } },
     axisTick: { show: !vertical, lineStyle: { color: color("rule") } },
     axisLabel: {
       color: color("muted"), fontSize: 12, hideOverlap: true,
-      overflow: "break", width: axis.scale === "category" ? (vertical ? room : 110) : undefined, lineHeight: 15,
+      overflow: "break", width: hasRows(axis) ? (vertical ? room : 110) : undefined, lineHeight: 15,
       formatter: axis.scale === "category" ? undefined : (value) => labelOf(axis, value),
     },
     splitLine: { show: vertical !== "right", lineStyle: { color: color("grid") } },
+    ...groupsOption(axis, color),
   });
 
   // Separate strokes: a gap after each pair of points.
@@ -137,10 +150,10 @@
     const list = Array.isArray(params) ? params : [params];
     if (list.length === 0) return "";
     const box = element("div", "tip");
-    const rows = chart.y.scale === "category";
+    const rows = hasRows(chart.y);
     const x = list[0].value[rows ? 1 : 0];
     if (rows) {
-      box.append(element("div", "tip-head", chart.y.categories[x]));
+      box.append(element("div", "tip-head", chart.y.categories[Math.round(x)]));
     }
     const plain = chart.x.scale === "nines" ? ninesOf(x) : Number(x.toPrecision(5));
     const at = chart.x.scale === "category" ? chart.x.categories[x] : plain;
@@ -193,7 +206,7 @@
     const series = chart.series.map((one) => seriesOption(chart, one, log, color));
     const bands = (chart.bands || []).map((band, index) => bandOption(band, index, color));
     const text = { color: color("ink"), fontSize: 13, overflow: "break" };
-    const rows = chart.y.scale === "category";
+    const rows = hasRows(chart.y);
     return {
       animation: false,
       backgroundColor: forExport ? color("paper") : "transparent",

@@ -85,6 +85,8 @@ impl Chart {
 pub enum Scale {
     /// Named places; values are indices.
     Category,
+    /// Rows with names, each with room for several marks; values are indices and what lies beside them.
+    Groups,
     /// Equal steps from zero.
     Linear,
     /// Equal steps, zero not included unless the data is near it.

@@ -22,17 +22,14 @@ pub(super) fn section(
     anchor: &str,
     drawings: &mut Drawings,
 ) -> Markup {
-    let study::Multiples { charts, left_out } = study::multiples(view);
-    let charts: Vec<Chart> = charts.into_iter().map(Chart::cleaned).collect();
+    let curves = study::multiples(view);
+    let groups = study::groups(view);
     html! {
         (results::notes(run))
         (effects(run, view, anchor))
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
-        @if !charts.is_empty() {
-            (heading(3, None, "Curves, all with the same axes"))
-            div.multiples { (figure::drawn_charts(charts, anchor, 4, drawings)) }
-            @if left_out > 0 { p.muted { "The matrix has " (left_out) " more combinations." } }
-        }
+        (drawn(curves, "Curves, all with the same axes", "multiples", anchor, drawings))
+        (drawn(groups, "Every test, all with the same axis", "groups", anchor, drawings))
         (matrix(view))
         (invalid(run))
         details.topic {
@@ -45,6 +42,25 @@ pub(super) fn section(
                 @if let Some(first) = view.observations.first() { (hosts::facts(&first.run.hosts, 4)) }
                 (hosts::configuration(run, 4))
             }
+        }
+    }
+}
+
+/// Charts of a study under their heading; nothing without any.
+fn drawn(
+    multiples: study::Multiples,
+    name: &str,
+    class: &str,
+    anchor: &str,
+    drawings: &mut Drawings,
+) -> Markup {
+    let study::Multiples { charts, left_out } = multiples;
+    let charts: Vec<Chart> = charts.into_iter().map(Chart::cleaned).collect();
+    html! {
+        @if !charts.is_empty() {
+            (heading(3, None, name))
+            div.(class) { (figure::drawn_charts(charts, anchor, 4, drawings)) }
+            @if left_out > 0 { p.muted { "The matrix has " (left_out) " more combinations." } }
         }
     }
 }

@@ -15,17 +15,26 @@ pub(crate) struct Multiples {
     pub(crate) left_out: usize,
 }
 
+impl Multiples {
+    pub(super) const fn none() -> Self {
+        Self {
+            charts: Vec::new(),
+            left_out: 0,
+        }
+    }
+}
+
 /// More small charts than this are not compared; the matrix has all.
-const MAX_CHARTS: usize = 8;
+pub(super) const MAX_CHARTS: usize = 8;
 
 /// Most dots of single runs in one chart: more cannot be told apart, and make the page heavy.
-const MAX_DOTS: usize = 500;
+pub(super) const MAX_DOTS: usize = 500;
 
 /// Points of the ideal line on a logarithmic axis, less one.
 const STEPS: u64 = 40;
 
 /// Levels that span more than this are drawn in equal ratios.
-const WIDE: f64 = 20.0;
+pub(super) const WIDE: f64 = 20.0;
 
 /// Of a facet, the runs at each level of the axis.
 type Facet<'v, 'a> = BTreeMap<usize, Vec<&'v Observation<'a>>>;
@@ -43,10 +52,7 @@ struct Frame<'v> {
 /// Charts over the factor that makes an axis; none where no factor does.
 pub(crate) fn multiples(view: &StudyView<'_>) -> Multiples {
     let Some(axis) = view.axis() else {
-        return Multiples {
-            charts: Vec::new(),
-            left_out: 0,
-        };
+        return Multiples::none();
     };
     let mut facets: BTreeMap<Levels, Facet<'_, '_>> = BTreeMap::new();
     for one in &view.observations {
@@ -316,7 +322,7 @@ impl<'v> Frame<'v> {
 }
 
 /// A round number just above, so that charts with the same end have the same ticks.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
     }

@@ -25,6 +25,9 @@ pub(crate) struct Level {
     pub(crate) number: Option<f64>,
 }
 
+/// The level of that factor where both ends send at once.
+const DUPLEX: &str = "duplex";
+
 /// The factor that a test both ways has, and every study by the names of its trials.
 pub(super) const DIRECTION: &str = "direction";
 
@@ -46,12 +49,18 @@ impl Factor {
             .get(level)
             .map_or("", |level| level.text.as_str());
         if self.name == DIRECTION {
-            return match text {
+            let way = text.strip_prefix(DUPLEX).unwrap_or(text);
+            let said = match way.trim_start_matches([',', ' ']) {
                 "forward" => words::direction(Direction::Forward),
                 "reverse" => words::direction(Direction::Reverse),
                 other => other,
-            }
-            .to_owned();
+            };
+            let beside = if way.len() < text.len() {
+                ", both ways at once"
+            } else {
+                ""
+            };
+            return format!("{said}{beside}");
         }
         format!("{} {text}", self.name)
     }
@@ -64,10 +73,12 @@ fn settings(part: &Run, way: Direction) -> Option<Vec<(String, String)>> {
     let mut settings: Vec<_> = pairs
         .map(|(name, value)| (clean(name), clean(&value)))
         .collect();
-    let text = words::direction_id(way).to_owned();
+    let text = words::direction_id(way);
     match settings.iter_mut().find(|(name, _)| name == DIRECTION) {
-        Some((_, value)) => *value = text,
-        None => settings.push((DIRECTION.to_owned(), text)),
+        // Each way of a duplex test is not the one way of another cell.
+        Some((_, value)) if *value == DUPLEX => *value = format!("{DUPLEX}, {text}"),
+        Some((_, value)) => text.clone_into(value),
+        None => settings.push((DIRECTION.to_owned(), text.to_owned())),
     }
     Some(settings)
 }
@@ -107,7 +118,12 @@ pub(super) fn factors(parts: &[&Run]) -> Vec<Factor> {
                 .levels
                 .sort_by(|a, b| a.number.unwrap_or(0.0).total_cmp(&b.number.unwrap_or(0.0)));
         } else {
-            factor.levels.sort_by(|a, b| a.text.cmp(&b.text));
+            // What goes one way comes before what goes both.
+            let is_duplex =
+                |level: &Level| factor.name == DIRECTION && level.text.starts_with(DUPLEX);
+            factor
+                .levels
+                .sort_by(|a, b| (is_duplex(a), &a.text).cmp(&(is_duplex(b), &b.text)));
         }
     }
     all.retain(|factor| factor.levels.len() > 1);

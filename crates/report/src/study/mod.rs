@@ -6,11 +6,13 @@ mod charts;
 mod effects;
 mod factors;
 mod findings;
+mod groups;
 
 pub(crate) use charts::{Multiples, multiples};
 pub(crate) use effects::conclusions;
 pub(crate) use factors::Levels;
 pub(crate) use findings::{effects_table, said};
+pub(crate) use groups::groups;
 
 use crate::figures::Value;
 use factors::{Factor, factors, levels_of};

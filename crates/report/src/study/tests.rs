@@ -121,3 +121,115 @@ fn a_value_with_a_comma_is_one_value() {
     assert_eq!(levels, ["io-uring, polled", "sockets,gso=true"]);
     assert_eq!(view.axis(), None);
 }
+
+/// One run of a stack: as many Mbit/s as said, in the way of the trial; of a duplex test the other way is half of it.
+fn on_stack(cell: &str, repetition: u32, ways: &[(Direction, u64)]) -> Run {
+    let mut run = Run::new("part", RunKind::Udp, Tool::unversioned("linerate"));
+    let trials = ways.iter().map(|(way, mbit)| {
+        let mut trial = Trial::new(0, Transport::Udp, *way, DatagramsResult::default());
+        let bps = (mbit + u64::from(repetition) % 2) * 1_000_000;
+        trial.received_rate = Some(BitRate::from_bps(bps));
+        trial
+    });
+    run.trials = trials.collect();
+    run.config.place = Some(StudyPlace {
+        cell: cell.to_owned(),
+        repetition,
+    });
+    run
+}
+
+fn stacks() -> Vec<Run> {
+    let mut parts = Vec::new();
+    for (stack, mbit) in [("kernel", 400), ("lwip", 100), ("smoltcp", 200)] {
+        for buffers in ["base", "large-buffers"] {
+            for repetition in 1..=4 {
+                let cell = |direction: &str| {
+                    format!(
+                        "direction = {direction}, kind = udp, stack = {stack}, stack-buffers = {buffers}"
+                    )
+                };
+                let (forward, reverse) = (Direction::Forward, Direction::Reverse);
+                parts.extend([
+                    on_stack(&cell("forward"), repetition, &[(forward, mbit)]),
+                    on_stack(&cell("reverse"), repetition, &[(reverse, 300)]),
+                    on_stack(
+                        &cell("duplex"),
+                        repetition,
+                        &[(forward, mbit / 2), (reverse, 20)],
+                    ),
+                ]);
+            }
+        }
+    }
+    parts
+}
+
+#[test]
+fn each_way_of_a_duplex_test_is_a_test_of_its_own() {
+    let parts = stacks();
+    let view = StudyView::from_parts(&parts).unwrap();
+    let direction = &view.factors[0];
+    let said: Vec<_> = (0..direction.levels.len())
+        .map(|level| direction.said(level))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "client → server",
+            "server → client",
+            "client → server, both ways at once",
+            "server → client, both ways at once"
+        ]
+    );
+    assert!(view.cells().values().all(|runs| runs.len() == 4));
+}
+
+#[test]
+fn things_with_names_share_a_row_for_each_test() {
+    let parts = stacks();
+    let view = StudyView::from_parts(&parts).unwrap();
+    assert!(multiples(&view).charts.is_empty());
+    let Multiples { charts, left_out } = groups(&view);
+    let titles: Vec<_> = charts.iter().map(|chart| chart.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        ["Stack-buffers base", "Stack-buffers large-buffers"]
+    );
+    assert_eq!(left_out, 0);
+    let first = &charts[0];
+    assert_eq!((&first.x, &first.y), (&charts[1].x, &charts[1].y));
+    // From below, so that the first stands on top.
+    assert_eq!(first.y.categories.last().unwrap(), "client → server");
+    let names: Vec<_> = first
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "95 % interval",
+            "Single runs",
+            "stack kernel",
+            "stack lwip",
+            "stack smoltcp"
+        ]
+    );
+    let points = first.series.iter().map(|series| series.points.len());
+    // Four rows of three stacks, each with both ends of an interval, and four runs.
+    assert_eq!(points.collect::<Vec<_>>(), [24, 48, 4, 4, 4]);
+    assert_eq!(first.table.rows.len(), 12);
+    // Two tests are the same for all of them.
+    assert_eq!(
+        first.caption,
+        "Highest mean, its 95 % interval above all others: stack kernel in 2 of 4 tests; in the other 2 intervals overlap."
+    );
+}
+
+#[test]
+fn a_numeric_axis_has_curves_and_no_rows() {
+    let parts = study();
+    let view = StudyView::from_parts(&parts).unwrap();
+    assert!(groups(&view).charts.is_empty());
+}
