@@ -96,6 +96,8 @@ mod tests {
             ("bsd", "known are kernel, lwip"),
             ("lwip?opt", "NAME=VALUE"),
             ("lwip?opt=O9", "O0, Os, O2, O3"),
+            ("lwip?api=netconn", "raw or socket"),
+            ("smoltcp?api=raw", "not an option"),
             ("lwip?buffers=huge", "base or large-buffers"),
             ("lwip?tcp_wnd=big", "whole number"),
             ("lwip?no_sys=0", "server relies on"),

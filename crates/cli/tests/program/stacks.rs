@@ -96,13 +96,23 @@ fn the_kernel_counts_what_linerate_counts() {
 #[ignore = "needs user namespaces and the Debian archive"]
 fn lwip_counts_what_linerate_counts() {
     const LARGE: &str = "stack://lwip?buffers=large-buffers&opt=Os";
-    for far in ["stack://lwip", LARGE] {
+    const SOCKETS: &str = "stack://lwip?api=socket";
+    for far in ["stack://lwip", SOCKETS, LARGE] {
         // What is fetched and built is said once.
         let mut command = linerate();
         let first = Ended::spawn(command.args(["tcp", far, "-t", "100ms", "--no-store"]));
         assert_eq!(first.code, Some(0), "{}", first.err);
     }
     counts_are_equal("lwip");
+    counts_are_equal("lwip?api=socket");
+    // Threads hand packets on by notes, which are pools too.
+    let run = measured(&["tcp", SOCKETS, "-4", "--duplex"]);
+    let pools = run["stack"]["pools"].to_string();
+    assert!(
+        pools.contains("TCPIP_MSG_INPKT") && pools.contains("NETCONN"),
+        "{pools}"
+    );
+    assert_eq!(run["stack"]["settings"]["LWIP_SOCKET"], 1);
     let run = measured(&["udp", LARGE, "-4", "--rate", "20M"]);
     let stack = &run["stack"];
     let all = count(&stack["counters"]["udp"]["recv"]);

@@ -1,13 +1,23 @@
-/* lwIP as a microcontroller without an operating system has it, with all of its counters. What a plan gives comes from the
- * command line and goes before what stands here. */
+/* lwIP as a microcontroller has it, with all of its counters: without an operating system for the raw API, with threads for
+ * sockets. What a plan gives comes from the command line and goes before what stands here. */
 #ifndef LINERATE_LWIPOPTS_H
 #define LINERATE_LWIPOPTS_H
 
-/* What server.c relies on. */
-#define NO_SYS 1
-#define SYS_LIGHTWEIGHT_PROT 0
-#define LWIP_NETCONN 0
-#define LWIP_SOCKET 0
+/* What the server relies on. */
+#define NO_SYS (!LINERATE_SOCKETS)
+#define SYS_LIGHTWEIGHT_PROT LINERATE_SOCKETS
+#define LWIP_NETCONN LINERATE_SOCKETS
+#define LWIP_SOCKET LINERATE_SOCKETS
+/* Addresses are those of the host, whose sockets have the names that lwIP's would have. */
+#define LWIP_COMPAT_SOCKETS 0
+#define LWIP_SOCKET_EXTERNAL_HEADERS LINERATE_SOCKETS
+#define LWIP_SOCKET_EXTERNAL_HEADER_SOCKETS_H "posix/sockets.h"
+#define LWIP_SOCKET_EXTERNAL_HEADER_INET_H "posix/inet.h"
+#define LWIP_SOCKET_SELECT 0
+#define LWIP_SOCKET_POLL 0
+/* One thread receives from a socket while another sends. */
+#define LWIP_NETCONN_FULLDUPLEX LINERATE_SOCKETS
+#define LWIP_NETCONN_SEM_PER_THREAD LINERATE_SOCKETS
 #define LWIP_ETHERNET 1
 #define LWIP_UDP 1
 #define LWIP_TCP 1
@@ -65,6 +75,19 @@
 #ifndef MEMP_NUM_PBUF
 /* What is sent is referred to, a buffer each. */
 #define MEMP_NUM_PBUF (TCP_SND_QUEUELEN + 16)
+#endif
+#if LINERATE_SOCKETS
+#ifndef MEMP_NUM_NETCONN
+/* One that listens, one for datagrams, and as many as there are connections. */
+#define MEMP_NUM_NETCONN 8
+#endif
+/* Packet buffers are what limits, as without sockets, not the notes that go from thread to thread with them. */
+#ifndef MEMP_NUM_NETBUF
+#define MEMP_NUM_NETBUF PBUF_POOL_SIZE
+#endif
+#ifndef MEMP_NUM_TCPIP_MSG_INPKT
+#define MEMP_NUM_TCPIP_MSG_INPKT PBUF_POOL_SIZE
+#endif
 #endif
 /* A window beyond 64 KiB has to be scaled. */
 #if TCP_WND > 0xffff && !defined(LWIP_WND_SCALE)

@@ -1,6 +1,7 @@
 //! lwIP, built from Debian's source package for this host, on a TAP device.
 //!
-//! The server on it is `server.c`, over lwIP's raw API. A build is kept by the hash of all that it is made of.
+//! The server on it is `raw.c` or `socket.c`, each over one of lwIP's interfaces to programs; what both share is in
+//! `iperf2.c` and `link.c`. A build is kept by the hash of all that it is made of.
 
 use crate::cache::{self, failed};
 use crate::kind::{Buffers, StackKind};
@@ -18,10 +19,14 @@ use std::process::Command;
 pub(crate) struct Lwip;
 
 /// The server's own files.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 7] = [
     ("arch/cc.h", include_str!("cc.h")),
+    ("iperf2.c", include_str!("iperf2.c")),
+    ("link.c", include_str!("link.c")),
     ("lwipopts.h", include_str!("lwipopts.h")),
-    ("server.c", include_str!("server.c")),
+    ("raw.c", include_str!("raw.c")),
+    ("server.h", include_str!("server.h")),
+    ("socket.c", include_str!("socket.c")),
 ];
 
 /// Folders and files of lwIP that are the stack.
@@ -32,11 +37,49 @@ const STACK: [&str; 4] = [
     "src/netif/ethernet.c",
 ];
 
+/// lwIP's interface to the server's program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Api {
+    /// Callbacks in one thread.
+    Raw,
+    /// Sockets, with threads of the host below.
+    Socket,
+}
+
+impl Api {
+    fn of(options: &Options) -> Result<Self, String> {
+        match options.get("api").map(String::as_str) {
+            None | Some("raw") => Ok(Self::Raw),
+            Some("socket") => Ok(Self::Socket),
+            Some(other) => Err(format!("api={other}: must be raw or socket")),
+        }
+    }
+
+    /// The server on it.
+    const fn server(self) -> &'static str {
+        match self {
+            Self::Raw => "raw.c",
+            Self::Socket => "socket.c",
+        }
+    }
+
+    /// What lwIP has for it beside the stack.
+    const fn parts(self) -> &'static [&'static str] {
+        match self {
+            Self::Raw => &[],
+            Self::Socket => &["src/api", "port/sys_arch.c"],
+        }
+    }
+}
+
 /// Settings that the server relies on.
-const FIXED: [&str; 10] = [
+const FIXED: [&str; 13] = [
     "no_sys",
     "sys_lightweight_prot",
+    "lwip_compat_sockets",
     "lwip_netconn",
+    "lwip_netconn_fullduplex",
+    "lwip_netconn_sem_per_thread",
     "lwip_socket",
     "lwip_ethernet",
     "lwip_udp",
@@ -62,17 +105,18 @@ impl StackKind for Lwip {
     }
 
     fn summary(&self) -> &'static str {
-        "lwIP from Debian's source package on a TAP device; options: buffers, opt, and settings of lwipopts.h in small letters."
+        "lwIP from Debian's source package on a TAP device; options: api, buffers, opt, and settings of lwipopts.h in small letters."
     }
 
     fn check(&self, options: &Options) -> Result<(), String> {
+        Api::of(options)?;
         Buffers::of(options)?;
         level(options)?;
         macros(options).try_for_each(|(name, value)| {
             let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             if !name.chars().all(is_name) {
                 return Err(format!(
-                    "\"{name}\" is not an option; there are buffers, opt, and settings of lwipopts.h in small letters, such as tcp_wnd"
+                    "\"{name}\" is not an option; there are api, buffers, opt, and settings of lwipopts.h in small letters, such as tcp_wnd"
                 ));
             }
             if FIXED.contains(&name.as_str()) {
@@ -135,7 +179,7 @@ fn level(options: &Options) -> Result<&'static str, String> {
 fn macros(options: &Options) -> impl Iterator<Item = (&String, &String)> {
     options
         .iter()
-        .filter(|(name, _)| !["buffers", "opt"].contains(&name.as_str()))
+        .filter(|(name, _)| !["api", "buffers", "opt"].contains(&name.as_str()))
 }
 
 /// One build.
@@ -171,11 +215,16 @@ impl Build<'_> {
         let level = level(self.options).unwrap_or(USUAL_LEVEL);
         let own = [
             format!("-{level}"),
+            format!("-DLINERATE_SOCKETS={}", u8::from(self.api() == Api::Socket)),
             format!("-DLINERATE_LARGE_BUFFERS={}", u8::from(is_large)),
         ];
         let given =
             macros(self.options).map(|(name, value)| format!("-D{}={value}", name.to_uppercase()));
         own.into_iter().chain(given).collect()
+    }
+
+    fn api(&self) -> Api {
+        Api::of(self.options).unwrap_or(Api::Raw)
     }
 
     fn run(&self, folder: &Path) -> Result<(), Failure> {
@@ -189,14 +238,16 @@ impl Build<'_> {
         }
         let mut compiler = Command::new(COMPILER);
         compiler
-            .args(["-std=gnu11", "-w"])
+            .args(["-std=gnu11", "-w", "-pthread"])
             .args(self.settings())
             // What says what the stack is like comes first.
             .arg("-I")
             .arg(folder)
             .arg("-I")
             .arg(self.source.join("src/include"))
-            .arg(folder.join("server.c"))
+            .arg("-I")
+            .arg(self.source.join("port/include"))
+            .args(["iperf2.c", "link.c", self.api().server()].map(|file| folder.join(file)))
             .args(self.stack()?)
             .arg("-o")
             .arg(folder.join(PROGRAM));
@@ -223,7 +274,7 @@ impl Build<'_> {
 
     fn stack(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut all = Vec::new();
-        for part in STACK {
+        for part in STACK.iter().chain(self.api().parts()) {
             let path = self.source.join(part);
             if path.is_dir() {
                 all.extend(sources(&path)?);
@@ -258,6 +309,7 @@ mod tests {
     #[test]
     fn what_a_plan_gives_is_what_the_compiler_is_told() {
         let options = options(&[
+            ("api", "socket"),
             ("buffers", "large-buffers"),
             ("opt", "-Os"),
             ("tcp_wnd", "11680"),
@@ -268,7 +320,12 @@ mod tests {
         };
         assert_eq!(
             build.settings(),
-            ["-Os", "-DLINERATE_LARGE_BUFFERS=1", "-DTCP_WND=11680"]
+            [
+                "-Os",
+                "-DLINERATE_SOCKETS=1",
+                "-DLINERATE_LARGE_BUFFERS=1",
+                "-DTCP_WND=11680"
+            ]
         );
     }
 

@@ -68,7 +68,7 @@ pub(super) struct Measured {
 
 pub(super) const KIND: &str = "kind";
 /// Settings that change what is measured and are in no test.
-pub(super) const BESIDE: [&str; 10] = [
+pub(super) const BESIDE: [&str; 11] = [
     "curve",
     "decompose",
     "diagnose",
@@ -77,6 +77,7 @@ pub(super) const BESIDE: [&str; 10] = [
     "responder-stall",
     "rpm",
     "stack",
+    "stack-api",
     "stack-buffers",
     "stack-opt",
 ];

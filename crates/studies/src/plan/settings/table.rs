@@ -139,6 +139,16 @@ pub(in crate::plan) static ALL: &[Setting] = &[
         apply: |d, v| set(&mut d.stack, read(v).map(Some)),
     },
     Setting {
+        key: "stack-api",
+        takes: "the stack's interface to its program, where it has both: `raw`, `socket`",
+        usual: "`raw`",
+        kinds: BULK,
+        apply: |d, v| {
+            d.stack_options.push(("api", v.to_owned()));
+            Ok(())
+        },
+    },
+    Setting {
         key: "stack-buffers",
         takes: "sizes of the stack's buffers: `base`, `large-buffers`",
         usual: "`base`, the kernel its own",
