@@ -10,8 +10,8 @@ use linerate_model::stack::{StackReport, StackTraffic};
 /// from its beginning to its end and without a warm-up; what one side does not know is not compared.
 pub fn differences(report: &StackReport, trials: &[Trial]) -> Vec<String> {
     let traffic = |transport: Transport| match transport {
-        Transport::Tcp => &report.counts.tcp,
-        Transport::Udp => &report.counts.udp,
+        Transport::Tcp => report.counts.tcp.as_ref(),
+        Transport::Udp => report.counts.udp.as_ref(),
     };
     let cases = [Transport::Tcp, Transport::Udp]
         .into_iter()
@@ -23,7 +23,7 @@ pub fn differences(report: &StackReport, trials: &[Trial]) -> Vec<String> {
         let mut its = trials.iter().filter(is_its).peekable();
         its.peek()?;
         let own: u64 = its.map(own).sum::<Option<u64>>()?;
-        let theirs = theirs(traffic(transport), transport, direction)?;
+        let theirs = theirs(traffic(transport)?, transport, direction)?;
         (own != theirs).then(|| {
             let unit = match transport {
                 Transport::Tcp => "B of TCP payload",
@@ -45,6 +45,9 @@ pub fn differences(report: &StackReport, trials: &[Trial]) -> Vec<String> {
 /// Fills in what a protocol does not tell of a TCP stream's far end, and the stack there does: the bytes that its program
 /// took or gave. The trials are all that the stack took part in, as for [`differences`].
 pub fn complete(report: &StackReport, trials: &mut [Trial]) {
+    let Some(told) = &report.counts.tcp else {
+        return;
+    };
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut its = trials
             .iter_mut()
@@ -54,10 +57,8 @@ pub fn complete(report: &StackReport, trials: &mut [Trial]) {
             continue;
         };
         let count = match direction {
-            Direction::Forward => (&mut trial.received_bytes, report.counts.tcp.received_bytes),
-            Direction::Duplex | Direction::Reverse => {
-                (&mut trial.sent_bytes, report.counts.tcp.sent_bytes)
-            }
+            Direction::Forward => (&mut trial.received_bytes, told.received_bytes),
+            Direction::Duplex | Direction::Reverse => (&mut trial.sent_bytes, told.sent_bytes),
         };
         let (place, bytes) = count;
         if place.is_some() {
@@ -112,9 +113,10 @@ mod tests {
         StackReport {
             stack: "lwip".to_owned(),
             options: BTreeMap::new(),
+            usual: BTreeMap::new(),
             counts: StackCounts {
-                tcp,
-                udp,
+                tcp: Some(tcp),
+                udp: Some(udp),
                 ..StackCounts::default()
             },
         }
@@ -207,6 +209,18 @@ mod tests {
         two[0].received_bytes = None;
         complete(&report(traffic, traffic), &mut two);
         assert_eq!(two[0].received_bytes, None);
+    }
+
+    #[test]
+    fn a_stack_that_tells_nothing_of_its_traffic_is_not_compared() {
+        let none = StackTraffic::default();
+        let mut silent = report(none, none);
+        (silent.counts.tcp, silent.counts.udp) = (None, None);
+        let mut trials = [tcp(Direction::Forward, 5), udp(Direction::Forward, 5, 3)];
+        trials[0].received_bytes = None;
+        assert!(differences(&silent, &trials).is_empty());
+        complete(&silent, &mut trials);
+        assert_eq!(trials[0].received_bytes, None);
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub struct StackReport {
     /// What was asked of it, by the names that plans use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// What its other options are that have a value also where none is given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usual: BTreeMap<String, String>,
     /// What it counted.
     #[serde(flatten)]
     pub counts: StackCounts,
@@ -24,13 +27,18 @@ pub struct StackCounts {
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// What it was built from or is: a source package or a program, with the start of its SHA-256.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Settings as they were built in, by the stack's own names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, u64>,
-    /// TCP payload between the stack and its program.
-    pub tcp: StackTraffic,
-    /// UDP payload between the stack and its program.
-    pub udp: StackTraffic,
+    /// TCP payload between the stack and its program; absent of one that does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<StackTraffic>,
+    /// UDP payload between the stack and its program; absent of one that does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<StackTraffic>,
     /// The stack's counters by layer and name, both its own: `ip4`, `recv`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
@@ -44,7 +52,7 @@ pub struct StackCounts {
 pub struct StackTraffic {
     /// Given to the program.
     pub received_bytes: ByteCount,
-    /// Taken from the program: of TCP what the peer has acknowledged.
+    /// Taken from the program: of TCP what the peer has acknowledged, where the program hears of that.
     pub sent_bytes: ByteCount,
     /// Datagrams given to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +60,27 @@ pub struct StackTraffic {
     /// Datagrams taken from the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_packets: Option<PacketCount>,
+}
+
+impl StackReport {
+    /// What it was, by what each part is called: version, source, and every option and setting.
+    pub fn identity(&self) -> BTreeMap<String, String> {
+        let told = [
+            ("version", &self.counts.version),
+            ("source", &self.counts.source),
+        ];
+        let told = told
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        let settings = &self.counts.settings;
+        let settings = settings
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_string()));
+        let mut all: BTreeMap<_, _> = told.chain(settings).collect();
+        all.extend(self.usual.clone());
+        all.extend(self.options.clone());
+        all
+    }
 }
 
 /// A pool of memory of a stack.

@@ -37,12 +37,24 @@ pub(crate) fn failed(step: &str, path: &Path, error: &io::Error) -> Failure {
 
 /// The hash of these texts, each with its length: 16 hexadecimal digits.
 pub(crate) fn key<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    use std::fmt::Write as _;
     let mut hash = Sha256::new();
     for text in texts {
         hash.update(text.len().to_be_bytes());
         hash.update(text);
     }
+    start_of(hash)
+}
+
+/// What a file is called, and the hash of what is in it: `iperf, SHA-256 0123456789abcdef`.
+pub(crate) fn named_hash(name: &str, mut file: impl io::Read) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut file, &mut hash)?;
+    Ok(format!("{name}, SHA-256 {}", start_of(hash)))
+}
+
+/// Enough of it to tell two apart that nobody made to be taken for each other.
+fn start_of(hash: Sha256) -> String {
+    use std::fmt::Write as _;
     let digest = hash.finalize();
     digest[..8].iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -76,5 +88,11 @@ mod tests {
         let one = key([&b"ab"[..], b"c"]);
         assert_ne!(one, key([&b"a"[..], b"bc"]));
         assert_eq!(one.len(), 16);
+    }
+
+    #[test]
+    fn a_file_is_named_with_the_start_of_its_hash() {
+        let named = named_hash("empty", &b""[..]).unwrap();
+        assert_eq!(named, "empty, SHA-256 e3b0c44298fc1c14");
     }
 }

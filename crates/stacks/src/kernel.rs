@@ -84,6 +84,17 @@ fn settings(options: &Options) -> Vec<(String, String)> {
 
 /// What the kernel of the calling thread's network namespace has counted, beside the traffic of a program on it.
 pub fn kernel_counts(tcp: StackTraffic, udp: StackTraffic) -> StackCounts {
+    StackCounts {
+        version: linerate_sys::netns::sysctl("kernel.osrelease"),
+        tcp: Some(tcp),
+        udp: Some(udp),
+        counters: kernel_counters(),
+        ..StackCounts::default()
+    }
+}
+
+/// The counters of the kernel in the calling thread's network namespace.
+pub(crate) fn kernel_counters() -> Counters {
     let read = |name: &str| {
         // A file that is not there has no counters.
         fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
@@ -91,13 +102,7 @@ pub fn kernel_counts(tcp: StackTraffic, udp: StackTraffic) -> StackCounts {
     let mut counters = paired(&read("snmp"));
     counters.extend(paired(&read("netstat")));
     counters.extend(single(&read("snmp6")));
-    StackCounts {
-        version: linerate_sys::netns::sysctl("kernel.osrelease"),
-        tcp,
-        udp,
-        counters,
-        ..StackCounts::default()
-    }
+    counters
 }
 
 type Counters = BTreeMap<String, BTreeMap<String, u64>>;

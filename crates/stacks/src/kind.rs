@@ -3,7 +3,7 @@
 use crate::link::{Attachment, StackAddresses};
 use crate::options::{Options, Places};
 use linerate_model::exit::Failure;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A network stack that can be started as a peer.
 pub trait StackKind: Sync {
@@ -34,6 +34,17 @@ pub trait StackKind: Sync {
     fn configure(&self, options: &Options) -> Result<(), Failure> {
         let _ = options;
         Ok(())
+    }
+
+    /// Options that have a value also where none is given.
+    fn usual(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// What `program` was made of, where its counts do not say it.
+    fn source(&self, program: &Path) -> Option<String> {
+        let _ = program;
+        None
     }
 }
 

@@ -7,6 +7,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::stack::{StackCounts, StackReport};
 use linerate_sys::netns::NetNamespace;
 use linerate_sys::process::die_with_parent;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -21,6 +22,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct RunningStack {
     spec: StackSpec,
+    /// What its program was made of.
+    source: Option<String>,
     addresses: StackAddresses,
     child: Child,
     said: BufReader<UnixStream>,
@@ -44,6 +47,7 @@ impl RunningStack {
         drop(command);
         let mut running = Self {
             spec: spec.clone(),
+            source: spec.kind.source(program),
             addresses,
             child,
             said: BufReader::new(own),
@@ -67,12 +71,24 @@ impl RunningStack {
         let asked = self.said.get_mut().write_all(question.as_bytes());
         asked.map_err(|error| self.gone(&error.to_string()))?;
         let line = self.line()?;
-        let counts: StackCounts = serde_json::from_str(&line).map_err(|_| self.wrong(&line))?;
+        let mut counts: StackCounts = serde_json::from_str(&line).map_err(|_| self.wrong(&line))?;
+        counts.source = counts.source.or_else(|| self.source.clone());
         Ok(StackReport {
             stack: self.spec.kind.id().to_owned(),
             options: self.spec.options.clone(),
+            usual: self.usual(),
             counts,
         })
+    }
+
+    /// What its options are where none was given.
+    fn usual(&self) -> BTreeMap<String, String> {
+        let StackSpec { kind, options } = &self.spec;
+        let usual = kind.usual().iter();
+        let missing = usual.filter(|(name, _)| !options.contains_key(*name));
+        missing
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     fn line(&mut self) -> Result<String, Failure> {

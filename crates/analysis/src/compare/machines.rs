@@ -3,6 +3,7 @@
 use linerate_model::comparison::{Difference, Machines, SameMachines};
 use linerate_model::facts::{Facts, LogText};
 use linerate_model::run::{Host, HostRole, Run};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a host is asked, under the name of the difference.
 type Question = (&'static str, fn(&Facts) -> Option<String>);
@@ -61,6 +62,7 @@ pub(super) fn compared(a: &Run, b: &Run) -> Machines {
         }
         answers.push(one(role, first, second, &mut differences));
     }
+    differences.extend(stacks(a, b));
     let is = |wanted: SameMachines| answers.contains(&wanted);
     let same = if a.id == b.id && a.hosts == b.hosts {
         SameMachines::Same
@@ -74,8 +76,47 @@ pub(super) fn compared(a: &Run, b: &Run) -> Machines {
     Machines { same, differences }
 }
 
-/// A fact of a run's hosts by its name (`cpu`, `kernel`, `nic` …): of both ends, if they differ with ` / ` between them.
+/// What the stacks that were started differ by: which they were, and each part of what those in both runs were.
+fn stacks(a: &Run, b: &Run) -> Vec<Difference> {
+    let both = [a, b].map(identities);
+    let names: BTreeSet<&String> = both.iter().flat_map(BTreeMap::keys).collect();
+    let differing = names.into_iter().filter_map(|what| {
+        let [a, b] = [0, 1].map(|of| both[of].get(what).map(joined));
+        (a != b).then(|| Difference {
+            role: Some(HostRole::Server),
+            what: what.clone(),
+            a,
+            b,
+        })
+    });
+    differing.collect()
+}
+
+/// Every value of each part of a run's stacks; of a study those of all its cells.
+fn identities(run: &Run) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for run in std::iter::once(run).chain(run.parts()) {
+        let Some(report) = &run.stack else { continue };
+        let mut add = |what: String, value| all.entry(what).or_default().insert(value);
+        add("stack".to_owned(), report.stack.clone());
+        for (name, value) in report.identity() {
+            add(format!("{} {name}", report.stack), value);
+        }
+    }
+    all
+}
+
+fn joined(values: &BTreeSet<String>) -> String {
+    let values: Vec<_> = values.iter().map(String::as_str).collect();
+    values.join(" / ")
+}
+
+/// A fact of a run's hosts by its name (`cpu`, `kernel`, `nic` …): of both ends, if they differ with ` / ` between them;
+/// or of its stacks (`stack`, `lwip version`).
 pub fn recorded_fact(run: &Run, what: &str) -> Option<String> {
+    if let Some(values) = identities(run).get(what) {
+        return Some(joined(values));
+    }
     let (_, ask) = ASKED.iter().find(|(known, _)| *known == what)?;
     let ends = [HostRole::Client, HostRole::Server].map(|role| ask(&host(run, role)?.facts));
     let mut told: Vec<String> = ends.into_iter().flatten().collect();

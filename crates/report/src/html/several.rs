@@ -61,6 +61,12 @@ fn set_up(run: &Run) -> BTreeMap<String, String> {
             }
         }
     }
+    if let Some(report) = &run.stack {
+        all.insert("stack".to_owned(), report.stack.clone());
+        for (name, value) in report.identity() {
+            all.insert(format!("stack: {name}"), value);
+        }
+    }
     let version = run.tool.version.as_deref().unwrap_or(UNKNOWN);
     all.insert(
         "measured by".to_owned(),

@@ -4,7 +4,7 @@ use super::{figure, heading};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::run::Run;
-use linerate_model::stack::StackCounts;
+use linerate_model::stack::{StackCounts, StackReport};
 use maud::{Markup, html};
 
 /// Everything; nothing if no stack was started.
@@ -20,7 +20,7 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
         }
         (shown(&counters(counts), "Counters of the stack", level))
         (shown(&pools(counts), "Memory pools of the stack", level))
-        (shown(&settings(counts), "Settings built in", level))
+        (shown(&settings(report), "The stack and its settings", level))
     }
 }
 
@@ -70,10 +70,11 @@ fn pools(counts: &StackCounts) -> Table {
     table
 }
 
-fn settings(counts: &StackCounts) -> Table {
+/// What it is and what was built in, by which two stacks differ.
+fn settings(report: &StackReport) -> Table {
     let mut table = Table::new(["Setting", "Value"]);
-    for (name, value) in &counts.settings {
-        table.push(vec![Cell::text(name), Cell::count(Some(*value))]);
+    for (name, value) in report.identity() {
+        table.push(vec![Cell::text(name), Cell::text(value)]);
     }
     table
 }

@@ -24,7 +24,8 @@ pub(crate) fn traffic(report: &StackReport) -> Option<String> {
     let both = [("TCP", &report.counts.tcp), ("UDP", &report.counts.udp)];
     let said: Vec<_> = both
         .into_iter()
-        .flat_map(|(transport, traffic)| one_transport(transport, traffic))
+        .filter_map(|(transport, traffic)| Some(one_transport(transport, traffic.as_ref()?)))
+        .flatten()
         .collect();
     (!said.is_empty()).then(|| format!("its own counts: {}", said.join(", ")))
 }
@@ -111,17 +112,18 @@ mod tests {
         StackReport {
             stack: "lwip".to_owned(),
             options: BTreeMap::from([("opt".to_owned(), "O2".to_owned())]),
+            usual: BTreeMap::new(),
             counts: StackCounts {
                 version: Some("2.1.3".to_owned()),
-                tcp: StackTraffic {
+                tcp: Some(StackTraffic {
                     received_bytes: ByteCount::new(1000),
                     ..StackTraffic::default()
-                },
-                udp: StackTraffic {
+                }),
+                udp: Some(StackTraffic {
                     sent_bytes: ByteCount::new(500),
                     sent_packets: Some(PacketCount::new(5)),
                     ..StackTraffic::default()
-                },
+                }),
                 counters: BTreeMap::from([
                     ("link".to_owned(), counters("memerr", 3)),
                     ("tcp".to_owned(), counters("drop", 0)),

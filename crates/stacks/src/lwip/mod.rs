@@ -96,8 +96,9 @@ const USUAL_LEVEL: &str = "O2";
 /// The compiler.
 const COMPILER: &str = "cc";
 
-/// The name of the program that is built.
+/// The name of the program that is built, and of the file beside it that says of what.
 const PROGRAM: &str = "server";
+const SOURCE: &str = "source";
 
 impl StackKind for Lwip {
     fn id(&self) -> &'static str {
@@ -145,13 +146,17 @@ impl StackKind for Lwip {
             source: &source,
             options,
         };
-        let key = build.key(&fetched)?;
+        let package = package(&fetched)?;
+        let key = build.key(&package.1)?;
         let folder = cache::folder(&cache, &format!("lwip-{key}"), |folder| {
             let words: Vec<_> = options
                 .iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
             tell(format!("building lwIP {}", words.join(" ")).trim_end());
+            let named = cache::named_hash(&package.0, &package.1[..]);
+            let noted = named.and_then(|named| fs::write(folder.join(SOURCE), named));
+            noted.map_err(|error| failed("writing into", folder, &error))?;
             build.run(folder)
         })?;
         Ok(folder.join(PROGRAM))
@@ -164,6 +169,30 @@ impl StackKind for Lwip {
     fn arguments(&self, _: &Options, addresses: StackAddresses) -> Vec<String> {
         vec![addresses.ipv4().to_string(), addresses.ipv6().to_string()]
     }
+
+    fn usual(&self) -> &'static [(&'static str, &'static str)] {
+        &[("api", "raw"), ("buffers", "base"), ("opt", USUAL_LEVEL)]
+    }
+
+    fn source(&self, program: &Path) -> Option<String> {
+        fs::read_to_string(program.with_file_name(SOURCE)).ok()
+    }
+}
+
+/// The file that describes the source package, by its name: hashes of all that is in it.
+fn package(fetched: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let read = debian::description(fetched).and_then(|path| {
+        let bytes = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
+        let name = path.file_name().unwrap_or_default();
+        Ok((name.to_string_lossy().into_owned(), bytes))
+    });
+    read.map_err(|error| {
+        let message = format!(
+            "{error}; remove {}, and it is fetched again",
+            fetched.display()
+        );
+        Failure::new(ExitCode::HostLacks, message)
+    })
 }
 
 fn level(options: &Options) -> Result<&'static str, String> {
@@ -190,21 +219,12 @@ struct Build<'a> {
 
 impl Build<'_> {
     /// The hash of all that it is made of: the source package, the server's files, the settings, the compiler.
-    fn key(&self, fetched: &Path) -> Result<String, Failure> {
-        let package = debian::description(fetched)
-            .and_then(|path| fs::read(&path).map_err(|error| failed("reading", &path, &error)))
-            .map_err(|error| {
-                let message = format!(
-                    "{error}; remove {}, and it is fetched again",
-                    fetched.display()
-                );
-                Failure::new(ExitCode::HostLacks, message)
-            })?;
+    fn key(&self, package: &[u8]) -> Result<String, Failure> {
         let compiler = tools::version(COMPILER)?;
         let settings = self.settings().join(" ");
         let files = FILES.iter().map(|(_, text)| text.as_bytes());
         Ok(cache::key(files.chain([
-            &package[..],
+            package,
             compiler.as_bytes(),
             settings.as_bytes(),
         ])))

@@ -29,6 +29,9 @@ pub(super) struct Sizes {
     pub(super) datagrams: usize,
 }
 
+/// The version that is built in.
+pub(super) const VERSION: &str = "0.14.0";
+
 /// Most bytes or datagrams of a buffer.
 const MAX: usize = 16 << 20;
 
@@ -104,11 +107,22 @@ impl StackKind for Smoltcp {
             sizes.datagrams.to_string(),
         ]
     }
+
+    fn usual(&self) -> &'static [(&'static str, &'static str)] {
+        &[("buffers", "base")]
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_is_that_of_the_lock_file() {
+        let lock = include_str!("../../../../Cargo.lock");
+        let entry = format!("name = \"smoltcp\"\nversion = \"{VERSION}\"\n");
+        assert!(lock.contains(&entry), "{VERSION}");
+    }
 
     fn sizes(given: &[(&str, &str)]) -> Result<Sizes, String> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

@@ -1,6 +1,7 @@
 //! The loop of the server: frames, sockets and the caller take turns on one thread.
 
 use super::Sizes;
+use super::VERSION;
 use super::device::Tap;
 use super::tcp::Streams;
 use super::udp::Flows;
@@ -138,10 +139,11 @@ impl Server {
         ];
         let settings = settings.map(|(name, value)| (name.to_owned(), value as u64));
         StackCounts {
-            version: None,
+            version: Some(VERSION.to_owned()),
+            source: None,
             settings: settings.into(),
-            tcp: self.streams.traffic(&self.sockets),
-            udp: self.flows.traffic(),
+            tcp: Some(self.streams.traffic(&self.sockets)),
+            udp: Some(self.flows.traffic()),
             counters: [("link".to_owned(), link)].into(),
             pools: self.streams.pools().into(),
         }

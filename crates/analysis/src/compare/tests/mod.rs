@@ -486,3 +486,42 @@ proptest! {
         prop_assert_eq!((one.faster, one.slower, one.not_shown), (other.faster, other.slower, other.not_shown));
     }
 }
+
+#[test]
+fn what_stacks_differ_by_is_said_part_by_part() {
+    use linerate_model::stack::{StackCounts, StackReport};
+    let on = |window: u64, options: &[(&str, &str)]| {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut run = rates(1448, &[100_000_000, 101_000_000]);
+        run.stack = Some(StackReport {
+            stack: "lwip".to_owned(),
+            options: options.iter().map(owned).collect(),
+            usual: [("opt", "O2")].iter().map(owned).collect(),
+            counts: StackCounts {
+                version: Some("2.1.3".to_owned()),
+                settings: [("TCP_WND".to_owned(), window)].into(),
+                ..StackCounts::default()
+            },
+        });
+        run
+    };
+    let differences = |a: &Run, b: &Run| {
+        let found = usual(a, b).machines.differences;
+        let told = found.into_iter().map(|one| (one.what, one.a, one.b));
+        told.collect::<Vec<_>>()
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let base = on(5840, &[]);
+    // A default and the same value given are no difference.
+    assert_eq!(differences(&base, &on(5840, &[("opt", "O2")])), []);
+    assert_eq!(
+        differences(&base, &on(23360, &[("opt", "Os")])),
+        [
+            ("lwip TCP_WND".to_owned(), text("5840"), text("23360")),
+            ("lwip opt".to_owned(), text("O2"), text("Os")),
+        ]
+    );
+    let none = rates(1448, &[100_000_000, 101_000_000]);
+    assert!(differences(&base, &none).contains(&("stack".to_owned(), text("lwip"), None)));
+    assert_eq!(recorded_fact(&base, "lwip version"), text("2.1.3"));
+}
