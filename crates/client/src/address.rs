@@ -12,7 +12,7 @@ use linerate_model::spec::{Pace, TestSpec, Transport};
 use linerate_peers::{Control, PeerKind, Protocol, SettingValues, Wire};
 use linerate_stacks::{Places, Stack, StackAddresses, StackSpec};
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 /// A peer, as written: what it speaks, host name or address, and port.
@@ -54,7 +54,8 @@ impl PeerAddress {
                 let spec: StackSpec = spec
                     .parse()
                     .map_err(|why| Failure::new(ExitCode::Usage, format!("\"{text}\": {why}")))?;
-                return Ok(Self::of_stack(spec));
+                return Self::of_stack(spec)
+                    .map_err(|error| Failure::new(error.code, format!("\"{text}\": {error}")));
             }
             Some((SSH, rest)) => return Self::by_ssh(text, rest),
             Some((SERIAL, rest)) => return Self::by_console(text, rest),
@@ -114,14 +115,15 @@ impl PeerAddress {
     }
 
     /// A stack that is started for each client.
-    pub fn of_stack(spec: StackSpec) -> Self {
-        let kind = linerate_stacks::protocol();
-        Self {
-            protocol: Protocol::Listed(kind),
+    pub fn of_stack(spec: StackSpec) -> Result<Self, Failure> {
+        // Its protocol and port are those of any address.
+        let there = Self::parse(&spec.peer(Ipv4Addr::LOCALHOST.into()))?;
+        Ok(Self {
+            protocol: there.protocol,
             host: spec.to_string(),
-            port: kind.default_port(),
+            port: there.port,
             way: Way::Stack(Stack::new(spec), None),
-        }
+        })
     }
 
     /// The stack that is to be started, if it is one.
@@ -161,12 +163,26 @@ impl PeerAddress {
     }
 
     /// The same where its stack runs.
-    #[must_use]
-    pub(crate) fn running_at(mut self, addresses: StackAddresses) -> Self {
-        if let Way::Stack(_, at) = &mut self.way {
-            *at = Some(addresses);
+    pub(crate) fn running_at(
+        mut self,
+        addresses: StackAddresses,
+        choice: IpChoice,
+    ) -> Result<Self, Failure> {
+        let is_told = self.kind().control() == Control::Shell;
+        match &mut self.way {
+            Way::Stack(stack, _) if is_told => {
+                let address = match choice {
+                    IpChoice::V6 => addresses.ipv6().into(),
+                    IpChoice::Any | IpChoice::V4 => addresses.ipv4().into(),
+                };
+                Self::parse(&stack.spec().peer(address))
+            }
+            Way::Stack(_, at) => {
+                *at = Some(addresses);
+                Ok(self)
+            }
+            _ => Ok(self),
         }
-        self
     }
 
     /// An agent that is started by ssh when it is first asked for a test.

@@ -97,12 +97,21 @@ impl Client {
         let Some(stack) = target.far.stack() else {
             return Self::connect_to(target);
         };
-        let running = stack.start()?;
+        let mut running = stack.start()?;
         let target = Target {
-            far: target.far.clone().running_at(running.addresses()),
+            far: target
+                .far
+                .clone()
+                .running_at(running.addresses(), target.ip)?,
             ..target.clone()
         };
-        let mut client = Self::connect_to(&target)?;
+        let mut client = match Self::connect_to(&target) {
+            Ok(client) => client,
+            Err(error) => {
+                running.check()?;
+                return Err(error);
+            }
+        };
         client.stack = Some((running, 0));
         client.started = Some(StartId::new(format!(
             "{:016x}",
@@ -317,9 +326,13 @@ impl Client {
         self.last = Some(spec.clone());
         let result = self.run_inner(spec, pulse);
         match (&result, &mut self.stack) {
-            (Err(_), _) => {
+            (Err(_), stack) => {
                 self.driver.end_session();
                 self.is_broken = true;
+                if let Some((stack, _)) = stack {
+                    // That it has ended is the reason then.
+                    stack.check()?;
+                }
             }
             (Ok(outcome), Some((_, ended))) if !outcome.stopped => {
                 *ended += u64::from(spec.streams) * outcome.directions.len() as u64;

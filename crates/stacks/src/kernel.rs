@@ -48,7 +48,7 @@ impl StackKind for Kernel {
         Ok(places.own.clone())
     }
 
-    fn attachment(&self) -> Attachment {
+    fn attachment(&self, _: &Options) -> Attachment {
         Attachment::Veth
     }
 

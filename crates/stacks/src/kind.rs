@@ -2,8 +2,11 @@
 
 use crate::link::{Attachment, StackAddresses};
 use crate::options::{Options, Places};
+use crate::protocol;
 use linerate_model::exit::Failure;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A network stack that can be started as a peer.
 pub trait StackKind: Sync {
@@ -25,7 +28,7 @@ pub trait StackKind: Sync {
     ) -> Result<PathBuf, Failure>;
 
     /// What joins it with this host.
-    fn attachment(&self) -> Attachment;
+    fn attachment(&self, options: &Options) -> Attachment;
 
     /// What its program is started with.
     fn arguments(&self, options: &Options, addresses: StackAddresses) -> Vec<String>;
@@ -34,6 +37,19 @@ pub trait StackKind: Sync {
     fn configure(&self, options: &Options) -> Result<(), Failure> {
         let _ = options;
         Ok(())
+    }
+
+    /// Where its tests are, as a peer is written, once it has this address.
+    fn peer(&self, options: &Options, address: IpAddr) -> String {
+        let _ = options;
+        let host = SocketAddr::new(address, protocol().default_port());
+        format!("{}://{host}", protocol().id())
+    }
+
+    /// How long a program that is not ours may take; `None`: ours answers at once, and is killed at its end.
+    fn patience(&self, options: &Options) -> Option<Patience> {
+        let _ = options;
+        None
     }
 
     /// Options that have a value also where none is given.
@@ -46,6 +62,15 @@ pub trait StackKind: Sync {
         let _ = program;
         None
     }
+}
+
+/// How long a program may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until it is ready.
+    pub start: Duration,
+    /// To end once it was asked to.
+    pub stop: Duration,
 }
 
 /// Sizes of buffers, for every stack: what `buffers` says.

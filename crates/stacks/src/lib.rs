@@ -7,13 +7,15 @@
 //!      └──────── "counts" ── socket pair ──────────┘
 //! ```
 //!
-//! Every server speaks iperf2, so that stacks differ in nothing else. Needs a network namespace in which this process may
+//! Every server of ours speaks iperf2, so that stacks differ in nothing else. Any other program that is a stack has a
+//! supervisor (`command`), which is such a child. Needs a network namespace in which this process may
 //! make devices. Nothing is left behind: child, device and namespace end with this process, however it ends.
 #![forbid(unsafe_code)]
 
 mod all;
 mod cache;
 mod caller;
+mod command;
 pub mod debian;
 mod kernel;
 mod kind;
@@ -28,8 +30,9 @@ pub mod tools;
 
 pub use all::ALL;
 pub use caller::Caller;
+pub use command::serve as serve_command;
 pub use kernel::kernel_counts;
-pub use kind::StackKind;
+pub use kind::{Patience, StackKind};
 pub use link::{Attachment, StackAddresses};
 pub use options::{Options, Places};
 pub use running::RunningStack;
@@ -42,6 +45,9 @@ use linerate_peers::PeerKind;
 
 /// The command that is a server on the kernel of its network namespace: of the program's own use.
 pub const KERNEL_SERVER: &str = "stack-server-kernel";
+
+/// The command that supervises another program: of the program's own use.
+pub const COMMAND_SERVER: &str = "stack-server-command";
 
 /// The command that is a server on smoltcp: of the program's own use.
 pub const SMOLTCP_SERVER: &str = "stack-server-smoltcp";
@@ -56,7 +62,7 @@ pub fn enter_own_network() -> Result<(), Failure> {
     })
 }
 
-/// What the servers speak.
+/// What our servers speak.
 pub fn protocol() -> &'static dyn PeerKind {
     &linerate_peers::iperf2::Iperf2
 }

@@ -4,6 +4,7 @@ use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ethtool::{Ethtool, Offload};
+use linerate_sys::interface::index_of;
 use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress, Netlink, VethEnd};
 use linerate_sys::netns::NetNamespace;
 use linerate_sys::tap::Tap;
@@ -23,6 +24,8 @@ const COMING_UP: Duration = Duration::from_secs(10);
 /// How a stack gets its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
+    /// From a TAP device that the program makes, by the name that it is told.
+    OwnTap,
     /// From the descriptor of a TAP device, which is the program's standard input.
     Tap,
     /// The program runs in a network namespace of its own, at the other end of a veth pair without offloads.
@@ -34,6 +37,24 @@ pub enum Attachment {
 pub struct StackAddresses(u8);
 
 impl StackAddresses {
+    pub(crate) const fn numbered(number: u8) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// `text` with names in braces replaced by what they stand for.
+    pub(crate) fn written_into(self, text: &str) -> String {
+        let [(near4, _), (near6, _)] = self.near();
+        text.replace("{device}", self.device().as_str())
+            .replace("{ipv4}", &self.ipv4().to_string())
+            .replace("{ipv6}", &self.ipv6().to_string())
+            .replace("{host-ipv4}", &near4.to_string())
+            .replace("{host-ipv6}", &near6.to_string())
+    }
+
     /// The stack's IPv4 address, in a network of 24 bits.
     pub const fn ipv4(self) -> Ipv4Addr {
         Ipv4Addr::new(10, 79, self.0, 2)
@@ -57,7 +78,7 @@ impl StackAddresses {
         [(self.ipv4().into(), 24), (self.ipv6().into(), 64)]
     }
 
-    fn device(self) -> InterfaceName {
+    pub(crate) fn device(self) -> InterfaceName {
         InterfaceName::new(&format!("stack{}", self.0)).expect("invariant: a short name")
     }
 }
@@ -102,6 +123,26 @@ pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddre
     };
     both().map_err(|error| step(&name, &error))?;
     Ok(addresses)
+}
+
+/// A link that a program will make: its number is free.
+pub(crate) fn unmade() -> Result<StackAddresses, Failure> {
+    first_free(|addresses| match index_of(addresses.device().as_str()) {
+        Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        None => Ok(addresses),
+    })
+}
+
+/// Gives this host's addresses to the device that a program made; false if it is not there yet.
+pub(crate) fn adopt(addresses: StackAddresses) -> Result<bool, Failure> {
+    let name = addresses.device();
+    if index_of(name.as_str()).is_none() {
+        return Ok(false);
+    }
+    let ready =
+        prepare(&name, addresses.near()).and_then(|()| wait_for_addresses(addresses.near()));
+    ready.map_err(|error| step(&name, &error))?;
+    Ok(true)
 }
 
 /// Makes the link of the first number that no other stack has.
@@ -187,6 +228,10 @@ mod tests {
         assert_eq!(link.near()[0].0.to_string(), "10.79.7.1");
         assert_eq!(link.near()[1].0.to_string(), "fd79:0:0:7::1");
         assert_eq!(link.device().as_str(), "stack7");
+        assert_eq!(
+            link.written_into("ifname={device},gw={host-ipv4},6={ipv6}"),
+            "ifname=stack7,gw=10.79.7.1,6=fd79:0:0:7::2"
+        );
     }
 
     #[test]

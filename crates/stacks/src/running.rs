@@ -3,14 +3,18 @@
 use crate::caller::COUNTS;
 use crate::link::{self, Attachment, StackAddresses};
 use crate::spec::StackSpec;
+use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::stack::{StackCounts, StackReport};
+use linerate_sys::clock::MonoClock;
 use linerate_sys::netns::NetNamespace;
-use linerate_sys::process::die_with_parent;
+use linerate_sys::process::{die_with_parent, wait_for_end};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -32,14 +36,21 @@ pub struct RunningStack {
 impl RunningStack {
     pub(crate) fn start(spec: &StackSpec, program: &Path) -> Result<Self, Failure> {
         let (own, theirs) = UnixStream::pair().map_err(|error| failed(spec, "a socket", &error))?;
-        own.set_read_timeout(Some(ANSWER_TIMEOUT))
+        let patience = spec.kind.patience(&spec.options);
+        let start = patience.map_or(Duration::ZERO, |patience| patience.start);
+        own.set_read_timeout(Some(start + ANSWER_TIMEOUT))
             .map_err(|error| failed(spec, "a socket", &error))?;
         let mut command = Command::new(program);
         command
             .stdout(Stdio::from(OwnedFd::from(theirs)))
-            .stderr(Stdio::piped());
-        die_with_parent(&mut command);
-        let (child, addresses) = match spec.kind.attachment() {
+            .stderr(Stdio::piped())
+            // A Ctrl-C is for this process, which needs the stack until its end.
+            .process_group(0);
+        if patience.is_none() {
+            die_with_parent(&mut command);
+        }
+        let (child, addresses) = match spec.kind.attachment(&spec.options) {
+            Attachment::OwnTap => beside(spec, &mut command)?,
             Attachment::Tap => on_tap(spec, &mut command)?,
             Attachment::Veth => in_namespace(spec, &mut command)?,
         };
@@ -81,6 +92,11 @@ impl RunningStack {
         })
     }
 
+    /// Why it is of no use any more, if it is not.
+    pub fn check(&mut self) -> Result<(), Failure> {
+        self.report(0).map(drop)
+    }
+
     /// What its options are where none was given.
     fn usual(&self) -> BTreeMap<String, String> {
         let StackSpec { kind, options } = &self.spec;
@@ -113,7 +129,9 @@ impl RunningStack {
             // It has ended, so this does too; what cannot be read is not quoted.
             let _ = errors.take(4096).read_to_string(&mut printed);
         }
-        let last = printed.lines().last().map(|line| format!(": {line}"));
+        // What it says of itself begins as what this process says.
+        let last = printed.lines().last();
+        let last = last.map(|line| format!(": {}", line.trim_start_matches("linerate: ")));
         let message = format!(
             "the stack {} failed: {why}{}",
             self.spec,
@@ -122,8 +140,13 @@ impl RunningStack {
         Failure::new(ExitCode::Peer, message)
     }
 
+    /// Ends it; it may have ended by itself.
     fn end(&mut self) {
-        // It may have ended by itself.
+        if let Some(patience) = self.spec.kind.patience(&self.spec.options) {
+            let deadline = MonoClock.now().after(patience.stop + ANSWER_TIMEOUT);
+            let _ = self.said.get_ref().shutdown(Shutdown::Both);
+            let _ = wait_for_end(&self.child, deadline);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -141,6 +164,15 @@ fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddres
     command
         .args(spec.kind.arguments(&spec.options, addresses))
         .stdin(Stdio::from(OwnedFd::from(tap)));
+    Ok((spawn(spec, command)?, addresses))
+}
+
+/// Starts the program here; it makes its device.
+fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
+    let addresses = link::unmade()?;
+    command
+        .args(spec.kind.arguments(&spec.options, addresses))
+        .stdin(Stdio::null());
     Ok((spawn(spec, command)?, addresses))
 }
 

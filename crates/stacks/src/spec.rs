@@ -4,6 +4,7 @@ use crate::all::ALL;
 use crate::kind::StackKind;
 use crate::options::Options;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A stack and its options.
@@ -14,6 +15,11 @@ pub struct StackSpec {
 }
 
 impl StackSpec {
+    /// Where its tests are, as a peer is written, once it has this address.
+    pub fn peer(&self, address: IpAddr) -> String {
+        self.kind.peer(&self.options, address)
+    }
+
     /// The same with one option more.
     pub fn with(mut self, name: &str, value: &str) -> Result<Self, String> {
         let value = value.to_owned();
@@ -36,29 +42,42 @@ impl FromStr for StackSpec {
             let known: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
             format!("\"{id}\" is not a stack; known are {}", known.join(", "))
         })?;
-        let mut options = Options::new();
-        for part in rest.split('&').filter(|part| !part.is_empty()) {
-            let (name, value) = part
-                .split_once('=')
-                .ok_or_else(|| format!("\"{part}\" is not NAME=VALUE"))?;
-            let value = value.to_owned();
-            if options.insert(name.to_owned(), value).is_some() {
-                return Err(format!("{name} is given twice"));
-            }
-        }
+        let options = read_options(rest)?;
         kind.check(&options).map_err(|why| format!("{id}: {why}"))?;
         Ok(Self { kind, options })
     }
 }
 
+/// Reads `buffers=base&opt=O2`.
+pub(crate) fn read_options(text: &str) -> Result<Options, String> {
+    let mut options = Options::new();
+    for part in text.split('&').filter(|part| !part.is_empty()) {
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("\"{part}\" is not NAME=VALUE"))?;
+        let value = value.to_owned();
+        if options.insert(name.to_owned(), value).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+    }
+    Ok(options)
+}
+
+/// Writes what [`read_options`] reads.
+pub(crate) fn write_options(options: &Options) -> String {
+    let parts = options
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    parts.collect::<Vec<_>>().join("&")
+}
+
 impl fmt::Display for StackSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.id())?;
-        for (at, (name, value)) in self.options.iter().enumerate() {
-            let before = if at == 0 { '?' } else { '&' };
-            write!(f, "{before}{name}={value}")?;
+        if self.options.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        write!(f, "?{}", write_options(&self.options))
     }
 }
 
@@ -98,6 +117,7 @@ mod tests {
             ("lwip?opt=O9", "O0, Os, O2, O3"),
             ("lwip?api=netconn", "raw or socket"),
             ("smoltcp?api=raw", "not an option"),
+            ("command", "run= is needed"),
             ("lwip?buffers=huge", "base or large-buffers"),
             ("lwip?tcp_wnd=big", "whole number"),
             ("lwip?no_sys=0", "server relies on"),

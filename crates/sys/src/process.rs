@@ -5,12 +5,12 @@ use linerate_model::MonoInstant;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_parent_process_death_signal, waitid,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, waitid,
 };
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
@@ -48,6 +48,49 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
 /// Kills every process of the group that `child` leads. It must have been started as the leader of one.
 pub fn kill_group(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::KILL)?)
+}
+
+/// Asks every process of the group that `child` leads to end (`SIGTERM`).
+pub fn ask_group_to_end(child: &Child) -> io::Result<()> {
+    Ok(kill_process_group(pid_of(child)?, Signal::TERM)?)
+}
+
+/// A descriptor that is readable once `child` has ended.
+pub fn watch(child: &Child) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid_of(child)?, PidfdFlags::empty())?)
+}
+
+/// Makes this process the parent of processes that its children leave behind.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Kills and reaps every child of this process, and every one that those leave to it, until there is none.
+pub fn end_children() -> io::Result<()> {
+    loop {
+        let children = children()?;
+        if children.is_empty() {
+            return Ok(());
+        }
+        for child in children {
+            kill_process(child, Signal::KILL)?;
+            waitid(WaitId::Pid(child), WaitIdOptions::EXITED)?;
+        }
+    }
+}
+
+/// Every child of this process, reaped or not.
+fn children() -> io::Result<Vec<Pid>> {
+    let mut all = Vec::new();
+    for task in fs::read_dir("/proc/self/task")? {
+        // A thread may end between the two.
+        let listed = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+        let numbers = listed
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok());
+        all.extend(numbers.filter_map(Pid::from_raw));
+    }
+    Ok(all)
 }
 
 /// Has the program that `command` starts killed when the thread that starts it ends, however that happens.

@@ -113,6 +113,12 @@ enum Command {
     /// Serve on the kernel of this network namespace, and say what it counted when the parent process asks.
     #[command(name = linerate_stacks::KERNEL_SERVER, hide = true)]
     KernelServer,
+    /// Start another program, and end it when the parent process is gone: what `stack://command` starts.
+    #[command(name = linerate_stacks::COMMAND_SERVER, hide = true)]
+    ProgramServer {
+        /// Number of its link, and its options.
+        words: Vec<String>,
+    },
     /// Serve on smoltcp, and say what it counted when the parent process asks.
     #[command(name = linerate_stacks::SMOLTCP_SERVER, hide = true)]
     SmoltcpServer {
@@ -159,6 +165,10 @@ impl Cli {
             Command::BoardSupervisor => board::supervise(),
             Command::BoardSeed => board::seed(),
             Command::KernelServer => kernel_server::serve(),
+            Command::ProgramServer { words } => {
+                linerate_stacks::serve_command(words)?;
+                Ok(ExitCode::Done)
+            }
             Command::SmoltcpServer { words } => {
                 linerate_stacks::serve_smoltcp(words)?;
                 Ok(ExitCode::Done)

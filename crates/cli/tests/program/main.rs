@@ -23,6 +23,7 @@ mod proof;
 mod reproduce;
 mod screen;
 mod site;
+mod stack_command;
 mod stacks;
 mod stored;
 mod study;

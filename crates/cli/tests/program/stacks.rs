@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 /// Measures at a stack for a moment; the run.
-fn measured(words: &[&str]) -> Value {
+pub(crate) fn measured(words: &[&str]) -> Value {
     let mut command = linerate();
     command
         .args(words)
@@ -193,7 +193,7 @@ fn a_stack_ends_with_the_process_that_started_it_however_that_ends() {
 }
 
 /// Waits until there is something.
-fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(found) = look() {
             return found;

@@ -162,7 +162,7 @@ impl StackKind for Lwip {
         Ok(folder.join(PROGRAM))
     }
 
-    fn attachment(&self) -> Attachment {
+    fn attachment(&self, _: &Options) -> Attachment {
         Attachment::Tap
     }
 

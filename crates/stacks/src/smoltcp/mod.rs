@@ -91,7 +91,7 @@ impl StackKind for Smoltcp {
         Ok(places.own.clone())
     }
 
-    fn attachment(&self) -> Attachment {
+    fn attachment(&self, _: &Options) -> Attachment {
         Attachment::Tap
     }
 

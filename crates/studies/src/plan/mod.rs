@@ -458,7 +458,7 @@ fn cell(
 /// The peer of a cell: its own stack, or the study's.
 fn peer(stack: Option<StackSpec>, host: Option<&PeerAddress>) -> Result<PeerAddress, String> {
     match (stack, host) {
-        (Some(stack), None) => Ok(PeerAddress::of_stack(stack)),
+        (Some(stack), None) => PeerAddress::of_stack(stack).map_err(|error| error.message),
         (None, Some(host)) if host.is_stack() => {
             Err("host: write the stack as a setting, stack = \"NAME\" in [defaults]".to_owned())
         }
