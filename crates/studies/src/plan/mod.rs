@@ -29,6 +29,7 @@ mod quick;
 mod reference;
 mod schedule;
 mod settings;
+mod stacks;
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +48,7 @@ use linerate_peers::key::Key;
 use linerate_session::login::Login;
 use linerate_stacks::StackSpec;
 use serde::Deserialize;
-use settings::Setting;
+use settings::{Given, Setting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,8 +134,18 @@ struct File {
     #[serde(default)]
     factors: BTreeMap<Spanned<String>, Spanned<Vec<Spanned<toml::Value>>>>,
     #[serde(default)]
+    stacks: stacks::Tables,
+    #[serde(default)]
     published: PublishedMap,
     quick: Option<quick::Quick>,
+}
+
+/// What cells may be measured at.
+struct Peers {
+    /// The study's.
+    host: Option<PeerAddress>,
+    /// Stacks that the plan names.
+    stacks: stacks::Named,
 }
 
 #[derive(Deserialize)]
@@ -157,6 +168,18 @@ struct Study {
 
 fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
+}
+
+impl Peers {
+    /// The same values, with stacks that the plan names written out.
+    fn meant(&self, values: &[Given]) -> Vec<Given> {
+        let one = |(setting, text, at): &Given| {
+            let named = self.stacks.get(text);
+            let named = named.filter(|_| setting.key == settings::STACK);
+            (*setting, named.unwrap_or(text).clone(), *at)
+        };
+        values.iter().map(one).collect()
+    }
 }
 
 /// A key with one of its values, and where the value stands.
@@ -214,7 +237,11 @@ impl StudyPlan {
             far.map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))
         });
         let repetitions = *file.study.repetitions.get_ref();
-        let cells = cells(file, host.transpose()?.as_ref(), place)?;
+        let known = Peers {
+            host: host.transpose()?,
+            stacks: stacks::read(&file.stacks, place)?,
+        };
+        let cells = cells(file, &known, place)?;
         let runs = cells.len().saturating_mul(repetitions as usize);
         if runs == 0 || runs > MAX_RUNS {
             let at = Some(file.study.repetitions.span().start);
@@ -324,7 +351,7 @@ fn peers(cells: &[Cell]) -> String {
 }
 
 /// Every combination of levels over the defaults.
-fn cells(file: &File, host: Option<&PeerAddress>, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
+fn cells(file: &File, peers: &Peers, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
     let mut defaults = Vec::new();
     for (key, value) in &file.defaults {
         defaults.push(Level {
@@ -347,7 +374,7 @@ fn cells(file: &File, host: Option<&PeerAddress>, place: Places<'_>) -> Result<V
     let mut made = Vec::with_capacity(combinations.len());
     let mut seen = std::collections::BTreeSet::new();
     for levels in &combinations {
-        let cell = cell(&defaults, levels, host, place)?;
+        let cell = cell(&defaults, levels, peers, place)?;
         if !seen.insert(cell.label.clone()) {
             return Err(place.fail(
                 None,
@@ -397,7 +424,7 @@ fn setting(key: &Spanned<String>, place: Places<'_>) -> Result<&'static Setting,
 fn cell(
     defaults: &[Level<'_>],
     levels: &[Level<'_>],
-    host: Option<&PeerAddress>,
+    peers: &Peers,
     place: Places<'_>,
 ) -> Result<Cell, Failure> {
     let overruled = |level: &&Level<'_>| {
@@ -439,8 +466,8 @@ fn cell(
         Some(at) => place.fail(Some(at), &why),
         None => place.fail(None, &format!("cell \"{label}\": {why}")),
     };
-    let measured = Test::from_values(&values).map_err(fail)?;
-    let far = peer(measured.stack, host).map_err(|why| fail((None, why)))?;
+    let measured = Test::from_values(&peers.meant(&values)).map_err(fail)?;
+    let far = peer(measured.stack, peers.host.as_ref()).map_err(|why| fail((None, why)))?;
     let named = values
         .into_iter()
         .map(|(setting, text, _)| (setting.key.to_owned(), text));

@@ -81,6 +81,7 @@ pub fn json_schema() -> Value {
                 "additionalProperties": false,
                 "properties": settings(&|one| json!({"type": "array", "minItems": 1, "items": one})),
             },
+            "stacks": stacks(),
             "published": published(),
             "quick": quick(),
         },
@@ -97,6 +98,19 @@ fn quick() -> Value {
             "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
             "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is none then."},
             "factors": {"type": "object", "description": "Levels as in [factors], in place of those of the whole plan."},
+        },
+    })
+}
+
+/// The schema of `[stacks]`.
+fn stacks() -> Value {
+    json!({
+        "type": "object",
+        "description": "Programs that are stacks, by the name that stack takes: the options of stack://command.",
+        "additionalProperties": {
+            "type": "object",
+            "required": ["run"],
+            "additionalProperties": {"type": "string"},
         },
     })
 }

@@ -552,6 +552,41 @@ fn a_stack_with_all_that_it_is_built_with_takes_the_place_of_the_host() {
 }
 
 #[test]
+fn a_program_has_a_table_and_its_name_is_a_level() {
+    let text = "[study]\n[stacks.own]\nrun='./own --tap {device}'\nlink='tap'\n[defaults]\nkind='tcp'\n[factors]\nstack=['kernel','own']\n";
+    let plan = StudyPlan::parse(text).unwrap();
+    let own = &plan.cells[1];
+    assert_eq!(own.label, "stack = own");
+    assert_eq!(
+        own.far.to_string(),
+        "stack://command?link=tap&run=./own --tap {device}"
+    );
+    // Who resumes it with another program is told so.
+    let other = StudyPlan::parse(&text.replace("--tap", "-t")).unwrap();
+    assert_ne!(other.settings(), plan.settings());
+}
+
+#[test]
+fn tables_of_programs_that_cannot_be_are_refused_with_their_line() {
+    for (table, words) in [
+        (
+            "[stacks.own]\nlink='tap'",
+            &["line 2", "run= is needed"][..],
+        ),
+        (
+            "[stacks.own]\nrun='x'\nopt='O2'",
+            &["line 2", "not an option"],
+        ),
+        ("[stacks.lwip]\nrun='x'", &["line 2", "built in"]),
+        ("[stacks.own]\nrun='a && b'", &["line 3", "script"]),
+        ("[stacks.own]\nrun=5", &["line 3"]),
+    ] {
+        let text = format!("[study]\n{table}\n[defaults]\nkind='tcp'\nstack='own'\n");
+        refused(&text, words);
+    }
+}
+
+#[test]
 fn stacks_that_cannot_be_are_refused_with_their_cell_or_line() {
     let stack = |settings: &str| format!("[study]\n[defaults]\nkind='tcp'\n{settings}\n");
     for (settings, words) in [

@@ -67,6 +67,7 @@ pub(super) struct Measured {
 }
 
 pub(super) const KIND: &str = "kind";
+pub(super) const STACK: &str = "stack";
 /// Settings that change what is measured and are in no test.
 pub(super) const BESIDE: [&str; 11] = [
     "curve",
@@ -76,7 +77,7 @@ pub(super) const BESIDE: [&str; 11] = [
     "load",
     "responder-stall",
     "rpm",
-    "stack",
+    STACK,
     "stack-api",
     "stack-buffers",
     "stack-opt",
@@ -121,7 +122,7 @@ fn names(kinds: &[TestKind]) -> String {
 }
 
 /// A setting, its value, and where the value stands.
-type Given = (&'static Setting, String, usize);
+pub(super) type Given = (&'static Setting, String, usize);
 
 impl Test {
     /// The test of these values, or what is wrong and, if one value is, where it stands.

@@ -1,6 +1,6 @@
 //! Every setting of a plan: its name, what it takes, what it applies to, and what it changes.
 
-use super::{KIND, Setting, TestKind, duration, named, pace, read, set, switch};
+use super::{KIND, STACK, Setting, TestKind, duration, named, pace, read, set, switch};
 use crate::run::{
     USUAL_RISING, Wrap, parse_delay_goal, parse_percentile, parse_pinning, parse_rising,
     parse_stall,
@@ -132,8 +132,8 @@ pub(in crate::plan) static ALL: &[Setting] = &[
         },
     },
     Setting {
-        key: "stack",
-        takes: "in place of `host`: a [stack](stacks.md) that is started for each run, with options: `lwip?tcp_wnd=5840`",
+        key: STACK,
+        takes: "in place of `host`: a [stack](stacks.md) that is started for each run, with options: `lwip?tcp_wnd=5840`; or the name of a table `[stacks.NAME]`",
         usual: "the study's host",
         kinds: BULK,
         apply: |d, v| set(&mut d.stack, read(v).map(Some)),
