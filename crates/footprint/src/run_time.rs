@@ -111,6 +111,7 @@ mod tests {
         StackReport {
             stack: "lwip".to_owned(),
             options: options.iter().map(named).collect(),
+            usual: std::collections::BTreeMap::new(),
             counts: StackCounts {
                 pools: pools.iter().map(pool).collect(),
                 ..StackCounts::default()

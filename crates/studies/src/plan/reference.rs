@@ -51,24 +51,7 @@ pub fn json_schema() -> Value {
         "required": ["study"],
         "additionalProperties": false,
         "properties": {
-            "study": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "title": {"type": "string", "description": "What it is about."},
-                    "host": {"type": "string", "description": "A host as on the command line, such as 10.0.0.2:5301; none where every cell has a stack."},
-                    "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
-                    "seed": {"type": "integer", "minimum": 0, "description": "Of the order."},
-                    "control": {
-                        "type": ["boolean", "string"],
-                        "description": "The cell that is measured twice as the A/A control; true: the first.",
-                    },
-                    "budget": {"type": "string", "description": "Time of all runs, such as 30m, in place of repetitions."},
-                    "precision": {"type": "string", "description": "With a budget: when a cell is known well enough, such as 1%."},
-                    "prove": {"type": "boolean", "description": "Whether each run's verdict is put to the proof."},
-                    "restart": {"type": "boolean", "description": "Whether the peer's program is started anew for each repetition."},
-                },
-            },
+            "study": study(),
             "defaults": {
                 "type": "object",
                 "description": "One value each.",
@@ -98,6 +81,28 @@ fn quick() -> Value {
             "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
             "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is none then."},
             "factors": {"type": "object", "description": "Levels as in [factors], in place of those of the whole plan."},
+        },
+    })
+}
+
+/// The schema of `[study]`.
+fn study() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "title": {"type": "string", "description": "What it is about."},
+            "host": {"type": "string", "description": "A host as on the command line, such as 10.0.0.2:5301; none where every cell has a stack."},
+            "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
+            "seed": {"type": "integer", "minimum": 0, "description": "Of the order."},
+            "control": {
+                "type": ["boolean", "string"],
+                "description": "The cell that is measured twice as the A/A control; true: the first.",
+            },
+            "budget": {"type": "string", "description": "Time of all runs, such as 30m, in place of repetitions."},
+            "precision": {"type": "string", "description": "With a budget: when a cell is known well enough, such as 1%."},
+            "prove": {"type": "boolean", "description": "Whether each run's verdict is put to the proof."},
+            "restart": {"type": "boolean", "description": "Whether the peer's program is started anew for each repetition."},
         },
     })
 }
