@@ -2,7 +2,7 @@
 
 use crate::all::ALL;
 use crate::kind::StackKind;
-use crate::options::Options;
+use crate::options::{Options, read_options, write_options};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -46,29 +46,6 @@ impl FromStr for StackSpec {
         kind.check(&options).map_err(|why| format!("{id}: {why}"))?;
         Ok(Self { kind, options })
     }
-}
-
-/// Reads `buffers=base&opt=O2`.
-pub(crate) fn read_options(text: &str) -> Result<Options, String> {
-    let mut options = Options::new();
-    for part in text.split('&').filter(|part| !part.is_empty()) {
-        let (name, value) = part
-            .split_once('=')
-            .ok_or_else(|| format!("\"{part}\" is not NAME=VALUE"))?;
-        let value = value.to_owned();
-        if options.insert(name.to_owned(), value).is_some() {
-            return Err(format!("{name} is given twice"));
-        }
-    }
-    Ok(options)
-}
-
-/// Writes what [`read_options`] reads.
-pub(crate) fn write_options(options: &Options) -> String {
-    let parts = options
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
-    parts.collect::<Vec<_>>().join("&")
 }
 
 impl fmt::Display for StackSpec {

@@ -15,8 +15,7 @@ pub use server::serve;
 use crate::COMMAND_SERVER;
 use crate::kind::{Patience, StackKind};
 use crate::link::{Attachment, StackAddresses};
-use crate::options::{Options, Places};
-use crate::spec::write_options;
+use crate::options::{Options, Places, write_options};
 use linerate_model::exit::Failure;
 use linerate_model::units::parse_duration;
 use std::net::IpAddr;
@@ -112,9 +111,7 @@ fn printed(text: &str) -> Result<String, String> {
 /// The port of the tests at `peer`, which is an address with [`ADDRESS`] for its host.
 fn port(peer: &str) -> Result<u16, String> {
     let wrong = |why: &str| {
-        format!(
-            "peer={peer}: {why}; write a protocol and {ADDRESS}, such as iperf3://{ADDRESS}:5201"
-        )
+        format!("peer={peer}: {why}; write a protocol and {ADDRESS}, such as {USUAL_PEER}")
     };
     let (scheme, rest) = peer.split_once("://").ok_or_else(|| wrong("no scheme"))?;
     let id = scheme.split('+').next().unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::cache;
 use crate::caller::Caller;
 use crate::kernel::kernel_counters;
 use crate::link::{self, Attachment, StackAddresses};
-use crate::spec::read_options;
+use crate::options::read_options;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::stack::StackCounts;
