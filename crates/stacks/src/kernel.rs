@@ -3,12 +3,11 @@
 use crate::KERNEL_SERVER;
 use crate::kind::{Buffers, StackKind};
 use crate::link::{Attachment, StackAddresses};
-use crate::options::{Options, Places};
+use crate::options::Options;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::stack::{StackCounts, StackTraffic};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 /// The registry entry.
 #[derive(Debug, Clone, Copy)]
@@ -37,15 +36,6 @@ impl StackKind for Kernel {
                 "\"{name}\" is not an option; there are buffers, and sysctls of a namespace such as net.ipv4.tcp_rmem or net.ipv6.conf.all.mtu"
             )),
         }
-    }
-
-    fn program(
-        &self,
-        _: &Options,
-        places: &Places,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, Failure> {
-        Ok(places.own.clone())
     }
 
     fn attachment(&self, _: &Options) -> Attachment {

@@ -19,13 +19,17 @@ pub trait StackKind: Sync {
     /// Whether it knows these options, and their values can be.
     fn check(&self, options: &Options) -> Result<(), String>;
 
-    /// The program that is started; made if it is not there yet. `tell` hears what takes long.
+    /// The program that is started, this one unless it has another; made if it is not there yet. `tell` hears what takes
+    /// long.
     fn program(
         &self,
         options: &Options,
         places: &Places,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, Failure>;
+    ) -> Result<PathBuf, Failure> {
+        let _ = (options, tell);
+        Ok(places.own.clone())
+    }
 
     /// What joins it with this host.
     fn attachment(&self, options: &Options) -> Attachment;

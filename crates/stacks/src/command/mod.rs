@@ -15,11 +15,9 @@ pub use server::serve;
 use crate::COMMAND_SERVER;
 use crate::kind::{Patience, StackKind};
 use crate::link::{Attachment, StackAddresses};
-use crate::options::{Options, Places, write_options};
-use linerate_model::exit::Failure;
+use crate::options::{Options, write_options};
 use linerate_model::units::parse_duration;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The registry entry.
@@ -141,15 +139,6 @@ impl StackKind for Command {
 
     fn check(&self, options: &Options) -> Result<(), String> {
         Settings::of(options).map(drop)
-    }
-
-    fn program(
-        &self,
-        _: &Options,
-        places: &Places,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, Failure> {
-        Ok(places.own.clone())
     }
 
     fn attachment(&self, options: &Options) -> Attachment {

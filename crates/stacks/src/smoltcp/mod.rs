@@ -10,9 +10,7 @@ pub use server::serve;
 use crate::SMOLTCP_SERVER;
 use crate::kind::{Buffers, StackKind};
 use crate::link::{Attachment, StackAddresses};
-use crate::options::{Options, Places};
-use linerate_model::exit::Failure;
-use std::path::PathBuf;
+use crate::options::Options;
 
 /// The registry entry.
 #[derive(Debug, Clone, Copy)]
@@ -80,15 +78,6 @@ impl StackKind for Smoltcp {
 
     fn check(&self, options: &Options) -> Result<(), String> {
         Sizes::of(options).map(drop)
-    }
-
-    fn program(
-        &self,
-        _: &Options,
-        places: &Places,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, Failure> {
-        Ok(places.own.clone())
     }
 
     fn attachment(&self, _: &Options) -> Attachment {
