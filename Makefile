@@ -58,7 +58,7 @@ laboratory: ## build known bottlenecks, prove every verdict; writes docs/results
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
 # Scenes are drawn by seed and number; those that the folder holds are not played again. Verdicts are drawn from those of
-# seed 1 (what seeds 2 and 5 showed is kept beside it) and judged on those of seed 4, which nothing is fitted on.
+# seed 1 (what seeds 2, 5, 6 and 7 showed is kept beside it) and judged on those of seed 4, which nothing is fitted on.
 SCENES = 300
 PLAY = $(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --scenes
 verdicts: ## compose scenes at random, measure what limits them, judge the verdicts; writes docs/results/verdicts.md
