@@ -9,6 +9,7 @@ use crate::packages::{Apt, Content, Modules, entries};
 use crate::tools::{failed, lacks};
 use linerate_model::board::BoardBase;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -251,14 +252,6 @@ pub(crate) fn hash_of(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
     Ok(hex(&hash.finalize()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod exit;
 pub mod experiment;
 pub mod facts;
 pub mod footprint;
+mod hex;
 pub mod histogram;
 pub mod host_port;
 pub mod knob;
@@ -39,6 +40,7 @@ mod turns;
 pub mod units;
 
 pub use estimate::{Estimate, Interval};
+pub use hex::hex;
 pub use histogram::Histogram;
 pub use time::{Clock, MonoInstant, PeerInstant, WallTime};
 pub use units::{

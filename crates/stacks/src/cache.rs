@@ -1,6 +1,7 @@
 //! What is fetched or built once and kept, a folder for each; one that was not finished is not seen.
 
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::hex;
 use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::io;
@@ -54,12 +55,7 @@ pub(crate) fn named_hash(name: &str, mut file: impl io::Read) -> io::Result<Stri
 
 /// Enough of it to tell two apart that nobody made to be taken for each other.
 fn start_of(hash: Sha256) -> String {
-    use std::fmt::Write as _;
-    let digest = hash.finalize();
-    digest[..8].iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&hash.finalize()[..8])
 }
 
 #[cfg(test)]

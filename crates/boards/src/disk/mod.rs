@@ -24,7 +24,7 @@ pub use profile::Profile;
 
 pub(crate) use boot::{Disk, SIFIVE_U, VIRT_RISCV64};
 
-use crate::base::{hash_of, hex};
+use crate::base::hash_of;
 use crate::tools::{failed, run};
 use crate::{Order, Places, agent, machine};
 use bill::{Image, Part};
@@ -32,6 +32,7 @@ use content::Filled;
 use layout::Layout;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::hex;
 use linerate_sys::clock::wall_now;
 use sha2::{Digest as _, Sha256};
 use std::fs;

@@ -14,8 +14,8 @@
 use super::{AGENT_FILE, AGENT_GREETING, DEPLOYED_AGENT};
 use linerate_boards::Arch;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::hex;
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::io::{self, BufRead, Read as _, Write};
 
 /// Longest line that is taken.
@@ -153,14 +153,6 @@ fn verify(sum: &str, agent: &[u8]) -> Result<Option<String>, Failure> {
         agent.len()
     );
     Err(Failure::new(ExitCode::Peer, clean(&message)))
-}
-
-/// Bytes as digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Words of the far side, without what only a terminal understands.

@@ -2,12 +2,13 @@
 //!
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
-use super::conversation::{Broken, Serving, deploy, hex, kept, script};
+use super::conversation::{Broken, Serving, deploy, kept, script};
 use super::{BEAT, SILENCE};
 use crate::shell::Query;
 use linerate_boards::{Linking, agent_folders, find_agent};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::hex;
 use linerate_model::ssh::{SshDestination, is_name};
 use linerate_peers::key::Key;
 use linerate_sys::clock::MonoClock;

@@ -3,10 +3,10 @@
 use super::Collector;
 use crate::host_view::HostView;
 use linerate_model::facts::Facts;
+use linerate_model::hex;
 use linerate_model::sample::Snapshot;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{ReadCache, ReadRef};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 
@@ -87,13 +87,6 @@ where
         }
     }
     None
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]
