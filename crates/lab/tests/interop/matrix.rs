@@ -4,7 +4,7 @@
 //! taken from the search path and from where ci/need unpacks them, or from the variable `LINERATE_<TOOL>`: paths with
 //! colons between them. A tool that no distribution has is measured where the variable names one.
 //! Rates are low, so that no buffer is ever full: a datagram or byte that is missing was miscounted.
-//! False alarms need a program that is kept from running for 150 ms at the end of a test.
+//! False alarms need a program that is kept from running for 50 ms at the end of a test, which is how long sockperf waits.
 
 use crate::table;
 use anyhow::Result;

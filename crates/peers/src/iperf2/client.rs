@@ -3,7 +3,7 @@
 use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
 use super::streams::{Counters, Opening, PeerRole, Streams, Width};
-use super::{AFTER, SETTLE};
+use super::{AFTER, settle};
 use crate::error::{ProtocolError, clean};
 use crate::session::{
     Action, ClientConfig, Ending, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamEvent,
@@ -268,10 +268,11 @@ impl Client {
             self.opened_at.push(now);
         }
         let more = self.opened < self.spec.streams;
-        let gap = if self.sends() { SETTLE / 2 } else { ASK };
+        let settle = settle(&self.spec);
+        let gap = if self.sends() { settle / 2 } else { ASK };
         self.ask = (more || !self.sends()).then(|| now.after(gap));
         if self.steps.state == State::Settling && !more {
-            self.steps.enter(now, State::Settling, SETTLE);
+            self.steps.enter(now, State::Settling, settle);
         }
     }
 
@@ -499,7 +500,7 @@ fn numbers(spec: &TestSpec) -> u128 {
 /// socket for the answer to it: if that is of our traffic, its receiver counts one as lost that was not.
 fn beyond_ours(spec: &TestSpec) -> Duration {
     if spec.direction == Direction::Duplex && spec.transport() == Transport::Udp {
-        SETTLE + LATE
+        settle(spec) + LATE
     } else {
         Duration::ZERO
     }

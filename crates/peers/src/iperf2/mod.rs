@@ -95,9 +95,22 @@ impl PeerKind for Iperf2 {
     }
 }
 
-/// From the datagram that opens a stream to its traffic: a server makes the stream's socket and thread in
-/// that time, and traffic that comes sooner may be counted for another stream or not at all.
-const SETTLE: Duration = Duration::from_millis(100);
+/// From the datagram that opens the last of several streams to their traffic: a server makes a socket and a thread for
+/// each in that time, and traffic that comes sooner may be counted for another stream.
+const SETTLE_MANY: Duration = Duration::from_millis(100);
+
+/// The same of a single stream, whose datagrams wait in its socket. It is part of the time over which the server
+/// computes its rate, and a client that listens for a test back ends that test a tenth of its time after the end.
+const SETTLE_ONE: Duration = Duration::from_millis(10);
+
+/// What is waited between the opening datagram of a test and its traffic.
+const fn settle(spec: &TestSpec) -> Duration {
+    if spec.streams > 1 {
+        SETTLE_MANY
+    } else {
+        SETTLE_ONE
+    }
+}
 
 /// What a far receiver's time may have after the traffic: until this end has seen that its senders have stopped,
 /// and has said so.

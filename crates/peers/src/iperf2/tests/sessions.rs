@@ -1,6 +1,6 @@
 //! What each end says and asks for.
 
-use super::super::{SETTLE, client, server, word};
+use super::super::{SETTLE_ONE, client, server, word};
 use super::{datagram, words};
 use crate::iperf2::report::Report;
 use crate::iperf2::streams::{Streams, Width};
@@ -374,7 +374,7 @@ fn a_peer_sends_until_nothing_of_ours_can_still_come() {
         let amount = word(streams.opening.as_bytes(), 20);
         -amount.map(u32::cast_signed).unwrap()
     };
-    assert_eq!(told(Transport::Udp, Direction::Duplex), 115);
+    assert_eq!(told(Transport::Udp, Direction::Duplex), 106);
     assert_eq!(told(Transport::Tcp, Direction::Duplex), 100);
     assert_eq!(told(Transport::Udp, Direction::Reverse), 100);
 }
@@ -407,7 +407,7 @@ fn a_peer_that_cannot_send_is_named() {
         for direction in [Direction::Reverse, Direction::Duplex] {
             let (mut client, _) = begun(&spec(transport, direction));
             actions(&mut client);
-            let due = START.after(FIRST_ANSWER + SETTLE);
+            let due = START.after(FIRST_ANSWER + SETTLE_ONE);
             client.handle(due, Input::Timeout).unwrap();
             let (all, _) = actions(&mut client);
             let Some(Action::Stop { reason, .. }) = all.first() else {
