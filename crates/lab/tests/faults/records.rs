@@ -245,6 +245,13 @@ impl Record {
         )
     }
 
+    /// The verdict on the run alone, as on a log or with `--diagnose 0s`.
+    fn unprobed(&self) -> Verdict {
+        let mut run = self.run.clone();
+        run.probes.clear();
+        diagnose(&run).0
+    }
+
     /// The verdict that the command would have come to in its ten seconds, and how long that took.
     fn replayed(&self) -> (Verdict, Duration) {
         let mut run = self.run.clone();
@@ -391,39 +398,52 @@ pub(crate) fn judgement(folder: &Path) -> Result<String> {
         records.iter().partition(|record| record.is_quiet());
     let mut text = table("On a quiet machine", &quiet)?;
     text.push_str(&table("Beside other programs", &loud)?);
+    text.push_str("## Without probes, on a quiet machine\n\n");
+    text.push_str(&tallied(&judged(&quiet), Record::unprobed)?);
+    Ok(text)
+}
+
+/// Records of scenes with one main limit, with what a verdict must say.
+fn judged<'a>(records: &[&'a Record]) -> Vec<(&'a Record, Expected)> {
+    let steady = records.iter().filter(|record| record.is_steady());
+    steady
+        .filter_map(|record| Some((*record, record.main_limit()?)))
+        .collect()
+}
+
+/// Verdicts by what limits, a row each.
+fn tallied(judged: &[(&Record, Expected)], verdict: impl Fn(&Record) -> Verdict) -> Result<String> {
+    let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut all = Tally::default();
+    for (record, expected) in judged {
+        let verdict = verdict(record);
+        let row = rows.entry(name(*expected)).or_default();
+        row.count(&verdict, *expected);
+        all.count(&verdict, *expected);
+    }
+    let mut text = String::from(
+        "| limits | scenes | right, supported | right, weak | not identified | wrong, weak | wrong, supported | said instead |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
+    );
+    for (name, tally) in &rows {
+        writeln!(text, "{}", tally.row(name))?;
+    }
+    writeln!(text, "{}", all.row("**all**"))?;
     Ok(text)
 }
 
 fn table(title: &str, records: &[&Record]) -> Result<String> {
-    let judged: Vec<(&Record, Expected)> = records
-        .iter()
-        .filter(|record| record.is_steady())
-        .filter_map(|record| Some((*record, record.main_limit()?)))
-        .collect();
+    let judged = judged(records);
     let unsteady = records.iter().filter(|record| !record.is_steady()).count();
     let mut text = format!(
         "## {title}\n\n{} scenes: {} with one main limit, whose relief gains at least 30 % and far more than any other's, judged here; {unsteady} unsteady (two tests of the same differ by more than 25 %); the others have several limits, or none of what was built.\n\n",
         records.len(),
         judged.len(),
     );
-    let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
-    let mut all = Tally::default();
-    let mut times: Vec<f64> = Vec::new();
-    for (record, expected) in &judged {
-        let (verdict, time) = record.replayed();
-        times.push(time.as_secs_f64());
-        rows.entry(name(*expected))
-            .or_default()
-            .count(&verdict, *expected);
-        all.count(&verdict, *expected);
-    }
-    text.push_str("| limits | scenes | right, supported | right, weak | not identified | wrong, weak | wrong, supported | said instead |\n|---|--:|--:|--:|--:|--:|--:|---|\n");
-    for (name, tally) in &rows {
-        writeln!(text, "{}", tally.row(name))?;
-    }
-    writeln!(text, "{}", all.row("**all**"))?;
+    text.push_str(&tallied(&judged, |record| record.replayed().0)?);
     writeln!(text, "\n{}\n\n{}", of_several(records), of_next(records))?;
     text.push_str(&reliability(&judged)?);
+    let times = judged.iter().map(|(record, _)| record.replayed().1);
+    let times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
     let mut times = Data::new(times);
     writeln!(
         text,
