@@ -293,6 +293,19 @@ pub struct StudySettings {
     /// Whether the peer's program is started anew for each repetition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restart: bool,
+    /// The series that its cells belong to; empty where all cells vary the same factors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<StudySeries>,
+}
+
+/// Cells of a study that vary the same factors, and are compared with one another only.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct StudySeries {
+    /// Its name, which begins the names of its cells: `series = NAME, …`.
+    pub name: String,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// How long a study may measure, and when a cell is known well enough.
@@ -336,6 +349,15 @@ pub struct StudyPlace {
 impl StudyPlace {
     /// The cell of a run that measures another cell a second time. While it is measured it is called like that cell.
     pub const CONTROL: &str = "A/A control";
+
+    /// What stands before the name of a series in its cells.
+    pub const SERIES: &str = "series";
+
+    /// The series that the cell belongs to; `None` in a study without any.
+    pub fn series(&self) -> Option<String> {
+        let (name, series) = self.levels().into_iter().next()?;
+        (name == Self::SERIES).then_some(series)
+    }
 
     /// Whether the run is of the control.
     pub fn is_control(&self) -> bool {

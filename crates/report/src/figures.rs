@@ -281,6 +281,17 @@ pub(crate) fn clean_char(c: char) -> char {
     }
 }
 
+/// A figure that stands large on the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BigFigure {
+    /// With its unit.
+    pub(crate) value: String,
+    /// Its interval and n, or its bounds.
+    pub(crate) interval: Option<String>,
+    /// Quantity, layer, side, condition.
+    pub(crate) about: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -220,6 +220,7 @@ fn header(plan: &InterleavePlan, order: &[usize]) -> Header {
             restart: false,
             control: None,
             budget: None,
+            series: Vec::new(),
         }),
         hosts: Vec::new(),
     }

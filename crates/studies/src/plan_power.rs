@@ -41,19 +41,27 @@ pub fn plan_power(
         None => plan.repetitions,
     };
     let planned = PlannedStudy {
-        factors: plan.factors.clone(),
+        series: plan.series.iter().map(|of| of.factors.clone()).collect(),
         repetitions,
         quantities: plan.cells.first().map_or(1, quantities),
     };
     let row = |deviation: f64, known_by: Option<EarlierScatter>| PowerRow {
         deviation,
         known_by,
-        factors: planned
-            .factors
+        factors: plan
+            .series
             .iter()
             .enumerate()
-            .filter(|(_, factor)| factor.1 > 1 && !is_load(plan, &factor.0))
-            .filter_map(|(at, (name, _))| Some((name.clone(), planned.detectable(at, deviation)?)))
+            .flat_map(|(number, of)| {
+                let factors = of.factors.iter().enumerate();
+                factors
+                    .filter(|(_, factor)| factor.1 > 1 && !is_load(plan, &factor.0))
+                    .filter_map(|(at, (name, _))| {
+                        let least = planned.detectable((number, at), deviation)?;
+                        Some((of.named(name), least))
+                    })
+                    .collect::<Vec<_>>()
+            })
             .collect(),
     };
     let runs = store.map(|store| earlier(plan, store)).transpose()?;

@@ -166,6 +166,7 @@ impl Grid {
             of: self.level(of),
             against: self.against(of),
             effect,
+            series: self.series.clone(),
         }
     }
 
@@ -188,6 +189,7 @@ impl Grid {
             against: [self.against(a), self.against(b)],
             effect,
             simple: simple.collect(),
+            series: self.series.clone(),
         }
     }
 

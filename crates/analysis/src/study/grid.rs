@@ -24,6 +24,8 @@ pub(super) struct Factor {
 /// One quantity in all cells that have it twice or more.
 #[derive(Debug)]
 pub(super) struct Grid {
+    /// The series that its cells are of, if the study has any.
+    pub(super) series: Option<String>,
     pub(super) quantity: usize,
     pub(super) scale: EffectScale,
     pub(super) factors: Vec<Factor>,
@@ -34,7 +36,7 @@ pub(super) struct Grid {
 type Named = (Vec<(String, String)>, Vec<Unit>);
 
 impl Grid {
-    /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
+    /// `None` where no cell has two runs that tell the quantity, or nothing was varied. `cells` are of one series.
     pub(super) fn new(quantity: usize, cells: &[&str], runs: &Runs<'_>) -> Option<Self> {
         let scale = scale(&QUANTITIES[quantity]);
         let named: Vec<Named> = cells
@@ -54,7 +56,9 @@ impl Grid {
             .iter()
             .filter_map(|(levels, units)| Some((place(levels)?, units.clone())));
         let cells: BTreeMap<Levels, Vec<Unit>> = cells.collect();
+        let series = named.first().and_then(|(levels, _)| series_of(levels));
         (!factors.is_empty() && cells.len() > 1).then_some(Self {
+            series,
             quantity,
             scale,
             factors,
@@ -93,6 +97,11 @@ fn of_cell(cell: &str, (quantity, scale): (usize, EffectScale), runs: &Runs<'_>)
         (levels, units)
     });
     named.collect()
+}
+
+fn series_of(levels: &[(String, String)]) -> Option<String> {
+    let (_, series) = levels.iter().find(|(name, _)| name == StudyPlace::SERIES)?;
+    Some(series.clone())
 }
 
 /// What has more than one level.

@@ -26,10 +26,11 @@ use crate::repetition::OfRun;
 use crate::statistics::{TestDesign, USUAL_CONFIDENCE, Welch, exponential};
 use control::Controlled;
 use grid::Grid;
-use linerate_model::run::{Effect, EffectScale, EffectVerdict, Run, StudyFindings};
+use linerate_model::run::{Effect, EffectScale, EffectVerdict, Run, StudyFindings, StudyPlace};
 use std::collections::BTreeMap;
 
-/// What a study shows. `cells` are its cells in the order of the plan, `control` the one that was measured twice.
+/// What a study shows. `cells` are its cells in the order of the plan, `control` the one that was measured twice. Cells are
+/// compared within their series.
 pub fn findings<'a>(
     cells: impl IntoIterator<Item = &'a str>,
     control: Option<&str>,
@@ -38,8 +39,13 @@ pub fn findings<'a>(
     let runs = Runs::from_parts(parts);
     let cells: Vec<&str> = cells.into_iter().collect();
     let control = control.and_then(|cell| Controlled::examine(cell, &runs));
-    let grids = (0..QUANTITIES.len()).filter_map(|quantity| Grid::new(quantity, &cells, &runs));
-    let grids: Vec<Grid> = grids.collect();
+    let each = by_series(&cells);
+    let of_series = |cells: &Vec<&str>| -> Vec<Grid> {
+        let quantities = 0..QUANTITIES.len();
+        let grids = quantities.filter_map(|quantity| Grid::new(quantity, cells, &runs));
+        grids.collect()
+    };
+    let grids: Vec<Grid> = each.iter().flat_map(of_series).collect();
     let effects::Effects {
         tests,
         main: main_effects,
@@ -55,6 +61,23 @@ pub fn findings<'a>(
         outliers: outliers::outliers(&cells, &runs),
         transients: transients::transients(&cells, &runs),
     }
+}
+
+/// The cells of each series, in their order; all together where there are none.
+fn by_series<'a>(cells: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut all: Vec<(Option<String>, Vec<&str>)> = Vec::new();
+    for cell in cells {
+        let place = StudyPlace {
+            cell: (*cell).to_owned(),
+            repetition: 0,
+        };
+        let series = place.series();
+        match all.iter_mut().find(|(known, _)| *known == series) {
+            Some((_, cells)) => cells.push(cell),
+            None => all.push((series, vec![cell])),
+        }
+    }
+    all.into_iter().map(|(_, cells)| cells).collect()
 }
 
 /// The parts of a study by their cell.

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// A study that is planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedStudy {
-    /// What is varied, with the number of its levels.
-    pub factors: Vec<(String, usize)>,
+    /// What each series of cells varies, with the number of levels.
+    pub series: Vec<Vec<(String, usize)>>,
     /// How often each cell is measured.
     pub repetitions: u32,
     /// How many quantities each run tells, of which all effects are corrected together.
@@ -21,25 +21,17 @@ pub struct PlannedStudy {
 impl PlannedStudy {
     /// How many effects are tested: each level against the first of its factor, and each two of two factors.
     pub fn tests(&self) -> usize {
-        let more = |factor: &(String, usize)| factor.1.saturating_sub(1);
-        let alone: usize = self.factors.iter().map(more).sum();
-        let all = self.factors.iter().enumerate();
-        let pairs: usize = all
-            .map(|(at, first)| {
-                let others = self.factors[at + 1..].iter();
-                others
-                    .map(|second| more(first) * more(second))
-                    .sum::<usize>()
-            })
-            .sum();
-        (alone + pairs) * self.quantities.max(1)
+        let all: usize = self.series.iter().map(|factors| effects(factors)).sum();
+        all * self.quantities.max(1)
     }
 
-    /// The smallest relative main effect of a factor that such a study shows in four of five cases, where runs of a
-    /// cell scatter by `deviation` (of logarithms). `None` where each cell is measured once.
-    pub fn detectable(&self, factor: usize, deviation: f64) -> Option<f64> {
-        let cells: usize = self.factors.iter().map(|factor| factor.1.max(1)).product();
-        let (_, levels) = self.factors.get(factor)?;
+    /// The smallest relative main effect of a factor, by the places of its series and in that, that such a study shows in
+    /// four of five cases, where runs of a cell scatter by `deviation` (of logarithms). `None` where each cell is measured
+    /// once.
+    pub fn detectable(&self, (series, factor): (usize, usize), deviation: f64) -> Option<f64> {
+        let factors = self.series.get(series)?;
+        let cells: usize = factors.iter().map(|factor| factor.1.max(1)).product();
+        let (_, levels) = factors.get(factor)?;
         // Each of both levels is averaged over the combinations of all other factors.
         let combinations = to_f64((cells / levels.max(&1)) as u64);
         let n = f64::from(self.repetitions);
@@ -52,6 +44,19 @@ impl PlannedStudy {
         let error = deviation * (2.0 / (n * combinations)).sqrt();
         (freedom > 0.0).then(|| design.detectable(error, freedom).exp_m1())
     }
+}
+
+/// Main effects and interactions of a series.
+fn effects(factors: &[(String, usize)]) -> usize {
+    let more = |factor: &(String, usize)| factor.1.saturating_sub(1);
+    let alone: usize = factors.iter().map(more).sum();
+    let pairs = factors.iter().enumerate().map(|(at, first)| {
+        let others = factors[at + 1..].iter();
+        others
+            .map(|second| more(first) * more(second))
+            .sum::<usize>()
+    });
+    alone + pairs.sum::<usize>()
 }
 
 /// How runs of the same cells scatter.
@@ -113,7 +118,7 @@ mod tests {
 
     fn planned(repetitions: u32) -> PlannedStudy {
         PlannedStudy {
-            factors: vec![("ip".to_owned(), 2), ("payload".to_owned(), 3)],
+            series: vec![vec![("ip".to_owned(), 2), ("payload".to_owned(), 3)]],
             repetitions,
             quantities: 2,
         }
@@ -122,15 +127,18 @@ mod tests {
     #[test]
     fn every_effect_and_every_interaction_is_a_test_of_each_quantity() {
         assert_eq!(planned(10).tests(), 2 * (1 + 2 + 2));
+        let mut two = planned(10);
+        two.series.push(vec![("streams".to_owned(), 4)]);
+        assert_eq!(two.tests(), 2 * (1 + 2 + 2 + 3));
     }
 
     #[test]
     fn more_repetitions_show_less_and_more_scatter_needs_more() {
-        let [few, many] = [3, 30].map(|n| planned(n).detectable(0, 0.02).unwrap());
+        let [few, many] = [3, 30].map(|n| planned(n).detectable((0, 0), 0.02).unwrap());
         assert!(few > 2.0 * many, "{few} {many}");
-        assert!(planned(10).detectable(0, 0.1) > planned(10).detectable(0, 0.05));
+        assert!(planned(10).detectable((0, 0), 0.1) > planned(10).detectable((0, 0), 0.05));
         // Of the factor with three levels fewer cells are averaged.
-        assert!(planned(10).detectable(1, 0.05) > planned(10).detectable(0, 0.05));
-        assert_eq!(planned(1).detectable(0, 0.02), None);
+        assert!(planned(10).detectable((0, 1), 0.05) > planned(10).detectable((0, 0), 0.05));
+        assert_eq!(planned(1).detectable((0, 0), 0.02), None);
     }
 }

@@ -219,11 +219,11 @@ fn a_plan_says_before_what_the_study_says_after() {
     );
     assert!((scatter[0].deviation / 0.02 - 1.0).abs() < 0.15);
     let planned = PlannedStudy {
-        factors: vec![("ip".to_owned(), 2), ("stack".to_owned(), 2)],
+        series: vec![vec![("ip".to_owned(), 2), ("stack".to_owned(), 2)]],
         repetitions: 40,
         quantities: 1,
     };
-    let before = planned.detectable(0, scatter[0].deviation).unwrap();
+    let before = planned.detectable((0, 0), scatter[0].deviation).unwrap();
     let found = findings(study.labels(), None, &parts);
     let after = found.main_effects[0].effect.detectable_ratio;
     assert!((before / after - 1.0).abs() < 0.1, "{before} {after}");
@@ -368,4 +368,51 @@ fn intervals_hold_both_directions_of_a_factor_apart() {
     );
     assert!(way.contains(effect.effect.estimate.point));
     assert_eq!(effect.effect.verdict, EffectVerdict::Shown);
+}
+
+/// Each series is a study of its own but for the correction, which is of all tests.
+#[test]
+fn cells_are_compared_within_their_series() {
+    let study = Simulated::two_by_two([0.96, 0.91], 0.01, 10);
+    let mut random = Random::new(3);
+    let mut parts = study.parts(&mut random);
+    let mut labels: Vec<String> = study.labels().into_iter().map(str::to_owned).collect();
+    let name = |series: &str, label: &str| format!("series = {series}, {label}");
+    for label in &mut labels {
+        *label = name("tcp", label);
+    }
+    for part in &mut parts {
+        let place = part.config.place.as_mut().unwrap();
+        place.cell = name("tcp", &place.cell);
+    }
+    for (streams, mbit) in [("1", 5.0), ("2", 10.0)] {
+        let label = name("udp", &format!("streams = {streams}"));
+        for repetition in 1..=10 {
+            let wobble = f64::from(repetition) * 1e-3;
+            parts.push(part(&label, repetition, mbit + wobble));
+        }
+        labels.push(label);
+    }
+    let found = findings(labels.iter().map(String::as_str), None, &parts);
+    let named: Vec<(Option<&str>, &str)> = found
+        .main_effects
+        .iter()
+        .map(|one| (one.series.as_deref(), one.of.factor.as_str()))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            (Some("tcp"), "ip"),
+            (Some("tcp"), "stack"),
+            (Some("udp"), "streams")
+        ]
+    );
+    assert_eq!(found.tests, 4);
+    assert_eq!(found.interactions.len(), 1);
+    let alone = study.findings(&mut Random::new(3));
+    assert_eq!(
+        found.main_effects[0].effect.estimate,
+        alone.main_effects[0].effect.estimate
+    );
+    assert!((found.main_effects[2].effect.estimate.point - 2.0).abs() < 0.01);
 }

@@ -23,7 +23,7 @@ pub use crate::experiment::{
 };
 pub use crate::origin::{
     Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyBudget, StudyCell,
-    StudyPlace, StudySettings, TargetConfig, Tool,
+    StudyPlace, StudySeries, StudySettings, TargetConfig, Tool,
 };
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};

@@ -56,6 +56,9 @@ pub struct MainEffect {
     pub against: String,
     /// Averaged over all combinations of the other factors that have both levels.
     pub effect: Effect,
+    /// The series whose cells are compared; absent in a study without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
 }
 
 /// An effect at one level of another factor, against the same effect at that factor's first level.
@@ -71,6 +74,9 @@ pub struct Interaction {
     pub effect: Effect,
     /// The effect of each factor at both levels of the other one.
     pub simple: Vec<SimpleEffect>,
+    /// The series whose cells are compared; absent in a study without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
 }
 
 /// The effect of a level at one level of another factor.

@@ -3,7 +3,6 @@
 use super::figure::RunCharts;
 use super::topics::{self, Folded};
 use super::{Drawings, figure, heading, hosts, overview, results, study, verdict};
-use crate::study::StudyView;
 use crate::words;
 use linerate_model::run::{Run, RunKind, RunStatus};
 use maud::{Markup, html};
@@ -20,8 +19,9 @@ pub(super) enum Standing {
 /// The section of a top-level run and, below it, of its parts.
 pub(super) fn run(run: &Run, anchor: &str, standing: Standing, drawings: &mut Drawings) -> Markup {
     let title = format!("{anchor}-title");
-    let inner = match StudyView::from_parts(run.parts()) {
-        Some(view) if run.kind() == RunKind::Study => study::section(run, &view, anchor, drawings),
+    let series = crate::study::series(run);
+    let inner = match series.as_slice() {
+        [_, ..] if run.kind() == RunKind::Study => study::section(run, &series, anchor, drawings),
         _ if run.parts().is_empty() => leaf(run, anchor, 3, drawings),
         _ => whole(run, anchor, drawings),
     };

@@ -4,7 +4,7 @@
 use super::{Drawings, figure, heading, hosts, results, verdict};
 use crate::chart::Chart;
 use crate::figures::{Unit, percent};
-use crate::study::{self, Levels, Observation, StudyView};
+use crate::study::{self, Levels, Observation, Series, StudyView};
 use crate::table::{Cell, Table};
 use linerate_model::run::Run;
 use maud::{Markup, html};
@@ -18,38 +18,68 @@ const LONG: usize = 25;
 /// Everything of a study below its title.
 pub(super) fn section(
     run: &Run,
-    view: &StudyView<'_>,
+    series: &[Series<'_>],
     anchor: &str,
     drawings: &mut Drawings,
 ) -> Markup {
-    let curves = study::multiples(view);
-    let groups = study::groups(view);
+    let said = run.findings().map(study::said);
+    let observations = || series.iter().flat_map(|of| &of.view.observations);
     html! {
         (results::notes(run))
-        (effects(run, view, anchor))
-        @if run.verdict.is_some() { (verdict::card(run, 3)) }
-        (drawn(curves, "Curves, all with the same axes", "multiples", anchor, drawings))
-        (drawn(groups, "Every test, all with the same axis", "groups", anchor, drawings))
-        (matrix(view))
+        @if let Some(alarm) = said.as_ref().and_then(|said| said.alarm.as_ref()) {
+            div.alarm role="note" { p { (alarm) } }
+        }
+        @if run.verdict.is_some() && series.len() > 1 { (verdict::card(run, 3)) }
+        @for of in series { (one_series(run, of, anchor, drawings)) }
+        @if let Some(said) = said.filter(|said| !said.runs.is_empty()) {
+            (heading(3, None, "How the runs scatter"))
+            ul.notes { @for said in &said.runs { li { (said) } } }
+        }
         (invalid(run))
         details.topic {
-            summary { (heading(3, None, &format!("Every run ({})", view.observations.len()))) }
-            div id=(format!("{anchor}-runs")) { (every_run(view)) }
+            summary { (heading(3, None, &format!("Every run ({})", observations().count()))) }
+            div id=(format!("{anchor}-runs")) {
+                @for of in series {
+                    @if let Some(title) = of.title() { (heading(4, None, title)) }
+                    (every_run(&of.view))
+                }
+            }
         }
         details.topic {
             summary { (heading(3, None, "Hosts and set-up")) }
             div id=(format!("{anchor}-hosts")) {
-                @if let Some(first) = view.observations.first() { (hosts::facts(&first.run.hosts, 4)) }
+                @if let Some(first) = observations().next() { (hosts::facts(&first.run.hosts, 4)) }
                 (hosts::configuration(run, 4))
             }
         }
     }
 }
 
+/// What one series shows: its effects, its curves, its cells.
+fn one_series(run: &Run, of: &Series<'_>, anchor: &str, drawings: &mut Drawings) -> Markup {
+    let view = &of.view;
+    let curves = study::multiples(view);
+    let groups = study::groups(view);
+    // Below its own title, where it has one.
+    let level = if of.title().is_some() { 4 } else { 3 };
+    let anchor = match of.name() {
+        Some(name) => format!("{anchor}-{name}"),
+        None => anchor.to_owned(),
+    };
+    html! {
+        @if let Some(title) = of.title() { (heading(3, Some(&format!("{anchor}-title")), title)) }
+        (effects(run, of, (&anchor, level)))
+        @if run.verdict.is_some() && of.title().is_none() { (verdict::card(run, 3)) }
+        (drawn(curves, ("Curves, all with the same axes", level), "multiples", &anchor, drawings))
+        (drawn(groups, ("Every test, all with the same axis", level), "groups", &anchor, drawings))
+        (matrix(view, level))
+    }
+}
+
 /// Charts of a study under their heading; nothing without any.
 fn drawn(
     multiples: study::Multiples,
-    name: &str,
+    (name, level): (&str, u8),
     class: &str,
     anchor: &str,
     drawings: &mut Drawings,
@@ -58,34 +88,34 @@ fn drawn(
     let charts: Vec<Chart> = charts.into_iter().map(Chart::cleaned).collect();
     html! {
         @if !charts.is_empty() {
-            (heading(3, None, name))
-            div.(class) { (figure::drawn_charts(charts, anchor, 4, drawings)) }
+            (heading(level, None, name))
+            div.(class) { (figure::drawn_charts(charts, anchor, level + 1, drawings)) }
             @if left_out > 0 { p.muted { "The matrix has " (left_out) " more combinations." } }
         }
     }
 }
 
 /// What each factor does: by the tests of the study, else by the share of the variation that it explains.
-fn effects(run: &Run, view: &StudyView<'_>, anchor: &str) -> Markup {
-    let explained = study::conclusions(view);
+fn effects(run: &Run, of: &Series<'_>, (anchor, level): (&str, u8)) -> Markup {
+    let explained = study::conclusions(&of.view);
     let Some(findings) = run.findings() else {
         return html! {
-            (heading(3, None, "What each factor does"))
+            (heading(level, None, "What each factor does"))
             ul.conclusions { @for said in &explained { li { (said) } } }
         };
     };
-    let said = study::said(findings);
-    let table = study::effects_table(findings);
+    let findings = of.findings(findings);
+    let said = study::said(&findings);
+    let table = study::effects_table(&findings);
     html! {
-        (heading(3, None, "What each factor does"))
-        @if let Some(alarm) = &said.alarm { div.alarm role="note" { p { (alarm) } } }
+        (heading(level, None, "What each factor does"))
         ul.conclusions {
             @for said in &said.effects { li { (said) } }
             @for said in &explained { li { (said) } }
         }
         @if !table.rows.is_empty() {
             details.topic {
-                summary { (heading(3, None, &format!("Every effect ({})", table.rows.len()))) }
+                summary { (heading(level, None, &format!("Every effect ({})", table.rows.len()))) }
                 div id=(format!("{anchor}-effects")) {
                     p {
                         "A main effect is averaged over the other factors with equal weights; an interaction (×) is the ratio "
@@ -98,10 +128,6 @@ fn effects(run: &Run, view: &StudyView<'_>, anchor: &str) -> Markup {
                     }
                 }
             }
-        }
-        @if !said.runs.is_empty() {
-            (heading(3, None, "How the runs scatter"))
-            ul.notes { @for said in &said.runs { li { (said) } } }
         }
     }
 }
@@ -132,7 +158,7 @@ fn rows<'v, 'a>(view: &'v StudyView<'a>, column: Option<usize>) -> Vec<Row<'v, '
 }
 
 /// Means of every cell, shaded by how much each is of the largest.
-fn matrix(view: &StudyView<'_>) -> Markup {
+fn matrix(view: &StudyView<'_>, level: u8) -> Markup {
     let column = column_factor(view);
     let rows = rows(view, column);
     let largest = view
@@ -153,7 +179,7 @@ fn matrix(view: &StudyView<'_>) -> Markup {
         unit.symbol()
     );
     html! {
-        (heading(3, None, &title))
+        (heading(level, None, &title))
         p { "Mean of the runs with its 95 % interval; darker is more. Below, where something limits, what most runs of the cell found." }
         div.scroll.tall[rows.len() > LONG] tabindex="0" role="group" aria-label=(title) {
             table.matrix {

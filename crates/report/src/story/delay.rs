@@ -1,8 +1,7 @@
 //! What round trips took, idle and under load.
 
-use super::BigFigure;
 use crate::charts::trial_name;
-use crate::figures::{clean, float, nanos};
+use crate::figures::{BigFigure, clean, float, nanos};
 use crate::words;
 use linerate_model::run::{Delay, Run, RunKind, Trial};
 

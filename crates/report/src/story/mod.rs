@@ -7,21 +7,11 @@ mod rates;
 
 pub(crate) use rates::{SideBySide, of_run};
 
+use crate::figures::BigFigure;
 use crate::path::PathPicture;
 use crate::words;
 use linerate_model::run::{HostRole, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
-
-/// A figure that stands large on the page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BigFigure {
-    /// With its unit.
-    pub(crate) value: String,
-    /// Its interval and n, or its bounds.
-    pub(crate) interval: Option<String>,
-    /// Quantity, layer, side, condition.
-    pub(crate) about: String,
-}
 
 /// The first screen of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +31,17 @@ const MAX_FIGURES: usize = 4;
 
 /// The story of some runs.
 pub(crate) fn story(runs: &[Run]) -> Story {
+    if let [run] = runs
+        && let Some(compared) = run.findings().and_then(crate::study::compared)
+    {
+        // A mean over all that was compared, or the path of one of them, would be nobody's.
+        return Story {
+            sentence: compared.sentence,
+            figures: compared.figures.into_iter().take(MAX_FIGURES).collect(),
+            paths: Vec::new(),
+            with_result: Vec::new(),
+        };
+    }
     let leaves = leaves(runs);
     let rates = rates::by_direction(&leaves);
     let delay = delay::fastest_and_slowest(&leaves);

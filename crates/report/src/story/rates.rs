@@ -1,9 +1,9 @@
 //! What was carried in each direction, and what limits it.
 
-use super::{BigFigure, way};
+use super::way;
 use crate::charts::{bounds, goal_name};
 use crate::curve::{LoadCurve, received};
-use crate::figures::{Unit, Value};
+use crate::figures::{BigFigure, Unit, Value};
 use crate::words;
 use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
 use linerate_model::spec::Direction;

@@ -1,6 +1,7 @@
 //! A study of things that have names: a row for each test, and in it the mean of each thing that was compared.
 
 use super::charts::{MAX_CHARTS, MAX_DOTS, Multiples, WIDE, rounded};
+use super::findings::THINGS;
 use super::{Levels, Observation, StudyView, mean};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::charts::capital;
@@ -10,9 +11,6 @@ use std::collections::BTreeMap;
 
 /// Factors that say which test it is, in the order of words: `tcp, client → server, ip 4`.
 const TESTS: [&str; 4] = ["kind", "transport", "direction", "ip"];
-
-/// The factor that is compared wherever it is one.
-const STACK: &str = "stack";
 
 /// Most things that are compared in one row: more marks cannot be told apart.
 const MAX_COMPARED: usize = 6;
@@ -92,7 +90,8 @@ impl Layout {
         let named = |name: &str| view.factors.iter().position(|factor| factor.name == name);
         let tests: Vec<usize> = TESTS.iter().filter_map(|name| named(name)).collect();
         let mut others = (0..view.factors.len()).filter(|at| !tests.contains(at));
-        let compared = named(STACK).or_else(|| others.next());
+        let compared = THINGS.iter().find_map(|name| named(name));
+        let compared = compared.or_else(|| others.next());
         let compared = compared.filter(|at| view.factors[*at].levels.len() <= MAX_COMPARED);
         if tests.is_empty() {
             let rows = (0..view.factors.len()).filter(|at| compared != Some(*at));

@@ -7,12 +7,14 @@ mod effects;
 mod factors;
 mod findings;
 mod groups;
+mod series;
 
 pub(crate) use charts::{Multiples, multiples};
 pub(crate) use effects::conclusions;
 pub(crate) use factors::Levels;
-pub(crate) use findings::{effects_table, said};
+pub(crate) use findings::{compared, effects_table, said};
 pub(crate) use groups::groups;
+pub(crate) use series::{Series, series};
 
 use crate::figures::Value;
 use factors::{Factor, factors, levels_of};
@@ -75,9 +77,9 @@ pub(crate) struct StudyView<'a> {
 
 impl<'a> StudyView<'a> {
     /// `None` where the parts do not say what they are cells of, or nothing was measured.
-    pub(crate) fn from_parts(parts: &'a [Run]) -> Option<Self> {
-        let placed: Vec<&Run> = parts
-            .iter()
+    pub(crate) fn from_parts(parts: impl IntoIterator<Item = &'a Run>) -> Option<Self> {
+        let placed: Vec<&'a Run> = parts
+            .into_iter()
             .filter(|part| {
                 part.config
                     .place

@@ -32,10 +32,12 @@ pub(super) fn scatter(paper: &mut Paper, findings: &StudyFindings) {
     rows(paper, "scatter", &crate::study::said(findings).runs);
 }
 
-/// What of the findings goes first: that the control fails, else the largest effect.
+/// What of the findings goes first: that the control fails, what was compared, else the largest effect.
 pub(super) fn headline(findings: &StudyFindings) -> Option<String> {
     let said = crate::study::said(findings);
-    let first = said.alarm.or_else(|| said.effects.into_iter().next())?;
+    let compared = || crate::study::compared(findings).map(|compared| compared.sentence);
+    let first = said.alarm.or_else(compared);
+    let first = first.or_else(|| said.effects.into_iter().next())?;
     Some(first.trim_end_matches('.').to_owned())
 }
 

@@ -2,8 +2,8 @@
 
 use crate::runs::{bare, report};
 use linerate_model::run::{
-    Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place, Run, RunKind, RunStatus,
-    RunWork, StudyPlace, Trial, Verdict,
+    Asked, Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place, Run, RunKind,
+    RunStatus, RunWork, StudyPlace, StudySeries, StudySettings, Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio, WallTime};
@@ -180,4 +180,52 @@ fn four_thousand_runs_are_the_same_page_and_not_a_heavy_one() {
     assert!(count(&page, "<figure class=\"chart\"") <= 8);
     assert!(page.contains("Every run (3960)"));
     assert!(page.contains("more rows are not listed here"));
+}
+
+#[test]
+fn each_series_has_its_own_section_and_all_share_one_list_of_runs() {
+    let mut run = study(&[None], 2);
+    let series = |name: &str, title: Option<&str>| StudySeries {
+        name: name.to_owned(),
+        title: title.map(str::to_owned),
+    };
+    run.config.asked = Some(Asked::Study(StudySettings {
+        host: "10.0.0.2".to_owned(),
+        repetitions: 2,
+        seed: 1,
+        cells: Vec::new(),
+        order: Vec::new(),
+        control: None,
+        budget: None,
+        prove: false,
+        restart: false,
+        series: vec![
+            series("sends", Some("What the board sends")),
+            series("receives", None),
+            series("not-measured", Some("Nothing yet")),
+        ],
+    }));
+    let RunWork::Study { parts, .. } = &mut run.work else {
+        panic!("a study");
+    };
+    for place in parts
+        .iter_mut()
+        .filter_map(|part| part.config.place.as_mut())
+    {
+        let series = if place.cell.contains("reverse") {
+            "sends"
+        } else {
+            "receives"
+        };
+        place.cell = format!("series = {series}, {}", place.cell);
+    }
+    let page = page(run);
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("What the board sends</h3>") < at(">receives</h3>"));
+    assert!(!page.contains("Nothing yet</h3>"));
+    assert_eq!(count(&page, "<table class=\"matrix\""), 2);
+    assert_eq!(count(&page, "<figure class=\"chart\""), 2);
+    assert_eq!(count(&page, "Every run (44)"), 1);
+    // A series is no factor.
+    assert!(!page.contains("Series explains") && !page.contains("series sends"));
 }

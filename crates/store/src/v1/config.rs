@@ -131,6 +131,7 @@ impl Study {
             restart: false,
             control: None,
             budget: None,
+            series: Vec::new(),
         })
     }
 }

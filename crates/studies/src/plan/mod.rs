@@ -28,6 +28,7 @@ mod published;
 mod quick;
 mod reference;
 mod schedule;
+mod series;
 mod settings;
 mod stacks;
 
@@ -38,11 +39,13 @@ pub use examples::{EXAMPLES, Example};
 pub(crate) use published::PublishedLevel;
 pub use published::{PublishedFactor, PublishedMap, PublishedQuantity};
 pub use reference::{json_schema, page};
+pub use series::PlanSeries;
 pub use settings::Test;
 
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::StudyPlace;
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
@@ -87,8 +90,8 @@ pub struct StudyPlan {
     pub budget: Option<Duration>,
     /// With a budget: half of a cell's interval, relative, at which it is known well enough.
     pub precision: Option<Ratio>,
-    /// What is varied, with the number of its levels.
-    pub factors: Vec<(String, usize)>,
+    /// What is varied: one series without a name, or several.
+    pub series: Vec<PlanSeries>,
     /// Which cells of a published table they measure.
     pub published: PublishedMap,
     /// The same in its short form, if the file has one.
@@ -111,7 +114,7 @@ pub enum ControlChoice {
 pub struct Cell {
     /// Its levels: `payload = 64, direction = reverse`.
     pub label: String,
-    /// Every setting with its value, defaults included.
+    /// Every setting with its value, defaults included, and its series.
     pub settings: BTreeMap<String, String>,
     /// The peer: the study's, or a stack that is started for each run.
     pub far: PeerAddress,
@@ -130,9 +133,11 @@ pub struct Cell {
 struct File {
     study: Study,
     #[serde(default)]
-    defaults: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    defaults: series::Values,
     #[serde(default)]
-    factors: BTreeMap<Spanned<String>, Spanned<Vec<Spanned<toml::Value>>>>,
+    factors: series::Factors,
+    #[serde(default)]
+    series: series::Tables,
     #[serde(default)]
     stacks: stacks::Tables,
     #[serde(default)]
@@ -220,7 +225,7 @@ impl StudyPlan {
         let Some(quick) = file.quick.take() else {
             return Ok(whole);
         };
-        quick.shorten(&mut file);
+        quick.shorten(&mut file, place)?;
         let quick = Self {
             title: format!("{}, quick", whole.title),
             ..Self::from_file(&file, place)?
@@ -241,7 +246,7 @@ impl StudyPlan {
             host: host.transpose()?,
             stacks: stacks::read(&file.stacks, place)?,
         };
-        let cells = cells(file, &known, place)?;
+        let (series, cells) = series::read(file, &known, place)?;
         let runs = cells.len().saturating_mul(repetitions as usize);
         if runs == 0 || runs > MAX_RUNS {
             let at = Some(file.study.repetitions.span().start);
@@ -269,11 +274,7 @@ impl StudyPlan {
             control,
             budget: budget.transpose()?,
             precision: precision.transpose()?,
-            factors: file
-                .factors
-                .iter()
-                .map(|(key, levels)| (key.get_ref().clone(), levels.get_ref().len()))
-                .collect(),
+            series,
             cells,
             published: file.published.clone(),
             quick: None,
@@ -290,8 +291,19 @@ impl StudyPlan {
         self.cells.iter().all(|cell| cell.far.is_stack())
     }
 
-    /// Measures every cell at this peer; refuses where a cell is measured with a stack.
+    /// Measures every cell at this peer; refuses where a cell is measured with a stack, or names its host.
     pub fn set_peer(&mut self, far: &PeerAddress) -> Result<(), Failure> {
+        if let Some(cell) = self
+            .cells
+            .iter()
+            .find(|cell| cell.settings.contains_key(settings::HOST))
+        {
+            let message = format!(
+                "--host: the cell \"{}\" names its own host; leave --host out",
+                cell.label
+            );
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
         if self.cells.iter().any(|cell| cell.far.is_stack()) {
             let message = "--host: the plan measures stacks that linerate starts on this host; leave --host out";
             return Err(Failure::new(ExitCode::Usage, message));
@@ -350,45 +362,6 @@ fn peers(cells: &[Cell]) -> String {
     all.join(", ")
 }
 
-/// Every combination of levels over the defaults.
-fn cells(file: &File, peers: &Peers, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
-    let mut defaults = Vec::new();
-    for (key, value) in &file.defaults {
-        defaults.push(Level {
-            setting: setting(key, place)?,
-            value,
-        });
-    }
-    let mut combinations = vec![Vec::new()];
-    for (key, levels) in &file.factors {
-        let setting = setting(key, place)?;
-        let at = Some(levels.span().start);
-        if levels.get_ref().is_empty() {
-            return Err(place.fail(at, &format!("{}: give at least one level", setting.key)));
-        }
-        if combinations.len().saturating_mul(levels.get_ref().len()) > MAX_RUNS {
-            return Err(place.fail(at, &format!("{}: more than {MAX_RUNS} cells", setting.key)));
-        }
-        combinations = cross(&combinations, setting, levels.get_ref());
-    }
-    let mut made = Vec::with_capacity(combinations.len());
-    let mut seen = std::collections::BTreeSet::new();
-    for levels in &combinations {
-        let cell = cell(&defaults, levels, peers, place)?;
-        if !seen.insert(cell.label.clone()) {
-            return Err(place.fail(
-                None,
-                &format!(
-                    "the cell \"{}\" stands twice: remove one of its levels",
-                    cell.label
-                ),
-            ));
-        }
-        made.push(cell);
-    }
-    Ok(made)
-}
-
 fn cross<'a>(
     before: &[Vec<Level<'a>>],
     setting: &'static Setting,
@@ -420,10 +393,10 @@ fn setting(key: &Spanned<String>, place: Places<'_>) -> Result<&'static Setting,
     })
 }
 
-/// The defaults, changed by these levels.
+/// A cell of a series: the defaults, changed by these levels.
 fn cell(
-    defaults: &[Level<'_>],
-    levels: &[Level<'_>],
+    series: Option<&str>,
+    (defaults, levels): (&[Level<'_>], &[Level<'_>]),
     peers: &Peers,
     place: Places<'_>,
 ) -> Result<Cell, Failure> {
@@ -446,10 +419,13 @@ fn cell(
         })?;
         values.push((level.setting, text, at));
     }
-    let label: Vec<_> = values
+    let series = series.map(|name| (StudyPlace::SERIES, name.to_owned()));
+    let varied = values
         .iter()
         .filter(|(setting, ..)| levels.iter().any(|level| level.setting.key == setting.key))
-        .map(|(setting, text, _)| format!("{} = {text}", setting.key))
+        .map(|(setting, text, _)| (setting.key, text.clone()));
+    let label: Vec<_> = (series.clone().into_iter().chain(varied))
+        .map(|(key, text)| format!("{key} = {text}"))
         .collect();
     let label = if label.is_empty() {
         "all".to_owned()
@@ -467,10 +443,11 @@ fn cell(
         None => place.fail(None, &format!("cell \"{label}\": {why}")),
     };
     let measured = Test::from_values(&peers.meant(&values)).map_err(fail)?;
-    let far = peer(measured.stack, peers.host.as_ref()).map_err(|why| fail((None, why)))?;
-    let named = values
-        .into_iter()
-        .map(|(setting, text, _)| (setting.key.to_owned(), text));
+    let host = measured.host.as_ref().or(peers.host.as_ref());
+    let far = peer(measured.stack, host).map_err(|why| fail((None, why)))?;
+    let values = values.into_iter();
+    let named = values.map(|(setting, text, _)| (setting.key, text));
+    let named = (series.into_iter().chain(named)).map(|(key, text)| (key.to_owned(), text));
     Ok(Cell {
         label,
         settings: named.collect(),
@@ -491,7 +468,7 @@ fn peer(stack: Option<StackSpec>, host: Option<&PeerAddress>) -> Result<PeerAddr
         }
         (None, Some(host)) => Ok(host.clone()),
         (Some(_), Some(_)) => {
-            Err("stack: leave out host in [study], which no network of stacks reaches".to_owned())
+            Err("stack: leave out host, which no network of stacks reaches".to_owned())
         }
         (None, None) => Err("give a host in [study], or a stack".to_owned()),
     }

@@ -64,6 +64,7 @@ pub fn json_schema() -> Value {
                 "additionalProperties": false,
                 "properties": settings(&|one| json!({"type": "array", "minItems": 1, "items": one})),
             },
+            "series": series(),
             "stacks": stacks(),
             "published": published(),
             "quick": quick(),
@@ -81,6 +82,32 @@ fn quick() -> Value {
             "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
             "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is none then."},
             "factors": {"type": "object", "description": "Levels as in [factors], in place of those of the whole plan."},
+            "series": {
+                "type": "object",
+                "description": "By their names the series that are measured, with what they have in place of theirs.",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {"defaults": {"type": "object"}, "factors": {"type": "object"}},
+                },
+            },
+        },
+    })
+}
+
+/// The schema of `[series]`.
+fn series() -> Value {
+    json!({
+        "type": "object",
+        "description": "Cells that vary factors of their own, by the name of the series; instead of [factors].",
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "title": {"type": "string", "description": "What it is about."},
+                "defaults": {"type": "object", "description": "Settings as in [defaults], which they overrule."},
+                "factors": {"type": "object", "description": "Levels as in [factors]."},
+            },
         },
     })
 }

@@ -1,10 +1,10 @@
 //! Which cell of a plan is measured when and how often, the control among them.
 
-use super::{Cell, ControlChoice, Places, Study, StudyPlan};
+use super::{Cell, ControlChoice, Places, PlanSeries, Study, StudyPlan};
 use linerate_analysis::study::rounds::MIN_RUNS;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
-use linerate_model::run::{StudyBudget, StudyCell, StudyPlace, StudySettings};
+use linerate_model::run::{StudyBudget, StudyCell, StudyPlace, StudySeries, StudySettings};
 use std::time::Duration;
 
 /// What a run takes beside its tests: connecting, comparing clocks, its end.
@@ -138,12 +138,21 @@ impl StudyPlan {
             prove: self.prove,
             restart: self.restart,
             control: self.control().map(|cell| cell.label.clone()),
+            series: self.series.iter().filter_map(series).collect(),
             budget: self.budget.map(|time| StudyBudget {
                 time,
                 precision: self.precision,
             }),
         }
     }
+}
+
+/// As the run document has it.
+fn series(series: &PlanSeries) -> Option<StudySeries> {
+    Some(StudySeries {
+        name: series.name.clone()?,
+        title: series.title.clone(),
+    })
 }
 
 /// What a plan says of its control.

@@ -5,14 +5,14 @@ use linerate_model::run::{Asked, StudyPlace};
 use linerate_model::spec::{Arrival, Direction, Pace, TestSpec, TestWork};
 use std::time::Duration;
 
-const HEAD: &str = "[study]\nhost = \"10.0.0.2\"\n";
+pub(super) const HEAD: &str = "[study]\nhost = \"10.0.0.2\"\n";
 
-fn plan(rest: &str) -> StudyPlan {
+pub(super) fn plan(rest: &str) -> StudyPlan {
     StudyPlan::parse(&format!("{HEAD}{rest}")).unwrap()
 }
 
 #[track_caller]
-fn refused(text: &str, words: &[&str]) {
+pub(super) fn refused(text: &str, words: &[&str]) {
     let error = StudyPlan::parse(text).unwrap_err();
     assert_eq!(error.code, ExitCode::Plan);
     for word in words {
@@ -63,32 +63,23 @@ fn kinds_are_a_factor_like_any_other() {
 }
 
 #[test]
-fn the_short_form_has_levels_of_its_own_and_no_cell_that_it_does_not_name() {
-    let plan = StudyPlan::parse(
-        "[study]\ntitle = \"t\"\nhost = \"10.0.0.2\"\nrepetitions = 5\ncontrol = \"payload = 100, rate = 2M\"\n\
-         [defaults]\nkind = \"udp\"\ntime = \"2s\"\n[factors]\nrate = [\"1M\", \"2M\"]\npayload = [100, 200]\n\
-         [quick]\nrepetitions = 1\n[quick.defaults]\npayload = 300\n[quick.factors]\nrate = [\"4M\", \"8M\", \"16M\"]",
-    )
-    .unwrap();
-    assert_eq!((plan.cells.len(), plan.repetitions), (4, 5));
-    let whole = plan.time();
-    let quick = plan.into_quick().unwrap();
-    let labels: Vec<_> = quick.cells.iter().map(|cell| cell.label.as_str()).collect();
-    assert_eq!(labels, ["rate = 4M", "rate = 8M", "rate = 16M"]);
-    assert_eq!(quick.cells[0].settings["payload"], "300");
-    assert_eq!((quick.title.as_str(), quick.runs()), ("t, quick", 3));
-    assert!(quick.control().is_none() && quick.time() < whole);
-}
-
-#[test]
-fn a_short_form_that_is_wrong_or_missing_is_refused() {
-    let text = format!(
-        "{HEAD}[defaults]\nkind = \"udp\"\nrate = \"1M\"\n[quick.factors]\nrates = [\"1M\"]"
+fn a_cell_may_name_its_own_host() {
+    let text =
+        "[defaults]\nkind = \"tcp\"\n[factors]\nhost = [\"10.0.0.3\", \"iperf3://10.0.0.3\"]";
+    let mut plan = plan(text);
+    let hosts: Vec<_> = plan.cells.iter().map(|cell| cell.far.to_string()).collect();
+    assert_eq!(hosts, ["10.0.0.3:5301", "iperf3://10.0.0.3:5201"]);
+    assert_eq!(plan.peers(), "10.0.0.3:5301, iperf3://10.0.0.3:5201");
+    // The study needs none then, and no option overrules one.
+    StudyPlan::parse(&format!("[study]\n{text}")).unwrap();
+    let error = plan.set_peer(&PeerAddress::parse("10.0.0.4").unwrap());
+    let error = error.unwrap_err();
+    assert_eq!(error.code, ExitCode::Usage);
+    assert!(error.message.contains("host = 10.0.0.3"), "{error}");
+    refused(
+        &format!("{HEAD}[defaults]\nkind = \"tcp\"\nhost = \"\"\n"),
+        &["line 5", "host"],
     );
-    refused(&text, &[", line 7: ", "rates"]);
-    let error = plan("[defaults]\nkind = \"tcp\"").into_quick().unwrap_err();
-    assert_eq!(error.code, ExitCode::Plan);
-    assert!(error.message.contains("[quick]"), "{error}");
 }
 
 #[test]

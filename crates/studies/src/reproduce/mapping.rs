@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn the_plans_of_the_published_studies_measure_the_cells_that_they_say() {
         for (study, cells) in [
-            ("hifive-unleashed", 22),
+            ("hifive-unleashed", 24),
             ("lwip-zephyr-rt1170", 48),
             ("onload-sfnt-pingpong", 32),
         ] {

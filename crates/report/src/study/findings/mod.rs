@@ -4,9 +4,11 @@
 //! Draws no conclusion: verdicts come with the findings.
 
 mod change;
+mod compared;
 mod runs;
 mod table;
 
+pub(crate) use compared::{THINGS, compared};
 pub(crate) use table::effects_table;
 
 use crate::figures::clean;
@@ -16,6 +18,7 @@ use linerate_model::run::{
     Effect, EffectVerdict, FactorLevel, Interaction, MainEffect, StudyControl, StudyFindings,
 };
 use linerate_model::spec::Direction;
+use std::cmp::Ordering;
 
 /// Effects that are said in sentences; the table has all.
 const MAX_SENTENCES: usize = 12;
@@ -58,10 +61,39 @@ fn named(factor: &str, level: &str) -> String {
     clean(&format!("{factor} {level}"))
 }
 
-/// A main effect, or the same effect at several levels of another factor.
+/// Effects of the whole study, or of each of its series by its name.
 fn effects(findings: &StudyFindings) -> Vec<String> {
+    let mut series: Vec<&String> = Vec::new();
+    for name in findings
+        .main_effects
+        .iter()
+        .filter_map(|one| one.series.as_ref())
+    {
+        if !series.contains(&name) {
+            series.push(name);
+        }
+    }
+    if series.is_empty() {
+        return effects_of_one(findings);
+    }
+    let of_series = |name: &String| {
+        let mut own = findings.clone();
+        own.main_effects
+            .retain(|one| one.series.as_ref() == Some(name));
+        own.interactions
+            .retain(|one| one.series.as_ref() == Some(name));
+        let name = clean(name);
+        let said = effects_of_one(&own).into_iter();
+        said.map(move |said| format!("{name}: {said}"))
+            .collect::<Vec<_>>()
+    };
+    series.into_iter().flat_map(of_series).collect()
+}
+
+/// A main effect, or the same effect at several levels of another factor.
+fn effects_of_one(findings: &StudyFindings) -> Vec<String> {
     let shown = |effect: &Effect| effect.verdict == EffectVerdict::Shown;
-    let mut said: Vec<(f64, String)> = Vec::new();
+    let mut said: Vec<((bool, f64), String)> = Vec::new();
     for main in &findings.main_effects {
         let differing: Vec<&Interaction> = findings
             .interactions
@@ -81,10 +113,15 @@ fn effects(findings: &StudyFindings) -> Vec<String> {
         } else {
             continue;
         };
-        said.push((size(&main.effect), sentence));
+        said.push(((compared::is_of_things(main), size(&main.effect)), sentence));
     }
-    // The largest first; one that is averaged to nothing by an interaction is still before what is not shown.
-    said.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // Of what is compared before others, then the largest first; one that is averaged to nothing by an interaction is
+    // still before what is not shown.
+    said.sort_by(|((a_first, a), _), ((b_first, b), _)| {
+        (b_first, b)
+            .partial_cmp(&(a_first, a))
+            .unwrap_or(Ordering::Equal)
+    });
     let more = said.len().saturating_sub(MAX_SENTENCES);
     said.truncate(MAX_SENTENCES);
     let mut said: Vec<String> = said.into_iter().map(|(_, sentence)| sentence).collect();

@@ -39,6 +39,7 @@ fn main_effect(factor: &str, (level, against): (&str, &str), effect: Effect) -> 
         of: at(factor, level),
         against: against.to_owned(),
         effect,
+        series: None,
     }
 }
 
@@ -58,6 +59,7 @@ fn differing() -> StudyFindings {
             simple("lwip", 0.96, 0.95, 0.97),
             simple("kernel", 0.91, 0.89, 0.93),
         ],
+        series: None,
     };
     let shown = EffectVerdict::Shown;
     StudyFindings {
@@ -77,9 +79,9 @@ fn an_effect_that_differs_by_another_factor_is_said_at_each_of_its_levels() {
     assert_eq!(
         said.effects,
         [
+            "Stack kernel raises received, L4 payload by 5 % [4, 6], on average over ip (against stack lwip).",
             "Ip v6 lowers received, L4 payload by 4 % [3, 5] with stack lwip and by 9 % [7, 11] with stack kernel \
              (against ip v4).",
-            "Stack kernel raises received, L4 payload by 5 % [4, 6], on average over ip (against stack lwip).",
         ]
     );
     assert_eq!(said.alarm, None);
@@ -255,4 +257,61 @@ fn the_table_has_every_effect() {
             "1.2 %"
         ]
     );
+}
+
+#[test]
+fn effects_of_several_series_are_said_by_their_names() {
+    let mut findings = differing();
+    let alone = said(&findings).effects;
+    for one in &mut findings.main_effects {
+        one.series = Some("tcp".to_owned());
+    }
+    for one in &mut findings.interactions {
+        one.series = Some("tcp".to_owned());
+    }
+    let mut other = main_effect(
+        "ip",
+        ("v6", "v4"),
+        effect(1.2, 1.1, 1.3, EffectVerdict::Shown),
+    );
+    other.series = Some("udp".to_owned());
+    findings.main_effects.push(other);
+    let mut expected: Vec<String> = alone.iter().map(|said| format!("tcp: {said}")).collect();
+    expected.push(
+        "udp: Ip v6 raises received, L4 payload by 20 % [10, 30] (against ip v4).".to_owned(),
+    );
+    assert_eq!(said(&findings).effects, expected);
+}
+
+#[test]
+fn what_is_compared_is_said_before_larger_effects_of_what_is_not() {
+    let against = |level| ("stack", (level, "kernel"));
+    let of = |(factor, levels), effect| main_effect(factor, levels, effect);
+    let mut findings = StudyFindings {
+        main_effects: vec![
+            of(
+                ("kind", ("udp", "tcp")),
+                effect(9.0, 8.0, 10.0, EffectVerdict::Shown),
+            ),
+            of(
+                against("lwip"),
+                effect(0.96, 0.9, 1.02, EffectVerdict::NotShown),
+            ),
+            of(
+                against("smoltcp"),
+                effect(1.52, 1.46, 1.58, EffectVerdict::Shown),
+            ),
+        ],
+        ..StudyFindings::default()
+    };
+    let first = compared(&findings).unwrap();
+    assert_eq!(
+        first.sentence,
+        "Received, L4 payload, against stack kernel: 1.52 times [1.46, 1.58] with stack smoltcp and no difference is shown with stack lwip, on average over all tests."
+    );
+    let values: Vec<_> = first.figures.iter().map(|one| one.value.as_str()).collect();
+    assert_eq!(values, ["1.52 ×", "0.96 ×"]);
+    assert!(said(&findings).effects[0].starts_with("Stack smoltcp raises"));
+    findings.main_effects.truncate(1);
+    assert_eq!(compared(&findings), None);
 }

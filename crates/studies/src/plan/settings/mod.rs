@@ -6,7 +6,7 @@ mod table;
 pub(super) use table::ALL;
 
 use crate::run::{LatencyPlan, SaturatePlan};
-use linerate_client::address::IpChoice;
+use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::run::Asked;
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec, Transport, validate};
@@ -52,6 +52,7 @@ struct Draft {
     /// For the other kinds: how long to look for what limits.
     diagnose: Duration,
     ip: IpChoice,
+    host: Option<PeerAddress>,
     stack: Option<StackSpec>,
     /// Options of the stack that are settings of their own.
     stack_options: Vec<(&'static str, String)>,
@@ -62,17 +63,21 @@ pub(super) struct Measured {
     pub(super) test: Test,
     pub(super) diagnose: Duration,
     pub(super) ip: IpChoice,
-    /// What is started for it; `None`: the study's peer is measured.
+    /// Its own peer; `None`: the study's is measured.
+    pub(super) host: Option<PeerAddress>,
+    /// What is started for it in place of a peer.
     pub(super) stack: Option<StackSpec>,
 }
 
 pub(super) const KIND: &str = "kind";
+pub(super) const HOST: &str = "host";
 pub(super) const STACK: &str = "stack";
 /// Settings that change what is measured and are in no test.
-pub(super) const BESIDE: [&str; 11] = [
+pub(super) const BESIDE: [&str; 12] = [
     "curve",
     "decompose",
     "diagnose",
+    HOST,
     "ip",
     "load",
     "responder-stall",
@@ -142,6 +147,7 @@ impl Test {
             asked: (kind == TestKind::Latency).then(MessageDraft::default),
             diagnose: Duration::ZERO,
             ip: IpChoice::Any,
+            host: None,
             stack: None,
             stack_options: Vec::new(),
             spec,
@@ -157,7 +163,7 @@ impl Test {
         if !values.iter().any(|(setting, ..)| setting.key == "interval") {
             draft.spec.fit_interval();
         }
-        let (diagnose, ip) = (draft.diagnose, draft.ip);
+        let (diagnose, ip, host) = (draft.diagnose, draft.ip, draft.host.clone());
         let stack = draft.whole_stack().map_err(|why| (None, why))?;
         let test = draft.finish(kind, values).map_err(|why| (None, why))?;
         test.check().map_err(|why| (None, why))?;
@@ -165,6 +171,7 @@ impl Test {
             test,
             diagnose,
             ip,
+            host,
             stack,
         })
     }

@@ -1,11 +1,11 @@
 //! Every setting of a plan: its name, what it takes, what it applies to, and what it changes.
 
-use super::{KIND, STACK, Setting, TestKind, duration, named, pace, read, set, switch};
+use super::{HOST, KIND, STACK, Setting, TestKind, duration, named, pace, read, set, switch};
 use crate::run::{
     USUAL_RISING, Wrap, parse_delay_goal, parse_percentile, parse_pinning, parse_rising,
     parse_stall,
 };
-use linerate_client::address::IpChoice;
+use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::Ratio;
 use linerate_model::exit::Failure;
 use linerate_model::spec::{Direction, Imitation, Observe, Stop, WorkloadId};
@@ -129,6 +129,16 @@ pub(in crate::plan) static ALL: &[Setting] = &[
                 _ => return Err("must be 4, 6 or any".to_owned()),
             };
             Ok(())
+        },
+    },
+    Setting {
+        key: HOST,
+        takes: "a host as on the command line, in place of the study's",
+        usual: "the study's host",
+        kinds: &TestKind::ALL,
+        apply: |d, v| {
+            let host = PeerAddress::parse(v).map_err(|error| error.message);
+            set(&mut d.host, host.map(Some))
         },
     },
     Setting {

@@ -1,0 +1,66 @@
+//! The series of a study, each of which is compared within itself.
+
+use super::StudyView;
+use linerate_model::run::{Asked, Run, StudyFindings, StudyPlace, StudySeries};
+
+/// Cells that vary the same factors, and what was measured of them.
+pub(crate) struct Series<'a> {
+    /// `None` where the study has no series.
+    of: Option<&'a StudySeries>,
+    pub(crate) view: StudyView<'a>,
+}
+
+/// Each series in the order of the plan, or the whole study; those of which something was measured.
+pub(crate) fn series(run: &Run) -> Vec<Series<'_>> {
+    let named = match &run.config.asked {
+        Some(Asked::Study(settings)) => settings.series.as_slice(),
+        _ => &[],
+    };
+    if named.is_empty() {
+        let view = StudyView::from_parts(run.parts());
+        return view
+            .map(|view| Series { of: None, view })
+            .into_iter()
+            .collect();
+    }
+    let measured = named.iter().filter_map(|of| {
+        let parts = run.parts().iter().filter(|part| {
+            let place = part.config.place.as_ref();
+            place.and_then(StudyPlace::series).as_ref() == Some(&of.name)
+        });
+        Some(Series {
+            of: Some(of),
+            view: StudyView::from_parts(parts)?,
+        })
+    });
+    measured.collect()
+}
+
+impl Series<'_> {
+    /// Its name in anchors; `None` where it is the whole study.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.of.map(|of| of.name.as_str())
+    }
+
+    /// What it is about, else its name; `None` where it is the whole study.
+    pub(crate) fn title(&self) -> Option<&str> {
+        let of = self.of?;
+        Some(of.title.as_ref().unwrap_or(&of.name))
+    }
+
+    /// What the study shows of its cells, as of a study of them alone.
+    pub(crate) fn findings(&self, all: &StudyFindings) -> StudyFindings {
+        let mut own = all.clone();
+        own.main_effects
+            .retain(|one| one.series.as_deref() == self.name());
+        own.interactions
+            .retain(|one| one.series.as_deref() == self.name());
+        for series in own.main_effects.iter_mut().map(|one| &mut one.series) {
+            *series = None;
+        }
+        for series in own.interactions.iter_mut().map(|one| &mut one.series) {
+            *series = None;
+        }
+        own
+    }
+}
