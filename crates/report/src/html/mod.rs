@@ -122,9 +122,7 @@ fn body(report: &Report<'_>, drawings: &mut Drawings) -> Markup {
         header.page {
             h1 { (report.title) }
             p.muted {
-                @if let Some(first) = crate::story::leaves(report.runs).first() {
-                    (crate::story::way(first, linerate_model::spec::Direction::Duplex)) " · "
-                }
+                @if let Some(hosts) = crate::story::hosts(&crate::story::leaves(report.runs)) { (hosts) " · " }
                 "report made " time { (report.made) } " by linerate"
             }
         }

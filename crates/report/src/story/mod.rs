@@ -129,6 +129,17 @@ fn picture(runs: &[&Run], direction: Direction) -> Option<PathPicture> {
     Some(PathPicture::new(run, trial, &why))
 }
 
+/// Both hosts of all these runs, if they are the same; `None` without any run.
+pub(crate) fn hosts(leaves: &[&Run]) -> Option<String> {
+    let mut all = leaves.iter().map(|run| way(run, Direction::Duplex));
+    let first = all.next()?;
+    Some(if all.all(|other| other == first) {
+        first
+    } else {
+        "several hosts".to_owned()
+    })
+}
+
 /// `client → server` with the hosts' names.
 pub(crate) fn way(run: &Run, direction: Direction) -> String {
     let client = words::host(run, HostRole::Client);
@@ -148,17 +159,8 @@ pub fn title(runs: &[Run]) -> String {
         return title.clone();
     }
     let leaves = leaves(runs);
-    let Some(first) = leaves.first() else {
+    let Some(hosts) = hosts(&leaves) else {
         return "No runs".to_owned();
-    };
-    let hosts = way(first, Direction::Duplex);
-    let same = leaves
-        .iter()
-        .all(|run| way(run, Direction::Duplex) == hosts);
-    let hosts = if same {
-        hosts
-    } else {
-        "several hosts".to_owned()
     };
     let started = runs.iter().find_map(|run| run.started.as_ref());
     let day = started.map_or_else(String::new, |started| {
