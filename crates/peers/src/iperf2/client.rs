@@ -584,7 +584,7 @@ impl Stepping for Client {
                     || (self.steps.state == State::Running && !self.receives()) =>
             {
                 if let Some(closing) = &mut self.closing {
-                    closing.hear(stream, bytes, &mut self.steps.actions);
+                    closing.hear(now, stream, bytes, &mut self.steps.actions);
                 }
                 self.conclude(now);
             }

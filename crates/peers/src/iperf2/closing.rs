@@ -15,6 +15,9 @@ const MIN_GAP: Duration = Duration::from_millis(10);
 /// The longest, which is iperf2's own. It answers ten ends and then warns that its answer was lost, so ten in a row
 /// must not fit into the time for which a busy host does not run it.
 const MAX_GAP: Duration = Duration::from_millis(250);
+/// An end that was said again is answered again, and iperf2 warns that its answer was lost if that meets no socket any
+/// more. It answers at once, when its host lets it.
+const LATER_ANSWERS: Duration = Duration::from_millis(250);
 /// Ends said where nobody has to answer them: they take 1.3 s.
 pub(super) const FIRST: u32 = 10;
 /// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
@@ -94,6 +97,10 @@ impl Closing {
         if self.next.is_none_or(|next| now < next) {
             return;
         }
+        if self.is_answered() {
+            self.next = None;
+            return;
+        }
         for (stream, (sent, answer)) in (0..).zip(self.sent.iter().zip(&self.answers)) {
             if answer.is_none() {
                 let bytes = self.end(*sent);
@@ -108,6 +115,7 @@ impl Closing {
     /// A datagram of the peer, which is its report or the end of what it sent. Whether it was an end.
     pub(super) fn hear(
         &mut self,
+        now: MonoInstant,
         stream: u16,
         bytes: &[u8],
         actions: &mut VecDeque<Action>,
@@ -127,10 +135,11 @@ impl Closing {
         if is_echo {
             return false;
         }
+        let was_answered = self.is_answered();
         if let (Some(answer), Some(report)) = (self.answers.get_mut(index), Report::read(bytes)) {
             answer.get_or_insert(report);
-            if self.is_answered() {
-                self.next = None;
+            if self.is_answered() && !was_answered {
+                self.next = (self.tries > 1).then(|| now.after(LATER_ANSWERS));
             }
         }
         false

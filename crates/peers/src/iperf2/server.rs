@@ -312,7 +312,7 @@ impl Server {
         }
         if self.steps.state == State::Closing
             && let Some(closing) = &mut self.closing
-            && closing.hear(stream, bytes, &mut self.steps.actions)
+            && closing.hear(now, stream, bytes, &mut self.steps.actions)
         {
             self.steps.enter(now, State::Closing, PARTING);
         }

@@ -243,6 +243,41 @@ fn an_answer_that_is_quicker_than_the_own_report_counts() {
     assert_eq!(peer_counts(&reports[0].streams[0]).datagrams, 102);
 }
 
+/// iperf2 answers every end, and warns that its answer was lost if nobody is there to hear a later one.
+#[test]
+fn who_said_an_end_again_is_there_for_the_later_answers() {
+    let (mut client, _) = begun(&spec(Transport::Udp, Direction::Forward));
+    drop(actions(&mut client));
+    let sent = vec![PacketCount::new(100)];
+    client.handle(START, Input::Finished { sent }).unwrap();
+    client.handle(START, Input::Reports(Vec::new())).unwrap();
+    let again = client.deadline().unwrap();
+    client.handle(again, Input::Timeout).unwrap();
+    assert_eq!(actions(&mut client).1.len(), 2);
+    let theirs = Report {
+        bytes: 100_000,
+        duration: Duration::from_secs(1),
+        lost: 0,
+        out_of_order: 0,
+        datagrams: 100,
+        jitter: Duration::ZERO,
+        is_modern: true,
+    };
+    let bytes = &theirs.write(Width::Wide, true, 1000).unwrap();
+    for late in [0, 1] {
+        let heard = Input::Stream(StreamEvent::Datagram { stream: 0, bytes });
+        let now = again.after(Duration::from_millis(late));
+        client.handle(now, heard).unwrap();
+        assert_eq!(actions(&mut client), (vec![], vec![]));
+    }
+    let over = client.deadline().unwrap();
+    assert!(over >= again.after(Duration::from_millis(200)));
+    client.handle(over, Input::Timeout).unwrap();
+    let (all, ends) = actions(&mut client);
+    assert!(ends.is_empty());
+    assert_eq!(all.last(), Some(&Action::TestOver(TestEnd::Complete)));
+}
+
 /// iperf2 from 2.1 on reads what comes after its report into the report's own memory, and sends that again.
 #[test]
 fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
