@@ -104,7 +104,7 @@ fn effects(run: &Run, of: &Series<'_>, (anchor, level): (&str, u8)) -> Markup {
             ul.conclusions { @for said in &explained { li { (said) } } }
         };
     };
-    let findings = of.findings(findings);
+    let findings = study::in_series(findings, of.name());
     let said = study::said(&findings);
     let table = study::effects_table(&findings);
     html! {

@@ -1,7 +1,7 @@
 //! The series of a study, each of which is compared within itself.
 
 use super::StudyView;
-use linerate_model::run::{Asked, Run, StudyFindings, StudyPlace, StudySeries};
+use linerate_model::run::{Asked, Run, StudyPlace, StudySeries};
 
 /// Cells that vary the same factors, and what was measured of them.
 pub(crate) struct Series<'a> {
@@ -46,21 +46,5 @@ impl Series<'_> {
     pub(crate) fn title(&self) -> Option<&str> {
         let of = self.of?;
         Some(of.title.as_ref().unwrap_or(&of.name))
-    }
-
-    /// What the study shows of its cells, as of a study of them alone.
-    pub(crate) fn findings(&self, all: &StudyFindings) -> StudyFindings {
-        let mut own = all.clone();
-        own.main_effects
-            .retain(|one| one.series.as_deref() == self.name());
-        own.interactions
-            .retain(|one| one.series.as_deref() == self.name());
-        for series in own.main_effects.iter_mut().map(|one| &mut one.series) {
-            *series = None;
-        }
-        for series in own.interactions.iter_mut().map(|one| &mut one.series) {
-            *series = None;
-        }
-        own
     }
 }

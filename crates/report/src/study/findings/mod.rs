@@ -77,17 +77,23 @@ fn effects(findings: &StudyFindings) -> Vec<String> {
         return effects_of_one(findings);
     }
     let of_series = |name: &String| {
-        let mut own = findings.clone();
-        own.main_effects
-            .retain(|one| one.series.as_ref() == Some(name));
-        own.interactions
-            .retain(|one| one.series.as_ref() == Some(name));
+        let said = effects_of_one(&in_series(findings, Some(name))).into_iter();
         let name = clean(name);
-        let said = effects_of_one(&own).into_iter();
         said.map(move |said| format!("{name}: {said}"))
             .collect::<Vec<_>>()
     };
     series.into_iter().flat_map(of_series).collect()
+}
+
+/// What the study shows of one series, as of a study of its cells alone; without a name, of what is in none.
+pub(crate) fn in_series(all: &StudyFindings, name: Option<&str>) -> StudyFindings {
+    let mut own = all.clone();
+    own.main_effects.retain(|one| one.series.as_deref() == name);
+    own.interactions.retain(|one| one.series.as_deref() == name);
+    let main = own.main_effects.iter_mut().map(|one| &mut one.series);
+    let interactions = own.interactions.iter_mut().map(|one| &mut one.series);
+    main.chain(interactions).for_each(|series| *series = None);
+    own
 }
 
 /// A main effect, or the same effect at several levels of another factor.
