@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// From the datagram that opens a session to its traffic; zperf's time of the session begins with it.
-const OPENING: Duration = Duration::from_millis(100);
+const OPENING: Duration = Duration::from_millis(10);
 
 /// Bytes of the settings that an iperf2 client's TCP stream begins with; zperf counts them as data.
 const SETTINGS: u64 = 24;
