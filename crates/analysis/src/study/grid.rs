@@ -36,8 +36,12 @@ pub(super) struct Grid {
 type Named = (Vec<(String, String)>, Vec<Unit>);
 
 impl Grid {
-    /// `None` where no cell has two runs that tell the quantity, or nothing was varied. `cells` are of one series.
-    pub(super) fn new(quantity: usize, cells: &[&str], runs: &Runs<'_>) -> Option<Self> {
+    /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
+    pub(super) fn new(
+        quantity: usize,
+        (series, cells): &(Option<String>, Vec<&str>),
+        runs: &Runs<'_>,
+    ) -> Option<Self> {
         let scale = scale(&QUANTITIES[quantity]);
         let named: Vec<Named> = cells
             .iter()
@@ -56,9 +60,8 @@ impl Grid {
             .iter()
             .filter_map(|(levels, units)| Some((place(levels)?, units.clone())));
         let cells: BTreeMap<Levels, Vec<Unit>> = cells.collect();
-        let series = named.first().and_then(|(levels, _)| series_of(levels));
         (!factors.is_empty() && cells.len() > 1).then_some(Self {
-            series,
+            series: series.clone(),
             quantity,
             scale,
             factors,
@@ -97,11 +100,6 @@ fn of_cell(cell: &str, (quantity, scale): (usize, EffectScale), runs: &Runs<'_>)
         (levels, units)
     });
     named.collect()
-}
-
-fn series_of(levels: &[(String, String)]) -> Option<String> {
-    let (_, series) = levels.iter().find(|(name, _)| name == StudyPlace::SERIES)?;
-    Some(series.clone())
 }
 
 /// What has more than one level.

@@ -39,13 +39,11 @@ pub fn findings<'a>(
     let runs = Runs::from_parts(parts);
     let cells: Vec<&str> = cells.into_iter().collect();
     let control = control.and_then(|cell| Controlled::examine(cell, &runs));
-    let each = by_series(&cells);
-    let of_series = |cells: &Vec<&str>| -> Vec<Grid> {
+    let mut grids: Vec<Grid> = Vec::new();
+    for series in by_series(&cells) {
         let quantities = 0..QUANTITIES.len();
-        let grids = quantities.filter_map(|quantity| Grid::new(quantity, cells, &runs));
-        grids.collect()
-    };
-    let grids: Vec<Grid> = each.iter().flat_map(of_series).collect();
+        grids.extend(quantities.filter_map(|quantity| Grid::new(quantity, &series, &runs)));
+    }
     let effects::Effects {
         tests,
         main: main_effects,
@@ -63,8 +61,8 @@ pub fn findings<'a>(
     }
 }
 
-/// The cells of each series, in their order; all together where there are none.
-fn by_series<'a>(cells: &[&'a str]) -> Vec<Vec<&'a str>> {
+/// The cells of each series by its name, in their order; all together where there are none.
+fn by_series<'a>(cells: &[&'a str]) -> Vec<(Option<String>, Vec<&'a str>)> {
     let mut all: Vec<(Option<String>, Vec<&str>)> = Vec::new();
     for cell in cells {
         let place = StudyPlace {
@@ -77,7 +75,7 @@ fn by_series<'a>(cells: &[&'a str]) -> Vec<Vec<&'a str>> {
             None => all.push((series, vec![cell])),
         }
     }
-    all.into_iter().map(|(_, cells)| cells).collect()
+    all
 }
 
 /// The parts of a study by their cell.
