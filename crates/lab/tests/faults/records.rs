@@ -399,7 +399,10 @@ pub(crate) fn judgement(folder: &Path) -> Result<String> {
     let mut text = table("On a quiet machine", &quiet)?;
     text.push_str(&table("Beside other programs", &loud)?);
     text.push_str("## Without probes, on a quiet machine\n\n");
-    text.push_str(&tallied(&judged(&quiet), Record::unprobed)?);
+    let alone = judged(&quiet).into_iter();
+    text.push_str(&tallied(
+        alone.map(|(record, expected)| (record.unprobed(), expected)),
+    )?);
     Ok(text)
 }
 
@@ -412,14 +415,13 @@ fn judged<'a>(records: &[&'a Record]) -> Vec<(&'a Record, Expected)> {
 }
 
 /// Verdicts by what limits, a row each.
-fn tallied(judged: &[(&Record, Expected)], verdict: impl Fn(&Record) -> Verdict) -> Result<String> {
+fn tallied(verdicts: impl Iterator<Item = (Verdict, Expected)>) -> Result<String> {
     let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
     let mut all = Tally::default();
-    for (record, expected) in judged {
-        let verdict = verdict(record);
-        let row = rows.entry(name(*expected)).or_default();
-        row.count(&verdict, *expected);
-        all.count(&verdict, *expected);
+    for (verdict, expected) in verdicts {
+        let row = rows.entry(name(expected)).or_default();
+        row.count(&verdict, expected);
+        all.count(&verdict, expected);
     }
     let mut text = String::from(
         "| limits | scenes | right, supported | right, weak | not identified | wrong, weak | wrong, supported | said instead |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
@@ -439,11 +441,14 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
         records.len(),
         judged.len(),
     );
-    text.push_str(&tallied(&judged, |record| record.replayed().0)?);
+    let mut times: Vec<f64> = Vec::new();
+    text.push_str(&tallied(judged.iter().map(|(record, expected)| {
+        let (verdict, time) = record.replayed();
+        times.push(time.as_secs_f64());
+        (verdict, *expected)
+    }))?);
     writeln!(text, "\n{}\n\n{}", of_several(records), of_next(records))?;
     text.push_str(&reliability(&judged)?);
-    let times = judged.iter().map(|(record, _)| record.replayed().1);
-    let times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
     let mut times = Data::new(times);
     writeln!(
         text,
