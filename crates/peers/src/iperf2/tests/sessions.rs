@@ -213,6 +213,20 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     ));
 }
 
+/// What the peer answers to the end of a second of datagrams.
+fn answer(bytes: u64, lost: u64, datagrams: u64) -> Vec<u8> {
+    let theirs = Report {
+        bytes,
+        duration: Duration::from_secs(1),
+        lost,
+        out_of_order: 0,
+        datagrams,
+        jitter: Duration::ZERO,
+        is_modern: true,
+    };
+    theirs.write(Width::Wide, true, 1000).unwrap()
+}
+
 /// The first answer counts: one that is repeated may be of a session that the peer has begun anew.
 #[test]
 fn an_answer_that_is_quicker_than_the_own_report_counts() {
@@ -221,16 +235,7 @@ fn an_answer_that_is_quicker_than_the_own_report_counts() {
     let sent = vec![PacketCount::new(100)];
     client.handle(START, Input::Finished { sent }).unwrap();
     assert_eq!(actions(&mut client).1.len(), 1);
-    let theirs = Report {
-        bytes: 100_000,
-        duration: Duration::from_secs(1),
-        lost: 0,
-        out_of_order: 0,
-        datagrams: 102,
-        jitter: Duration::ZERO,
-        is_modern: true,
-    };
-    let bytes = &theirs.write(Width::Wide, true, 1000).unwrap();
+    let bytes = &answer(100_000, 0, 102);
     let heard = Input::Stream(StreamEvent::Datagram { stream: 0, bytes });
     client.handle(START, heard).unwrap();
     assert_eq!(actions(&mut client), (vec![], vec![]));
@@ -254,16 +259,7 @@ fn who_said_an_end_again_is_there_for_the_later_answers() {
     let again = client.deadline().unwrap();
     client.handle(again, Input::Timeout).unwrap();
     assert_eq!(actions(&mut client).1.len(), 2);
-    let theirs = Report {
-        bytes: 100_000,
-        duration: Duration::from_secs(1),
-        lost: 0,
-        out_of_order: 0,
-        datagrams: 100,
-        jitter: Duration::ZERO,
-        is_modern: true,
-    };
-    let bytes = &theirs.write(Width::Wide, true, 1000).unwrap();
+    let bytes = &answer(100_000, 0, 100);
     for late in [0, 1] {
         let heard = Input::Stream(StreamEvent::Datagram { stream: 0, bytes });
         let now = again.after(Duration::from_millis(late));
@@ -307,16 +303,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
     let (_, answers) = hear(&end);
     assert_eq!(answers.len(), 1);
     assert_eq!(hear(&answers[0]), (vec![], vec![]));
-    let theirs = Report {
-        bytes: 98_000,
-        duration: Duration::from_secs(1),
-        lost: 4,
-        out_of_order: 0,
-        datagrams: 102,
-        jitter: Duration::ZERO,
-        is_modern: true,
-    };
-    let (all, _) = hear(&theirs.write(Width::Wide, true, 1000).unwrap());
+    let (all, _) = hear(&answer(98_000, 4, 102));
     let Some(Action::Peer(PeerEvent::Report(reports))) = all.first() else {
         panic!("{all:?}");
     };
