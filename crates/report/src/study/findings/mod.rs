@@ -18,7 +18,6 @@ use linerate_model::run::{
     Effect, EffectVerdict, FactorLevel, Interaction, MainEffect, StudyControl, StudyFindings,
 };
 use linerate_model::spec::Direction;
-use std::cmp::Ordering;
 
 /// Effects that are said in sentences; the table has all.
 const MAX_SENTENCES: usize = 12;
@@ -123,11 +122,7 @@ fn effects_of_one(findings: &StudyFindings) -> Vec<String> {
     }
     // Of what is compared before others, then the largest first; one that is averaged to nothing by an interaction is
     // still before what is not shown.
-    said.sort_by(|((a_first, a), _), ((b_first, b), _)| {
-        (b_first, b)
-            .partial_cmp(&(a_first, a))
-            .unwrap_or(Ordering::Equal)
-    });
+    said.sort_by(|(a, _), (b, _)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
     let more = said.len().saturating_sub(MAX_SENTENCES);
     said.truncate(MAX_SENTENCES);
     let mut said: Vec<String> = said.into_iter().map(|(_, sentence)| sentence).collect();
