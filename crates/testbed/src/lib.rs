@@ -16,7 +16,7 @@ mod userns;
 
 pub use error::{TeardownError, TestbedError};
 pub use host::{Host, HostId};
-pub use link::{LinkConfig, LinkCounters, LinkHandle, PacketFilter, PacketList};
+pub use link::{LinkConfig, LinkCounters, LinkHandle, Outage, PacketFilter, PacketList};
 pub use router::Router;
 pub use two_hosts::{Link, TwoHosts};
 pub use userns::enter_user_namespace;

@@ -1,14 +1,14 @@
 //! What a link does to the frames of one direction.
 
 use super::{PacketFilter, PacketList};
-use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_model::{BitRate, ByteCount, MonoInstant, Ratio};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// One direction of a link. The default is a perfect wire of unlimited rate.
 ///
-/// A frame meets, in this order: MTU cut, drop list, loss ratio, reordering, queue, rate, delay. Frames
+/// A frame meets, in this order: MTU cut, outage, drop list, loss ratio, reordering, queue, rate, delay. Frames
 /// that a list or chance drops take no room in the queue and no time on the line. Reports of
 /// multicast groups to routers, which the hosts' kernels send by themselves, go nowhere and are
 /// not counted: at 1 Mbit/s each would take a millisecond of the line.
@@ -34,6 +34,8 @@ pub struct LinkConfig {
     /// Longest IP packet that gets through; longer ones vanish and nobody is told: a black hole.
     /// `None` carries what the interfaces do.
     pub mtu_cut_bytes: Option<u32>,
+    /// Times in which every frame is lost; `None` is a link that never fails.
+    pub outage: Option<Outage>,
     /// Share of all frames lost by chance.
     pub loss: Ratio,
     /// Data packets dropped, by number.
@@ -56,6 +58,26 @@ pub struct LinkConfig {
     pub overhead_bytes: u32,
     /// Which packets are data.
     pub filter: PacketFilter,
+}
+
+/// A link that fails again and again, by the host's monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// From the beginning of one failure to that of the next.
+    #[serde(rename = "every_s", with = "linerate_model::time::as_seconds")]
+    pub every: Duration,
+    /// How long nothing gets through each time; shorter than `every`.
+    #[serde(rename = "length_s", with = "linerate_model::time::as_seconds")]
+    pub length: Duration,
+}
+
+impl Outage {
+    /// Whether nothing gets through at `now`.
+    pub(super) fn is_at(self, now: MonoInstant) -> bool {
+        let into = u128::from(now.as_nanos()).checked_rem(self.every.as_nanos());
+        into.is_some_and(|into| into < self.length.as_nanos())
+    }
 }
 
 impl LinkConfig {
@@ -92,6 +114,15 @@ impl LinkConfig {
                 "must not exceed 60 s",
             ));
         }
+        if self
+            .outage
+            .is_some_and(|outage| outage.length >= outage.every)
+        {
+            return Err(ConfigError::new(
+                "outage",
+                "must be shorter than the time from one to the next",
+            ));
+        }
         if self.displacement == 0 {
             return Err(ConfigError::new("displacement", "must be at least 1"));
         }
@@ -109,6 +140,7 @@ impl Default for LinkConfig {
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             mtu_cut_bytes: None,
+            outage: None,
             loss: Ratio::ZERO,
             drop: PacketList::none(),
             duplicate: Ratio::ZERO,
@@ -183,7 +215,15 @@ mod tests {
             displacement: 0,
             ..LinkConfig::default()
         };
+        let down = LinkConfig {
+            outage: Some(Outage {
+                every: Duration::from_secs(1),
+                length: Duration::from_secs(1),
+            }),
+            ..LinkConfig::default()
+        };
         for (config, key) in [
+            (down, "outage"),
             (zero_rate, "rate"),
             (wild, "jitter"),
             (still, "displacement"),

@@ -25,6 +25,9 @@ pub struct Tally {
     /// Dropped because their IP packet is longer than the MTU cut.
     #[serde(default)]
     pub dropped_by_mtu_cut: PacketCount,
+    /// Dropped because the link had failed.
+    #[serde(default)]
+    pub dropped_by_outage: PacketCount,
     /// Copies made in addition to what arrived.
     pub duplicated: PacketCount,
     /// Frames that left after a data packet that had arrived later (RFC 4737: reordered).
@@ -40,6 +43,7 @@ impl Tally {
             self.dropped_by_queue,
             self.oversize,
             self.dropped_by_mtu_cut,
+            self.dropped_by_outage,
         ];
         PacketCount::new(parts.iter().map(|part| part.get()).sum())
     }

@@ -11,7 +11,7 @@ mod list;
 mod pool;
 mod shaper;
 
-pub use config::{ConfigError, LinkConfig};
+pub use config::{ConfigError, LinkConfig, Outage};
 pub use counters::{DirectionCounters, Faults, LinkCounters, Tally};
 pub use filter::{PacketFilter, Transport};
 pub use handle::LinkHandle;

@@ -223,6 +223,9 @@ impl Shaper {
         if self.is_cut(frame.length) {
             return Some(&mut self.tally(frame.class).dropped_by_mtu_cut);
         }
+        if self.config.outage.is_some_and(|outage| outage.is_at(now)) {
+            return Some(&mut self.tally(frame.class).dropped_by_outage);
+        }
         if is_data && self.config.drop.contains(number) {
             return Some(&mut self.tally(frame.class).dropped_by_list);
         }

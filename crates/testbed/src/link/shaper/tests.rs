@@ -1,5 +1,5 @@
 use super::*;
-use crate::link::PacketList;
+use crate::link::{Outage, PacketList};
 use linerate_model::{BitRate, Ratio};
 use proptest::prelude::*;
 
@@ -432,6 +432,24 @@ fn a_black_hole_swallows_long_packets_and_counts_them() {
     assert_eq!(shaper.arrive(at(2), data(2, 1015)), Verdict::Dropped);
     assert_eq!(handles(&drain(&mut shaper, at(3))), [1]);
     assert_eq!(shaper.counters().data.dropped_by_mtu_cut.get(), 1);
+    assert_balanced(&shaper);
+}
+
+#[test]
+fn a_link_that_fails_again_and_again_loses_what_comes_meanwhile() {
+    let mut shaper = shaper(LinkConfig {
+        outage: Some(Outage {
+            every: Duration::from_micros(100),
+            length: Duration::from_micros(30),
+        }),
+        ..LinkConfig::default()
+    });
+    let arrivals = [(1, 29), (2, 30), (3, 99), (4, 100), (5, 129), (6, 130)];
+    let verdicts = arrivals.map(|(handle, micros)| shaper.arrive(at(micros), data(handle, 1000)));
+    let (dropped, taken) = (Verdict::Dropped, Verdict::Taken);
+    assert_eq!(verdicts, [dropped, taken, taken, dropped, dropped, taken]);
+    assert_eq!(handles(&drain(&mut shaper, at(200))), [2, 3, 6]);
+    assert_eq!(shaper.counters().data.dropped_by_outage.get(), 3);
     assert_balanced(&shaper);
 }
 
