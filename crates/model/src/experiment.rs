@@ -47,6 +47,12 @@ pub enum Change {
         /// Multiple of the received rate.
         factor: f64,
     },
+    /// Datagrams as small as acknowledgements, after TCP and the other way, at a multiple of the rate of
+    /// these: they show what the return path carries.
+    ReturnDatagrams {
+        /// Multiple of the acknowledgements per second.
+        factor: f64,
+    },
     /// The traffic thread of one side is pinned to a core that was less busy.
     OtherCore {
         /// Whose thread.
@@ -98,6 +104,11 @@ impl fmt::Display for Change {
             Self::Datagrams { factor } => write!(
                 f,
                 "send datagrams at {} times the rate that was carried",
+                short(factor)
+            ),
+            Self::ReturnDatagrams { factor } => write!(
+                f,
+                "send small datagrams the other way at {} times the rate of acknowledgements",
                 short(factor)
             ),
             Self::OtherCore { side: whose } => {

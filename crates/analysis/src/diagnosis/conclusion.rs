@@ -105,6 +105,9 @@ fn claim(suspect: Suspect, run: &Run, limited: &Trial) -> String {
             "datagrams get through faster, but for a loss that TCP takes for congestion"
         }
         Suspect::PathLoss => "packets are lost whatever the load",
+        Suspect::ReturnPath => {
+            "acknowledgements come back no faster, while datagrams find the way of the data free"
+        }
         Suspect::Congestion => "more fits through the path than its window lets be in flight",
         _ => "of all that may limit, it fits best with what the probes showed",
     };

@@ -50,7 +50,7 @@ pub(super) const OVERLOAD: Datagrams = Datagrams {
 /// several in ten seconds.
 pub(super) const TIME: Duration = Duration::from_secs(1);
 /// Its first half fills and empties what holds some; the second shows what lasts.
-const INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 /// More than this the datagrams of an ordinary host do not reach, which says nothing of the path.
 const FASTEST: BitRate = BitRate::from_bps(2_250_000_000);
 /// An unpaced sender that offered this share of a multiple offers enough.

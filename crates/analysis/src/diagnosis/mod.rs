@@ -25,6 +25,7 @@ mod other_core;
 mod outcome;
 mod payload;
 mod rate;
+mod return_path;
 mod shaper;
 mod signs;
 mod streams;
@@ -44,7 +45,7 @@ use likelihoods::Likelihoods;
 use observation::POWER;
 use suspects::Suspect;
 
-use crate::experiment::NotRun;
+use crate::experiment::{NotRun, took_effect};
 use linerate_model::BitRate;
 use linerate_model::run::{Change, Run, RunKind, Trial, Verdict};
 use linerate_model::spec::{TestSpec, Transport};
@@ -56,6 +57,7 @@ static OF_BYTE_STREAMS: &[&dyn Probe] = &[
     &datagrams::AGAINST_TCP,
     &datagrams::FAR_ABOVE_TCP,
     &half_load::OF_TCP,
+    &return_path::ReturnPath,
     &streams::STREAMS,
     &buffers::RECEIVE_BUFFER,
     &buffers::SEND_BUFFER,
@@ -175,8 +177,13 @@ fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Op
 /// What must be tried before `suspect` is more than likely: what the path does to datagrams is told from what it does to
 /// TCP, and loss that comes with a rate from loss by chance, by more of them and by fewer.
 fn unproved(run: &Run, limited: &Trial, suspect: Suspect) -> Option<Change> {
-    let mut needed = [datagrams::OVERLOAD.change(), half_load::CHANGE].into_iter();
-    needed.find(|change| suspect.is_on_path() && !made::spoke(run, limited, *change))
+    let needed: &[Change] = match suspect {
+        Suspect::ReturnPath => &[datagrams::OVERLOAD.change(), return_path::CHANGE],
+        _ if suspect.is_on_path() => &[datagrams::OVERLOAD.change(), half_load::CHANGE],
+        _ => &[],
+    };
+    let mut open = needed.iter().copied();
+    open.find(|change| !made::spoke(run, limited, *change))
 }
 
 /// Any probe that has not been made and can be, whatever it may tell: to learn what is answered.
@@ -194,20 +201,19 @@ fn open_probes(
     limited: &Trial,
     refused: &[Change],
 ) -> Vec<(&'static dyn Probe, TestSpec)> {
-    let is_open = |probe: &dyn Probe| {
+    let open = |probe: &&'static dyn Probe| {
         let change = probe.change();
-        let made = run.probes.iter().filter(|made| made.change == change);
-        let spoke = made::spoke(run, limited, change);
-        !refused.contains(&change) && !spoke && made.count() < MOST_TRIES
+        let baseline = reference(run, limited, change)?;
+        let mut made = run.probes.iter().filter(|made| made.change == change);
+        let is_over = refused.contains(&change)
+            || made::spoke(run, limited, change)
+            || made.clone().count() >= MOST_TRIES
+            // The same again would have no more effect.
+            || made.any(|made| took_effect(change, baseline, &made.trial).is_err());
+        let test = probe.test(run, baseline).ok()?;
+        (!is_over).then_some((*probe, test))
     };
-    let open = probes(limited.transport)
-        .iter()
-        .filter(|probe| is_open(**probe));
-    open.filter_map(|probe| {
-        let baseline = reference(run, limited, probe.change())?;
-        Some((*probe, probe.test(run, baseline).ok()?))
-    })
-    .collect()
+    probes(limited.transport).iter().filter_map(open).collect()
 }
 
 /// A suspect with this share of the weight is the answer.

@@ -6,7 +6,7 @@ use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
-    ReceiverSocket, ReceiverWindow, SenderApp, SenderBuffer, SenderCpu,
+    ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, thread};
 use crate::readings::{late_delay_floors, mean};
@@ -114,6 +114,7 @@ pub(super) static ABOVE_TCP: &[Class] = &[
     Class::new("carried", Rarely)
         .usually(&[
             PathLoss,
+            ReturnPath,
             Congestion,
             SenderApp,
             SenderBuffer,
@@ -166,6 +167,7 @@ pub(super) static FAR_ABOVE_TCP: &[Class] = &[
     Class::new("carried", Rarely)
         .usually(&[
             PathLoss,
+            ReturnPath,
             Congestion,
             SenderApp,
             SenderBuffer,
@@ -178,6 +180,7 @@ pub(super) static FAR_ABOVE_TCP: &[Class] = &[
         .possibly(&[Congestion]),
     Class::new("same-loss", Hardly).usually(&[PathLoss]),
     Class::new("queued", Rarely).usually(&[Link]).possibly(&[
+        ReturnPath,
         Congestion,
         SenderApp,
         SenderBuffer,

@@ -5,7 +5,7 @@ use super::class::Often::{Hardly, Rarely};
 use super::rate::RateProbe;
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
-    SenderApp, SenderBuffer, SenderCpu,
+    ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use linerate_model::run::Change;
 
@@ -16,7 +16,7 @@ pub(super) const STREAMS: RateProbe = RateProbe {
     classes: &[
         Class::new("fell", Rarely),
         Class::new("stayed", Hardly)
-            .usually(&[Link, OwnShaper, Policer, ReceiverApp])
+            .usually(&[Link, OwnShaper, Policer, ReturnPath, ReceiverApp])
             .possibly(&[SenderCpu, ReceiverCpu, Congestion])
             .rarely(&[PathLoss, SenderBuffer, ReceiverWindow, SenderApp]),
         Class::new("rose", Hardly)

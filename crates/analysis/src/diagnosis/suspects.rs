@@ -13,6 +13,8 @@ pub(super) enum Suspect {
     OwnShaper,
     Policer,
     PathLoss,
+    /// What acknowledgements come back on.
+    ReturnPath,
     /// Congestion control, by its own choice or among others' traffic.
     Congestion,
     SenderCpu,
@@ -43,11 +45,12 @@ const OF_DATAGRAMS: &[(Suspect, f64)] = &[
 
 /// What may limit a byte stream: the path has about half, each host a quarter.
 const OF_BYTE_STREAMS: &[(Suspect, f64)] = &[
-    (Suspect::Link, 0.26),
+    (Suspect::Link, 0.25),
     (Suspect::OwnShaper, 0.06),
     (Suspect::Policer, 0.08),
-    (Suspect::PathLoss, 0.09),
-    (Suspect::Congestion, 0.09),
+    (Suspect::PathLoss, 0.08),
+    (Suspect::ReturnPath, 0.03),
+    (Suspect::Congestion, 0.08),
     (Suspect::SenderCpu, 0.09),
     (Suspect::SenderApp, 0.04),
     (Suspect::SenderBuffer, 0.05),
@@ -65,12 +68,13 @@ pub(super) const fn of(transport: Transport) -> &'static [(Suspect, f64)] {
 }
 
 impl Suspect {
-    /// The rule that knows it from one trial; none knows the sender's own shaper.
+    /// The rule that knows it from one trial, if one does; none knows the sender's own shaper.
     pub(super) const fn rule(self) -> &'static str {
         match self {
             Self::Link | Self::OwnShaper => "link",
             Self::Policer => "policer",
             Self::PathLoss => "path-loss",
+            Self::ReturnPath => "return-path",
             Self::Congestion => "congestion",
             Self::SenderCpu => "sender-cpu",
             Self::SenderApp => "sender-app",
@@ -93,6 +97,9 @@ impl Suspect {
 
     /// What a verdict calls it.
     pub(super) fn limit(self) -> Limit {
+        if self == Self::ReturnPath {
+            return Limit::new(self.rule(), self.subject());
+        }
         let rule = rules::ALL.iter().find(|rule| rule.id() == self.rule());
         rule.map_or_else(Limit::unknown, |rule| rule.limit())
     }
@@ -100,7 +107,7 @@ impl Suspect {
     /// On which side; none for the path.
     pub(super) const fn side(self) -> Option<Side> {
         match self {
-            Self::Link | Self::Policer | Self::PathLoss => None,
+            Self::Link | Self::Policer | Self::PathLoss | Self::ReturnPath => None,
             Self::OwnShaper
             | Self::Congestion
             | Self::SenderCpu
@@ -131,6 +138,7 @@ impl Suspect {
             Self::OwnShaper => "the sender's own queueing discipline",
             Self::Policer => "a policer",
             Self::PathLoss => "loss on the path",
+            Self::ReturnPath => "the return path",
             Self::Congestion => "congestion control",
             Self::SenderCpu => "the sender's CPU",
             Self::SenderApp => "the sending application",

@@ -4,12 +4,17 @@ use super::class::judged;
 use super::likelihoods::Likelihoods;
 use super::suspects::{Suspect, of};
 use super::weights::Suspects;
-use super::{Counts, NextProbe, Observation, SURE, most_telling, next_by, probes, signs};
+use super::{
+    Counts, NextProbe, Observation, SURE, limited, most_telling, next_by, open_probes, probes,
+    signs,
+};
 use crate::diagnose;
 use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
-use linerate_model::spec::{Pace, Side, TestSpec, Transport};
+use linerate_model::signals::NIC_TX_PACKETS;
+use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
+use linerate_model::tcp::TcpShares;
 use linerate_model::{BitRate, ByteCount};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -314,6 +319,57 @@ fn an_application_limits_where_it_pauses_and_not_where_its_socket_holds_it_up() 
 }
 
 #[test]
+fn slow_acknowledgements_are_told_from_a_slow_link() {
+    let standing = json!({
+        "work": "byte-stream", "received_bytes": 11_750_000,
+        "counters": {"sender": {}, "receiver": {(NIC_TX_PACKETS): 4000}},
+        "tcp": {"smss_bytes": 1448, "min_rtt_ns": 20_000_000, "srtt_mean_ns": 400_000_000,
+                "shares": TcpShares::default(),
+                "retransmissions": {"segments": 0, "sent": 8115}}
+    });
+    let mut run = run();
+    run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &standing)).unwrap()];
+    run.probes = vec![
+        datagrams(140.9, &lost(0, "network", 15_000)),
+        at_half(datagrams(47.0, &lost(0, "network", 15_000))),
+    ];
+    let next = next_probe(&run, BUDGET, &[]).unwrap();
+    assert_eq!(next.change, Change::ReturnDatagrams { factor: 1.5 });
+    let back = &next.test;
+    assert_eq!(
+        (back.direction, back.payload().get()),
+        (Direction::Reverse, 24)
+    );
+    // 6000 datagrams a second.
+    let load = back.pace().intended_load().unwrap();
+    assert_eq!(load.bps(), 6000 * 24 * 8);
+
+    let answered = |megabits: f64, mut more: Value| {
+        more["work"] = json!("datagrams");
+        more["direction"] = json!("reverse");
+        more["intended_bps"] = json!(load.bps());
+        more["offered_bps"] = json!(load.bps());
+        more["payload_bytes"] = json!(24);
+        made(next.change, trial("udp", megabits, &more))
+    };
+    let mut likeliest = |answer: Made| {
+        run.probes.truncate(2);
+        run.probes.push(answer);
+        let (verdict, _) = diagnose(&run);
+        (likeliest(&run), verdict)
+    };
+    let (limit, verdict) = likeliest(answered(0.76, lost(3300, "network", 300_000_000)));
+    assert_eq!(limit, "return-path");
+    assert_eq!((verdict.limit.id(), verdict.side), ("return-path", None));
+    assert!(
+        verdict.claim.starts_with("The return path limits TCP"),
+        "{verdict:?}"
+    );
+    let (limit, _) = likeliest(answered(1.152, lost(0, "network", 15_000)));
+    assert_ne!(limit, "return-path");
+}
+
+#[test]
 fn signs_alone_are_never_the_whole_answer() {
     let mut run = search();
     let own = json!({
@@ -523,8 +579,15 @@ fn a_window_is_what_limits_where_the_rate_follows_it() {
     run.trials = vec![with_buffer(receive, 94.0, 100_000).trial];
     run.probes = vec![carried(), with_buffer(receive, 180.0, 200_000)];
     assert_eq!(likeliest(&run), "receiver-window");
-    // The same rate with a buffer that the system did not enlarge says nothing.
-    run.probes = vec![carried(), with_buffer(receive, 94.0, 100_000)];
+    // The same rate with a buffer that the system did not enlarge says nothing, and would say nothing again.
+    let may_be_tried = |run: &Run| {
+        let mut open = open_probes(run, limited(run).unwrap(), &[]).into_iter();
+        open.any(|(probe, _)| probe.change() == receive)
+    };
+    run.probes = vec![carried()];
+    assert!(may_be_tried(&run));
+    run.probes.push(with_buffer(receive, 94.0, 100_000));
+    assert!(!may_be_tried(&run));
     let (verdict, _) = diagnose(&run);
     assert_eq!(verdict.confidence, Confidence::Weak, "{verdict:?}");
 }

@@ -63,7 +63,7 @@ pub(crate) fn changed_test(
             baseline.warm_up = baseline.warm_up.max(fill);
             changed.warm_up = baseline.warm_up;
         }
-        Change::Datagrams { .. } => {
+        Change::Datagrams { .. } | Change::ReturnDatagrams { .. } => {
             return Err(impossible("datagrams answer to no claim about TCP alone"));
         }
         Change::OtherCore { side } => other_core(&mut changed, pilot, side)?,

@@ -5,7 +5,7 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
 use crate::diagnosis::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
-    SenderApp, SenderBuffer, SenderCpu,
+    ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use crate::diagnosis::thread::{Thread, spent, thread};
 use crate::readings::{mean, unread_shares};
@@ -191,7 +191,7 @@ const RECEIVER_WINDOW: &[Class] = &[
         .possibly(&[ReceiverCpu, ReceiverApp]),
     // A window that only bounds a standing queue limits nothing.
     Class::new("closed-behind-queue", Hardly)
-        .possibly(&[Link, OwnShaper, ReceiverWindow])
+        .possibly(&[Link, OwnShaper, ReturnPath, ReceiverWindow])
         .rarely(&[ReceiverCpu, ReceiverApp]),
 ];
 
@@ -227,7 +227,7 @@ const SEND_BUFFER: &[Class] = &[
         .usually(&[SenderBuffer])
         .possibly(&[SenderCpu, SenderApp, ReceiverCpu]),
     Class::new("behind-queue", Hardly)
-        .possibly(&[Link, OwnShaper, SenderBuffer])
+        .possibly(&[Link, OwnShaper, ReturnPath, SenderBuffer])
         .rarely(&[SenderCpu, SenderApp, ReceiverCpu, ReceiverApp]),
 ];
 
@@ -245,10 +245,10 @@ fn send_buffer(trial: &Trial) -> Option<&'static str> {
 /// How many segments were sent again, and whether a queue stood.
 const SENT_AGAIN: &[Class] = &[
     Class::new("none", Usually)
-        .rarely(&[OwnShaper, PathLoss, Congestion])
+        .rarely(&[OwnShaper, PathLoss, ReturnPath, Congestion])
         .hardly(&[Link, Policer]),
     Class::new("none-queued", Possibly)
-        .usually(&[Link, OwnShaper])
+        .usually(&[Link, OwnShaper, ReturnPath])
         .rarely(&[Congestion])
         .hardly(&[Policer, PathLoss]),
     Class::new("none-unknown", Possibly),
@@ -256,7 +256,7 @@ const SENT_AGAIN: &[Class] = &[
         .usually(&[PathLoss])
         .rarely(&[Link, OwnShaper]),
     Class::new("few-queued", Possibly)
-        .usually(&[Link, OwnShaper, Congestion])
+        .usually(&[Link, OwnShaper, ReturnPath, Congestion])
         .rarely(&[Policer, ReceiverWindow]),
     Class::new("few-unknown", Possibly),
     Class::new("some", Possibly)
