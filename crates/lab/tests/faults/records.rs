@@ -8,7 +8,6 @@ use crate::guard::Guard;
 use crate::learning::Labelled;
 use crate::rig::on_scene;
 use crate::say;
-use crate::scene::Scene;
 use crate::table::FALSE_ALARMS;
 use crate::{Purpose, Scenes};
 use anyhow::{Context as _, Result};
@@ -41,6 +40,9 @@ pub(crate) struct Record {
     /// Share of the CPU that went to other programs, or was stolen, at most of its tests.
     taken: f64,
     run: Run,
+    /// The same once more, with the probes that the command makes: of scenes to judge.
+    #[serde(default)]
+    again: Option<Run>,
 }
 
 /// Plays the scenes of `seed` that `folder` does not hold yet.
@@ -84,18 +86,15 @@ fn play(scenes: Scenes, number: u64, guard: &mut Guard) -> Result<Record> {
     let relieved = (0..scene.mechanisms.len())
         .map(|index| carried(&scene.without(index), guard, &mut taken))
         .collect::<Result<_>>()?;
-    let Scene { test, .. } = scene.scene();
-    let probed = on_scene(&scene.scene(), guard, move |context, target| {
-        let probed = observed(|| {
-            let run = test.run(context, target)?;
-            anyhow::Ok(match purpose {
-                Purpose::Judge | Purpose::Fit => probe_all(context, target, run),
-                Purpose::Sample => probe(context, target, run, BUDGET),
-            })
-        });
-        Ok(probed)
-    })?;
-    taken = f64::max(taken, probed.taken);
+    let probes = match purpose {
+        Purpose::Judge | Purpose::Fit => Probes::All,
+        Purpose::Sample => Probes::AsCommand,
+    };
+    let run = probed(&scene, probes, guard, &mut taken)?;
+    let again = match purpose {
+        Purpose::Judge => Some(probed(&scene, Probes::AsCommand, guard, &mut taken)?),
+        Purpose::Fit | Purpose::Sample => None,
+    };
     let last = carried(&scene, guard, &mut taken)?;
     Ok(Record {
         seed,
@@ -104,8 +103,35 @@ fn play(scenes: Scenes, number: u64, guard: &mut Guard) -> Result<Record> {
         base: [first, last],
         relieved,
         taken,
-        run: probed.value?,
+        run,
+        again,
     })
+}
+
+/// Which probes follow a scene's own test.
+enum Probes {
+    /// Every one that can be made.
+    All,
+    /// Those that the command makes.
+    AsCommand,
+}
+
+/// The scene's own test with its probes.
+fn probed(scene: &Composed, probes: Probes, guard: &mut Guard, taken: &mut f64) -> Result<Run> {
+    let scene = scene.scene();
+    let test = scene.test.clone();
+    let probed = on_scene(&scene, guard, move |context, target| {
+        let probed = observed(|| {
+            let run = test.run(context, target)?;
+            anyhow::Ok(match probes {
+                Probes::All => probe_all(context, target, run),
+                Probes::AsCommand => probe(context, target, run, BUDGET),
+            })
+        });
+        Ok(probed)
+    })?;
+    *taken = taken.max(probed.taken);
+    probed.value
 }
 
 /// What a scene carries in a short test.
@@ -447,7 +473,13 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
         times.push(time.as_secs_f64());
         (verdict, *expected)
     }))?);
-    writeln!(text, "\n{}\n\n{}", of_several(records), of_next(records))?;
+    writeln!(
+        text,
+        "\n{}\n\n{}\n\n{}",
+        of_several(records),
+        of_next(records),
+        of_repeats(records)
+    )?;
     text.push_str(&reliability(&judged)?);
     let mut times = Data::new(times);
     writeln!(
@@ -532,6 +564,25 @@ fn of_next(records: &[&Record]) -> String {
         gains.len(),
         count(|ratio| (1.0 / NEAR..=NEAR).contains(&ratio)),
         count(|ratio| ratio < 1.0 / NEAR),
+    )
+}
+
+/// How often the same scene, tested and probed once more, had the same verdict.
+fn of_repeats(records: &[&Record]) -> String {
+    let (mut twice, mut same, mut sure_of_both) = (0, 0, 0);
+    for record in records.iter().filter(|record| record.is_steady()) {
+        let Some(again) = &record.again else {
+            continue;
+        };
+        let (first, second) = (record.replayed().0, diagnose(again).0);
+        let is_same = found(&first) == found(&second);
+        twice += 1;
+        same += u32::from(is_same);
+        let is_sure = |verdict: &Verdict| verdict.confidence != Confidence::Weak;
+        sure_of_both += u32::from(!is_same && is_sure(&first) && is_sure(&second));
+    }
+    format!(
+        "Of {twice} scenes tested and probed twice, {same} had the same verdict both times; {sure_of_both} had two that are supported and differ."
     )
 }
 

@@ -3,14 +3,15 @@
 //! What limits such a scene is not declared but measured: each mechanism is taken away in turn, and what raises the
 //! rate is a limit. A scene is its seed and its number; the same two give the same scene for ever.
 
+mod draw;
+
 use crate::scene::{PeerAddress, Place, Scene, Test, apart, last_core};
-use linerate_model::random::{Random, mix};
 use linerate_model::run::Run;
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, Transport};
-use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_studies::run::SaturatePlan;
 use linerate_testbed::link::Transport as Filtered;
-use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
+use linerate_testbed::{HostId, Link, LinkConfig, Outage, PacketFilter, PacketList};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -26,6 +27,10 @@ pub(crate) enum Mechanism {
     Link { rate: BitRate, queue: ByteCount },
     /// Packets lost by chance.
     Loss { share: f64 },
+    /// A path that no packet longer than this gets through.
+    MtuHole { bytes: u32 },
+    /// A link that fails again and again.
+    Outage { every: Duration, length: Duration },
     /// A shaper on the sender's own interface.
     OwnShaper { rate: BitRate, queue: ByteCount },
     /// A rate above which packets are dropped at once.
@@ -34,6 +39,12 @@ pub(crate) enum Mechanism {
     Quota { side: Side, share: f64 },
     /// A small receive buffer: TCP's window, or the room for datagrams.
     ReceiveBuffer { bytes: ByteCount },
+    /// Packets moved back behind so many later ones.
+    Reordering { share: f64, displacement: u32 },
+    /// A line with a queue on the way back.
+    ReturnLink { rate: BitRate, queue: ByteCount },
+    /// Packets lost by chance on the way back.
+    ReturnLoss { share: f64 },
     /// TCP flows of others through the same link.
     Rivals { flows: u32 },
     /// A small send buffer.
@@ -56,14 +67,16 @@ impl Mechanism {
                 Side::Receiver => ("receiver-cpu", Some(Side::Receiver)),
             },
             Self::Link { .. } => ("link", None),
-            Self::Loss { .. } | Self::BurstLoss { .. } => ("path-loss", None),
+            Self::Loss { .. } | Self::BurstLoss { .. } | Self::Outage { .. } => ("path-loss", None),
+            Self::MtuHole { .. } => ("path-mtu", None),
+            Self::ReturnLink { .. } | Self::ReturnLoss { .. } => ("return-path", None),
             Self::OwnShaper { .. } => ("link", Some(Side::Sender)),
             Self::Policer { .. } => ("policer", None),
             Self::ReceiveBuffer { .. } => match transport {
                 Transport::Tcp => ("receiver-window", Some(Side::Receiver)),
                 Transport::Udp => ("receiver-socket", Some(Side::Receiver)),
             },
-            Self::Rivals { .. } => ("congestion", Some(Side::Sender)),
+            Self::Reordering { .. } | Self::Rivals { .. } => ("congestion", Some(Side::Sender)),
             Self::SendBuffer { .. } => ("sender-buffer", Some(Side::Sender)),
             Self::SlowReader { .. } => ("receiver-app", Some(Side::Receiver)),
             Self::SlowSender { .. } => ("sender-app", Some(Side::Sender)),
@@ -100,13 +113,13 @@ pub(crate) struct Composed {
     pub(crate) mechanisms: Vec<Mechanism>,
 }
 
-const CONGESTION: [&str; 3] = ["cubic", "bbr", "reno"];
-
-/// A round trip shorter than this has windows of a packet or two.
-const LONG: Duration = Duration::from_millis(2);
-
 /// Of the slow reader's reads, and of TCP's writes beside one.
 const READ: ByteCount = ByteCount::new(16 * 1024);
+/// Full packets of TCP and UDP are data.
+const OF_ANY_TRANSPORT: PacketFilter = PacketFilter {
+    transport: Filtered::Any,
+    ..PacketFilter::UDP_DATA
+};
 /// More packets than a test sends.
 const PACKETS: u64 = 400_000;
 /// How long the kernel's own policer passes everything, at least.
@@ -115,54 +128,6 @@ const BUCKET: Duration = Duration::from_secs(2);
 const DATAGRAM: f64 = 1448.0;
 
 impl Composed {
-    /// The scene with this number.
-    pub(crate) fn draw(seed: u64, number: u64) -> Self {
-        let mut draw = Draw(Random::new(mix(seed ^ mix(number))));
-        let transport = if draw.chance(0.55) {
-            Transport::Tcp
-        } else {
-            Transport::Udp
-        };
-        let direction = if draw.chance(0.6) {
-            Direction::Forward
-        } else {
-            Direction::Reverse
-        };
-        let path = if draw.chance(0.3) {
-            PathKind::Router
-        } else {
-            PathKind::Element
-        };
-        let delay = match path {
-            PathKind::Element => Duration::from_secs_f64(draw.between(25e-6, 50e-3)),
-            PathKind::Router => Duration::ZERO,
-        };
-        let foreign = draw.chance(0.15);
-        let rate = draw.between(5e6, 200e6);
-        let mut ground = Ground {
-            transport,
-            direction,
-            path,
-            delay,
-            foreign,
-            rate,
-        };
-        let count = 1 + usize::from(draw.chance(0.45)) + usize::from(draw.chance(0.15));
-        let mechanisms = draw.mechanisms(&mut ground, count);
-        let rate = ground.rate;
-        Self {
-            transport,
-            direction,
-            congestion: CONGESTION[draw.0.below(CONGESTION.len())].to_owned(),
-            path,
-            delay,
-            foreign,
-            load: BitRate::from_f64(rate * draw.between(1.2, 3.0)),
-            search: draw.chance(0.3) && transport == Transport::Udp,
-            mechanisms,
-        }
-    }
-
     /// Whether CPU time is part of it: it needs the machine for itself.
     pub(crate) fn is_of_cpu(&self) -> bool {
         let is_cpu = |mechanism: &Mechanism| {
@@ -319,17 +284,14 @@ impl Composed {
             delay: self.delay,
             ..LinkConfig::default()
         };
-        let back = way.clone();
+        let mut back = way.clone();
         for mechanism in &self.mechanisms {
             match *mechanism {
                 Mechanism::BurstLoss { lost, period } => {
                     let bursts = (1..PACKETS / period).map(|n| n * period + 1);
                     way.drop =
                         PacketList::from_numbers(bursts.flat_map(|first| first..first + lost));
-                    way.filter = PacketFilter {
-                        transport: Filtered::Any,
-                        ..PacketFilter::UDP_DATA
-                    };
+                    way.filter = OF_ANY_TRANSPORT;
                 }
                 Mechanism::Link { rate, queue } => {
                     (way.rate, way.queue_bytes) = (Some(rate), queue);
@@ -338,6 +300,21 @@ impl Composed {
                     (way.rate, way.queue_bytes, way.police) = (Some(rate), bucket, true);
                 }
                 Mechanism::Loss { share } => way.loss = Ratio::clamped(share),
+                Mechanism::MtuHole { bytes } => way.mtu_cut_bytes = Some(bytes),
+                Mechanism::Outage { every, length } => {
+                    way.outage = Some(Outage { every, length });
+                }
+                Mechanism::Reordering {
+                    share,
+                    displacement,
+                } => {
+                    (way.reorder, way.displacement) = (Ratio::clamped(share), displacement);
+                    way.filter = OF_ANY_TRANSPORT;
+                }
+                Mechanism::ReturnLink { rate, queue } => {
+                    (back.rate, back.queue_bytes) = (Some(rate), queue);
+                }
+                Mechanism::ReturnLoss { share } => back.loss = Ratio::clamped(share),
                 _ => {}
             }
         }
@@ -396,259 +373,12 @@ impl Composed {
     }
 }
 
-/// What a core carries at most, in bit/s of L4 payload, by the CPU time that the scenes of an earlier day took; it only
-/// keeps the strengths of mechanisms near to each other.
-const fn per_core(transport: Transport, side: Side) -> f64 {
-    match (transport, side) {
-        (Transport::Tcp, _) => 4e9,
-        (Transport::Udp, Side::Sender) => 0.45e9,
-        (Transport::Udp, Side::Receiver) => 1.2e9,
-    }
-}
-
-/// Most busy loops on a core; more are no more than a host has.
-const MAX_LOOPS: usize = 24;
-
 /// The token bucket filter that keeps `rate`, as `tc` is told.
 fn bucket_filter(rate: BitRate, queue: ByteCount) -> String {
     // A bucket that is filled at each of the kernel's ticks, of which there may be a hundred a second.
     let burst = (rate.bps() / 8 / 100).max(3100);
     let (rate, queue) = (rate.bps(), queue.get());
     format!("root tbf rate {rate}bit burst {burst} limit {queue}")
-}
-
-/// Which mechanism, before its strength is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Link,
-    Policer,
-    OwnShaper,
-    Loss,
-    BurstLoss,
-    Quota,
-    BusySender,
-    BusyReceiver,
-    ReceiveBuffer,
-    SendBuffer,
-    SlowReader,
-    SlowSender,
-    Rivals,
-}
-
-impl Kind {
-    const ALL: &[Self] = &[
-        Self::Link,
-        Self::Policer,
-        Self::OwnShaper,
-        Self::Loss,
-        Self::BurstLoss,
-        Self::Quota,
-        Self::BusySender,
-        Self::BusyReceiver,
-        Self::ReceiveBuffer,
-        Self::SendBuffer,
-        Self::SlowReader,
-        Self::SlowSender,
-        Self::Rivals,
-    ];
-
-    /// Whether it can hold back this traffic, and be made on this path.
-    fn is_possible(self, ground: &Ground) -> bool {
-        let Ground {
-            transport,
-            direction,
-            path,
-            delay,
-            foreign,
-            ..
-        } = *ground;
-        let is_tcp = transport == Transport::Tcp;
-        match self {
-            Self::ReceiveBuffer => !is_tcp || delay >= LONG,
-            Self::SendBuffer => is_tcp && delay >= LONG,
-            Self::Rivals => is_tcp && direction == Direction::Forward,
-            Self::BurstLoss => path == PathKind::Element,
-            // Only linerate's own protocol can ask for them.
-            Self::SlowSender => is_tcp && !foreign,
-            Self::SlowReader => !foreign,
-            _ => true,
-        }
-    }
-
-    const fn is_of_cpu(self) -> bool {
-        matches!(self, Self::Quota | Self::BusySender | Self::BusyReceiver)
-    }
-
-    /// Whether the two are made by the same part of the scene.
-    fn excludes(self, other: Self) -> bool {
-        let group = |kind: Self| match kind {
-            Self::Link | Self::Policer => 0,
-            Self::Quota | Self::BusySender | Self::BusyReceiver => 1,
-            Self::SlowReader | Self::SlowSender => 2,
-            Self::Loss | Self::BurstLoss => 3,
-            _ => 4,
-        };
-        group(self) == group(other) && group(self) < 4
-    }
-
-    fn draw(self, draw: &mut Draw, ground: &Ground) -> Mechanism {
-        let Ground {
-            transport,
-            direction,
-            ..
-        } = *ground;
-        match self {
-            Self::Quota if direction == Direction::Reverse => ground.quota(draw, Side::Sender),
-            Self::Quota => ground.quota(draw, Side::Receiver),
-            Self::BusySender => ground.busy(draw, Side::Sender),
-            Self::BusyReceiver => ground.busy(draw, Side::Receiver),
-            Self::ReceiveBuffer => Mechanism::ReceiveBuffer {
-                bytes: match transport {
-                    Transport::Tcp => room(ground.product() * draw.between(0.4, 3.0)),
-                    Transport::Udp => room(draw.between(7_570.0, 60_000.0)),
-                },
-            },
-            Self::SendBuffer => Mechanism::SendBuffer {
-                bytes: room(ground.product() * draw.between(0.4, 3.0)),
-            },
-            Self::SlowReader => Mechanism::SlowReader {
-                pause: ground.pause(
-                    draw,
-                    match transport {
-                        Transport::Tcp => READ.as_f64(),
-                        Transport::Udp => DATAGRAM,
-                    },
-                ),
-            },
-            Self::SlowSender => Mechanism::SlowSender {
-                pause: ground.pause(draw, READ.as_f64()),
-            },
-            _ => self.draw_of_path(draw, ground),
-        }
-    }
-
-    fn draw_of_path(self, draw: &mut Draw, ground: &Ground) -> Mechanism {
-        match self {
-            Self::Policer => Mechanism::Policer {
-                rate: BitRate::from_f64(ground.near(draw)),
-                bucket: room(draw.between(10_000.0, 150_000.0)),
-            },
-            Self::OwnShaper => Mechanism::OwnShaper {
-                rate: BitRate::from_f64(ground.near(draw)),
-                queue: room(draw.between(15_000.0, 300_000.0)),
-            },
-            Self::Loss => Mechanism::Loss {
-                share: draw.between(0.001, 0.05),
-            },
-            Self::BurstLoss => Mechanism::BurstLoss {
-                lost: 2 + draw.index(18),
-                period: 200 + draw.index(1800),
-            },
-            Self::Rivals => Mechanism::Rivals {
-                flows: 1 + u32::try_from(draw.0.below(6)).unwrap_or(0),
-            },
-            _ => Mechanism::Link {
-                rate: BitRate::from_f64(ground.near(draw)),
-                queue: room(ground.product().max(15_000.0) * draw.between(0.2, 8.0)),
-            },
-        }
-    }
-}
-
-/// Room for at least five packets.
-fn room(bytes: f64) -> ByteCount {
-    ByteCount::from_f64(bytes.max(7_570.0))
-}
-
-/// What mechanisms are drawn for.
-struct Ground {
-    transport: Transport,
-    direction: Direction,
-    path: PathKind,
-    delay: Duration,
-    foreign: bool,
-    /// About what the mechanisms let through, in bit/s.
-    rate: f64,
-}
-
-impl Ground {
-    /// A rate about that of the scene, in bit/s.
-    fn near(&self, draw: &mut Draw) -> f64 {
-        self.rate * draw.between(0.6, 1.6)
-    }
-
-    /// Rate × round-trip time, in bytes.
-    fn product(&self) -> f64 {
-        self.rate / 8.0 * self.delay.as_secs_f64() * 2.0
-    }
-
-    /// The rest after each piece of so many bytes.
-    fn pause(&self, draw: &mut Draw, bytes: f64) -> Duration {
-        Duration::from_secs_f64(bytes * 8.0 / self.near(draw))
-    }
-
-    fn quota(&self, draw: &mut Draw, side: Side) -> Mechanism {
-        let share = self.near(draw) / per_core(self.transport, side);
-        Mechanism::Quota {
-            side,
-            share: share.clamp(0.012, 0.8),
-        }
-    }
-
-    fn busy(&self, draw: &mut Draw, side: Side) -> Mechanism {
-        let others = per_core(self.transport, side) / self.near(draw) - 1.0;
-        let enough = |loops: &usize| PacketCount::new(*loops as u64).as_f64() >= others;
-        Mechanism::Busy {
-            side,
-            loops: (1..MAX_LOOPS).find(enough).unwrap_or(MAX_LOOPS),
-        }
-    }
-}
-
-struct Draw(Random);
-
-impl Draw {
-    /// About so many mechanisms that can be made together.
-    fn mechanisms(&mut self, ground: &mut Ground, count: usize) -> Vec<Mechanism> {
-        let mut kinds = Kind::ALL.to_vec();
-        kinds.retain(|kind| kind.is_possible(ground));
-        self.0.shuffle(&mut kinds);
-        let mut chosen: Vec<Kind> = Vec::new();
-        for kind in kinds {
-            // Others are felt where there is a link to share.
-            let needed = match kind {
-                Kind::Rivals if !chosen.contains(&Kind::Link) => vec![Kind::Link, kind],
-                _ => vec![kind],
-            };
-            let is_excluded = |kind: &Kind| chosen.iter().any(|other| kind.excludes(*other));
-            if chosen.len() < count && !needed.iter().any(is_excluded) {
-                chosen.extend(needed);
-            }
-        }
-        if chosen.iter().any(|kind| kind.is_of_cpu()) {
-            // Below this the least that a control group or a busy core leaves is enough.
-            ground.rate = self.between(60e6, 500e6);
-        }
-        let ground = &*ground;
-        chosen
-            .into_iter()
-            .map(|kind| kind.draw(self, ground))
-            .collect()
-    }
-
-    fn chance(&mut self, share: f64) -> bool {
-        self.0.unit() < share
-    }
-
-    /// One of the first so many numbers.
-    fn index(&mut self, count: usize) -> u64 {
-        self.0.below(count).try_into().unwrap_or(0)
-    }
-
-    /// Logarithmically uniform.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.0.unit())
-    }
 }
 
 /// What a short test carried.
