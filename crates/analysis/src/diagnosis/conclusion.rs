@@ -3,9 +3,11 @@
 use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
-use super::{Counts, Observation, limited, next_limit, unproved};
+use super::{Counts, Observation, limited_by, next_limit, unproved};
 use linerate_model::Ratio;
-use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed};
+use linerate_model::run::{
+    Answer, Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed,
+};
 use linerate_model::spec::{Side, Transport};
 
 /// A suspect with this share of the weight is supported.
@@ -22,20 +24,27 @@ pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     suspects
 }
 
-/// The verdict that follows from the run's probes; `None` where none was made.
-pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
-    if run.probes.is_empty() {
-        return None;
-    }
-    let limited = limited(run)?;
-    let suspects = weigh(run, limited, Counts::built_in());
-    let (best, weight) = suspects.best();
+/// The verdict on what limits `run`, by its signs, its probes and its experiments; `None` where nothing limits by what the
+/// rules say, or where what they see is all there is: imported runs, transactions, traffic both ways.
+///
+/// `by_rules` is what the rules make of it.
+pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> Option<Verdict> {
+    let limited = limited_by(run, by_rules)?;
+    let mut suspects = weigh(run, limited, Counts::built_in());
+    let found = |suspect: Suspect| found(findings, suspect);
+    let answer = |suspect: Suspect| {
+        let experiment = found(suspect)?.experiment.as_ref()?;
+        Some(experiment.outcome.as_ref()?.answer)
+    };
+    suspects.retain(|suspect| answer(suspect) != Some(Answer::Disagreed));
+    let confirmed = suspects.weightiest_of(|suspect| answer(suspect) == Some(Answer::Agreed));
+    let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
     let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     let mut seen: Vec<String> = seen.collect();
-    if weight < LIKELY {
+    if confirmed.is_none() && weight < LIKELY {
         return Some(undecided([best, suspects.second().0], seen));
     }
-    let mut verdict = found(findings, best).unwrap_or_else(|| Verdict {
+    let mut verdict = found(best).cloned().unwrap_or_else(|| Verdict {
         limit: best.limit(),
         side: best.side(),
         share_ratio: None,
@@ -46,16 +55,20 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         weighed: None,
     });
     let is_shown = unproved(run, limited, best).is_none();
-    verdict.confidence = if weight >= SUPPORTED && is_shown {
+    verdict.confidence = if confirmed.is_some() {
+        Confidence::Confirmed
+    } else if weight >= SUPPORTED && is_shown {
         Confidence::Supported
     } else {
         Confidence::Weak
     };
     let next = next_limit::next(run, limited, best);
-    seen.push(format!(
-        "By scenes whose limit was measured, this is the limit with probability {}.",
-        Ratio::clamped(weight)
-    ));
+    if confirmed.is_none() {
+        seen.push(format!(
+            "By scenes whose limit was measured, this is the limit with probability {}.",
+            Ratio::clamped(weight)
+        ));
+    }
     seen.extend(
         next.as_ref()
             .map(|next| next_limit::describe(next, limited)),
@@ -69,9 +82,9 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
 }
 
 /// What a rule found of the same limit.
-fn found(findings: &[Finding], suspect: Suspect) -> Option<Verdict> {
+fn found(findings: &[Finding], suspect: Suspect) -> Option<&Verdict> {
     findings.iter().find_map(|finding| match &finding.outcome {
-        RuleOutcome::Found { verdict } if suspect.is_in(verdict) => Some((**verdict).clone()),
+        RuleOutcome::Found { verdict } if suspect.is_in(verdict) => Some(&**verdict),
         _ => None,
     })
 }

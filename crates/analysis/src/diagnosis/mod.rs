@@ -225,16 +225,26 @@ const MOST_TRIES: usize = 2;
 /// Bits per second of trial time below which a probe is not worth it.
 const LEAST_GAIN: f64 = 0.02;
 
-/// The trial whose rate is to be explained, if `run` is one that probes can explain: traffic in one direction, measured by
-/// linerate itself and limited by something. Of several trials of datagrams it is the one of which most arrived; of a
+/// The trial whose rate is to be explained; `None` also where the run has a verdict that explains it.
+fn limited(run: &Run) -> Option<&Trial> {
+    match &run.verdict {
+        Some(verdict) => limited_by(run, verdict),
+        None => candidate(run),
+    }
+}
+
+/// The same where this is the verdict so far: if nothing limits, or nothing gets through, there is nothing to explain.
+fn limited_by<'a>(run: &'a Run, verdict: &Verdict) -> Option<&'a Trial> {
+    let is_explained = verdict.limit.is_none() || verdict.limit.id() == PATH_MTU;
+    candidate(run).filter(|_| !is_explained)
+}
+
+/// The trial that probes can explain, if `run` has one: traffic in one direction, measured by
+/// linerate itself. Of several trials of datagrams it is the one of which most arrived; of a
 /// search, of those up to the bound that it found: what it looked for is what keeps the next higher load from meeting
 /// its goal, which may be far below what arrives at most.
-fn limited(run: &Run) -> Option<&Trial> {
+fn candidate(run: &Run) -> Option<&Trial> {
     let asked = crate::experiment::repeatable(run).ok()?;
-    let explained = |verdict: &Verdict| verdict.limit.is_none() || verdict.limit.id() == PATH_MTU;
-    if run.verdict.as_ref().is_some_and(explained) {
-        return None;
-    }
     let mut trials = run.trials.iter().filter(|trial| {
         let moved = trial.received_rate.is_some_and(|rate| rate.bps() > 0);
         moved && trial.valid && trial.direction == asked.direction

@@ -37,9 +37,21 @@ impl Suspects {
         for (suspect, share) in &mut self.weights {
             *share *= table.chance(*suspect, classes).powf(weight);
         }
+        self.make_sum_one();
+    }
+
+    fn make_sum_one(&mut self) {
         let sum: f64 = self.weights.iter().map(|(_, share)| share).sum();
-        if sum > 0.0 {
-            self.weights.iter_mut().for_each(|(_, share)| *share /= sum);
+        for (_, share) in self.weights.iter_mut().filter(|_| sum > 0.0) {
+            *share /= sum;
+        }
+    }
+
+    /// Leaves out those that are not; all stay if none would be left.
+    pub(super) fn retain(&mut self, is: impl Fn(Suspect) -> bool) {
+        if self.weights.iter().any(|(suspect, _)| is(*suspect)) {
+            self.weights.retain(|(suspect, _)| is(*suspect));
+            self.make_sum_one();
         }
     }
 
@@ -71,8 +83,18 @@ impl Suspects {
     /// The weightiest but one.
     pub(super) fn second(&self) -> (Suspect, f64) {
         let best = self.best().0;
-        let others = self.weights.iter().copied();
-        weightiest(others.filter(|(suspect, _)| *suspect != best)).unwrap_or((Suspect::Link, 0.0))
+        let second = self.weightiest_of(|suspect| suspect != best);
+        second.unwrap_or((Suspect::Link, 0.0))
+    }
+
+    /// The weightiest of those that are.
+    pub(super) fn weightiest_of(&self, is: impl Fn(Suspect) -> bool) -> Option<(Suspect, f64)> {
+        weightiest(
+            self.weights
+                .iter()
+                .copied()
+                .filter(|(suspect, _)| is(*suspect)),
+        )
     }
 }
 

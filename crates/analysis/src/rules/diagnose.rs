@@ -15,6 +15,9 @@ pub fn conclude(run: &mut Run) {
 /// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`] unless one of
 /// the run's experiments agreed with it. A finding that an experiment refuted is weak and no verdict.
 ///
+/// Where linerate measured what it can measure again, signs and probes are weighed, and the rules lend the words for
+/// what weighs most; elsewhere they decide:
+///
 /// A finding counts its share of the loss or time times a certainty: 1 when supported, ½ when weak;
 /// a share that cannot be said counts as one half. The highest wins. Ties go to the earlier rule in
 /// [`ALL`], where causes come before the places they show in. `unknown` speaks only when no other
@@ -126,11 +129,12 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
             best = Some((verdict, score));
         }
     }
-    let probed = crate::diagnosis::conclude(run, &findings);
-    let mut verdict = probed
-        .or_else(|| best.map(|best| best.0.clone()))
+    let by_rules = best.map(|best| best.0.clone());
+    let by_rules = by_rules
         .or_else(|| settle::nothing_left(&findings))
         .unwrap_or_else(|| undecided(&findings));
+    let weighed = crate::diagnosis::conclude(run, &findings, &by_rules);
+    let mut verdict = weighed.unwrap_or(by_rules);
     ceiling::apply(run, direction, &mut verdict);
     distrust(run, direction, &mut verdict);
     (verdict, findings)

@@ -80,12 +80,18 @@ mod tests {
     use linerate_model::run::{
         Baseline, Change, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
     };
-    use linerate_model::spec::Side;
-    use linerate_model::{Estimate, Interval};
+    use linerate_model::spec::{Side, TestSpec};
+    use linerate_model::tcp::TcpShares;
+    use linerate_model::{Estimate, Interval, Ratio};
     use serde_json::json;
 
     /// TCP that waited for the window and, less, for its send buffer.
     fn run() -> Run {
+        let shares = TcpShares {
+            receiver_window_ratio: Ratio::clamped(0.6),
+            send_buffer_ratio: Ratio::clamped(0.3),
+            ..TcpShares::default()
+        };
         serde_json::from_value(json!({
             "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
             "tool": {"name": "linerate"}, "config": {},
@@ -93,7 +99,8 @@ mod tests {
                 "index": 0, "transport": "tcp", "direction": "forward", "valid": true,
                 "work": "byte-stream", "origin": "measured",
                 "offered_bps": 20_000_000, "received_bps": 20_000_000, "duration_s": 2.0,
-                "tcp": {"busy_ratio": 1.0, "rwnd_limited_ratio": 0.6, "sndbuf_limited_ratio": 0.3}
+                "tcp": {"busy_ratio": 1.0, "rwnd_limited_ratio": 0.6, "sndbuf_limited_ratio": 0.3,
+                        "shares": shares}
             }]
         }))
         .unwrap()
@@ -169,6 +176,23 @@ mod tests {
             ("receiver-window", Confidence::Supported)
         );
         assert!(verdict.experiment.unwrap().outcome.is_some());
+    }
+
+    /// Where linerate knows the test, signs and probes are weighed; an experiment speaks before them.
+    #[test]
+    fn an_experiment_speaks_before_what_is_weighed() {
+        let weighed = |answer| {
+            let mut run = run();
+            let asked = json!({"asked": {"kind": "test", "test": TestSpec::tcp_bulk()}});
+            run.config = serde_json::from_value(asked).unwrap();
+            run.experiments = vec![record(WINDOW.0, WINDOW.1, answer)];
+            super::super::diagnose(&run).0
+        };
+        assert_eq!(weighed(Answer::Undecided).confidence, Confidence::Weak);
+        let agreed = weighed(Answer::Agreed);
+        assert_eq!(agreed.limit.id(), "receiver-window");
+        assert_eq!(agreed.confidence, Confidence::Confirmed);
+        assert_ne!(weighed(Answer::Disagreed).limit.id(), "receiver-window");
     }
 
     #[test]

@@ -9,11 +9,12 @@ use linerate_analysis::experiment::{
     Design, FIRST_LOOK, MAX_PAIRS, MAX_TRIES, NotRun, describe, judge, repeatable,
 };
 use linerate_client::Target;
+use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Limit, Part, Run, RunStatus,
-    Trial, Verdict,
+    Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Limit, Part, RuleOutcome, Run,
+    RunStatus, Trial, Verdict,
 };
 use linerate_model::spec::TestSpec;
 use linerate_store::Store;
@@ -71,7 +72,7 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
     });
     let mut bench = Bench::new(target);
     while run.experiments.len() < MAX_EXPERIMENTS && !context.interrupted() {
-        let Some(verdict) = run.verdict.clone().filter(is_open) else {
+        let Some(verdict) = to_try(run) else {
             break;
         };
         let record = experiment(context, &mut bench, run, &verdict)?;
@@ -80,6 +81,27 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
     }
     context.watcher.event(Event::Ended);
     Ok(())
+}
+
+/// The claim to try next: the verdict, or where nothing was identified what a rule makes most of.
+fn to_try(run: &Run) -> Option<Verdict> {
+    let verdict = run.verdict.as_ref()?;
+    let found = run
+        .findings
+        .iter()
+        .filter_map(|finding| match &finding.outcome {
+            RuleOutcome::Found { verdict } => Some(&**verdict),
+            _ => None,
+        });
+    let claim = if verdict.limit.is_unknown() {
+        let share = |found: &Verdict| found.share_ratio.map_or(0.0, Ratio::get);
+        found
+            .filter(|found| is_open(found))
+            .max_by(|a, b| share(a).total_cmp(&share(b)))?
+    } else {
+        verdict
+    };
+    Some(claim.clone()).filter(is_open)
 }
 
 /// Whether nothing was tried on it yet.
