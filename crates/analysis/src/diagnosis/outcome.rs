@@ -407,7 +407,7 @@ pub(super) enum Queue {
 }
 
 /// Packets that wait before a link that has a queue; before a policer none does.
-const QUEUED_PACKETS: f64 = 2.0;
+pub(super) const QUEUED_PACKETS: f64 = 2.0;
 /// Below this a host's own scheduling makes as much delay variation.
 const SCHEDULING: Duration = Duration::from_micros(200);
 /// Below this nothing waited.

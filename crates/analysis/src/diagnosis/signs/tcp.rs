@@ -7,6 +7,7 @@ use crate::diagnosis::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
     ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
+use crate::diagnosis::outcome::QUEUED_PACKETS;
 use crate::diagnosis::thread::{Thread, spent, thread};
 use crate::readings::{mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
@@ -14,7 +15,7 @@ use linerate_model::sample::TcpSample;
 use linerate_model::signals::{NIC_TX_PACKETS, QDISC_OVERLIMITS};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
-use linerate_model::{ByteCount, PacketCount, Ratio};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) const SIGNS: &[Sign] = &[
@@ -276,7 +277,7 @@ const SENT_AGAIN: &[Class] = &[
 
 fn sent_again(trial: &Trial) -> Option<&'static str> {
     let again = retransmitted(trial)?;
-    let of = |queued: [&'static str; 3]| match trial.tcp().and_then(is_queued) {
+    let of = |queued: [&'static str; 3]| match is_queued(trial) {
         Some(false) => queued[0],
         Some(true) => queued[1],
         None => queued[2],
@@ -362,10 +363,14 @@ fn round_trip(tcp: &TcpSummary) -> Option<(Duration, Duration, f64)> {
     Some((mean, mean.saturating_sub(least), growth))
 }
 
-/// Whether the mean round trip was longer than the least by a queue.
-fn is_queued(tcp: &TcpSummary) -> Option<bool> {
-    let (_, longer, growth) = round_trip(tcp)?;
-    Some(longer >= LEAST_QUEUE && growth >= LEAST_GROWTH)
+/// Whether the mean round trip was longer than the least by a queue: by the time of some packets at the rate that was
+/// carried, since answers that are held back, or repeated after a loss, lengthen it too.
+fn is_queued(trial: &Trial) -> Option<bool> {
+    let (_, longer, growth) = round_trip(trial.tcp()?)?;
+    let rate = trial.received_rate.map(BitRate::as_f64)?;
+    let packets = QUEUED_PACKETS * SEGMENT * 8.0 / rate.max(1.0);
+    let is_long = longer >= LEAST_QUEUE && longer.as_secs_f64() >= packets;
+    Some(is_long && growth >= LEAST_GROWTH)
 }
 
 /// Whether more of what was in flight stood in a queue than was on its way.
