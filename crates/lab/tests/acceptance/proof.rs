@@ -6,10 +6,12 @@ use linerate_model::sample::ByteStreamSender;
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::tcp::{TcpShares, TcpWait};
 use linerate_model::{BitRate, ByteCount, Ratio};
-use linerate_studies::run::{prove, single};
+use linerate_studies::run::{diagnose, prove, single};
 use linerate_testbed::LinkConfig;
 use linerate_testkit::disturbance::{Measured, undisturbed};
 use std::time::Duration;
+
+const NO_PROBES: Duration = Duration::ZERO;
 
 fn shaped() -> LinkConfig {
     LinkConfig {
@@ -37,13 +39,14 @@ fn small_window() -> TestSpec {
     spec
 }
 
-/// Measures and proves, after `doctor` had its way with the run.
-fn proved(rig: &Rig, spec: &TestSpec, doctor: fn(&mut Run)) -> Measured<Run> {
+/// Measures, probes for at most `time` and proves, after `doctor` had its way with the run.
+fn proved(rig: &Rig, spec: &TestSpec, time: Duration, doctor: fn(&mut Run)) -> Measured<Run> {
     let once = || {
         let spec = spec.clone();
         rig.run(move |context, target| {
             let mut run = single(context, target, &spec)?;
             doctor(&mut run);
+            let run = diagnose(context, target, run, time);
             prove(context, target, run)
         })
     };
@@ -83,13 +86,14 @@ pub(crate) fn datagrams_above_a_shaped_link_are_confirmed() {
         stop: Stop::After(Duration::from_secs(2)),
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(40_000_000)))
     };
-    confirmed(&proved(&rig, &datagrams, |_| {}), "link");
+    confirmed(&proved(&rig, &datagrams, NO_PROBES, |_| {}), "link");
     rig.close();
 }
 
 pub(crate) fn tcp_that_fills_a_shaped_link_is_confirmed() {
     let rig = Rig::shaped(shaped());
-    confirmed(&proved(&rig, &tcp(3), |_| {}), "link");
+    let probes = Duration::from_secs(10);
+    confirmed(&proved(&rig, &tcp(3), probes, |_| {}), "link");
     rig.close();
 }
 
@@ -99,7 +103,8 @@ pub(crate) fn a_small_window_is_confirmed() {
         delay: Duration::from_millis(10),
         ..LinkConfig::default()
     });
-    confirmed(&proved(&rig, &small_window(), |_| {}), "receiver-window");
+    let measured = proved(&rig, &small_window(), NO_PROBES, |_| {});
+    confirmed(&measured, "receiver-window");
     rig.close();
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn a_small_window_is_confirmed() {
 /// vain, and what was seen is said.
 pub(crate) fn a_false_verdict_is_refuted() {
     let rig = Rig::shaped(shaped());
-    let measured = proved(&rig, &tcp(3), |run| {
+    let measured = proved(&rig, &tcp(3), NO_PROBES, |run| {
         let TrialWork::ByteStream(stream) = &mut run.trials[0].work else {
             panic!("a byte stream");
         };
