@@ -73,7 +73,10 @@ pub(super) static OF_DATAGRAMS: &[Class] = &[
     Class::new("carried-lossy", Rarely)
         .usually(&[PathLoss])
         .possibly(&[Policer]),
-    Class::new("same-loss", Hardly).usually(&[PathLoss]),
+    // Nobody says what a foreign receiver's socket drops.
+    Class::new("same-loss", Hardly)
+        .usually(&[PathLoss])
+        .rarely(&[ReceiverSocket]),
     Class::new("queued", Rarely)
         .usually(&[Link])
         .hardly(&[SenderCpu]),
@@ -337,8 +340,8 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
             Queue::Standing if is_held_back(trial) => Outcome::LostOnPath,
             Queue::Standing if is_carried => Outcome::CarriedQueued,
             Queue::Standing => Outcome::Queued,
-            // Nothing tells yet whether so many are lost at any rate.
-            _ if is_carried && around.half.is_none() => Outcome::CarriedLossy,
+            // Nothing tells whether so many are lost at any rate.
+            _ if is_carried && !would_show(on_path, around.half) => Outcome::CarriedLossy,
             queue if place.is_some() || receiver_dropped_none(trial) => match queue {
                 Queue::None => Outcome::Dropped,
                 _ => Outcome::LostOnPath,
@@ -346,6 +349,16 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
             _ => Outcome::Lost,
         },
     })
+}
+
+/// Of losses by chance as many must be expected for none to say that they come with the rate: by chance there is none in
+/// 1 of 150 such trials.
+const EXPECTED: f64 = 5.0;
+
+/// Whether `half`, at half the rate, would show a loss of this share.
+fn would_show(share: f64, half: Option<&Trial>) -> bool {
+    let sent = half.and_then(|half| half.packets()?.sent);
+    sent.is_some_and(|sent| sent.as_f64() * share >= EXPECTED)
 }
 
 /// Whether a queueing discipline of the sender's host held packets back.
@@ -469,7 +482,7 @@ impl Waits {
             long *= 2.0;
         }
         let short = NO_WAIT.as_secs_f64();
-        let is_median_short = self.is_receiver_late || self.median <= short.max(1.5 * packet);
+        let is_median_short = self.median <= short.max(1.5 * packet);
         if *median >= long || !self.is_receiver_late && self.median >= long {
             Queue::Standing
         } else if *high <= short.max(packet) && is_median_short {

@@ -107,7 +107,7 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
 }
 
 /// Loss that a change can halve.
-const LOSSY: f64 = 0.01;
+const LOSSY: f64 = 0.005;
 
 /// Whether a change at the same load halved the loss of datagrams, which may be a small part of their rate.
 fn has_less_loss(compared: &Compared<'_>) -> bool {

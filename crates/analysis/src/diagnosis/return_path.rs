@@ -16,7 +16,7 @@ use crate::experiment::{NotRun, repeatable};
 use linerate_model::run::{Change, Run, Trial};
 use linerate_model::signals::NIC_TX_PACKETS;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
-use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) struct ReturnPath;
@@ -68,7 +68,8 @@ impl Probe for ReturnPath {
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
-        let answer = outcome(compared.changed).and_then(answer);
+        let lost = compared.changed.loss_ratio().map_or(0.0, Ratio::get);
+        let answer = outcome(compared.changed).and_then(|outcome| answer(outcome, lost));
         answer.into_iter().map(|answer| answer as usize).collect()
     }
 
@@ -117,9 +118,13 @@ fn outcome(changed: &Trial) -> Option<Outcome> {
     outcome::read(changed, changed.intended_load.map(BitRate::as_f64), &around)
 }
 
+/// A path that carries half as many again loses fewer.
+const LOSSY: f64 = 0.1;
+
 /// What the ends did with them says nothing of the path.
-const fn answer(outcome: Outcome) -> Option<Answer> {
+fn answer(outcome: Outcome, lost: f64) -> Option<Answer> {
     match outcome {
+        Outcome::CarriedLossy if lost >= LOSSY => Some(Answer::Lost),
         Outcome::Carried | Outcome::CarriedLossy | Outcome::SameLoss => Some(Answer::Carried),
         Outcome::CarriedQueued | Outcome::Queued | Outcome::HeldBack | Outcome::PushedBack => {
             Some(Answer::Waited)
