@@ -9,6 +9,7 @@ pub mod link;
 
 mod error;
 mod host;
+mod interfaces;
 mod router;
 pub mod tuning;
 mod two_hosts;
