@@ -137,11 +137,7 @@ fn supervised(task: &Task, lock: File) -> Result<Record, Failure> {
             writeln!(input, "{KEEP}").map_err(|_| lost("ended when the board was ready"))?;
             Ok(record)
         }
-        Some(Said::Failed { code, message }) => {
-            let mut known = ExitCode::ALL.iter().map(|(known, _)| *known);
-            let code = known.find(|known| *known as i32 == code);
-            Err(Failure::new(code.unwrap_or(ExitCode::Other), message))
-        }
+        Some(failed) => failed.into_record(),
         None => Err(lost("ended")),
     }
 }

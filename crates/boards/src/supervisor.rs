@@ -5,10 +5,12 @@
 //!      └── the caller is gone, QEMU ends, or time is up ──► ended ◄── the caller is gone ──┘
 //! ```
 //!
-//! It has one thread, so that the kernel ends QEMU with the thread that started it. Its standard error is the board's
-//! lock, which it so holds as long as it lives.
+//! The kernel ends QEMU with the thread that started it, which is the first one; a second carries frames where the board
+//! has a link element. Its standard error is the board's lock, which it so holds as long as it lives.
 
 use crate::boards::{BoardState, Home, Record};
+use crate::control::Control;
+use crate::link::BoardNetwork;
 use crate::network::{self, Subnet};
 use crate::qemu::{CONSOLE_LOG, Emulation};
 use crate::tools::{failed, not_started};
@@ -18,13 +20,14 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::die_with_parent;
 use linerate_sys::wake::wait;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -62,9 +65,9 @@ pub(crate) struct Task {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Said {
-    /// The board is ready.
+    /// The board is ready, or is as was asked.
     Ready(Record),
-    /// It did not become ready.
+    /// It is not.
     Failed {
         /// The exit code that it deserves.
         code: i32,
@@ -125,8 +128,22 @@ impl From<&Failure> for Said {
     }
 }
 
+impl Said {
+    /// The board's record, or why there is none.
+    pub(crate) fn into_record(self) -> Result<Record, Failure> {
+        match self {
+            Self::Ready(record) => Ok(record),
+            Self::Failed { code, message } => {
+                let mut known = ExitCode::ALL.iter().map(|(known, _)| *known);
+                let code = known.find(|known| *known as i32 == code);
+                Err(Failure::new(code.unwrap_or(ExitCode::Other), message))
+            }
+        }
+    }
+}
+
 /// Whoever listened may be gone, and is seen to be when it says nothing.
-fn say(output: &mut impl Write, said: &Said) {
+pub(crate) fn say(output: &mut impl Write, said: &Said) {
     if let Ok(text) = serde_json::to_string(said) {
         let _ = writeln!(output, "{text}").and_then(|()| output.flush());
     }
@@ -152,6 +169,7 @@ struct Supervisor {
     emulator: Child,
     emulator_end: OwnedFd,
     asked: UnixStream,
+    control: Control,
 }
 
 impl Supervisor {
@@ -168,6 +186,8 @@ impl Supervisor {
         let (tap, subnet) = network::connect()?;
         let record = task.record(subnet)?;
         home.keep(&record)?;
+        let control = Control::listen(&home.path, BoardNetwork::direct(subnet))
+            .map_err(|error| failed("listening in", &home.path, &error))?;
         let inherited = tap.inheritable().map_err(|error| {
             Failure::new(
                 ExitCode::Other,
@@ -200,6 +220,7 @@ impl Supervisor {
             emulator,
             emulator_end,
             asked,
+            control,
         })
     }
 
@@ -278,18 +299,24 @@ impl Supervisor {
         self.ended().or_else(is_gone)
     }
 
-    /// Waits for the caller's word, and then for the board's end.
+    /// Waits for the caller's word, and then for the board's end; changes its link when asked.
     fn follow(&mut self, caller: &mut BufReader<impl Read + AsFd>) -> End {
         let mut word = String::new();
         if caller.read_line(&mut word).is_err() || word.trim() != KEEP {
             return End::CallerGone;
         }
         loop {
-            let watched = [self.emulator_end.as_fd(), self.asked.as_fd()];
-            let _ = wait(watched, None);
+            let own = [self.emulator_end.as_fd(), self.asked.as_fd()];
+            let _ = wait_for_any(own.into_iter().chain(self.control.descriptors()));
             if let Some(end) = self.ended() {
                 return end;
             }
+            let (record, home) = (&mut self.record, &self.home);
+            self.control.serve(&mut |link| {
+                record.link = link;
+                home.keep(record)?;
+                Ok(record.clone())
+            });
         }
     }
 
@@ -354,6 +381,7 @@ impl Task {
             serial,
             mac: serial.mac(),
             namespace: network::namespace()?,
+            link: None,
             state: BoardState::Starting,
         })
     }
@@ -387,8 +415,14 @@ fn end_of(child: &Child) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-pub(crate) fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+/// Waits until one of any number of descriptors is readable.
+fn wait_for_any<'a>(descriptors: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<()> {
+    let polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    poll(&mut polled.collect::<Vec<_>>(), None)?;
+    Ok(())
+}
+
+pub(crate) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
     let now = Timespec {
         tv_sec: 0,
