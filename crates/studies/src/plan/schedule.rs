@@ -2,6 +2,7 @@
 
 use super::{Cell, ControlChoice, Places, PlanSeries, Study, StudyPlan};
 use linerate_analysis::study::rounds::MIN_RUNS;
+use linerate_client::no_element;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{StudyBudget, StudyCell, StudyPlace, StudySeries, StudySettings};
@@ -101,6 +102,15 @@ impl StudyPlan {
              starts, or a stack"
         );
         Err(Failure::new(ExitCode::Plan, message))
+    }
+
+    /// Refuses a link element before a peer that is no emulated board.
+    pub fn check_links(&self) -> Result<(), Failure> {
+        let mut cells = self.cells.iter();
+        match cells.find(|cell| cell.link.is_some() && !cell.far.is_board()) {
+            Some(cell) => Err(no_element(&cell.far)),
+            None => Ok(()),
+        }
     }
 
     /// Which cell is measured when: repetition (from 0) and index of the cell, in the order of measuring. With a budget
