@@ -2,8 +2,9 @@
 
 use crate::tools::failed;
 use crate::{BoardName, SerialNumber, network};
-use linerate_model::board::{Board, BoardCondition, BoardLink, EmulatedLink};
+use linerate_model::board::{Board, BoardCondition, BoardLink};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};

@@ -2,8 +2,8 @@
 
 use crate::address::{IpChoice, PeerAddress};
 use linerate_boards::{Boards, HeldLink, hold_link};
-use linerate_model::board::EmulatedLink;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use linerate_peers::key::Key;
 use linerate_peers::{EMULATED_TIMEOUT, FIRST_ANSWER, TIMEOUT};
 use linerate_session::login::Login;
@@ -82,7 +82,8 @@ impl Target {
 pub fn no_element(peer: &PeerAddress) -> Failure {
     let message = format!(
         "link: only an emulated board (board://NAME) has a link element before it, and {peer} is none; set the rate of its \
-         own link there, such as with `ethtool -s eth0 speed 100 autoneg off`, and leave link out"
+         own link there, such as with `ethtool -s eth0 speed 100 autoneg off`, and leave \
+         link out; of a plan with series, --series measures the others"
     );
     Failure::new(ExitCode::Plan, message)
 }

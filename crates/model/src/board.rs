@@ -1,11 +1,9 @@
 //! The board document, `linerate/board/1`: emulated boards, how they are, and how they are reached.
 
+use crate::link::EmulatedLink;
 use crate::run::Tool;
-use crate::time::as_seconds;
-use crate::{BitRate, ByteCount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -71,47 +69,6 @@ pub struct BoardLink {
     /// What stands between the two; absent: nothing, the link has no rate and no delay of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element: Option<EmulatedLink>,
-}
-
-/// What the link element between an emulated board and its host does to frames, alike in both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct EmulatedLink {
-    /// L1 bit/s in one direction; absent: no frame waits for another.
-    #[serde(rename = "rate_bps", default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<BitRate>,
-    /// From the last bit on the line to the other end.
-    #[serde(rename = "delay_s", with = "as_seconds")]
-    #[schemars(with = "f64")]
-    pub delay: Duration,
-    /// Longest queue before the line, in bytes of frames without FCS; what does not fit is dropped.
-    #[serde(rename = "queue_bytes")]
-    pub queue: ByteCount,
-}
-
-impl EmulatedLink {
-    /// About what a small switch gives a port: 86 full frames, 10 ms at 100 Mbit/s.
-    pub const USUAL_QUEUE: ByteCount = ByteCount::new(128 * 1024);
-}
-
-impl Default for EmulatedLink {
-    /// A wire of unlimited rate.
-    fn default() -> Self {
-        Self {
-            rate: None,
-            delay: Duration::ZERO,
-            queue: Self::USUAL_QUEUE,
-        }
-    }
-}
-
-impl fmt::Display for EmulatedLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.rate {
-            Some(rate) => write!(f, "{rate} (L1), queue of {}", self.queue)?,
-            None => f.write_str("no rate")?,
-        }
-        write!(f, ", {:?} one way", self.delay)
-    }
 }
 
 /// How a board was started.

@@ -1,7 +1,7 @@
 //! Where a run came from: what measured, what was asked for, and which logs were read.
 
-use crate::board::EmulatedLink;
 use crate::calibration::HostCeiling;
+use crate::link::EmulatedLink;
 use crate::spec::TestSpec;
 use crate::time::as_seconds;
 use crate::{BitRate, Layer, Quantile, Ratio};

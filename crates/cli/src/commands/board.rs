@@ -12,10 +12,9 @@ use linerate_boards::{
     BoardName, Boards, Order, Record, SerialNumber, Stopped, attach, enter_shell, fetch, keep_link,
     start, stop,
 };
-use linerate_model::board::{
-    Board, BoardBase, BoardCondition, BoardDocument, EmulatedLink, SCHEMA,
-};
+use linerate_model::board::{Board, BoardBase, BoardCondition, BoardDocument, SCHEMA};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use linerate_model::run::Tool;
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount};

@@ -44,8 +44,8 @@ pub use settings::Test;
 
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::Ratio;
-use linerate_model::board::EmulatedLink;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use linerate_model::run::StudyPlace;
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;

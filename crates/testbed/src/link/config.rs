@@ -1,7 +1,7 @@
 //! What a link does to the frames of one direction.
 
 use super::{PacketFilter, PacketList};
-use linerate_model::board::EmulatedLink;
+use linerate_model::link::EmulatedLink;
 use linerate_model::{BitRate, ByteCount, MonoInstant, Ratio};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;

@@ -8,7 +8,7 @@ pub(super) use table::ALL;
 use crate::run::{LatencyPlan, SaturatePlan};
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
-use linerate_model::board::EmulatedLink;
+use linerate_model::link::EmulatedLink;
 use linerate_model::run::Asked;
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec, Transport, validate};
 use linerate_model::units::parse_duration;
