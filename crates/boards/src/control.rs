@@ -11,10 +11,10 @@
 
 use crate::boards::Record;
 use crate::link::BoardNetwork;
-use crate::supervisor::{Said, is_readable, say};
+use crate::said::{Said, is_readable, say};
 use crate::{BoardName, Boards};
-use linerate_model::board::EmulatedLink;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -168,6 +168,12 @@ impl Control {
         }
     }
 
+    /// Takes the link off once the board is gone.
+    pub(crate) fn close(&mut self) {
+        // The device has ended with QEMU: there is nothing to put back.
+        let _ = self.network.set(None);
+    }
+
     fn answer(
         &mut self,
         mut stream: UnixStream,
@@ -223,4 +229,44 @@ fn request(stream: &UnixStream) -> io::Result<Request> {
 fn has_ended(holder: &UnixStream) -> bool {
     // It has nothing to say beside.
     is_readable(holder.as_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boards::tests::record;
+
+    #[test]
+    fn a_board_whose_supervisor_does_not_answer_is_a_failed_peer() {
+        let folder = tempfile::tempdir().unwrap();
+        let boards = Boards::in_folder(folder.path().to_owned());
+        let name: BoardName = "a".parse().unwrap();
+        let home = boards.make_home(&name).unwrap();
+        let _lock = home.hold(&name).unwrap();
+        home.keep(&record("a")).unwrap();
+        let error = hold_link(&boards, &name, EmulatedLink::default()).unwrap_err();
+        assert_eq!(error.code, ExitCode::Peer);
+        assert!(error.message.contains("board down a"), "{error}");
+    }
+
+    #[test]
+    fn who_asks_is_answered_and_a_stranger_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let network = BoardNetwork::direct(crate::network::subnet(1));
+        let mut control = Control::listen(folder.path(), network).unwrap();
+        let connect = || UnixStream::connect(folder.path().join(SOCKET)).unwrap();
+        let (mut stranger, mut caller) = (connect(), connect());
+        stranger.write_all(b"no request\n").unwrap();
+        let request = serde_json::to_string(&Request::Keep(None)).unwrap();
+        writeln!(caller, "{request}").unwrap();
+        control.serve(&mut |link| {
+            assert_eq!(link, None);
+            Ok(record("a"))
+        });
+        let mut answer = String::new();
+        BufReader::new(caller).read_line(&mut answer).unwrap();
+        let said: Said = serde_json::from_str(&answer).unwrap();
+        assert_eq!(said.into_record().unwrap(), record("a"));
+        assert_eq!(stranger.read(&mut [0]).unwrap(), 0);
+    }
 }

@@ -25,6 +25,7 @@ mod network;
 mod order;
 mod packages;
 mod qemu;
+mod said;
 mod serial;
 mod shell;
 mod start;

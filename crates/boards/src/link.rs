@@ -2,8 +2,8 @@
 
 use crate::network::{Subnet, configure};
 use crate::tools::lacks;
-use linerate_model::board::EmulatedLink;
 use linerate_model::exit::Failure;
+use linerate_model::link::EmulatedLink;
 use linerate_testbed::{InlineLink, LinkConfig, TestbedError};
 use std::io;
 

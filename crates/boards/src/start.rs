@@ -3,7 +3,8 @@
 use crate::base::Base;
 use crate::boards::Record;
 use crate::qemu::{self, Emulation};
-use crate::supervisor::{KEEP, SUPERVISOR, Said, Task};
+use crate::said::Said;
+use crate::supervisor::{KEEP, SUPERVISOR, Task};
 use crate::tools::{failed, not_started};
 use crate::{Boards, Equipment, Order, agent, image};
 use linerate_model::Clock as _;

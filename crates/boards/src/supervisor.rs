@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::link::BoardNetwork;
 use crate::network::{self, Subnet};
 use crate::qemu::{CONSOLE_LOG, Emulation};
+use crate::said::{Said, is_readable, say, wait_for_any};
 use crate::tools::{failed, not_started};
 use crate::{Machine, SerialNumber};
 use linerate_model::Clock as _;
@@ -20,14 +21,13 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::die_with_parent;
 use linerate_sys::wake::wait;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -59,21 +59,6 @@ pub(crate) struct Task {
     pub(crate) emulation: Emulation,
     /// The port at which the agent answers.
     pub(crate) port: u16,
-}
-
-/// What it says on its standard output.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Said {
-    /// The board is ready, or is as was asked.
-    Ready(Record),
-    /// It is not.
-    Failed {
-        /// The exit code that it deserves.
-        code: i32,
-        /// What was tried, and why it failed.
-        message: String,
-    },
 }
 
 /// What became of greeting a board's agent over a fresh connection. What an agent says is known to others.
@@ -116,36 +101,6 @@ pub fn supervise(
             say(&mut output, &Said::from(&failure));
             Err(failure)
         }
-    }
-}
-
-impl From<&Failure> for Said {
-    fn from(failure: &Failure) -> Self {
-        Self::Failed {
-            code: failure.code as i32,
-            message: failure.message.clone(),
-        }
-    }
-}
-
-impl Said {
-    /// The board's record, or why there is none.
-    pub(crate) fn into_record(self) -> Result<Record, Failure> {
-        match self {
-            Self::Ready(record) => Ok(record),
-            Self::Failed { code, message } => {
-                let mut known = ExitCode::ALL.iter().map(|(known, _)| *known);
-                let code = known.find(|known| *known as i32 == code);
-                Err(Failure::new(code.unwrap_or(ExitCode::Other), message))
-            }
-        }
-    }
-}
-
-/// Whoever listened may be gone, and is seen to be when it says nothing.
-pub(crate) fn say(output: &mut impl Write, said: &Said) {
-    if let Ok(text) = serde_json::to_string(said) {
-        let _ = writeln!(output, "{text}").and_then(|()| output.flush());
     }
 }
 
@@ -247,6 +202,8 @@ impl Supervisor {
         };
         let _ = self.emulator.kill();
         let _ = self.emulator.wait();
+        self.control.close();
+        self.record.link = None;
         self.record.state = BoardState::Ended(match end {
             End::Asked => "it was stopped".to_owned(),
             End::CallerGone => "the command that started it ended before it was ready".to_owned(),
@@ -413,22 +370,6 @@ fn end_of(child: &Child) -> io::Result<OwnedFd> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
-}
-
-/// Waits until one of any number of descriptors is readable.
-fn wait_for_any<'a>(descriptors: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<()> {
-    let polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
-    poll(&mut polled.collect::<Vec<_>>(), None)?;
-    Ok(())
-}
-
-pub(crate) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]
