@@ -41,7 +41,8 @@ struct Place {
 }
 
 impl InlineLink {
-    /// Puts an element before an Ethernet interface of the calling thread's network. The interface in its place is up and
+    /// Puts an element before an Ethernet interface of the calling thread's network, to which whole frames come: an element
+    /// completes no checksums that the other end of a veth pair left out. The interface in its place is up and
     /// has no addresses. `seed` decides what is left to chance.
     pub fn insert(
         name: &InterfaceName,

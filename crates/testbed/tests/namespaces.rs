@@ -151,7 +151,7 @@ fn datagrams_cross_a_router_in_both_families() {
 
 /// Beyond the element nobody learns another MAC address: host B's neighbour entries are permanent.
 fn an_element_is_put_before_an_interface_and_taken_away() {
-    let hosts = TwoHosts::create(Link::Direct { mtu: 1500 }, 1).unwrap();
+    let hosts = two_hosts(LinkConfig::default());
     let a = hosts.host(HostId::A);
     let delay = Duration::from_millis(20);
     let delayed = |delay| LinkConfig {
