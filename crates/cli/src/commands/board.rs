@@ -248,7 +248,8 @@ fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
     for board in &all {
         let about = board.record.as_ref().map_or_else(String::new, |record| {
             let (address, mac) = (record.address, &record.mac);
-            format!("  {address}  {mac}  {}{}", record.emulated, link(record))
+            let link = board.is_up.then(|| link(record)).unwrap_or_default();
+            format!("  {address}  {mac}  {}{link}", record.emulated)
         });
         let condition = match board.condition() {
             BoardCondition::Gone { why } => format!("gone ({why})"),
