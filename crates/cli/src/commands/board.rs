@@ -248,7 +248,11 @@ fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
     for board in &all {
         let about = board.record.as_ref().map_or_else(String::new, |record| {
             let (address, mac) = (record.address, &record.mac);
-            let link = board.is_up.then(|| link(record)).unwrap_or_default();
+            let link = if board.is_up {
+                link(record)
+            } else {
+                String::new()
+            };
             format!("  {address}  {mac}  {}{link}", record.emulated)
         });
         let condition = match board.condition() {
