@@ -4,6 +4,7 @@ use crate::tools::failed;
 use crate::{BoardName, SerialNumber, network};
 use linerate_model::board::{Board, BoardCondition, BoardLink};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -34,6 +35,9 @@ pub struct Record {
     pub mac: String,
     /// The network namespace that it is linked to, by inode.
     pub(crate) namespace: u64,
+    /// The link element between it and its host; `None`: the link has no rate and no delay of its own.
+    #[serde(default)]
+    pub link: Option<EmulatedLink>,
     /// How far it came.
     pub state: BoardState,
 }
@@ -75,6 +79,7 @@ impl From<&Record> for BoardLink {
             host_address: record.host,
             serial: record.serial.number(),
             mac: record.mac.clone(),
+            element: record.link,
         }
     }
 }
@@ -328,6 +333,7 @@ pub(crate) mod tests {
             serial,
             mac: serial.mac(),
             namespace: network::namespace().unwrap(),
+            link: None,
             state: BoardState::Ready,
         }
     }

@@ -1,6 +1,6 @@
 //! The console of a board that is up, on this terminal.
 
-use crate::supervisor::is_readable;
+use crate::said::is_readable;
 use crate::tools::lacks;
 use crate::{BoardName, Boards};
 use linerate_model::exit::{ExitCode, Failure};

@@ -8,21 +8,24 @@
 //!
 //! A board is a folder (its record, console and lock), a process that holds the lock, and the emulator below it.
 //! The supervisor ends with its caller until the caller lets the board live on; QEMU ends with the supervisor; the TAP
-//! device ends with QEMU. So a lock that nobody holds is a board that is gone, whatever its folder says.
+//! device ends with QEMU, and a link element with the supervisor. So a lock that nobody holds is a board that is gone, whatever its folder says.
 #![forbid(unsafe_code)]
 
 mod agent;
 mod base;
 mod boards;
 mod console;
+mod control;
 mod disk;
 mod image;
+mod link;
 mod machine;
 mod name;
 mod network;
 mod order;
 mod packages;
 mod qemu;
+mod said;
 mod serial;
 mod shell;
 mod start;
@@ -33,6 +36,7 @@ mod tools;
 pub use agent::{Linking, agent_folders, find_agent};
 pub use boards::{BoardState, Boards, FoundBoard, Record};
 pub use console::attach;
+pub use control::{HeldLink, hold_link, keep_link};
 pub use disk::{
     Addressing, ImageOrder, KernelOption, MadeImage, OptionState, Profile, kernel_options,
     make_image,

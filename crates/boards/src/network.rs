@@ -21,9 +21,9 @@ impl Subnet {
         self.0
     }
 
-    /// The TAP device's name.
-    fn device(self) -> String {
-        format!("board{}", self.0)
+    /// The name of what has the host's addresses: the TAP device, or what is in its place.
+    pub(crate) fn device(self) -> InterfaceName {
+        InterfaceName::new(&format!("board{}", self.0)).expect("invariant: a short name")
     }
 
     pub(crate) const fn host(self) -> Ipv4Addr {
@@ -52,10 +52,10 @@ pub(crate) const fn subnet(number: u8) -> Subnet {
 /// Makes the TAP device of the first number that no other board has, with the host's addresses.
 pub(crate) fn connect() -> Result<(Tap, Subnet), Failure> {
     for subnet in (1..=MAX_BOARDS).map(Subnet) {
-        let name = InterfaceName::new(&subnet.device()).expect("invariant: a short name");
+        let name = subnet.device();
         match Tap::create(&name) {
             Ok(tap) => {
-                configure(&name, subnet).map_err(|error| step(&name, &error))?;
+                configure(subnet).map_err(|error| step(&name, &error))?;
                 return Ok((tap, subnet));
             }
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
@@ -67,9 +67,11 @@ pub(crate) fn connect() -> Result<(Tap, Subnet), Failure> {
     )))
 }
 
-fn configure(name: &InterfaceName, subnet: Subnet) -> io::Result<()> {
+/// Gives a new interface the host's addresses.
+pub(crate) fn configure(subnet: Subnet) -> io::Result<()> {
+    let name = subnet.device();
     let mut netlink = Netlink::new()?;
-    let index = netlink.link_named(name)?.index;
+    let index = netlink.link_named(&name)?.index;
     // Frames of the kernel's own would be measured with the others.
     netlink.disable_ipv6_autoconf(index)?;
     netlink.add_address(index, subnet.host().into(), 24)?;
@@ -111,7 +113,7 @@ mod tests {
         assert_eq!(subnet.host().to_string(), "10.78.7.1");
         assert_eq!(subnet.board().to_string(), "10.78.7.2");
         assert_eq!(subnet.board6().to_string(), "fd78:0:0:7::2");
-        assert_eq!(subnet.device(), "board7");
+        assert_eq!(subnet.device().as_str(), "board7");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::base::Base;
 use crate::boards::Record;
 use crate::qemu::{self, Emulation};
-use crate::supervisor::{KEEP, SUPERVISOR, Said, Task};
+use crate::said::Said;
+use crate::supervisor::{KEEP, SUPERVISOR, Task};
 use crate::tools::{failed, not_started};
 use crate::{Boards, Equipment, Order, agent, image};
 use linerate_model::Clock as _;
@@ -137,11 +138,7 @@ fn supervised(task: &Task, lock: File) -> Result<Record, Failure> {
             writeln!(input, "{KEEP}").map_err(|_| lost("ended when the board was ready"))?;
             Ok(record)
         }
-        Some(Said::Failed { code, message }) => {
-            let mut known = ExitCode::ALL.iter().map(|(known, _)| *known);
-            let code = known.find(|known| *known as i32 == code);
-            Err(Failure::new(code.unwrap_or(ExitCode::Other), message))
-        }
+        Some(failed) => failed.into_record(),
         None => Err(lost("ended")),
     }
 }

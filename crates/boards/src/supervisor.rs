@@ -5,12 +5,15 @@
 //!      └── the caller is gone, QEMU ends, or time is up ──► ended ◄── the caller is gone ──┘
 //! ```
 //!
-//! It has one thread, so that the kernel ends QEMU with the thread that started it. Its standard error is the board's
-//! lock, which it so holds as long as it lives.
+//! The kernel ends QEMU with the thread that started it, which is the first one; a second carries frames where the board
+//! has a link element. Its standard error is the board's lock, which it so holds as long as it lives.
 
 use crate::boards::{BoardState, Home, Record};
+use crate::control::Control;
+use crate::link::BoardNetwork;
 use crate::network::{self, Subnet};
 use crate::qemu::{CONSOLE_LOG, Emulation};
+use crate::said::{Said, is_readable, say, wait_for_any};
 use crate::tools::{failed, not_started};
 use crate::{Machine, SerialNumber};
 use linerate_model::Clock as _;
@@ -58,21 +61,6 @@ pub(crate) struct Task {
     pub(crate) port: u16,
 }
 
-/// What it says on its standard output.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Said {
-    /// The board is ready.
-    Ready(Record),
-    /// It did not become ready.
-    Failed {
-        /// The exit code that it deserves.
-        code: i32,
-        /// What was tried, and why it failed.
-        message: String,
-    },
-}
-
 /// What became of greeting a board's agent over a fresh connection. What an agent says is known to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Greeting {
@@ -116,22 +104,6 @@ pub fn supervise(
     }
 }
 
-impl From<&Failure> for Said {
-    fn from(failure: &Failure) -> Self {
-        Self::Failed {
-            code: failure.code as i32,
-            message: failure.message.clone(),
-        }
-    }
-}
-
-/// Whoever listened may be gone, and is seen to be when it says nothing.
-fn say(output: &mut impl Write, said: &Said) {
-    if let Ok(text) = serde_json::to_string(said) {
-        let _ = writeln!(output, "{text}").and_then(|()| output.flush());
-    }
-}
-
 /// Why a board is given up or ended.
 enum End {
     /// Somebody asked for it.
@@ -152,6 +124,7 @@ struct Supervisor {
     emulator: Child,
     emulator_end: OwnedFd,
     asked: UnixStream,
+    control: Control,
 }
 
 impl Supervisor {
@@ -168,6 +141,8 @@ impl Supervisor {
         let (tap, subnet) = network::connect()?;
         let record = task.record(subnet)?;
         home.keep(&record)?;
+        let control = Control::listen(&home.path, BoardNetwork::direct(subnet))
+            .map_err(|error| failed("listening in", &home.path, &error))?;
         let inherited = tap.inheritable().map_err(|error| {
             Failure::new(
                 ExitCode::Other,
@@ -200,6 +175,7 @@ impl Supervisor {
             emulator,
             emulator_end,
             asked,
+            control,
         })
     }
 
@@ -226,6 +202,8 @@ impl Supervisor {
         };
         let _ = self.emulator.kill();
         let _ = self.emulator.wait();
+        self.control.close();
+        self.record.link = None;
         self.record.state = BoardState::Ended(match end {
             End::Asked => "it was stopped".to_owned(),
             End::CallerGone => "the command that started it ended before it was ready".to_owned(),
@@ -278,18 +256,24 @@ impl Supervisor {
         self.ended().or_else(is_gone)
     }
 
-    /// Waits for the caller's word, and then for the board's end.
+    /// Waits for the caller's word, and then for the board's end; changes its link when asked.
     fn follow(&mut self, caller: &mut BufReader<impl Read + AsFd>) -> End {
         let mut word = String::new();
         if caller.read_line(&mut word).is_err() || word.trim() != KEEP {
             return End::CallerGone;
         }
         loop {
-            let watched = [self.emulator_end.as_fd(), self.asked.as_fd()];
-            let _ = wait(watched, None);
+            let own = [self.emulator_end.as_fd(), self.asked.as_fd()];
+            let _ = wait_for_any(own.into_iter().chain(self.control.descriptors()));
             if let Some(end) = self.ended() {
                 return end;
             }
+            let (record, home) = (&mut self.record, &self.home);
+            self.control.serve(&mut |link| {
+                record.link = link;
+                home.keep(record)?;
+                Ok(record.clone())
+            });
         }
     }
 
@@ -354,6 +338,7 @@ impl Task {
             serial,
             mac: serial.mac(),
             namespace: network::namespace()?,
+            link: None,
             state: BoardState::Starting,
         })
     }
@@ -385,16 +370,6 @@ fn end_of(child: &Child) -> io::Result<OwnedFd> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
-}
-
-pub(crate) fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]

@@ -110,8 +110,16 @@ impl PeerAddress {
     }
 
     /// Whether it is an emulated board, named as one.
-    pub(crate) const fn is_board(&self) -> bool {
-        matches!(self.way, Way::Board(_))
+    pub const fn is_board(&self) -> bool {
+        self.board().is_some()
+    }
+
+    /// The name of the emulated board that it is.
+    pub(crate) const fn board(&self) -> Option<&BoardName> {
+        match &self.way {
+            Way::Board(name) => Some(name),
+            Way::Console(_) | Way::Direct | Way::Shell(..) | Way::Ssh(_) | Way::Stack(..) => None,
+        }
     }
 
     /// A stack that is started for each client.

@@ -7,7 +7,7 @@ use crate::pulse::Pulse;
 use crate::shell::ShellAddress;
 use crate::target::Target;
 use anyhow::{Context as _, Result};
-use linerate_boards::Greeting;
+use linerate_boards::{Greeting, HeldLink};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
@@ -89,13 +89,18 @@ pub struct Client {
     stack: Option<(RunningStack, u64)>,
     /// The start of that stack.
     started: Option<StartId>,
+    /// The link element before its peer, taken off after the session's end.
+    link: Option<HeldLink>,
 }
 
 impl Client {
-    /// Connects and says hello; a stack is started first, and ends with the client.
+    /// Connects and says hello; a stack is started first, and ends with the client, as a link element does.
     pub fn connect(target: &Target) -> Result<Self> {
+        let link = target.hold_link()?;
         let Some(stack) = target.far.stack() else {
-            return Self::connect_to(target);
+            let mut client = Self::connect_to(target)?;
+            client.link = link;
+            return Ok(client);
         };
         let mut running = stack.start()?;
         let target = Target {
@@ -206,6 +211,7 @@ impl Client {
             facts,
             stack: None,
             started: None,
+            link: None,
         })
     }
 
@@ -485,6 +491,8 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.driver.end_session();
+        // What ends the session goes over the link that it had.
+        drop(self.link.take());
     }
 }
 

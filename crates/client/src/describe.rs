@@ -13,6 +13,7 @@ impl Target {
             ip: self.ip,
             timeout: self.timeout,
             interface: self.interface.clone(),
+            link: self.link_now(),
         }
     }
 
@@ -24,6 +25,7 @@ impl Target {
             target.set_timeout(config.timeout);
         }
         target.interface.clone_from(&config.interface);
+        target.link = config.link;
         Ok(target)
     }
 

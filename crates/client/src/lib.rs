@@ -13,4 +13,4 @@ mod target;
 pub use client::{Client, DirectionOutcome, TestOutcome, greet};
 pub use linerate_observe::preloaded;
 pub use pulse::{Pulse, planned_time};
-pub use target::Target;
+pub use target::{Target, no_element};

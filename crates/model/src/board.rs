@@ -1,5 +1,6 @@
 //! The board document, `linerate/board/1`: emulated boards, how they are, and how they are reached.
 
+use crate::link::EmulatedLink;
 use crate::run::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,9 @@ pub struct BoardLink {
     pub serial: u32,
     /// The board's MAC address.
     pub mac: String,
+    /// What stands between the two; absent: nothing, the link has no rate and no delay of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<EmulatedLink>,
 }
 
 /// How a board was started.

@@ -21,6 +21,7 @@ mod hex;
 pub mod histogram;
 pub mod host_port;
 pub mod knob;
+pub mod link;
 pub mod one_way;
 mod origin;
 pub mod profile;

@@ -1,6 +1,7 @@
 //! Where a run came from: what measured, what was asked for, and which logs were read.
 
 use crate::calibration::HostCeiling;
+use crate::link::EmulatedLink;
 use crate::spec::TestSpec;
 use crate::time::as_seconds;
 use crate::{BitRate, Layer, Quantile, Ratio};
@@ -155,6 +156,9 @@ pub struct TargetConfig {
     /// Interface whose counters belong to the test; absent for the one that carries it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
+    /// The link element before an emulated board; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<EmulatedLink>,
 }
 
 /// A version of IP.

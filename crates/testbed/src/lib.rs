@@ -9,6 +9,8 @@ pub mod link;
 
 mod error;
 mod host;
+mod inline_link;
+mod interfaces;
 mod router;
 pub mod tuning;
 mod two_hosts;
@@ -16,6 +18,7 @@ mod userns;
 
 pub use error::{TeardownError, TestbedError};
 pub use host::{Host, HostId};
+pub use inline_link::InlineLink;
 pub use link::{LinkConfig, LinkCounters, LinkHandle, Outage, PacketFilter, PacketList};
 pub use router::Router;
 pub use two_hosts::{Link, TwoHosts};

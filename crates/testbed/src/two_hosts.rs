@@ -8,22 +8,19 @@
 //! ```
 
 use crate::host::{host_interface, ipv4, ipv6, mac};
-use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port, RING_BYTES};
+use crate::interfaces::{
+    COMING_UP, Frames, end, index_of, join, netlink, new_namespace, open_sockets, quieten, set_up,
+    within,
+};
+use crate::link::{ConfigError, LinkConfig, LinkHandle, Port};
 use crate::{Host, HostId, Router, TeardownError, TestbedError};
 use linerate_model::Clock;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::ethtool::{Ethtool, Offload};
-use linerate_sys::netlink::{
-    Aggregation, InterfaceIndex, InterfaceName, MacAddress, Netlink, VethEnd,
-};
+use linerate_sys::netlink::{Aggregation, InterfaceIndex, InterfaceName, MacAddress, Netlink};
 use linerate_sys::netns::NetNamespace;
-use linerate_sys::packet::{FrameSender, PacketRing, RingLayout};
-use std::io;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 /// What joins two hosts.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,28 +158,6 @@ impl TwoHosts {
             Some(Ok(())) | None => Ok(()),
         }
     }
-}
-
-/// What the stack hands to an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Frames {
-    /// Aggregates of many segments with checksums left out.
-    Aggregated,
-    /// Frames as on a wire.
-    Wire,
-}
-
-/// A new network namespace whose loopback interface is up.
-fn new_namespace(what: &'static str) -> Result<Arc<NetNamespace>, TestbedError> {
-    on_own_thread(what, move || {
-        let made = NetNamespace::unshare()
-            .map_err(TestbedError::step(format!("making a network for {what}")))?;
-        let loopback = InterfaceName::new("lo").expect("invariant: a short name of letters");
-        let mut netlink = netlink()?;
-        let index = index_of(&mut netlink, &loopback)?;
-        set_up(&mut netlink, index, &loopback)?;
-        Ok(Arc::new(made))
-    })
 }
 
 fn join_directly(
@@ -329,15 +304,6 @@ fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
     })
 }
 
-fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {
-    let longest = mtu + u32::try_from(ETHERNET_HEADER).expect("invariant: it is 14");
-    let layout = RingLayout::new(longest, RING_BYTES).expect("invariant: the MTU was checked");
-    Ok(Port {
-        ring: PacketRing::open(index, layout)?,
-        sender: FrameSender::open(index)?,
-    })
-}
-
 /// Brings up and addresses the interface of the calling thread's host.
 fn set_up_host(id: HostId, frames: Frames, next_hop: MacAddress) -> Result<(), TestbedError> {
     let name = host_interface();
@@ -359,103 +325,9 @@ fn set_up_host(id: HostId, frames: Frames, next_hop: MacAddress) -> Result<(), T
     Ok(())
 }
 
-/// Keeps the kernel from sending frames of its own and from sending anything but wire frames.
-fn quieten(
-    netlink: &mut Netlink,
-    index: InterfaceIndex,
-    name: &InterfaceName,
-    frames: Frames,
-) -> Result<(), TestbedError> {
-    netlink
-        .disable_ipv6_autoconf(index)
-        .map_err(TestbedError::step(format!(
-            "switching IPv6 autoconfiguration of {name} off"
-        )))?;
-    if frames == Frames::Aggregated {
-        return Ok(());
-    }
-    let ethtool = Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
-    Offload::ALL.into_iter().try_for_each(|offload| {
-        ethtool
-            .switch_off(name, offload)
-            .map_err(TestbedError::step(format!(
-                "switching {offload:?} of {name} off"
-            )))
-    })
-}
-
 fn addresses(id: HostId) -> [(IpAddr, u8); 2] {
     [(ipv4(id).into(), 24), (ipv6(id).into(), 64)]
 }
-
-fn end<'a>(
-    name: &'a InterfaceName,
-    mac: MacAddress,
-    namespace: Option<&'a NetNamespace>,
-) -> VethEnd<'a> {
-    VethEnd {
-        name,
-        mac,
-        namespace,
-    }
-}
-
-fn netlink() -> Result<Netlink, TestbedError> {
-    Netlink::new().map_err(TestbedError::step("opening a netlink socket"))
-}
-
-fn index_of(netlink: &mut Netlink, name: &InterfaceName) -> Result<InterfaceIndex, TestbedError> {
-    netlink
-        .link_named(name)
-        .map(|link| link.index)
-        .map_err(TestbedError::step(format!("looking up {name}")))
-}
-
-fn set_up(
-    netlink: &mut Netlink,
-    index: InterfaceIndex,
-    name: &InterfaceName,
-) -> Result<(), TestbedError> {
-    netlink
-        .set_up(index)
-        .map_err(TestbedError::step(format!("bringing {name} up")))
-}
-
-/// Runs `work` on a thread in `namespace` and waits for it.
-fn within<T: Send + 'static>(
-    namespace: &Arc<NetNamespace>,
-    what: &'static str,
-    work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
-) -> Result<T, TestbedError> {
-    let namespace = Arc::clone(namespace);
-    on_own_thread(what, move || {
-        let step = format!("entering a network for {what}");
-        namespace.enter().map_err(TestbedError::step(step))?;
-        work()
-    })
-}
-
-/// Runs `work` on a thread of its own, because it changes the thread's network.
-fn on_own_thread<T: Send + 'static>(
-    what: &'static str,
-    work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
-) -> Result<T, TestbedError> {
-    let thread = Builder::new()
-        .name("testbed-setup".into())
-        .spawn(work)
-        .map_err(TestbedError::step(format!("starting a thread for {what}")))?;
-    join(thread)
-}
-
-/// Waits for a thread's answer; its panic is ours.
-fn join<T>(thread: JoinHandle<Result<T, TestbedError>>) -> Result<T, TestbedError> {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// The kernel takes milliseconds, and at worst the second in which it joins link events.
-const COMING_UP: Duration = Duration::from_secs(10);
 
 /// IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
 const MTUS: RangeInclusive<u32> = 1280..=16_000;

@@ -1,9 +1,13 @@
 //! Testbeds on the real kernel: needs user namespaces, so run with `--ignored`.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+use linerate_model::Clock as _;
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::{InterfaceName, Netlink};
 use linerate_testbed::{
-    Host, HostId, Link, LinkConfig, LinkCounters, PacketFilter, TwoHosts, enter_user_namespace,
+    Host, HostId, InlineLink, Link, LinkConfig, LinkCounters, PacketFilter, TwoHosts,
+    enter_user_namespace,
 };
 use linerate_testkit::namespaces::{Case, namespace_main};
 use std::fs;
@@ -11,6 +15,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 const CASES: &[Case] = &[
@@ -41,6 +46,10 @@ const CASES: &[Case] = &[
     Case {
         name: "tcp_survives_loss_and_sends_whole_frames_only",
         run: tcp_survives_loss_and_sends_whole_frames_only,
+    },
+    Case {
+        name: "an_element_is_put_before_an_interface_and_taken_away",
+        run: an_element_is_put_before_an_interface_and_taken_away,
     },
     Case {
         name: "reset_and_reconfigure_start_lists_again",
@@ -138,6 +147,55 @@ fn datagrams_cross_a_router_in_both_families() {
         .unwrap();
     assert_eq!(forwarded.1, "2");
     hosts.close().unwrap();
+}
+
+/// Beyond the element nobody learns another MAC address: host B's neighbour entries are permanent.
+fn an_element_is_put_before_an_interface_and_taken_away() {
+    let hosts = two_hosts(LinkConfig::default());
+    let a = hosts.host(HostId::A);
+    let delay = Duration::from_millis(20);
+    let delayed = |delay| LinkConfig {
+        delay,
+        ..LinkConfig::default()
+    };
+    let work = || {
+        a.enter().unwrap();
+        let name = InterfaceName::new(a.interface()).unwrap();
+        let address = || {
+            let mut netlink = Netlink::new().unwrap();
+            let index = netlink.link_named(&name).unwrap().index;
+            netlink.add_address(index, a.ipv4().into(), 24).unwrap();
+            netlink.set_up(index).unwrap();
+        };
+        let link = InlineLink::insert(&name, &delayed(delay), 1).unwrap();
+        address();
+        assert!(round_trip(&hosts) >= 2 * delay);
+        link.reconfigure(&delayed(2 * delay)).unwrap();
+        assert!(round_trip(&hosts) >= 4 * delay);
+        link.remove().unwrap();
+        address();
+        let direct = (0..5).map(|_| round_trip(&hosts)).min().unwrap();
+        assert!(direct < 2 * delay, "{direct:?}");
+    };
+    thread::scope(|scope| scope.spawn(work).join().unwrap());
+    hosts.close().unwrap();
+}
+
+/// From host A to host B and back.
+fn round_trip(hosts: &TwoHosts) -> Duration {
+    let [client, server] = [HostId::A, HostId::B].map(|id| {
+        let host = hosts.host(id);
+        socket_on(host, host.ipv4().into(), PORT)
+    });
+    let begun = MonoClock.now();
+    client
+        .send_to(&[7; 100], server.local_addr().unwrap())
+        .unwrap();
+    let mut buffer = [0; 100];
+    let (_, from) = server.recv_from(&mut buffer).unwrap();
+    server.send_to(&buffer, from).unwrap();
+    client.recv(&mut buffer).unwrap();
+    MonoClock.now().saturating_since(begun)
 }
 
 fn jumbo_frames_cross_the_element() {

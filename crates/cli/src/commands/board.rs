@@ -7,18 +7,22 @@ use crate::args::values::size;
 use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::{Context as _, Result};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use linerate_boards::{
-    BoardName, Boards, Order, SerialNumber, Stopped, attach, enter_shell, fetch, start, stop,
+    BoardName, Boards, Order, Record, SerialNumber, Stopped, attach, enter_shell, fetch, keep_link,
+    start, stop,
 };
-use linerate_model::ByteCount;
 use linerate_model::board::{Board, BoardBase, BoardCondition, BoardDocument, SCHEMA};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use linerate_model::run::Tool;
+use linerate_model::units::parse_duration;
+use linerate_model::{BitRate, ByteCount};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Arguments of `board`.
 #[derive(Debug, Clone, Args)]
@@ -35,6 +39,8 @@ enum What {
     Fetch(EquipmentArgs),
     /// Make a disk image that a board boots from, with the agent and packages, and its bill of materials beside it.
     Image(Box<ImageArgs>),
+    /// Give the link between a board and this host a rate, a delay and a queue, until told otherwise.
+    Link(LinkArgs),
     /// Stop boards; what is gone already is no error.
     Down {
         /// Names of boards.
@@ -92,6 +98,38 @@ struct UpArgs {
     agent: Option<PathBuf>,
 }
 
+/// Arguments of `board link`.
+#[derive(Debug, Clone, Args)]
+#[command(group = ArgGroup::new("what").args(["rate", "delay", "off"]).required(true).multiple(true))]
+struct LinkArgs {
+    /// Name of the board.
+    #[arg(value_name = "NAME")]
+    name: BoardName,
+    /// Rate at L1, in each direction [default: unlimited].
+    #[arg(long)]
+    rate: Option<BitRate>,
+    /// Delay, one way [default: 0s].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    delay: Option<Duration>,
+    /// Bytes of frames that may wait in each direction; more are dropped [default: 128K].
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "rate")]
+    queue: Option<ByteCount>,
+    /// Neither: as the board was started.
+    #[arg(long, conflicts_with_all = ["rate", "delay", "queue"])]
+    off: bool,
+}
+
+impl LinkArgs {
+    fn link(&self) -> Option<EmulatedLink> {
+        let usual = EmulatedLink::default();
+        (!self.off).then(|| EmulatedLink {
+            rate: self.rate,
+            delay: self.delay.unwrap_or(usual.delay),
+            queue: self.queue.unwrap_or(usual.queue),
+        })
+    }
+}
+
 impl BoardArgs {
     /// Does what is asked with boards.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
@@ -102,6 +140,12 @@ impl BoardArgs {
         match &self.what {
             What::Up(args) => up(&boards, args, output)?,
             What::Fetch(args) => fetch(&args.equipment()?, &args.places()?, &mut notes(output))?,
+            What::Link(args) => {
+                let record = keep_link(&boards, &args.name, args.link())?;
+                if !output.quiet {
+                    terminal::print_line(&format!("{}{}", record.name, link(&record)))?;
+                }
+            }
             What::Down { names } => names
                 .iter()
                 .try_for_each(|name| down(&boards, name, output))?,
@@ -203,7 +247,13 @@ fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
     }
     for board in &all {
         let about = board.record.as_ref().map_or_else(String::new, |record| {
-            format!("  {}  {}  {}", record.address, record.mac, record.emulated)
+            let (address, mac) = (record.address, &record.mac);
+            let link = if board.is_up {
+                link(record)
+            } else {
+                String::new()
+            };
+            format!("  {address}  {mac}  {}{link}", record.emulated)
         });
         let condition = match board.condition() {
             BoardCondition::Gone { why } => format!("gone ({why})"),
@@ -213,6 +263,12 @@ fn list(boards: &Boards, output: &OutputArgs) -> Result<()> {
         terminal::print_line(&format!("{}  {condition}{about}", board.name))?;
     }
     Ok(())
+}
+
+/// The link between a board and its host.
+fn link(record: &Record) -> String {
+    let written = record.link.map(|link| format!("  link: {link}"));
+    written.unwrap_or_else(|| "  link: direct".to_owned())
 }
 
 /// Prints boards as one document.

@@ -60,6 +60,9 @@ pub(crate) struct ReproduceArgs {
     /// are started here.
     #[arg(long, value_name = "HOST", requires = "plan", value_parser = PeerAddress::parse)]
     host: Option<PeerAddress>,
+    /// Measure only these series of the plan.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "plan")]
+    series: Vec<String>,
     /// Write one archive (.tar) with plan, table, runs, facts, answer and report, by which others repeat it.
     #[arg(long, value_name = "FILE", requires = "plan")]
     package: Option<PathBuf>,
@@ -140,6 +143,7 @@ impl ReproduceArgs {
             login: self.login.login()?,
             ..source.plan.clone()
         };
+        plan.keep_series(&self.series)?;
         if let Some(host) = &self.host {
             plan.set_peer(host)?;
         }

@@ -32,6 +32,9 @@ pub(crate) struct RunArgs {
     /// Measure at this host instead of the plan's.
     #[arg(long, value_name = "HOST", value_parser = PeerAddress::parse)]
     host: Option<PeerAddress>,
+    /// Measure only these series of the plan.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    series: Vec<String>,
     /// Go on with an incomplete study of the same plan: its finished runs are taken over.
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
@@ -54,6 +57,7 @@ impl RunArgs {
             budget: self.time.or(plan.budget),
             ..plan
         };
+        plan.keep_series(&self.series)?;
         if let Some(host) = &self.host {
             plan.set_peer(host)?;
         }

@@ -211,7 +211,7 @@ fn virt_is_measured_over_network_and_console(arch: &str) {
     bench.close();
 }
 
-/// Every cell of the short form is measured, and both ends are sampled at a load that is too much for the board: the
+/// Every cell of the short form is measured, those with a link element at its rate and by it alone; both ends are sampled at a load that is too much for the board: the
 /// report has the board's functions.
 fn the_published_study_of_the_board_is_measured_in_its_short_form() {
     let bench = Bench::with(LinkConfig::default());
@@ -224,11 +224,22 @@ fn the_published_study_of_the_board_is_measured_in_its_short_form() {
     let words = [&["run", plan, "--quick", "--json", "--no-store"], &host[..]].concat();
     let run = measured(&bench.linerate(&words));
     let parts = run["parts"].as_array().unwrap();
-    assert_eq!(parts.len(), 8, "{run}");
+    assert_eq!(parts.len(), 10, "{run}");
+    let mut behind_element = 0;
     for part in parts {
-        let trial = &part["trials"][0];
-        assert!(trial["received_bps"].as_f64().unwrap() > 0.0, "{trial}");
+        let received = part["trials"][0]["received_bps"].as_f64().unwrap();
+        assert!(received > 0.0, "{part}");
+        let cell = part["config"]["place"]["cell"].as_str().unwrap();
+        let link = &part["config"]["target"]["link"];
+        if cell.contains("link = 10M") {
+            behind_element += 1;
+            assert_eq!(link["rate_bps"], 10_000_000, "{cell}");
+            assert!(received < 10e6, "{cell}: {received}");
+        } else {
+            assert!(link.is_null(), "{cell}");
+        }
     }
+    assert_eq!(behind_element, 2);
     let words = [
         "udp",
         "board://lab-study",
@@ -291,11 +302,13 @@ fn the_ledger_has_what_the_link_dropped_whichever_end_the_board_is() {
     bench.close();
 }
 
-/// QEMU is killed while traffic flows: the test ends with the code of a failed peer, the device is gone with QEMU, and
-/// `down` removes what is left.
+/// QEMU is killed while traffic flows through a link element: the test ends with the code of a failed peer, device and
+/// element are gone with QEMU, and `down` removes what is left.
 fn a_board_that_dies_in_mid_test_is_a_failed_peer() {
     let bench = Bench::with(LinkConfig::default());
     bench.up("lab-killed", &["--machine", "virt"]);
+    let linked = bench.linerate(&["board", "link", "lab-killed", "--rate", "100M"]);
+    assert!(linked.out.contains("100.0 Mbit/s (L1)"), "{linked:?}");
     let mut test = bench.start(&[
         "udp",
         "board://lab-killed",

@@ -2,6 +2,7 @@
 
 use super::{PathStage, StageFigure};
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, rate};
+use crate::words;
 use linerate_model::Ratio;
 use linerate_model::run::{DelayOf, Run, Trial};
 use linerate_model::signals as signal;
@@ -15,7 +16,10 @@ pub(super) fn of(run: &Run, trial: &Trial, stage: PathStage) -> Vec<StageFigure>
         PathStage::SenderSocket => sender_socket(trial),
         PathStage::SenderQdisc => qdisc(run, trial),
         PathStage::SenderNic => interface(run, trial, Side::Sender),
-        PathStage::Network => network(trial),
+        PathStage::Network => {
+            let link = known("link", words::link(run));
+            network(trial).into_iter().chain(link).collect()
+        }
         PathStage::ReceiverNic => interface(run, trial, Side::Receiver),
         PathStage::ReceiverBacklog => backlog(trial),
         PathStage::ReceiverSocket => receiver_socket(trial),

@@ -127,6 +127,7 @@ type Add<'a> = dyn FnMut(u8, &dyn Fn(&mut Paper)) + 'a;
 fn of_one(add: &mut Add<'_>, run: &Run) {
     add(0, &|paper| body_results(paper, run));
     add(0, &|paper| emulated(paper, &run.hosts));
+    add(0, &|paper| super::link(paper, run));
     add(3, &|paper| notes(paper, run));
     add(4, &|paper| super::stack::stack(paper, run));
     if latency::is_of(run) {
@@ -240,7 +241,10 @@ fn whereabouts(paper: &mut Paper, run: &Run, at: &Whereabouts<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::run::{HostRole, RunKind, Tool};
+    use linerate_model::BitRate;
+    use linerate_model::link::EmulatedLink;
+    use linerate_model::run::{HostRole, IpChoice, RunKind, TargetConfig, Tool};
+    use std::time::Duration;
 
     fn section(rank: u8, lines: usize) -> Section {
         let mut paper = Paper::new(80, Style::Plain);
@@ -251,11 +255,21 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_host_is_on_every_screen_however_small() {
+    fn an_emulated_host_and_its_link_are_on_every_screen_however_small() {
         let mut run = Run::new("r", RunKind::Udp, Tool::unversioned("linerate"));
         let mut board = Host::new(HostRole::Server);
         board.facts.emulated = Some("sifive_u on QEMU 7.2.22".to_owned());
         run.hosts = vec![Host::new(HostRole::Client), board];
+        run.config.target = Some(TargetConfig {
+            peer: "board://unleashed".to_owned(),
+            ip: IpChoice::Any,
+            timeout: Duration::from_mins(1),
+            interface: None,
+            link: Some(EmulatedLink {
+                rate: Some(BitRate::from_bps(10_000_000)),
+                ..EmulatedLink::default()
+            }),
+        });
         let like = Paper::new(80, Style::Plain);
         let sections = sections(&like, &run);
         let chosen = choose(&sections, 0);
@@ -268,6 +282,7 @@ mod tests {
             text.push_str(&section.paper.finish());
         }
         assert!(text.contains("server: sifive_u on QEMU 7.2.22"), "{text}");
+        assert!(text.contains("link           10.00 Mbit/s (L1)"), "{text}");
     }
 
     #[test]

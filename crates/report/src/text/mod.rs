@@ -112,6 +112,7 @@ fn body_results(paper: &mut Paper, run: &Run) {
 
 fn body(paper: &mut Paper, run: &Run) {
     body_results(paper, run);
+    link(paper, run);
     stack::stack(paper, run);
     verdict(paper, run);
     curve(paper, run);
@@ -130,6 +131,13 @@ fn body(paper: &mut Paper, run: &Run) {
     costs(paper, run);
     trials(paper, run);
     far_output(paper, run);
+}
+
+/// What stood between an emulated board and this host.
+fn link(paper: &mut Paper, run: &Run) {
+    if let Some(link) = words::link(run) {
+        paper.row("link", &link);
+    }
 }
 
 /// What the far tool printed itself.

@@ -72,6 +72,12 @@ pub(crate) const fn side(side: Option<Side>) -> &'static str {
     }
 }
 
+/// The link element before an emulated board; `None` where there was none.
+pub(crate) fn link(run: &Run) -> Option<String> {
+    let link = run.config.target.as_ref()?.link?;
+    Some(format!("{link} (link element)"))
+}
+
 /// A host by its name; by its role where it has none, or both have the same. No figure of an emulated one may be taken
 /// for a board's.
 pub(crate) fn host(run: &Run, role: HostRole) -> String {

@@ -82,6 +82,7 @@ impl Target {
             ip: serde_json::from_value(part("ip")).unwrap_or_default(),
             timeout: timeout.unwrap_or_default(),
             interface: part("interface").as_str().map(str::to_owned),
+            link: None,
         }
     }
 }

@@ -45,6 +45,7 @@ pub use settings::Test;
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::link::EmulatedLink;
 use linerate_model::run::StudyPlace;
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
@@ -120,6 +121,8 @@ pub struct Cell {
     pub far: PeerAddress,
     /// IP versions to use.
     pub ip: IpChoice,
+    /// The link element before the peer, which must be an emulated board; `None` leaves its link as it is.
+    pub link: Option<EmulatedLink>,
     /// What is measured.
     pub test: Test,
     /// How long each of its runs is then probed for what limits it; zero: not at all.
@@ -453,6 +456,7 @@ fn cell(
         settings: named.collect(),
         far,
         ip: measured.ip,
+        link: measured.link,
         test: measured.test,
         diagnose: measured.diagnose,
         beside,

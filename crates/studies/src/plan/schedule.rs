@@ -2,6 +2,7 @@
 
 use super::{Cell, ControlChoice, Places, PlanSeries, Study, StudyPlan};
 use linerate_analysis::study::rounds::MIN_RUNS;
+use linerate_client::no_element;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{StudyBudget, StudyCell, StudyPlace, StudySeries, StudySettings};
@@ -103,6 +104,15 @@ impl StudyPlan {
         Err(Failure::new(ExitCode::Plan, message))
     }
 
+    /// Refuses a link element before a peer that is no emulated board.
+    pub fn check_links(&self) -> Result<(), Failure> {
+        let mut cells = self.cells.iter();
+        match cells.find(|cell| cell.link.is_some() && !cell.far.is_board()) {
+            Some(cell) => Err(no_element(&cell.far)),
+            None => Ok(()),
+        }
+    }
+
     /// Which cell is measured when: repetition (from 0) and index of the cell, in the order of measuring. With a budget
     /// there is none before it begins.
     pub fn order(&self) -> Vec<(u32, usize)> {
@@ -176,5 +186,55 @@ pub(super) fn control(
             )),
         },
         _ => refuse("true, false or the name of a cell is needed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::{HEAD, plan, refused};
+    use linerate_model::ByteCount;
+    use linerate_model::link::EmulatedLink;
+
+    #[test]
+    fn the_link_of_a_board_is_a_setting_and_of_no_other_host() {
+        let text = "[defaults]\nkind = 'udp'\nrate = '1M'\nlink-queue = '64K'\n\
+             [factors]\nlink = ['10M', '100M']\nlink-delay = ['0s', '20ms']\n";
+        let linked = plan(text);
+        let links: Vec<_> = linked.cells.iter().filter_map(|cell| cell.link).collect();
+        let last = EmulatedLink {
+            rate: Some("100M".parse().unwrap()),
+            delay: Duration::from_millis(20),
+            queue: ByteCount::new(64 * 1024),
+        };
+        assert_eq!((links.len(), links[3]), (4, last));
+        // Who resumes it over another link is told so.
+        assert_ne!(
+            plan(&text.replace("64K", "32K")).settings(),
+            linked.settings()
+        );
+        let error = linked.check_links().unwrap_err();
+        assert_eq!(error.code, ExitCode::Plan);
+        for word in ["10.0.0.2", "board://NAME", "ethtool", "--series"] {
+            assert!(error.message.contains(word), "{error}");
+        }
+        let bare = plan("[defaults]\nkind = 'tcp'\n");
+        assert_eq!(bare.cells[0].link, None);
+        bare.check_links().unwrap();
+    }
+
+    #[test]
+    fn links_that_cannot_be_are_refused_with_their_cell_or_line() {
+        for (settings, words) in [
+            ("link = 'fast'", ["line 5", "link = fast"]),
+            ("link-delay = '61s'", ["cell", "60 s"]),
+            ("link = '10M'\nlink-queue = '1K'", ["cell", "queue_bytes"]),
+            ("link = '0'", ["cell", "rate"]),
+        ] {
+            refused(
+                &format!("{HEAD}[defaults]\nkind = 'tcp'\n{settings}\n"),
+                &words,
+            );
+        }
     }
 }

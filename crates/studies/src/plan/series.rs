@@ -1,7 +1,10 @@
 //! `[series.NAME]`: cells that vary factors of their own. Without any, all cells are one series without a name.
 
-use super::{Cell, File, Level, MAX_RUNS, Peers, Places, cell, cross, setting};
-use linerate_model::exit::Failure;
+use super::{
+    Cell, ControlChoice, File, Level, MAX_RUNS, Peers, Places, StudyPlan, cell, cross, setting,
+};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::StudyPlace;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
@@ -42,6 +45,47 @@ impl PlanSeries {
             Some(name) => format!("{name}: {factor}"),
             None => factor.to_owned(),
         }
+    }
+}
+
+impl StudyPlan {
+    /// Leaves out every series but those of these names; none of them stands for all.
+    pub fn keep_series(&mut self, names: &[String]) -> Result<(), Failure> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let known: Vec<_> = self
+            .series
+            .iter()
+            .filter_map(|series| series.name.as_ref())
+            .collect();
+        if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+            let known: Vec<_> = known.into_iter().map(String::as_str).collect();
+            let message = format!(
+                "--series {}: the plan has no such series; it has {}",
+                name.escape_debug(),
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                }
+            );
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
+        let is_kept = |name: Option<&String>| name.is_some_and(|name| names.contains(name));
+        let control = self.control().map(|cell| cell.label.clone());
+        self.series.retain(|series| is_kept(series.name.as_ref()));
+        self.cells
+            .retain(|cell| is_kept(cell.settings.get(StudyPlace::SERIES)));
+        if let ControlChoice::Cell(_) = self.control {
+            // One that is left out is no control.
+            let at = self
+                .cells
+                .iter()
+                .position(|cell| Some(&cell.label) == control.as_ref());
+            self.control = at.map_or(ControlChoice::Usual, ControlChoice::Cell);
+        }
+        Ok(())
     }
 }
 
@@ -159,6 +203,7 @@ impl<'a> Grid<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::plan::Test;
     use crate::plan::tests::{HEAD, plan, refused};
     use linerate_model::spec::{Pace, Transport};
@@ -169,6 +214,19 @@ mod tests {
      [series.tcp.factors]\ndirection = [\"forward\", \"reverse\"]\n\
      [series.one]\n[series.load.factors]\nrate = [\"1M\", \"2M\", \"4M\"]\n\
      [quick.defaults]\ntime = \"1s\"\n[quick.series.load.factors]\nrate = [\"8M\"]\n";
+
+    #[test]
+    fn some_series_are_measured_without_the_others() {
+        let mut plan = plan(&format!("control = \"series = load, rate = 2M\"\n{SERIES}"));
+        plan.keep_series(&[]).unwrap();
+        assert_eq!(plan.cells.len(), 6);
+        plan.keep_series(&["load".to_owned()]).unwrap();
+        assert_eq!((plan.cells.len(), plan.series.len()), (3, 1));
+        assert_eq!(plan.control().unwrap().label, "series = load, rate = 2M");
+        let error = plan.keep_series(&["tcp".to_owned()]).unwrap_err();
+        assert_eq!(error.code, ExitCode::Usage);
+        assert!(error.message.contains("it has load"), "{error}");
+    }
 
     #[test]
     fn each_series_has_cells_of_its_own_factors_over_all_defaults() {

@@ -23,6 +23,7 @@ use std::time::Duration;
 pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
     plan.check_budget()?;
     plan.check_restart()?;
+    plan.check_links()?;
     let taken = earlier.map_or_else(|| Ok(Vec::new()), |earlier| finished_parts(plan, earlier))?;
     let mut recorder = Recorder::begin(context, header(plan))?;
     for part in taken {
@@ -232,6 +233,7 @@ fn measure(
         key: plan.key.clone(),
         login: plan.login.clone(),
         ip: cell.ip,
+        link: cell.link,
         ..Target::new(far)
     };
     let run = match &cell.test {

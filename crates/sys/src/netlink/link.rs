@@ -137,6 +137,23 @@ impl Netlink {
         let mtu = LinkAttribute::Mtu(mtu);
         self.change(Message::NewLink(message(index, vec![mtu])))
     }
+
+    /// Changes the MAC address.
+    pub fn set_mac(&mut self, index: InterfaceIndex, mac: MacAddress) -> io::Result<()> {
+        let mac = LinkAttribute::Address(mac.0.to_vec());
+        self.change(Message::NewLink(message(index, vec![mac])))
+    }
+
+    /// Moves the interface into another namespace, where it is down and has no address.
+    pub fn move_to(&mut self, index: InterfaceIndex, namespace: &NetNamespace) -> io::Result<()> {
+        let namespace = LinkAttribute::NetNsFd(namespace.descriptor().as_raw_fd());
+        self.change(Message::NewLink(message(index, vec![namespace])))
+    }
+
+    /// Removes a virtual interface; of a veth both ends.
+    pub fn delete(&mut self, index: InterfaceIndex) -> io::Result<()> {
+        self.change(Message::DelLink(message(index, vec![])))
+    }
 }
 
 /// No interface has number 0.

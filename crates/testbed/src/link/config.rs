@@ -1,6 +1,7 @@
 //! What a link does to the frames of one direction.
 
 use super::{PacketFilter, PacketList};
+use linerate_model::link::EmulatedLink;
 use linerate_model::{BitRate, ByteCount, MonoInstant, Ratio};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -91,7 +92,7 @@ impl LinkConfig {
     }
 
     /// Refuses what no link of this `mtu` can do.
-    pub(crate) fn check(&self, mtu: u32) -> Result<(), ConfigError> {
+    pub fn check(&self, mtu: u32) -> Result<(), ConfigError> {
         let frame = u64::from(mtu) + ETHERNET_HEADER;
         if self.rate.is_some_and(|rate| !RATES.contains(&rate.bps())) {
             return Err(ConfigError::new("rate", "must be from 1 bit/s to 1 Tbit/s"));
@@ -130,12 +131,22 @@ impl LinkConfig {
     }
 }
 
+impl From<EmulatedLink> for LinkConfig {
+    fn from(link: EmulatedLink) -> Self {
+        Self {
+            rate: link.rate,
+            queue_bytes: link.queue,
+            delay: link.delay,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for LinkConfig {
     fn default() -> Self {
         Self {
             rate: None,
-            // About what a small switch gives a port: 86 full frames, 10 ms at 100 Mbit/s.
-            queue_bytes: ByteCount::new(128 * 1024),
+            queue_bytes: EmulatedLink::USUAL_QUEUE,
             police: false,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,

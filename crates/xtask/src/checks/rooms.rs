@@ -24,7 +24,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("live", &["model", "report"]),
     ("site", &["model", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
-    ("boards", &["model", "sys"]),
+    ("boards", &["model", "sys", "testbed"]),
     ("stacks", &["model", "sys", "peers"]),
     (
         "client",

@@ -129,8 +129,13 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
         .is_some_and(|(low, high)| high > low * 1.05)
 }
 
-/// Speed of the slowest interface that anything names, bit/s.
+/// Rate of the link element, or speed of the slowest interface that anything names, bit/s.
 pub(super) fn link_speed(run: &Run) -> Option<f64> {
+    let element = run.config.target.as_ref().and_then(|target| target.link);
+    if let Some(link) = element {
+        // The emulator's interface names a speed that nothing has.
+        return link.rate.map(BitRate::as_f64);
+    }
     let facts = run
         .hosts
         .iter()

@@ -8,11 +8,13 @@ pub(super) use table::ALL;
 use crate::run::{LatencyPlan, SaturatePlan};
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
+use linerate_model::link::EmulatedLink;
 use linerate_model::run::Asked;
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec, Transport, validate};
 use linerate_model::units::parse_duration;
 use linerate_peers::Tests;
 use linerate_stacks::StackSpec;
+use linerate_testbed::LinkConfig;
 use messages::MessageDraft;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -53,6 +55,7 @@ struct Draft {
     diagnose: Duration,
     ip: IpChoice,
     host: Option<PeerAddress>,
+    link: Option<EmulatedLink>,
     stack: Option<StackSpec>,
     /// Options of the stack that are settings of their own.
     stack_options: Vec<(&'static str, String)>,
@@ -65,6 +68,8 @@ pub(super) struct Measured {
     pub(super) ip: IpChoice,
     /// Its own peer; `None`: the study's is measured.
     pub(super) host: Option<PeerAddress>,
+    /// The link element before it while it is measured; `None` leaves its link as it is.
+    pub(super) link: Option<EmulatedLink>,
     /// What is started for it in place of a peer.
     pub(super) stack: Option<StackSpec>,
 }
@@ -73,12 +78,15 @@ pub(super) const KIND: &str = "kind";
 pub(super) const HOST: &str = "host";
 pub(super) const STACK: &str = "stack";
 /// Settings that change what is measured and are in no test.
-pub(super) const BESIDE: [&str; 12] = [
+pub(super) const BESIDE: [&str; 15] = [
     "curve",
     "decompose",
     "diagnose",
     HOST,
     "ip",
+    "link",
+    "link-delay",
+    "link-queue",
     "load",
     "responder-stall",
     "rpm",
@@ -87,6 +95,9 @@ pub(super) const BESIDE: [&str; 12] = [
     "stack-buffers",
     "stack-opt",
 ];
+
+/// Longest IP packet on the link of an emulated board.
+const BOARD_MTU: u32 = 1500;
 
 /// What a cell measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +159,7 @@ impl Test {
             diagnose: Duration::ZERO,
             ip: IpChoice::Any,
             host: None,
+            link: None,
             stack: None,
             stack_options: Vec::new(),
             spec,
@@ -164,6 +176,7 @@ impl Test {
             draft.spec.fit_interval();
         }
         let (diagnose, ip, host) = (draft.diagnose, draft.ip, draft.host.clone());
+        let link = draft.checked_link().map_err(|why| (None, why))?;
         let stack = draft.whole_stack().map_err(|why| (None, why))?;
         let test = draft.finish(kind, values).map_err(|why| (None, why))?;
         test.check().map_err(|why| (None, why))?;
@@ -172,6 +185,7 @@ impl Test {
             diagnose,
             ip,
             host,
+            link,
             stack,
         })
     }
@@ -239,6 +253,18 @@ impl Draft {
             ("true", _) => Err("another key already says which way".to_owned()),
             _ => Err("must be true or false".to_owned()),
         }
+    }
+
+    /// The link element, which a setting of it makes.
+    fn link(&mut self) -> &mut EmulatedLink {
+        self.link.get_or_insert_default()
+    }
+
+    /// The same, if it can be before a board.
+    fn checked_link(&self) -> Result<Option<EmulatedLink>, String> {
+        let check = |link: EmulatedLink| LinkConfig::from(link).check(BOARD_MTU).map(|()| link);
+        let checked = self.link.map(check).transpose();
+        checked.map_err(|error| error.to_string())
     }
 
     /// The stack with the options that are settings of their own.

@@ -142,6 +142,27 @@ pub(in crate::plan) static ALL: &[Setting] = &[
         },
     },
     Setting {
+        key: "link",
+        takes: "L1 bit/s (`10M`) of the [link element](boards.md#the-link) before a `board://` host, both ways",
+        usual: "the board's link as it is",
+        kinds: &TestKind::ALL,
+        apply: |d, v| set(&mut d.link().rate, read(v).map(Some)),
+    },
+    Setting {
+        key: "link-delay",
+        takes: "its delay, one way (`20ms`)",
+        usual: "`0s`",
+        kinds: &TestKind::ALL,
+        apply: |d, v| set(&mut d.link().delay, duration(v)),
+    },
+    Setting {
+        key: "link-queue",
+        takes: "bytes of its queue, one way",
+        usual: "`128K`",
+        kinds: &TestKind::ALL,
+        apply: |d, v| set(&mut d.link().queue, read(v)),
+    },
+    Setting {
         key: STACK,
         takes: "in place of `host`: a [stack](stacks.md) that is started for each run, with options: `lwip?tcp_wnd=5840`; or the name of a table `[stacks.NAME]`",
         usual: "the study's host",

@@ -1,0 +1,72 @@
+//! What a supervisor says to whoever started or asked it, and when it has something to hear.
+
+use crate::boards::Record;
+use linerate_model::exit::{ExitCode, Failure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
+
+/// What it says on its standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Said {
+    /// The board is ready, or is as was asked.
+    Ready(Record),
+    /// It is not.
+    Failed {
+        /// The exit code that it deserves.
+        code: i32,
+        /// What was tried, and why it failed.
+        message: String,
+    },
+}
+
+impl From<&Failure> for Said {
+    fn from(failure: &Failure) -> Self {
+        Self::Failed {
+            code: failure.code as i32,
+            message: failure.message.clone(),
+        }
+    }
+}
+
+impl Said {
+    /// The board's record, or why there is none.
+    pub(crate) fn into_record(self) -> Result<Record, Failure> {
+        match self {
+            Self::Ready(record) => Ok(record),
+            Self::Failed { code, message } => {
+                let mut known = ExitCode::ALL.iter().map(|(known, _)| *known);
+                let code = known.find(|known| *known as i32 == code);
+                Err(Failure::new(code.unwrap_or(ExitCode::Other), message))
+            }
+        }
+    }
+}
+
+/// Whoever listened may be gone, and is seen to be when it says nothing.
+pub(crate) fn say(output: &mut impl Write, said: &Said) {
+    if let Ok(text) = serde_json::to_string(said) {
+        let _ = writeln!(output, "{text}").and_then(|()| output.flush());
+    }
+}
+
+/// Whether a descriptor has something to read, or has ended.
+pub(crate) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// Waits until one of any number of descriptors is readable.
+pub(crate) fn wait_for_any<'a>(
+    descriptors: impl Iterator<Item = BorrowedFd<'a>>,
+) -> io::Result<()> {
+    let polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    poll(&mut polled.collect::<Vec<_>>(), None)?;
+    Ok(())
+}

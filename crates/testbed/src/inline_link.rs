@@ -1,0 +1,176 @@
+//! The link element before an interface of this host: what the two send each other goes through it.
+//!
+//! ```text
+//!   without it    host ── NAME
+//!   with it       host ── NAME == veth == to-host [element] NAME
+//!                         └ this network ┘└ one of its own ────┘
+//! ```
+//!
+//! The interface waits in a network of its own, where nobody answers or forwards what comes from it. The veth end in
+//! its place has its name and its MAC address, so that nobody beyond it has to learn another. That network ends with
+//! this process, and with it all but the interface's place.
+
+use crate::interfaces::{
+    COMING_UP, Frames, end, index_of, netlink, new_namespace, open_sockets, quieten, set_up, within,
+};
+use crate::link::{LinkConfig, LinkHandle, Port};
+use crate::{HostId, TestbedError};
+use linerate_model::Clock as _;
+use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress};
+use linerate_sys::netns::NetNamespace;
+use std::sync::Arc;
+
+/// A link element before an interface, which treats both directions alike. Unless it is [removed](Self::remove), it takes
+/// the interface with it.
+///
+/// Field order is teardown order: the element's thread and sockets, then the namespace.
+#[derive(Debug)]
+pub struct InlineLink {
+    link: LinkHandle,
+    place: Place,
+}
+
+/// An interface, the network that it is of, and the one in which it waits.
+#[derive(Debug)]
+struct Place {
+    name: InterfaceName,
+    mac: MacAddress,
+    home: Arc<NetNamespace>,
+    middle: Arc<NetNamespace>,
+}
+
+impl InlineLink {
+    /// Puts an element before an Ethernet interface of the calling thread's network, to which whole frames come: an element
+    /// completes no checksums that the other end of a veth pair left out. The interface in its place is up and
+    /// has no addresses. `seed` decides what is left to chance.
+    pub fn insert(
+        name: &InterfaceName,
+        config: &LinkConfig,
+        seed: u64,
+    ) -> Result<Self, TestbedError> {
+        let mut home = netlink()?;
+        let step = |what| TestbedError::step(format!("{what} {name}"));
+        let found = home.link_named(name).map_err(step("looking up"))?;
+        let mtu = found.mtu_bytes;
+        config.check(mtu)?;
+        let mac = found
+            .mac()
+            .ok_or_else(|| std::io::Error::other("it is not an Ethernet interface"))
+            .map_err(step("reading the MAC address of"))?;
+        let place = Place {
+            name: name.clone(),
+            mac,
+            home: NetNamespace::current()
+                .map(Arc::new)
+                .map_err(step("looking up the network of"))?,
+            middle: new_namespace("the link")?,
+        };
+        home.move_to(found.index, &place.middle)
+            .map_err(step("putting a link before"))?;
+        let made = place.join(mtu).and_then(|ports| {
+            bring_up(name)?;
+            let configs = [config.clone(), config.clone()];
+            LinkHandle::start(ports, configs, mtu, seed)
+        });
+        match made {
+            Ok(link) => Ok(Self { link, place }),
+            Err(error) => {
+                // The reason for which there is no link is what its caller has to know.
+                let _ = place.put_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Treats frames from now on as `config` says.
+    pub fn reconfigure(&self, config: &LinkConfig) -> Result<(), TestbedError> {
+        [HostId::A, HostId::B]
+            .into_iter()
+            .try_for_each(|from| self.link.reconfigure(from, config.clone()))
+    }
+
+    /// Takes the element out: the interface is where it was, down and without addresses. Frames in the element are lost.
+    pub fn remove(mut self) -> Result<(), TestbedError> {
+        // Why the element had ended by itself no longer matters.
+        let _ = self.link.stop();
+        self.place.put_back()
+    }
+}
+
+impl Place {
+    /// Joins the interface, which waits, and a new one in its place: the element's ports.
+    fn join(&self, mtu: u32) -> Result<[Port; 2], TestbedError> {
+        let (name, mac, home) = (self.name.clone(), self.mac, Arc::clone(&self.home));
+        within(&self.middle, "the link", move || {
+            let mut netlink = netlink()?;
+            let index = index_of(&mut netlink, &name)?;
+            // Frames to the other MAC address are none of this network's.
+            netlink
+                .set_mac(index, WAITING_MAC)
+                .and_then(|()| netlink.disable_ipv6_autoconf(index))
+                .map_err(TestbedError::step(format!("setting up {name}")))?;
+            set_up(&mut netlink, index, &name)?;
+            let waiting = open_sockets(index, mtu).map_err(sockets(&name))?;
+            let near = to_host();
+            netlink
+                .add_veth(
+                    &end(&near, NEAR_MAC, None),
+                    &end(&name, mac, Some(&home)),
+                    mtu,
+                    Aggregation::None,
+                )
+                .map_err(TestbedError::step("making a veth pair"))?;
+            let index = index_of(&mut netlink, &near)?;
+            quieten(&mut netlink, index, &near, Frames::Wire)?;
+            set_up(&mut netlink, index, &near)?;
+            Ok([waiting, open_sockets(index, mtu).map_err(sockets(&near))?])
+        })
+    }
+
+    /// Puts the interface back to where it was.
+    fn put_back(&self) -> Result<(), TestbedError> {
+        let (name, mac, home) = (self.name.clone(), self.mac, Arc::clone(&self.home));
+        within(&self.middle, "the link", move || {
+            let mut netlink = netlink()?;
+            // There is none where it could not be made.
+            if let Ok(near) = netlink.link_named(&to_host()) {
+                netlink
+                    .delete(near.index)
+                    .map_err(TestbedError::step("removing a veth pair"))?;
+            }
+            let index = index_of(&mut netlink, &name)?;
+            netlink
+                .set_mac(index, mac)
+                .and_then(|()| netlink.move_to(index, &home))
+                .map_err(TestbedError::step(format!("putting {name} back")))
+        })
+    }
+}
+
+/// Brings up the interface at the host's end, and waits until it carries frames.
+fn bring_up(name: &InterfaceName) -> Result<(), TestbedError> {
+    let mut netlink = netlink()?;
+    let index = index_of(&mut netlink, name)?;
+    quieten(&mut netlink, index, name, Frames::Wire)?;
+    set_up(&mut netlink, index, name)?;
+    let deadline = MonoClock.now().after(COMING_UP);
+    netlink
+        .wait_until(deadline, |netlink| Ok(netlink.link(index)?.is_operational))
+        .map_err(TestbedError::step(format!(
+            "waiting for {name} to carry frames"
+        )))
+}
+
+fn sockets(name: &InterfaceName) -> impl FnOnce(std::io::Error) -> TestbedError + use<> {
+    TestbedError::step(format!("opening packet sockets on {name}"))
+}
+
+/// The element's end of the veth pair.
+fn to_host() -> InterfaceName {
+    InterfaceName::new("to-host").expect("invariant: a short name of letters")
+}
+
+/// Locally administered, of the element's side of either interface.
+const WAITING_MAC: MacAddress = MacAddress([0x02, 0, 0, 0x4d, 3, 1]);
+const NEAR_MAC: MacAddress = MacAddress([0x02, 0, 0, 0x4d, 3, 2]);
