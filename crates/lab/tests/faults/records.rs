@@ -117,21 +117,20 @@ enum Probes {
 }
 
 /// The scene's own test with its probes.
-fn probed(scene: &Composed, probes: Probes, guard: &mut Guard, taken: &mut f64) -> Result<Run> {
+fn probed(scene: &Composed, which: Probes, guard: &mut Guard, taken: &mut f64) -> Result<Run> {
     let scene = scene.scene();
     let test = scene.test.clone();
-    let probed = on_scene(&scene, guard, move |context, target| {
-        let probed = observed(|| {
+    let measured = on_scene(&scene, guard, move |context, target| {
+        Ok(observed(|| {
             let run = test.run(context, target)?;
-            anyhow::Ok(match probes {
+            anyhow::Ok(match which {
                 Probes::All => probe_all(context, target, run),
                 Probes::AsCommand => probe(context, target, run, BUDGET),
             })
-        });
-        Ok(probed)
+        }))
     })?;
-    *taken = taken.max(probed.taken);
-    probed.value
+    *taken = taken.max(measured.taken);
+    measured.value
 }
 
 /// What a scene carries in a short test.
