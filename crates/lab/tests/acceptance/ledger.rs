@@ -183,10 +183,6 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
     );
     let limit = run.verdict.as_ref().unwrap().limit.id();
     // A sender whose core is taken away may offer less than the reader takes: another limit, and rightly said.
-    assert!(
-        limit == "receiver-app" || is_disturbed,
-        "{:?}",
-        run.verdict
-    );
+    assert!(limit == "receiver-app" || is_disturbed, "{:?}", run.verdict);
     rig.close();
 }
