@@ -5,9 +5,7 @@ use super::suspects::Suspect;
 use super::weights::Suspects;
 use super::{Counts, Observation, limited_by, next_limit, unproved};
 use linerate_model::Ratio;
-use linerate_model::run::{
-    Answer, Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed,
-};
+use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::{Side, Transport};
 
 /// A suspect with this share of the weight is supported.
@@ -83,10 +81,8 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
 
 /// What a rule found of the same limit.
 fn found(findings: &[Finding], suspect: Suspect) -> Option<&Verdict> {
-    findings.iter().find_map(|finding| match &finding.outcome {
-        RuleOutcome::Found { verdict } if suspect.is_in(verdict) => Some(&**verdict),
-        _ => None,
-    })
+    let mut found = findings.iter().filter_map(Finding::found);
+    found.find(|verdict| suspect.is_in(verdict))
 }
 
 fn undecided(suspects: [Suspect; 2], evidence: Vec<String>) -> Verdict {

@@ -118,7 +118,7 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
     let evidence = Evidence::new(run, direction, &findings);
     let mut best: Option<(&Verdict, f64)> = None;
     for (rule, finding) in ALL.iter().zip(&findings) {
-        let RuleOutcome::Found { verdict } = &finding.outcome else {
+        let Some(verdict) = finding.found() else {
             continue;
         };
         if settle::is_refuted(verdict) {

@@ -50,10 +50,7 @@ pub(super) fn is_refuted(verdict: &Verdict) -> bool {
 pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
     let refuted: Vec<&Verdict> = findings
         .iter()
-        .filter_map(|finding| match &finding.outcome {
-            RuleOutcome::Found { verdict } => Some(verdict.as_ref()),
-            _ => None,
-        })
+        .filter_map(Finding::found)
         .filter(|verdict| is_refuted(verdict))
         .collect();
     let first = refuted.first()?;

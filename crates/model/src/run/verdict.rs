@@ -99,3 +99,13 @@ pub struct Finding {
     #[serde(flatten)]
     pub outcome: RuleOutcome,
 }
+
+impl Finding {
+    /// What the rule found; `None` if it found nothing, or could not be examined.
+    pub fn found(&self) -> Option<&Verdict> {
+        match &self.outcome {
+            RuleOutcome::Found { verdict } => Some(verdict),
+            _ => None,
+        }
+    }
+}

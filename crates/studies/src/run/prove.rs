@@ -13,7 +13,7 @@ use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Limit, Part, RuleOutcome, Run,
+    Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Finding, Limit, Part, Run,
     RunStatus, Trial, Verdict,
 };
 use linerate_model::spec::TestSpec;
@@ -86,22 +86,13 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
 /// The claim to try next: the verdict, or where nothing was identified what a rule makes most of.
 fn to_try(run: &Run) -> Option<Verdict> {
     let verdict = run.verdict.as_ref()?;
-    let found = run
-        .findings
-        .iter()
-        .filter_map(|finding| match &finding.outcome {
-            RuleOutcome::Found { verdict } => Some(&**verdict),
-            _ => None,
-        });
-    let claim = if verdict.limit.is_unknown() {
-        let share = |found: &Verdict| found.share_ratio.map_or(0.0, Ratio::get);
-        found
-            .filter(|found| is_open(found))
-            .max_by(|a, b| share(a).total_cmp(&share(b)))?
-    } else {
-        verdict
-    };
-    Some(claim.clone()).filter(is_open)
+    if !verdict.limit.is_unknown() {
+        return Some(verdict).filter(|verdict| is_open(verdict)).cloned();
+    }
+    let share = |found: &Verdict| found.share_ratio.map_or(0.0, Ratio::get);
+    let found = run.findings.iter().filter_map(Finding::found);
+    let open = found.filter(|found| is_open(found));
+    open.max_by(|a, b| share(a).total_cmp(&share(b))).cloned()
 }
 
 /// Whether nothing was tried on it yet.
