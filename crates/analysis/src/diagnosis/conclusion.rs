@@ -3,7 +3,7 @@
 use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
-use super::{Counts, Observation, limited_by, next_limit, unproved};
+use super::{Counts, Observation, candidate, explains, next_limit, unproved};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::{Side, Transport};
@@ -16,9 +16,7 @@ const LIKELY: f64 = 0.5;
 /// The suspects of `run`, by its signs, and after every probe that was made.
 pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
-    if let Some(observation) = Observation::from_run(run) {
-        observation.update(&mut suspects, counts);
-    }
+    Observation::of(run, limited).update(&mut suspects, counts);
     suspects
 }
 
@@ -27,7 +25,7 @@ pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
 ///
 /// `by_rules` is what the rules make of it.
 pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> Option<Verdict> {
-    let limited = limited_by(run, by_rules)?;
+    let limited = candidate(run).filter(|_| !explains(by_rules))?;
     let mut suspects = weigh(run, limited, Counts::built_in());
     let found = |suspect: Suspect| found(findings, suspect);
     let answer = |suspect: Suspect| {

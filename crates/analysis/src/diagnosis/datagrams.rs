@@ -206,12 +206,8 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
         return None;
     };
     let trial = Some(&probe.trial).filter(|_| factor > 1.0)?;
-    let around = Around {
-        limited: None,
-        half: None,
-    };
     let intended = trial.intended_load.map(BitRate::as_f64);
-    let suspect = match outcome::read(trial, intended, &around)? {
+    let suspect = match outcome::read(trial, intended, &Around::default())? {
         Outcome::HeldBack => Suspect::OwnShaper,
         Outcome::Queued => Suspect::Link,
         Outcome::Dropped => Suspect::Policer,

@@ -227,16 +227,12 @@ const LEAST_GAIN: f64 = 0.02;
 
 /// The trial whose rate is to be explained; `None` also where the run has a verdict that explains it.
 fn limited(run: &Run) -> Option<&Trial> {
-    match &run.verdict {
-        Some(verdict) => limited_by(run, verdict),
-        None => candidate(run),
-    }
+    candidate(run).filter(|_| !run.verdict.as_ref().is_some_and(explains))
 }
 
-/// The same where this is the verdict so far: if nothing limits, or nothing gets through, there is nothing to explain.
-fn limited_by<'a>(run: &'a Run, verdict: &Verdict) -> Option<&'a Trial> {
-    let is_explained = verdict.limit.is_none() || verdict.limit.id() == PATH_MTU;
-    candidate(run).filter(|_| !is_explained)
+/// Whether there is nothing to explain beside `verdict`: nothing limits, or nothing gets through.
+fn explains(verdict: &Verdict) -> bool {
+    verdict.limit.is_none() || verdict.limit.id() == PATH_MTU
 }
 
 /// The trial that probes can explain, if `run` has one: traffic in one direction, measured by

@@ -6,7 +6,7 @@ use super::likelihoods::Likelihoods;
 use super::signs::Shown;
 use super::weights::Suspects;
 use super::{half_load, last_of, limited, made, overloaded, probes, shaper, signs};
-use linerate_model::run::Run;
+use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 
 /// Signs of one trial go together, and probes meet the same path and hosts: each counts for less than it would alone.
@@ -15,7 +15,11 @@ pub(super) const POWER: f64 = 0.7;
 impl Observation {
     /// Of a run that something limits; `None` if probes cannot explain it.
     pub fn from_run(run: &Run) -> Option<Self> {
-        let limited = limited(run)?;
+        limited(run).map(|limited| Self::of(run, limited))
+    }
+
+    /// Of the trial of `run` that is to be explained.
+    pub(super) fn of(run: &Run, limited: &Trial) -> Self {
         let shown = Shown {
             trial: limited,
             overloaded: overloaded(run, limited),
@@ -37,13 +41,13 @@ impl Observation {
             let class = |position: usize| Some(probe.classes().get(position)?.id);
             seen(probe.id(), positions.filter_map(class).collect())
         });
-        Some(Self {
+        Self {
             transport: limited.transport,
             seen: signs
                 .chain(answers)
                 .filter(|seen| !seen.classes.is_empty())
                 .collect(),
-        })
+        }
     }
 
     /// What may have limited, the likeliest first, each with its probability by `counts`.

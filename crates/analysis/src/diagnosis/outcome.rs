@@ -217,6 +217,7 @@ pub(super) static FAR_ABOVE_TCP: &[Class] = &[
 ];
 
 /// What a trial of datagrams is seen beside.
+#[derive(Default)]
 pub(super) struct Around<'a> {
     /// The run's own trial, of a probe.
     pub(super) limited: Option<&'a Trial>,

@@ -111,11 +111,8 @@ impl Probe for ReturnPath {
 }
 
 fn outcome(changed: &Trial) -> Option<Outcome> {
-    let around = Around {
-        limited: None,
-        half: None,
-    };
-    outcome::read(changed, changed.intended_load.map(BitRate::as_f64), &around)
+    let intended = changed.intended_load.map(BitRate::as_f64);
+    outcome::read(changed, intended, &Around::default())
 }
 
 /// A path that carries half as many again loses fewer.

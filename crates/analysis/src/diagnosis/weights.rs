@@ -77,7 +77,7 @@ impl Suspects {
 
     /// The weightiest, the earlier of two that weigh the same.
     pub(super) fn best(&self) -> (Suspect, f64) {
-        weightiest(self.weights.iter().copied()).unwrap_or((Suspect::Link, 0.0))
+        self.weightiest_of(|_| true).unwrap_or((Suspect::Link, 0.0))
     }
 
     /// The weightiest but one.
@@ -87,17 +87,11 @@ impl Suspects {
         second.unwrap_or((Suspect::Link, 0.0))
     }
 
-    /// The weightiest of those that are.
+    /// The weightiest of those that are, the earlier of two that weigh the same.
     pub(super) fn weightiest_of(&self, is: impl Fn(Suspect) -> bool) -> Option<(Suspect, f64)> {
-        weightiest(
-            self.weights
-                .iter()
-                .copied()
-                .filter(|(suspect, _)| is(*suspect)),
-        )
+        let weights = self.weights.iter().copied();
+        weights
+            .filter(|(suspect, _)| is(*suspect))
+            .reduce(|best, next| if next.1 > best.1 { next } else { best })
     }
-}
-
-fn weightiest(suspects: impl Iterator<Item = (Suspect, f64)>) -> Option<(Suspect, f64)> {
-    suspects.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
