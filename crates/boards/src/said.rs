@@ -1,10 +1,10 @@
-//! What a supervisor says to whoever started or asked it, and when it has something to hear.
+//! What a supervisor says to whoever started or asked it, and whether somebody has said something to it.
 
 use crate::boards::Record;
 use linerate_model::exit::{ExitCode, Failure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::fd::BorrowedFd;
 
 /// What it says on its standard output.
@@ -60,13 +60,4 @@ pub(crate) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
         tv_nsec: 0,
     };
     poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
-}
-
-/// Waits until one of any number of descriptors is readable.
-pub(crate) fn wait_for_any<'a>(
-    descriptors: impl Iterator<Item = BorrowedFd<'a>>,
-) -> io::Result<()> {
-    let polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
-    poll(&mut polled.collect::<Vec<_>>(), None)?;
-    Ok(())
 }

@@ -13,14 +13,14 @@ use crate::control::Control;
 use crate::link::BoardNetwork;
 use crate::network::{self, Subnet};
 use crate::qemu::{CONSOLE_LOG, Emulation};
-use crate::said::{Said, is_readable, say, wait_for_any};
+use crate::said::{Said, is_readable, say};
 use crate::tools::{failed, not_started};
 use crate::{Machine, SerialNumber};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::die_with_parent;
-use linerate_sys::wake::wait;
+use linerate_sys::wake::{wait, wait_for_any};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -264,7 +264,7 @@ impl Supervisor {
         }
         loop {
             let own = [self.emulator_end.as_fd(), self.asked.as_fd()];
-            let _ = wait_for_any(own.into_iter().chain(self.control.descriptors()));
+            let _ = wait_for_any(own.into_iter().chain(self.control.descriptors()), None);
             if let Some(end) = self.ended() {
                 return end;
             }

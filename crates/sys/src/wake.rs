@@ -51,9 +51,25 @@ pub fn wait<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     deadline: Option<MonoInstant>,
 ) -> io::Result<()> {
-    let mut polled = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    wait_for(&mut descriptors.map(for_reading), deadline)
+}
+
+/// The same for a number of descriptors that is known at run time only.
+pub fn wait_for_any<'a>(
+    descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
+    deadline: Option<MonoInstant>,
+) -> io::Result<()> {
+    let mut polled: Vec<_> = descriptors.into_iter().map(for_reading).collect();
+    wait_for(&mut polled, deadline)
+}
+
+fn for_reading(descriptor: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(descriptor, PollFlags::IN)
+}
+
+fn wait_for(polled: &mut [PollFd<'_>], deadline: Option<MonoInstant>) -> io::Result<()> {
     let timeout = deadline.map(|at| timespec(at, MonoClock.now()));
-    match poll(&mut polled, timeout.as_ref()) {
+    match poll(polled, timeout.as_ref()) {
         Ok(0) | Err(Errno::INTR) => Ok(()),
         Ok(_) => polled.iter().try_for_each(check),
         Err(errno) => Err(errno.into()),
