@@ -58,8 +58,8 @@ laboratory: ## build known bottlenecks, prove every verdict; writes docs/results
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
 # Scenes are drawn by seed and number; those that the folder holds are not played again. Verdicts are drawn from those of
-# seed 11 (what seeds 1, 2, 5, 6 and 7 showed is kept beside it) and judged on those of seeds 8 and 12, which nothing is
-# fitted on.
+# seed 11 (what seeds 1, 2, 5, 6, 7 and 13 showed is kept beside it) and judged on those of seeds 8 and 12, which nothing
+# is fitted on.
 SCENES = 100
 PLAY = $(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --scenes
 verdicts: ## compose scenes at random, measure what limits them, judge the verdicts; writes docs/results/verdicts.md
