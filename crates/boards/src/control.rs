@@ -153,7 +153,7 @@ impl Control {
             let gone: Vec<_> = held.by.extract_if(.., |holder| has_ended(holder)).collect();
             if held.by.is_empty() {
                 self.held = None;
-                // Nobody is there to be told; what the board has is noted either way.
+                // Nobody is left to hear of a failure; what the board has is noted either way.
                 let _ = self.network.set(self.kept);
                 let _ = note(self.network.link());
             }

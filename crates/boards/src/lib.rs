@@ -8,7 +8,8 @@
 //!
 //! A board is a folder (its record, console and lock), a process that holds the lock, and the emulator below it.
 //! The supervisor ends with its caller until the caller lets the board live on; QEMU ends with the supervisor; the TAP
-//! device ends with QEMU, and a link element with the supervisor. So a lock that nobody holds is a board that is gone, whatever its folder says.
+//! device ends with QEMU, and a link element with the supervisor. So a lock that nobody holds is a board that is gone,
+//! whatever its folder says.
 #![forbid(unsafe_code)]
 
 mod agent;

@@ -211,8 +211,8 @@ fn virt_is_measured_over_network_and_console(arch: &str) {
     bench.close();
 }
 
-/// Every cell of the short form is measured, those with a link element at its rate and by it alone; both ends are sampled at a load that is too much for the board: the
-/// report has the board's functions.
+/// Every cell of the short form is measured, those with a link element at its rate and by it alone; both ends are sampled
+/// at a load that is too much for the board: the report has the board's functions.
 fn the_published_study_of_the_board_is_measured_in_its_short_form() {
     let bench = Bench::with(LinkConfig::default());
     bench.up("lab-study", &["--machine", "sifive_u"]);

@@ -208,7 +208,7 @@ mod tests {
             queue: ByteCount::new(64 * 1024),
         };
         assert_eq!((links.len(), links[3]), (4, last));
-        // Who resumes it over another link is told so.
+        // Resumed over another link it is another study.
         assert_ne!(
             plan(&text.replace("64K", "32K")).settings(),
             linked.settings()

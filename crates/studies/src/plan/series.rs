@@ -54,22 +54,19 @@ impl StudyPlan {
         if names.is_empty() {
             return Ok(());
         }
-        let known: Vec<_> = self
+        let known = self
             .series
             .iter()
-            .filter_map(|series| series.name.as_ref())
-            .collect();
-        if let Some(name) = names.iter().find(|name| !known.contains(name)) {
-            let known: Vec<_> = known.into_iter().map(String::as_str).collect();
-            let message = format!(
-                "--series {}: the plan has no such series; it has {}",
-                name.escape_debug(),
-                if known.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known.join(", ")
-                }
-            );
+            .filter_map(|series| series.name.as_deref());
+        let known: Vec<&str> = known.collect();
+        if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            let has = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            };
+            let name = name.escape_debug();
+            let message = format!("--series {name}: the plan has no such series; it has {has}");
             return Err(Failure::new(ExitCode::Usage, message));
         }
         let is_kept = |name: Option<&String>| name.is_some_and(|name| names.contains(name));
