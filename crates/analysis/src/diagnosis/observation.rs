@@ -21,8 +21,8 @@ impl Observation {
     /// Of the trial of `run` that is to be explained.
     pub(super) fn of(run: &Run, limited: &Trial) -> Self {
         let shown = Shown {
-            trial: limited,
-            overloaded: overloaded(run, limited),
+            trial: overloaded(run, limited).unwrap_or(limited),
+            goal: run.goals().iter().max_by_key(|goal| goal.upper_bound),
             half: last_of(run, half_load::CHANGE),
             shaped: shaper::payload_rate(run, limited),
         };

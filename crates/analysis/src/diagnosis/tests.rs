@@ -10,7 +10,7 @@ use super::{
 };
 use crate::diagnose;
 use linerate_model::random::Random;
-use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
+use linerate_model::run::{Change, Confidence, Probe as Made, Run, RunWork, Trial};
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::signals::NIC_TX_PACKETS;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
@@ -396,7 +396,7 @@ fn signs_alone_are_never_the_whole_answer() {
     let weights = Observation::from_run(&run).unwrap();
     let (likeliest, weight) = weights.weigh(Counts::built_in())[0];
     assert_eq!(likeliest, "own-shaper");
-    assert!(weight > 0.99, "{weight}: {weights:?}");
+    assert!(weight > 0.9, "{weight}: {weights:?}");
     assert!(next_by(Counts::built_in(), &run, BUDGET, &[]).is_some());
 }
 
@@ -435,6 +435,45 @@ fn search() -> Run {
         "trials": [carried, overloaded]
     }))
     .unwrap()
+}
+
+/// The highest load that a late sender's thread can keep is offered nearly whole in one trial and not in the next: what
+/// bounds the search is what tells.
+#[test]
+fn a_search_that_its_sender_bounds_is_limited_by_its_cpu() {
+    let mut run = search();
+    let of_thread = |waited: f64, intended: u64, offered: u64| {
+        json!({
+            "work": "datagrams", "intended_bps": intended, "offered_bps": offered,
+            "packets": {"sent": 10_000, "received": 10_000, "lost": 0, "loss_ratio": 0.0},
+            "counters": {"sender": {"qdisc.overlimits": 0}, "receiver": {}},
+            "cpu": {"sender": {
+                "run_delay_ratio": waited, "paused_ratio": 0.8, "thread_ratio": 0.03, "blocked_ratio": 0.0
+            }}
+        })
+    };
+    let one = of_thread(0.15, 12_600_000, 11_700_000);
+    let mut other = of_thread(0.17, 13_100_000, 11_600_000);
+    other["index"] = json!(1);
+    let trials = [trial("udp", 11.7, &one), trial("udp", 11.6, &other)];
+    run.trials = serde_json::from_value(json!(trials)).unwrap();
+    let mut bounded = |by: &str| {
+        let goal = json!({
+            "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": 11_700_000, "upper_bound_bps": 12_700_000,
+            "bounded_by": by, "reached": true, "width_ratio": 0.01, "trials": 20, "time_s": 30.0
+        });
+        run.work = RunWork::Saturate {
+            goals: vec![serde_json::from_value(goal).unwrap()],
+            curve: None,
+        };
+        let observation = Observation::from_run(&run).unwrap();
+        observation.weigh(Counts::built_in())[0]
+    };
+    let (likeliest, weight) = bounded("sender");
+    assert_eq!(likeliest, "sender-cpu");
+    assert!(weight > 0.5, "{weight}");
+    let (likeliest, weight) = bounded("loss");
+    assert!(likeliest != "sender-cpu" || weight < 0.5, "{weight}");
 }
 
 #[test]

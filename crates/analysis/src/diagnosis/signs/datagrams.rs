@@ -2,12 +2,12 @@
 
 use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::class::Often::{Possibly, Rarely, Usually};
+use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
 use crate::diagnosis::outcome::{self, Around, OF_DATAGRAMS};
 use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, SenderCpu};
 use crate::diagnosis::thread::spent;
 use linerate_model::BitRate;
-use linerate_model::run::Trial;
+use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Side;
 
 pub(super) const SIGNS: &[Sign] = &[
@@ -21,13 +21,12 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "missing",
         classes: OF_DATAGRAMS,
-        read: |shown| outcome_of(shown.trial, shown),
+        read: outcome_of,
     },
-    // Of a search, whose own trial may have lost nothing.
     Sign {
-        id: "overloaded",
-        classes: OF_DATAGRAMS,
-        read: |shown| outcome_of(shown.overloaded?, shown),
+        id: "bounded-by",
+        classes: BOUNDED_BY,
+        read: |shown| bounded_by(shown.goal?),
     },
 ];
 
@@ -41,12 +40,31 @@ const SENDER_THREAD: &[Class] = &[
     Class::new("waiting", Possibly).usually(&[SenderCpu]),
 ];
 
-fn outcome_of(trial: &Trial, shown: &Shown<'_>) -> Option<&'static str> {
+/// What kept the next higher load from meeting a search's goal.
+const BOUNDED_BY: &[Class] = &[
+    Class::new("delay", Possibly).usually(&[Link, OwnShaper]),
+    Class::new("loss", Usually).rarely(&[SenderCpu]),
+    // All that was sent arrived: only what takes packets from the sender can be beside it.
+    Class::new("sender", Hardly)
+        .usually(&[SenderCpu, OwnShaper])
+        .rarely(&[Link]),
+];
+
+fn bounded_by(goal: &GoalResult) -> Option<&'static str> {
+    match goal.bounded_by? {
+        BoundedBy::Delay => Some("delay"),
+        BoundedBy::Loss => Some("loss"),
+        BoundedBy::Sender => Some("sender"),
+        BoundedBy::Limit => None,
+    }
+}
+
+fn outcome_of(shown: &Shown<'_>) -> Option<&'static str> {
     let around = Around {
         limited: None,
         half: shown.half,
     };
-    let intended = trial.intended_load.map(BitRate::as_f64);
-    let outcome = outcome::read(trial, intended, &around)?;
+    let intended = shown.trial.intended_load.map(BitRate::as_f64);
+    let outcome = outcome::read(shown.trial, intended, &around)?;
     Some(OF_DATAGRAMS.get(outcome as usize)?.id)
 }
