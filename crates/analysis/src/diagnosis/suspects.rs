@@ -97,11 +97,14 @@ impl Suspect {
 
     /// What a verdict calls it.
     pub(super) fn limit(self) -> Limit {
-        if self == Self::ReturnPath {
-            return Limit::new(self.rule(), self.subject());
+        if self == Self::OwnShaper {
+            return rules::own_shaper();
         }
         let rule = rules::ALL.iter().find(|rule| rule.id() == self.rule());
-        rule.map_or_else(Limit::unknown, |rule| rule.limit())
+        rule.map_or_else(
+            || Limit::new(self.rule(), self.subject()),
+            |rule| rule.limit(),
+        )
     }
 
     /// On which side; none for the path.

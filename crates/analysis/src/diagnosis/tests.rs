@@ -397,6 +397,9 @@ fn signs_alone_are_never_the_whole_answer() {
     let (likeliest, weight) = weights.weigh(Counts::built_in())[0];
     assert_eq!(likeliest, "own-shaper");
     assert!(weight > 0.9, "{weight}: {weights:?}");
+    let (verdict, _) = diagnose(&run);
+    let said = (verdict.limit.id(), verdict.limit.name());
+    assert_eq!(said, ("link", "the sender's own queueing discipline"));
     assert!(next_by(Counts::built_in(), &run, BUDGET, &[]).is_some());
 }
 

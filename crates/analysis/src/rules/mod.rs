@@ -37,6 +37,7 @@ mod unknown;
 
 pub use diagnose::{conclude, diagnose};
 pub use evidence::{Evidence, Need};
+pub(crate) use link::own_shaper;
 pub use page::page;
 
 use linerate_model::Ratio;

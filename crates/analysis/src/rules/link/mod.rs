@@ -5,7 +5,9 @@ mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
-use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
+use linerate_model::run::{
+    Baseline, Change, Confidence, Experiment, Limit, Place, Prediction, Quantity,
+};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
@@ -20,6 +22,11 @@ const QUEUE_LEFT: f64 = 0.1;
 
 /// A link this full is full: the rest are gaps, pauses and other traffic.
 const FULL: f64 = 0.95;
+
+/// The same of the sender's own queueing discipline: whoever looks for the link would look in the wrong place.
+pub(crate) fn own_shaper() -> Limit {
+    Limit::new("link", "the sender's own queueing discipline")
+}
 
 impl Rule for Link {
     fn id(&self) -> &'static str {

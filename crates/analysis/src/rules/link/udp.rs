@@ -1,6 +1,6 @@
 //! The link as datagrams see it: a flat rate, or a queue that stands or overflows.
 
-use super::{BEFORE_RECEIVER, View};
+use super::{BEFORE_RECEIVER, View, own_shaper};
 use crate::rules::evidence::{Need, Placed, Plateau};
 use crate::rules::{Case, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Place};
@@ -63,8 +63,12 @@ impl View<'_> {
                 placed.figure(&at_qdisc)
             );
             let case = self.case(Some(share), confidence, claim);
-            let side = Some(Side::Sender);
-            return Case { side, ..case }.found();
+            let own = Case {
+                limit: own_shaper(),
+                side: Some(Side::Sender),
+                ..case
+            };
+            return own.found();
         }
         let claim = format!(
             "The link limits: {}, and {} were lost {}.",
