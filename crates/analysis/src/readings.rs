@@ -1,6 +1,6 @@
 //! Figures of one trial that rules and signs both read.
 
-use linerate_model::run::Trial;
+use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
 use linerate_model::spec::{Side, Transport};
@@ -15,6 +15,21 @@ pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
         n += 1.0;
     }
     (n > 0.0).then(|| sum / n)
+}
+
+/// The intervals that tell of the test and not of its end: not the last part of one, nor what a queue still let through
+/// after the sender had stopped.
+pub(crate) fn whole_intervals(trial: &Trial) -> impl Iterator<Item = &TrialInterval> {
+    let within = trial.duration.unwrap_or(Duration::MAX);
+    let usual = trial.intervals.first().map(length).unwrap_or_default();
+    trial.intervals.iter().filter(move |interval| {
+        let sent = interval.end.min(within).saturating_sub(interval.start);
+        sent * 2 >= usual && sent * 2 >= length(interval)
+    })
+}
+
+fn length(interval: &TrialInterval) -> Duration {
+    interval.end.saturating_sub(interval.start)
 }
 
 /// The streams that `side` reports.
@@ -62,4 +77,39 @@ pub(crate) fn packet(trial: &Trial) -> Option<(FrameOverhead, u64)> {
         Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
         Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_comes_after_the_test_is_no_interval_of_it() {
+        let starts = |seconds: f64, times: &[[f64; 2]]| {
+            let intervals = times
+                .iter()
+                .map(|[start, end]| json!({"start_s": start, "end_s": end}));
+            let trial = json!({
+                "index": 0, "transport": "tcp", "direction": "forward", "layer": "l4-payload", "streams": 1, "valid": true,
+                "work": "byte-stream", "origin": "measured", "duration_s": seconds, "intervals": intervals.collect::<Vec<_>>()
+            });
+            let trial: Trial = serde_json::from_value(trial).unwrap();
+            whole_intervals(&trial).count()
+        };
+        // The last ends a little late.
+        assert_eq!(starts(3.01, &[[0.0, 1.0], [1.0, 2.0], [2.0, 3.01]]), 3);
+        // A queue drains.
+        assert_eq!(
+            starts(3.0, &[[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 3.1]]),
+            3
+        );
+        assert_eq!(
+            starts(1.504, &[[0.0, 0.5], [0.5, 1.0], [1.0, 1.5], [1.5, 2.0]]),
+            3
+        );
+        // The last is a part of one.
+        assert_eq!(starts(2.4, &[[0.0, 1.0], [1.0, 2.0], [2.0, 2.4]]), 2);
+        assert_eq!(starts(0.5, &[[0.0, 0.5]]), 1);
+    }
 }

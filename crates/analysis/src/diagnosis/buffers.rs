@@ -10,8 +10,8 @@ use linerate_model::run::Change;
 
 pub(super) const RECEIVE_BUFFER: RateProbe = RateProbe {
     id: "receive-buffer",
-    change: Change::ReceiveBuffer { factor: 2.0 },
-    said: "With twice the receive buffer",
+    change: Change::ReceiveBuffer { factor: 4.0 },
+    said: "With four times the receive buffer",
     classes: OF_RECEIVER,
 };
 
@@ -34,8 +34,8 @@ const OF_RECEIVER: &[Class] = &[
 
 pub(super) const SEND_BUFFER: RateProbe = RateProbe {
     id: "send-buffer",
-    change: Change::SendBuffer { factor: 2.0 },
-    said: "With twice the send buffer",
+    change: Change::SendBuffer { factor: 4.0 },
+    said: "With four times the send buffer",
     classes: &[
         Class::new("fell", Rarely),
         Class::new("stayed", Usually).hardly(&[SenderBuffer]),

@@ -128,7 +128,8 @@ impl Probe for Datagrams {
         let Some(rate) = carried(baseline) else {
             return impossible("nothing was carried");
         };
-        let load = Pace::At(BitRate::from_f64(rate.as_f64() * self.factor));
+        let load = rate.as_f64() * self.factor;
+        let pace = Pace::At(BitRate::from_f64(load));
         if baseline.transport == Transport::Udp {
             let mut test = crate::experiment::short_test(run)?;
             test.interval = INTERVAL;
@@ -136,13 +137,19 @@ impl Probe for Datagrams {
             let offered = baseline.offered_load.unwrap_or_default();
             let is_enough = offered.as_f64() >= rate.as_f64() * self.factor * ENOUGH;
             if test.pace() != Pace::Unpaced || !is_enough || run.kind() == RunKind::Saturate {
-                test.work.set_pace(load);
+                test.work.set_pace(pace);
             }
             return Ok(test);
         }
-        if rate.as_f64() * self.factor > FASTEST.as_f64() {
+        let fastest = FASTEST.as_f64();
+        let pace = if load <= fastest {
+            pace
+        } else if self.factor < 1.0 {
+            // Below the rate that was carried fewer show as well whether some are lost at any rate.
+            Pace::At(BitRate::from_f64(fastest * self.factor))
+        } else {
             return impossible("datagrams of one thread do not reach that rate");
-        }
+        };
         let segment = baseline.tcp().and_then(|tcp| tcp.smss_bytes);
         let payload = segment.map_or(PAYLOAD, |bytes| PAYLOAD.min(ByteCount::new(bytes)));
         Ok(TestSpec {
@@ -151,7 +158,7 @@ impl Probe for Datagrams {
             interval: INTERVAL,
             pinning: asked.pinning,
             seed: asked.seed,
-            ..TestSpec::udp_datagrams(load).with_payload(payload)
+            ..TestSpec::udp_datagrams(pace).with_payload(payload)
         })
     }
 }

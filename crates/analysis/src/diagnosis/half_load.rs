@@ -23,7 +23,7 @@ pub(super) const OF_TCP: HalfLoad = HalfLoad(CLASSES_OF_TCP);
 /// After a test of datagrams.
 pub(super) const OF_DATAGRAMS: HalfLoad = HalfLoad(CLASSES_OF_DATAGRAMS);
 
-/// Half of what was carried: below any rate that limits, with room for what others took.
+/// Half of what was carried, or less: below any rate that limits, with room for what others took.
 const FACTOR: f64 = 0.5;
 /// The change that it makes.
 pub(super) const CHANGE: Change = Change::Datagrams { factor: FACTOR };
@@ -120,7 +120,7 @@ impl Probe for HalfLoad {
             None => datagrams::said(None, changed),
         };
         format!(
-            "Of datagrams at half the rate ({}), {outcome}.",
+            "Of datagrams at {}, half the rate or less, {outcome}.",
             shown(changed.offered_load)
         )
     }

@@ -3,6 +3,7 @@
 use super::class::Class;
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
+use crate::readings::whole_intervals;
 use crate::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::Ratio;
 use linerate_model::run::{Change, Run, Trial};
@@ -122,10 +123,7 @@ fn has_less_loss(compared: &Compared<'_>) -> bool {
 
 /// Standard error of the logarithm of a trial's rate, from its intervals.
 fn spread(trial: &Trial) -> f64 {
-    let rates = trial
-        .intervals
-        .iter()
-        .filter_map(|interval| interval.received_rate);
+    let rates = whole_intervals(trial).filter_map(|interval| interval.received_rate);
     let logs: Vec<f64> = rates
         .filter(|rate| rate.bps() > 0)
         .map(|rate| rate.as_f64().ln())

@@ -515,6 +515,19 @@ fn what_holds_datagrams_back_at_the_sender_is_told_apart() {
     assert_eq!(judged(0.02, 0), "sender-cpu", "its CPU");
 }
 
+#[test]
+fn loss_at_any_rate_is_looked_for_at_what_one_thread_sends() {
+    let mut run = run();
+    let at = |megabits: f64, run: &mut Run| {
+        let tcp = json!({"work": "byte-stream", "tcp": {"smss_bytes": 1448}});
+        run.trials = vec![serde_json::from_value(trial("tcp", megabits, &tcp)).unwrap()];
+        let test = super::half_load::OF_TCP.test(run, &run.trials[0]);
+        test.unwrap().pace().intended_load().unwrap().bps()
+    };
+    assert_eq!(at(94.0, &mut run), 47_000_000);
+    assert_eq!(at(8000.0, &mut run), 1_125_000_000);
+}
+
 /// The same at half the rate.
 fn at_half(mut made: Made) -> Made {
     made.change = Change::Datagrams { factor: 0.5 };
@@ -608,7 +621,7 @@ fn a_receiver_is_told_from_its_socket_by_what_more_room_does() {
 #[test]
 fn a_window_is_what_limits_where_the_rate_follows_it() {
     let carried = || datagrams(140.9, &lost(0, "network", 15_000));
-    let receive = Change::ReceiveBuffer { factor: 2.0 };
+    let receive = Change::ReceiveBuffer { factor: 4.0 };
     let with_buffer = |change: Change, megabits: f64, received: u64| {
         let mut made = bytes(change, megabits);
         let mut stream = StreamReport::new(0, StreamWork::Unreported);
@@ -619,7 +632,7 @@ fn a_window_is_what_limits_where_the_rate_follows_it() {
     };
     let mut run = run();
     run.trials = vec![with_buffer(receive, 94.0, 100_000).trial];
-    run.probes = vec![carried(), with_buffer(receive, 180.0, 200_000)];
+    run.probes = vec![carried(), with_buffer(receive, 180.0, 400_000)];
     assert_eq!(likeliest(&run), "receiver-window");
     // The same rate with a buffer that the system did not enlarge says nothing, and would say nothing again.
     let may_be_tried = |run: &Run| {

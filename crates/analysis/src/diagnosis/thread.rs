@@ -50,7 +50,7 @@ const HELD_UP: [f64; 2] = [0.15, 0.5];
 /// Where most of the time of `side`'s thread went, as the id of a class; `None` where its host does not tell.
 ///
 /// - `blocked`: in its calls, a sender without room in its socket, a receiver without anything to read;
-/// - `partly-blocked`: there too, and more of it elsewhere;
+/// - `partly-blocked`, `partly-paused`: there too, and the rest mostly elsewhere, or until times of its own;
 /// - `paused`, `running`, `waiting`: hardly ever there, but until times of its own, on a core, or for a core or the next
 ///   period of its quota.
 pub(super) fn spent(trial: &Trial, side: Side) -> Option<&'static str> {
@@ -61,8 +61,10 @@ pub(super) fn spent(trial: &Trial, side: Side) -> Option<&'static str> {
     let waited = share(cpu.run_delay_ratio)?;
     Some(if blocked >= HELD_UP[1] {
         "blocked"
-    } else if blocked >= HELD_UP[0] {
+    } else if blocked >= HELD_UP[0] && paused < ran.max(waited) {
         "partly-blocked"
+    } else if blocked >= HELD_UP[0] {
+        "partly-paused"
     } else if paused >= ran.max(waited) {
         "paused"
     } else if ran >= waited {

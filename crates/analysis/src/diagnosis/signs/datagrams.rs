@@ -34,6 +34,7 @@ pub(super) const SIGNS: &[Sign] = &[
 const SENDER_THREAD: &[Class] = &[
     Class::new("blocked", Rarely).usually(&[Link, OwnShaper]),
     Class::new("partly-blocked", Rarely).usually(&[Link, OwnShaper]),
+    Class::new("partly-paused", Rarely).usually(&[Link, OwnShaper]),
     Class::new("paused", Usually).rarely(&[SenderCpu]),
     Class::new("running", Possibly).usually(&[SenderCpu]),
     // Beside other programs one that keeps its schedule waits too.

@@ -56,7 +56,8 @@ const RECEIVER_CLASSES: &[Class] = &[
     Class::new("blocked", Usually)
         .rarely(&[ReceiverCpu])
         .hardly(&[ReceiverApp]),
-    Class::new("partly-blocked", Possibly).rarely(&[ReceiverApp]),
+    Class::new("partly-blocked", Possibly).hardly(&[ReceiverApp]),
+    Class::new("partly-paused", Rarely).possibly(&[ReceiverApp]),
     Class::new("paused", Hardly).usually(&[ReceiverApp]),
     Class::new("running", Rarely)
         .usually(&[ReceiverCpu])

@@ -84,7 +84,8 @@ const SENDER_THREAD: &[Class] = &[
     Class::new("blocked", Usually)
         .rarely(&[SenderCpu])
         .hardly(&[SenderApp]),
-    Class::new("partly-blocked", Possibly).rarely(&[SenderApp]),
+    Class::new("partly-blocked", Possibly).hardly(&[SenderApp]),
+    Class::new("partly-paused", Rarely).possibly(&[SenderApp]),
     Class::new("paused", Hardly).usually(&[SenderApp]),
     Class::new("running", Rarely)
         .usually(&[SenderCpu])

@@ -1,6 +1,7 @@
 //! Whether a trial's rate followed its congestion window.
 
 use super::Evidence;
+use crate::readings::whole_intervals;
 use crate::rules::words;
 use linerate_model::run::Trial;
 
@@ -80,9 +81,7 @@ fn stood_still(trial: &Trial) -> Option<f64> {
 
 impl Slope {
     fn from_trial(trial: &Trial) -> Option<Self> {
-        let known: Vec<(f64, f64)> = trial
-            .intervals
-            .iter()
+        let known: Vec<(f64, f64)> = whole_intervals(trial)
             .filter_map(|interval| {
                 let rate = interval.received_rate.or(interval.offered_load)?;
                 Some((interval.cwnd_bytes?.as_f64(), rate.as_f64()))
