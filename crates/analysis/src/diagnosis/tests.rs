@@ -521,7 +521,7 @@ fn loss_at_any_rate_is_looked_for_at_what_one_thread_sends() {
     let at = |megabits: f64, run: &mut Run| {
         let tcp = json!({"work": "byte-stream", "tcp": {"smss_bytes": 1448}});
         run.trials = vec![serde_json::from_value(trial("tcp", megabits, &tcp)).unwrap()];
-        let test = super::half_load::OF_TCP.test(run, &run.trials[0]);
+        let test = super::Probe::test(&super::half_load::OF_TCP, run, &run.trials[0]);
         test.unwrap().pace().intended_load().unwrap().bps()
     };
     assert_eq!(at(94.0, &mut run), 47_000_000);

@@ -52,6 +52,11 @@ pub(super) const SIGNS: &[Sign] = &[
         read: |shown| sent_again(shown.trial),
     },
     Sign {
+        id: "window-used",
+        classes: WINDOW_USED,
+        read: |shown| window_used(shown.trial),
+    },
+    Sign {
         id: "needless",
         classes: NEEDLESS,
         read: |shown| needless(shown.trial),
@@ -276,6 +281,9 @@ const SENT_AGAIN: &[Class] = &[
         .possibly(&[Link, OwnShaper, Congestion]),
 ];
 
+/// Below this share of the segments few were sent again.
+const FEW_AGAIN: f64 = 0.003;
+
 fn sent_again(trial: &Trial) -> Option<&'static str> {
     let again = retransmitted(trial)?;
     let of = |queued: [&'static str; 3]| match is_queued(trial) {
@@ -285,10 +293,36 @@ fn sent_again(trial: &Trial) -> Option<&'static str> {
     };
     Some(of(match again {
         again if again < 1e-4 => ["none", "none-queued", "none-unknown"],
-        again if again < 0.003 => ["few", "few-queued", "few-unknown"],
+        again if again < FEW_AGAIN => ["few", "few-queued", "few-unknown"],
         again if again < 0.02 => ["some", "some-queued", "some-unknown"],
         _ => ["many", "many-queued", "many-unknown"],
     }))
+}
+
+/// How much of its congestion window TCP carried in a round trip, where it lost some: all of it behind a queue, or beside loss
+/// by chance; little where its time went to waiting for what a policer had dropped of it.
+const WINDOW_USED: &[Class] = &[
+    Class::new("little", Rarely)
+        .usually(&[Policer])
+        .rarely(&[Link, PathLoss, Congestion]),
+    Class::new("part", Possibly),
+    Class::new("all", Possibly)
+        .usually(&[Link, PathLoss, Congestion])
+        .rarely(&[Policer]),
+];
+
+/// Edges of the share; one congestion control (BBR) has a window of twice what it carries.
+const USED: [f64; 2] = [0.3, 0.6];
+
+fn window_used(trial: &Trial) -> Option<&'static str> {
+    retransmitted(trial).filter(|again| *again >= FEW_AGAIN)?;
+    let window = trial.tcp()?.windows?.congestion_window_rate?.as_f64();
+    let carried = trial.received_rate?.as_f64();
+    Some(match range(carried / window.max(1.0), USED) {
+        Range::Low => "little",
+        Range::Middle => "part",
+        Range::High => "all",
+    })
 }
 
 /// Whether what was sent again had arrived before: late, and not lost.
