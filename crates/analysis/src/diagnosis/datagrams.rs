@@ -191,6 +191,9 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         Some(Outcome::HeldBack) => {
             "the sender's own queueing discipline held the rest back".to_owned()
         }
+        Some(Outcome::Refused) => {
+            "a packet filter of the sender's own host refused the rest".to_owned()
+        }
         Some(Outcome::PushedBack) => "the sender's own interface took no more".to_owned(),
         Some(Outcome::Short | Outcome::ShortLate | Outcome::ShortUnseen) => {
             "the sender sent no more".to_owned()
@@ -217,7 +220,7 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
     let suspect = match outcome::read(trial, intended, &Around::default())? {
         Outcome::HeldBack => Suspect::OwnShaper,
         Outcome::Queued => Suspect::Link,
-        Outcome::Dropped => Suspect::Policer,
+        Outcome::Dropped | Outcome::Refused => Suspect::Policer,
         Outcome::AtSocketStarved | Outcome::BeforeSocket => Suspect::ReceiverCpu,
         _ => return None,
     };

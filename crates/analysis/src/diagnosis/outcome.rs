@@ -9,7 +9,7 @@ use super::suspects::Suspect::{
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, thread};
-use crate::readings::{late_delay_floors, mean, whole_intervals};
+use crate::readings::{late_delay_floors, mean, streams, whole_intervals};
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
@@ -46,6 +46,8 @@ pub(super) enum Outcome {
     BeforeSocket,
     /// Held back, or dropped, by a queueing discipline of the sender's host.
     HeldBack,
+    /// A packet filter of the sender's host refused the rest.
+    Refused,
     /// The sender's interface took no more.
     PushedBack,
     /// The sender's thread sent no more.
@@ -104,6 +106,7 @@ pub(super) static OF_DATAGRAMS: &[Class] = &[
         .usually(&[ReceiverBacklog])
         .possibly(&[ReceiverCpu]),
     Class::new("held-back", Hardly).usually(&[OwnShaper]),
+    Class::new("refused", Hardly).possibly(&[Policer]),
     Class::new("pushed-back", Rarely).usually(&[Link]),
     Class::new("short", Rarely).usually(&[SenderCpu]),
     Class::new("short-late", Rarely).usually(&[SenderCpu]),
@@ -157,6 +160,7 @@ pub(super) static ABOVE_TCP: &[Class] = &[
         .possibly(&[ReceiverApp]),
     Class::new("before-socket", Rarely).possibly(&[ReceiverCpu]),
     Class::new("held-back", Hardly).usually(&[OwnShaper]),
+    Class::new("refused", Hardly).possibly(&[Policer]),
     Class::new("pushed-back", Rarely).usually(&[Link]),
     Class::new("short", Rarely).possibly(&[SenderCpu]),
     Class::new("short-late", Rarely).possibly(&[SenderCpu]),
@@ -206,6 +210,7 @@ pub(super) static FAR_ABOVE_TCP: &[Class] = &[
         .rarely(&[Link, Policer, OwnShaper]),
     Class::new("before-socket", Rarely).possibly(&[ReceiverCpu]),
     Class::new("held-back", Rarely).usually(&[OwnShaper]),
+    Class::new("refused", Hardly).rarely(&[Policer]),
     Class::new("pushed-back", Rarely).usually(&[Link]),
     Class::new("short", Possibly),
     Class::new("short-late", Possibly),
@@ -281,6 +286,9 @@ fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
     if is_held_back(trial) {
         return Some(Outcome::HeldBack);
     }
+    if is_refused(trial) {
+        return Some(Outcome::Refused);
+    }
     if trial.send_blocked_ratio().map_or(0.0, Ratio::get) >= BLOCKED {
         return Some(Outcome::PushedBack);
     }
@@ -290,6 +298,12 @@ fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
         Some(Thread::Late) => Some(Outcome::ShortLate),
         _ => Some(Outcome::Short),
     }
+}
+
+/// Whether a packet filter of the sender's host refused datagrams, as only one that limits their rate does to some.
+fn is_refused(trial: &Trial) -> bool {
+    let mut errors = streams(trial, Side::Sender).flat_map(|stream| &stream.errors);
+    errors.any(|error| matches!(error.errno.as_str(), "EACCES" | "EPERM"))
 }
 
 /// Whether the run's own trial had nothing of a shortage that a probe met: then another program made it, or, after a test

@@ -11,11 +11,11 @@ use super::{
 use crate::diagnose;
 use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, RunWork, Trial};
-use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
+use linerate_model::sample::{EndpointReport, ErrorCount, StreamReport, StreamWork};
 use linerate_model::signals::NIC_TX_PACKETS;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
 use linerate_model::tcp::TcpShares;
-use linerate_model::{BitRate, ByteCount};
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -268,6 +268,17 @@ fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
     };
     assert_eq!(likeliest_after(vec![short(900, 0.0)]), "own-shaper");
     assert_eq!(likeliest_after(vec![short(0, 0.0)]), "sender-cpu");
+    // A packet filter of its own host lets pass so many.
+    let mut refused = short(0, 0.0);
+    let mut stream = StreamReport::new(0, StreamWork::Unreported);
+    stream.errors = vec![ErrorCount {
+        operation: "sendmmsg".to_owned(),
+        errno: "EPERM".to_owned(),
+        count: 900,
+    }];
+    let raw = EndpointReport::of_streams(Side::Sender, vec![stream]);
+    refused.trial.measured_mut().unwrap().raw = vec![raw];
+    assert_eq!(likeliest_after(vec![refused]), "policer");
     // A thread that waited for a core as it had not in the run says nothing, and is asked once more.
     let mut run = run();
     let free = json!({
@@ -645,6 +656,25 @@ fn a_window_is_what_limits_where_the_rate_follows_it() {
     assert!(!may_be_tried(&run));
     let (verdict, _) = diagnose(&run);
     assert_eq!(verdict.confidence, Confidence::Weak, "{verdict:?}");
+}
+
+/// A foreign receiver tells no place: a little that is lost at any load is the path's, but no path loses half of all by chance.
+#[test]
+fn much_loss_of_no_known_place_is_not_the_paths() {
+    let judged = |lost: u64| {
+        let packets = json!({"packets": {
+            "sent": 10_000, "received": 10_000 - lost, "lost": lost, "loss_ratio": PacketCount::new(lost).as_f64() / 10_000.0
+        }});
+        let mut run = search();
+        run.trials = vec![datagrams(90.0, &packets).trial];
+        run.probes = vec![
+            datagrams(90.0, &packets),
+            at_half(datagrams(30.0, &packets)),
+        ];
+        likeliest(&run)
+    };
+    assert_eq!(judged(100), "path-loss");
+    assert_ne!(judged(5500), "path-loss");
 }
 
 #[test]
