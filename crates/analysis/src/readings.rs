@@ -24,7 +24,8 @@ pub(crate) fn whole_intervals(trial: &Trial) -> impl Iterator<Item = &TrialInter
     let usual = trial.intervals.first().map(length).unwrap_or_default();
     trial.intervals.iter().filter(move |interval| {
         let sent = interval.end.min(within).saturating_sub(interval.start);
-        sent * 2 >= usual && sent * 2 >= length(interval)
+        let twice = sent.saturating_mul(2);
+        twice >= usual && twice >= length(interval)
     })
 }
 
