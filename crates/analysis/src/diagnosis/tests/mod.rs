@@ -1,15 +1,10 @@
-//! The tables add up, the choice of probes is calibrated against them, and scenes end where they must.
+//! Scenes end where they must.
 
-use super::class::judged;
-use super::likelihoods::Likelihoods;
+mod calibration;
+
 use super::suspects::{Suspect, of};
-use super::weights::Suspects;
-use super::{
-    Counts, NextProbe, Observation, SURE, limited, most_telling, next_by, open_probes, probes,
-    signs,
-};
+use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
 use crate::diagnose;
-use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, RunWork, Trial};
 use linerate_model::sample::{EndpointReport, ErrorCount, StreamReport, StreamWork};
 use linerate_model::signals::NIC_TX_PACKETS;
@@ -20,102 +15,6 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const BUDGET: Duration = Duration::from_secs(10);
-
-const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
-
-#[test]
-fn the_classes_of_every_suspect_add_up_to_one() {
-    for transport in TRANSPORTS {
-        let suspects = of(transport);
-        let before: f64 = suspects.iter().map(|(_, weight)| weight).sum();
-        assert!((before - 1.0).abs() < 1e-9, "{before}");
-        let probes = probes(transport).iter();
-        let tables = probes.map(|probe| (probe.id(), probe.classes()));
-        let signs = signs::of(transport).iter();
-        for (id, classes) in tables.chain(signs.map(|sign| (sign.id, sign.classes))) {
-            for (suspect, _) in suspects {
-                let chances = judged(classes, *suspect);
-                let sum: f64 = chances.iter().sum();
-                let of = format!("{transport:?} {id} {suspect:?}: {sum}");
-                assert!((sum - 1.0).abs() < 1e-9, "{of}");
-                assert!(
-                    chances.iter().all(|chance| *chance > 0.0),
-                    "impossible: {of}"
-                );
-            }
-        }
-    }
-}
-
-/// Draws one of `weights`, which add up to 1.
-fn drawn(random: &mut Random, weights: impl Iterator<Item = f64>) -> usize {
-    const STEPS: usize = 1_000_000;
-    let at = random.below(STEPS);
-    let steps = f64::from(u32::try_from(STEPS).unwrap());
-    let at = f64::from(u32::try_from(at).unwrap()) / steps;
-    let mut sum = 0.0;
-    let mut last = 0;
-    for (index, weight) in weights.enumerate() {
-        sum += weight;
-        last = index;
-        if at < sum {
-            break;
-        }
-    }
-    last
-}
-
-const RUNS: u32 = 4000;
-
-/// Where the tables are true, the weight of the answer is how often it is right: 4000 runs whose limit and answers are
-/// drawn from them. The bounds are four standard errors wide: a false alarm in 1 of 10 000 sets of draws.
-#[test]
-fn a_weight_is_how_often_it_is_right_where_the_tables_are_true() {
-    TRANSPORTS.into_iter().for_each(is_calibrated);
-}
-
-fn is_calibrated(transport: Transport) {
-    let counts = Counts::default();
-    let mut random = Random::new(7);
-    let every = of(transport);
-    let (mut sure, mut right, mut expected) = (0.0, 0.0, 0.0);
-    let mut decided = 0.0;
-    for _ in 0..RUNS {
-        let truth = every[drawn(&mut random, every.iter().map(|(_, weight)| *weight))].0;
-        let mut suspects = Suspects::unweighed(transport);
-        let mut probes = probes(transport).to_vec();
-        let mut left = BUDGET;
-        while suspects.best().1 < SURE {
-            probes.retain(|probe| probe.cost() <= left);
-            let Some(next) = most_telling(&suspects, &counts, probes.iter().copied()) else {
-                break;
-            };
-            let probe = probes.swap_remove(next);
-            left -= probe.cost();
-            let chances = judged(probe.classes(), truth);
-            let table = Likelihoods::of(transport, probe.id(), probe.classes(), &counts);
-            let answer = drawn(&mut random, chances.into_iter());
-            suspects.update(&table, &[answer], 1.0);
-        }
-        let (best, weight) = suspects.best();
-        if weight >= 0.9 {
-            sure += 1.0;
-            expected += weight;
-            right += f64::from(u8::from(best == truth));
-        }
-        decided += f64::from(u8::from(weight >= 0.5));
-    }
-    let (share, promised) = (right / sure, expected / sure);
-    let error = (promised * (1.0 - promised) / sure).sqrt();
-    assert!(
-        (share - promised).abs() < 4.0 * error,
-        "{transport:?}: {share} right, {promised} promised, of {sure}"
-    );
-    assert!(
-        decided > 0.6 * f64::from(RUNS),
-        "{transport:?}: {decided} decided"
-    );
-}
 
 /// TCP at 94 Mbit/s, of which the rules know next to nothing.
 fn run() -> Run {
@@ -695,24 +594,4 @@ fn no_probe_is_made_that_was_refused_or_has_no_time_left() {
     let second = next_probe(&run, BUDGET, &[first]).map(|next| next.change);
     assert_ne!(second, Some(first));
     assert_eq!(next_probe(&run, Duration::from_millis(900), &[]), None);
-}
-
-/// Suspects are told apart by what they are, not by their order.
-#[test]
-fn equal_weights_are_as_uncertain_as_can_be() {
-    let every = of(Transport::Tcp);
-    let mut suspects = Suspects::unweighed(Transport::Tcp);
-    let inverse = every
-        .iter()
-        .map(|(suspect, weight)| (*suspect, vec![1.0 / weight]));
-    suspects.update(&Likelihoods::new(inverse.collect()), &[0], 1.0);
-    let most = f64::from(u32::try_from(every.len()).unwrap()).log2();
-    assert!((suspects.entropy() - most).abs() < 1e-9);
-    let only = Suspect::Link;
-    let certain = every
-        .iter()
-        .map(|(suspect, _)| (*suspect, vec![f64::from(u8::from(*suspect == only))]));
-    suspects.update(&Likelihoods::new(certain.collect()), &[0], 1.0);
-    assert!(suspects.entropy().abs() < 1e-9);
-    assert_eq!(suspects.best().0, only);
 }
