@@ -70,7 +70,9 @@ pub(crate) fn play_missing(scenes: Scenes, folder: &Path, guard: &mut Guard) -> 
                 fs::rename(part, path)?;
             }
             Err(error) => {
-                say(&format!("{seed}-{number}: not played: {error:#}"));
+                say(&format!(
+                    "{seed}-{number}: not played: {error:#}: {scene:?}"
+                ));
                 fs::remove_file(part)?;
             }
         }
