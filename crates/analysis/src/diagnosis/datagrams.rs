@@ -129,24 +129,24 @@ impl Probe for Datagrams {
             return impossible("nothing was carried");
         };
         let load = rate.as_f64() * self.factor;
-        let pace = Pace::At(BitRate::from_f64(load));
+        let at = |load: f64| Pace::At(BitRate::from_f64(load));
         if baseline.transport == Transport::Udp {
             let mut test = crate::experiment::short_test(run)?;
             test.interval = INTERVAL;
             // An unpaced sender may offer more than one that keeps a schedule can.
             let offered = baseline.offered_load.unwrap_or_default();
-            let is_enough = offered.as_f64() >= rate.as_f64() * self.factor * ENOUGH;
+            let is_enough = offered.as_f64() >= load * ENOUGH;
             if test.pace() != Pace::Unpaced || !is_enough || run.kind() == RunKind::Saturate {
-                test.work.set_pace(pace);
+                test.work.set_pace(at(load));
             }
             return Ok(test);
         }
         let fastest = FASTEST.as_f64();
-        let pace = if load <= fastest {
-            pace
+        let load = if load <= fastest {
+            load
         } else if self.factor < 1.0 {
             // Below the rate that was carried fewer show as well whether some are lost at any rate.
-            Pace::At(BitRate::from_f64(fastest * self.factor))
+            fastest * self.factor
         } else {
             return impossible("datagrams of one thread do not reach that rate");
         };
@@ -158,7 +158,7 @@ impl Probe for Datagrams {
             interval: INTERVAL,
             pinning: asked.pinning,
             seed: asked.seed,
-            ..TestSpec::udp_datagrams(pace).with_payload(payload)
+            ..TestSpec::udp_datagrams(at(load)).with_payload(payload)
         })
     }
 }

@@ -59,13 +59,16 @@ pub(super) fn spent(trial: &Trial, side: Side) -> Option<&'static str> {
     let blocked = share(cpu.blocked_ratio)?;
     let (paused, ran) = (share(cpu.paused_ratio)?, share(cpu.thread_ratio)?);
     let waited = share(cpu.run_delay_ratio)?;
+    let is_idle = paused >= ran.max(waited);
     Some(if blocked >= HELD_UP[1] {
         "blocked"
-    } else if blocked >= HELD_UP[0] && paused < ran.max(waited) {
-        "partly-blocked"
     } else if blocked >= HELD_UP[0] {
-        "partly-paused"
-    } else if paused >= ran.max(waited) {
+        if is_idle {
+            "partly-paused"
+        } else {
+            "partly-blocked"
+        }
+    } else if is_idle {
         "paused"
     } else if ran >= waited {
         "running"
