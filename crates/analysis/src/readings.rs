@@ -39,6 +39,11 @@ pub(crate) fn streams(trial: &Trial, side: Side) -> impl Iterator<Item = &Stream
     reports.flat_map(|report| &report.streams)
 }
 
+/// Whether a sending call that failed so was refused by a packet filter of its host.
+pub(crate) fn is_packet_filters(errno: &str) -> bool {
+    matches!(errno, "EACCES" | "EPERM")
+}
+
 /// Share of the trial in which a control group of `side` was stopped by its CPU quota.
 pub(crate) fn throttled_share(trial: &Trial, side: Side) -> Option<f64> {
     let stopped = *trial.counters(side)?.get(CGROUP_THROTTLED_NS)?;

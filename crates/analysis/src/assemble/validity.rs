@@ -2,6 +2,7 @@
 
 use super::packets::{self, by_stream, received};
 use super::{Ends, requests, streams, total};
+use crate::readings::is_packet_filters;
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
 use linerate_model::sample::{EndpointReport, StreamReport};
@@ -252,7 +253,7 @@ fn send_errors(ends: &Ends<'_>, judgement: &mut Judgement) {
             continue;
         }
         let meaning = match errno {
-            "EACCES" | "EPERM" => {
+            _ if is_packet_filters(errno) => {
                 ": a packet filter on the sender's host refuses some of the datagrams"
             }
             "ECONNREFUSED" => {

@@ -9,7 +9,7 @@ use super::suspects::Suspect::{
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, thread};
-use crate::readings::{late_delay_floors, mean, streams, whole_intervals};
+use crate::readings::{is_packet_filters, late_delay_floors, mean, streams, whole_intervals};
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
@@ -303,7 +303,7 @@ fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
 /// Whether a packet filter of the sender's host refused datagrams, as only one that limits their rate does to some.
 fn is_refused(trial: &Trial) -> bool {
     let mut errors = streams(trial, Side::Sender).flat_map(|stream| &stream.errors);
-    errors.any(|error| matches!(error.errno.as_str(), "EACCES" | "EPERM"))
+    errors.any(|error| is_packet_filters(&error.errno))
 }
 
 /// Whether the run's own trial had nothing of a shortage that a probe met: then another program made it, or, after a test

@@ -23,9 +23,10 @@ const QUEUE_LEFT: f64 = 0.1;
 /// A link this full is full: the rest are gaps, pauses and other traffic.
 const FULL: f64 = 0.95;
 
-/// The same of the sender's own queueing discipline: whoever looks for the link would look in the wrong place.
+/// The limit where the sender's own queueing discipline is what carries all it can: who reads "the link" would look for it
+/// in the wrong place.
 pub(crate) fn own_shaper() -> Limit {
-    Limit::new("link", "the sender's own queueing discipline")
+    Limit::new(Link.id(), "the sender's own queueing discipline")
 }
 
 impl Rule for Link {
