@@ -207,19 +207,25 @@ fn the_verdict_is_of_the_form_that_a_host_gets() {
         device.address().to_string(),
         format!("127.0.0.1:{}", agent.port()),
     ];
+    // A second's worth: what the watch for disturbances cannot see must not be a share of the test that matters.
+    let spec = datagrams(5000);
     let measured = undisturbed(|| {
         addresses.each_ref().map(|address| {
-            let run = unattended(|context| single(context, &target(address), &datagrams(500)));
+            let run = unattended(|context| single(context, &target(address), &spec));
             serde_json::to_value(run.unwrap()).unwrap()
         })
     });
     agent.stop().unwrap();
     let (runs, is_disturbed) = (&measured.value, measured.is_disturbed());
-    let [ours, hosts] = runs.each_ref().map(|run| keys(&run["verdict"]));
-    assert_eq!(ours, hosts);
-    // A sender whose core is taken away is a limit of its own, of one run and not of the other.
+    // A sender whose core is taken away is a limit of its own, of one run and not of the other, and each limit has
+    // more or less to say.
     let [ours, hosts] = runs.each_ref().map(|run| &run["verdict"]["limit"]);
-    assert!(ours == hosts || is_disturbed, "{ours} and {hosts}");
+    if ours == hosts {
+        let [ours, hosts] = runs.each_ref().map(|run| keys(&run["verdict"]));
+        assert_eq!(ours, hosts);
+    } else {
+        assert!(is_disturbed, "{ours} and {hosts}");
+    }
     let [ours, hosts] = runs
         .each_ref()
         .map(|run| keys(&run["trials"][0]["packets"]));
