@@ -53,8 +53,9 @@ pub fn run<'a, B: Board>(
     let mut idle = 0;
     loop {
         let now = board.now();
-        node.turn(now, board.nic(), responder);
+        // Before what came is read: what the client asks for is answered with it.
         responder.count(Signal::CpuIdle, idle);
+        node.turn(now, board.nic(), responder);
         // Frames go from the interface to their sockets one by one, and each is taken before the next comes.
         responder.count(Signal::SoftnetDropped, 0);
         responder.count(Signal::UdpRcvbufErrors, 0);
