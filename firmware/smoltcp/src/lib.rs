@@ -10,6 +10,7 @@ mod memory;
 
 pub use memory::Memory;
 
+use core::mem::swap;
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use linerate_responder::{CONTROL_PORT, Config, Instant, Port, Reply, Responder};
 use smoltcp::iface::{self, Interface, PollIngressSingleResult, SocketHandle, SocketSet};
@@ -38,6 +39,8 @@ pub struct Node<'a> {
     interface: Interface,
     sockets: SocketSet<'a>,
     control: Connection,
+    /// What the control connection of the client before was.
+    closing: SocketHandle,
     /// To receive on, and to send from.
     datagrams: [SocketHandle; 2],
     streams: [Connection; 2],
@@ -95,11 +98,12 @@ impl<'a> Node<'a> {
             streams,
             scratch,
         } = memory.parts();
-        let control = Connection::new(sockets.add(control), CONTROL_PORT);
+        let [control, closing] = control.map(|socket| sockets.add(socket));
         let ports = [config.receive_port, config.send_port];
         let mut node = Self {
             interface,
-            control,
+            control: Connection::new(control, CONTROL_PORT),
+            closing,
             datagrams: datagrams.map(|socket| sockets.add(socket)),
             streams: streams.map(|socket| Connection::new(sockets.add(socket), 0)),
             stream: None,
@@ -181,6 +185,9 @@ impl<'a> Node<'a> {
             responder.control_closed(now);
             socket.close();
             control.is_known = false;
+            // A client that comes back at once would be refused until its end of the connection before is known here.
+            swap(&mut control.handle, &mut self.closing);
+            listen(self.sockets.get_mut(control.handle), control.port);
         }
     }
 

@@ -15,10 +15,10 @@ const CONTROL: usize = 2048;
 /// Bytes of the data connection each way: four segments, so that one is under way while another is acknowledged.
 const STREAM: usize = 4 * 1460;
 
-/// The memory of a node, some 45 KiB.
+/// The memory of a node, some 50 KiB.
 pub struct Memory<'a> {
-    sockets: MaybeUninit<[SocketStorage<'a>; 5]>,
-    control: [[u8; CONTROL]; 2],
+    sockets: MaybeUninit<[SocketStorage<'a>; 6]>,
+    control: [[[u8; CONTROL]; 2]; 2],
     datagrams: [Datagrams; 2],
     streams: [[[u8; STREAM]; 2]; 2],
     scratch: [u8; DATAGRAM],
@@ -44,7 +44,8 @@ impl Datagrams {
 /// The sockets, and what is beside them.
 pub(crate) struct Parts<'a> {
     pub(crate) sockets: SocketSet<'a>,
-    pub(crate) control: tcp::Socket<'a>,
+    /// To serve a client on, and for what is left to say to the one before.
+    pub(crate) control: [tcp::Socket<'a>; 2],
     pub(crate) datagrams: [udp::Socket<'a>; 2],
     pub(crate) streams: [tcp::Socket<'a>; 2],
     pub(crate) scratch: &'a mut [u8],
@@ -61,7 +62,7 @@ impl<'a> Memory<'a> {
     pub const fn new() -> Self {
         Self {
             sockets: MaybeUninit::uninit(),
-            control: [[0; CONTROL]; 2],
+            control: [[[0; CONTROL]; 2]; 2],
             datagrams: [Datagrams::EMPTY; 2],
             streams: [[[0; STREAM]; 2]; 2],
             scratch: [0; DATAGRAM],
@@ -69,22 +70,19 @@ impl<'a> Memory<'a> {
     }
 
     pub(crate) fn parts(&'a mut self) -> Parts<'a> {
-        let [taken, given] = &mut self.control;
         Parts {
-            sockets: SocketSet::new(&mut self.sockets.write([SocketStorage::EMPTY; 5])[..]),
-            control: stream(taken, given),
+            sockets: SocketSet::new(&mut self.sockets.write([SocketStorage::EMPTY; 6])[..]),
+            control: self.control.each_mut().map(stream),
             datagrams: self.datagrams.each_mut().map(datagrams),
-            streams: self
-                .streams
-                .each_mut()
-                .map(|[taken, given]| stream(taken, given)),
+            streams: self.streams.each_mut().map(stream),
             scratch: &mut self.scratch,
         }
     }
 }
 
-fn stream<'a>(taken: &'a mut [u8], given: &'a mut [u8]) -> tcp::Socket<'a> {
-    tcp::Socket::new(tcp::SocketBuffer::new(taken), tcp::SocketBuffer::new(given))
+fn stream<const BYTES: usize>([taken, given]: &mut [[u8; BYTES]; 2]) -> tcp::Socket<'_> {
+    let [taken, given] = [taken, given].map(|bytes| tcp::SocketBuffer::new(&mut bytes[..]));
+    tcp::Socket::new(taken, given)
 }
 
 fn datagrams(memory: &mut Datagrams) -> udp::Socket<'_> {

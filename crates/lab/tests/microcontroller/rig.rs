@@ -61,7 +61,7 @@ pub(crate) const VIRT: Board = Board {
 /// Host A measures, host B routes to the device.
 pub(crate) struct Rig {
     hosts: TwoHosts,
-    emulator: Child,
+    emulator: Emulator,
 }
 
 impl Rig {
@@ -114,7 +114,10 @@ impl Rig {
         );
         // What it says later has to go somewhere.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { hosts, emulator }
+        Self {
+            hosts,
+            emulator: Emulator(emulator),
+        }
     }
 
     /// Runs one test on host A against the device, through the link element.
@@ -136,10 +139,20 @@ impl Rig {
     }
 
     /// Stops the device and takes the hosts down.
-    pub(crate) fn close(mut self) {
-        self.emulator.kill().unwrap();
-        self.emulator.wait().unwrap();
+    pub(crate) fn close(self) {
+        drop(self.emulator);
         self.hosts.close().unwrap();
+    }
+}
+
+/// An emulator that runs no longer than its test, also when that fails.
+struct Emulator(Child);
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
