@@ -25,7 +25,7 @@ pub enum ProtocolError {
         cause: String,
     },
     /// The connection ended where it should not.
-    #[error("the peer closed the control connection in state {state} after {offset} bytes{}: it was stopped, or it crashed; see its own messages", unfinished(.pending))]
+    #[error("the peer closed the control connection in state {state} after {offset} bytes{}: it was stopped, it crashed, or it gave up waiting for what the path lost; see its own messages", unfinished(.pending))]
     Eof {
         /// This end's state.
         state: &'static str,

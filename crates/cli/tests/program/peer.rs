@@ -145,7 +145,7 @@ fn a_peer_that_disappears_in_mid_test() {
         &[
             &address,
             "closed the control connection",
-            "it was stopped, or it crashed",
+            "it was stopped, it crashed, or it gave up waiting",
         ],
     );
     let shown = place.run(&["show", "last"]).done();
