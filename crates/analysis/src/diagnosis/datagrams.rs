@@ -177,6 +177,11 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         }
         Some(Outcome::LostOnPath) => format!("{loss} were lost before the receiver"),
         Some(Outcome::Lost) => format!("{loss} were lost, where is not known"),
+        Some(Outcome::LostUnqueued) => {
+            format!(
+                "{loss} were lost, and the others came as they had been sent: no queue stood before what stopped them"
+            )
+        }
         Some(Outcome::AtSocket | Outcome::AtSocketLate) => {
             format!("{loss} were lost at the receiver's socket")
         }

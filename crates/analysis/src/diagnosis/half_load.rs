@@ -3,7 +3,8 @@
 use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely, Usually};
 use super::datagrams::{self, Datagrams};
-use super::outcome::{Outcome, Queue, loss_on_path, queue};
+use super::outcome::{Outcome, loss_on_path};
+use super::queue::{Queue, queue};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
     ReceiverSocket, SenderCpu,
@@ -139,14 +140,18 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
     Some(match Datagrams::at(FACTOR).outcome(&alone)? {
         Outcome::AtSocketStarved => Answer::LostAtLateReceiver,
         Outcome::AtSocket | Outcome::AtSocketLate | Outcome::BeforeSocket => Answer::LostAtReceiver,
-        _ if queue(compared.changed) == Queue::Standing => Answer::Waited,
-        Outcome::CarriedLossy | Outcome::Dropped | Outcome::LostOnPath | Outcome::Lost
+        _ if queue(compared.changed, None) == Queue::Standing => Answer::Waited,
+        Outcome::CarriedLossy
+        | Outcome::Dropped
+        | Outcome::LostOnPath
+        | Outcome::Lost
+        | Outcome::LostUnqueued
             if is_far_less(compared) =>
         {
             Answer::Carried
         }
         Outcome::CarriedLossy | Outcome::Dropped | Outcome::LostOnPath => Answer::LostOnPath,
-        Outcome::Lost => Answer::Lost,
+        Outcome::Lost | Outcome::LostUnqueued => Answer::Lost,
         Outcome::ShortStarved | Outcome::ShortUnseen if is_short_in_run(compared.limited) => {
             Answer::Short
         }

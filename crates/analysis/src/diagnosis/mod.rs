@@ -24,6 +24,7 @@ mod observation;
 mod other_core;
 mod outcome;
 mod payload;
+mod queue;
 mod rate;
 mod return_path;
 mod shaper;

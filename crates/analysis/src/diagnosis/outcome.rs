@@ -4,19 +4,19 @@
 
 use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely};
+use super::queue::{Queue, queue};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, thread};
-use crate::readings::{is_packet_filters, late_delay_floors, mean, streams, whole_intervals};
-use linerate_model::run::{DelayOf, Place, Trial};
+use crate::readings::{is_packet_filters, mean, streams, whole_intervals};
+use linerate_model::run::{Place, Trial};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
 };
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, PacketCount, Ratio};
-use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -36,6 +36,8 @@ pub(super) enum Outcome {
     LostOnPath,
     /// Lost, where is not known.
     Lost,
+    /// The same, and the others came as they had been sent: what stopped them keeps no queue.
+    LostUnqueued,
     /// Lost at the receiver's socket, whose thread had the time to read it.
     AtSocket,
     /// Lost at the receiver's socket, whose thread waited for a core now and then.
@@ -94,6 +96,9 @@ pub(super) static OF_DATAGRAMS: &[Class] = &[
         ReceiverApp,
         ReceiverSocket,
     ]),
+    Class::new("lost-unqueued", Hardly)
+        .possibly(&[Policer])
+        .rarely(&[PathLoss, ReceiverCpu, ReceiverSocket]),
     Class::new("at-socket", Hardly)
         .usually(&[ReceiverApp, ReceiverSocket])
         .possibly(&[ReceiverCpu]),
@@ -153,6 +158,7 @@ pub(super) static ABOVE_TCP: &[Class] = &[
         ReceiverCpu,
         ReceiverApp,
     ]),
+    Class::new("lost-unqueued", Hardly).rarely(&[Policer, PathLoss, ReceiverCpu]),
     Class::new("at-socket", Rarely).possibly(&[ReceiverApp, Congestion]),
     Class::new("at-socket-late", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
     Class::new("at-socket-starved", Rarely)
@@ -196,6 +202,7 @@ pub(super) static FAR_ABOVE_TCP: &[Class] = &[
     Class::new("dropped", Rarely).possibly(&[Policer]),
     Class::new("lost-on-path", Rarely).usually(&[Link, Policer]),
     Class::new("lost", Possibly),
+    Class::new("lost-unqueued", Rarely),
     Class::new("at-socket", Rarely).possibly(&[
         ReceiverApp,
         PathLoss,
@@ -260,7 +267,7 @@ pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) ->
     if loss >= LOSSLESS {
         return lost(trial, loss, is_carried, around);
     }
-    Some(match queue(trial) {
+    Some(match queue(trial, around.half) {
         Queue::Standing if is_carried => Outcome::CarriedQueued,
         // It filled, and had not overflowed yet.
         Queue::Standing => Outcome::Queued,
@@ -278,7 +285,7 @@ pub(super) fn lasting_rate(trial: &Trial) -> Option<f64> {
 
 fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
     if trial.counters(Side::Sender).is_none() {
-        return Some(match queue(trial) {
+        return Some(match queue(trial, around.half) {
             Queue::Standing => Outcome::ShortQueued,
             _ => Outcome::ShortUnseen,
         });
@@ -349,7 +356,7 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
             Outcome::Carried
         }
         _ if is_same => Outcome::SameLoss,
-        place => match queue(trial) {
+        place => match queue(trial, around.half) {
             // It is the sender's own, and not the one before which they were lost.
             Queue::Standing if is_held_back(trial) => Outcome::LostOnPath,
             Queue::Standing if is_carried => Outcome::CarriedQueued,
@@ -360,7 +367,8 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
                 Queue::None => Outcome::Dropped,
                 _ => Outcome::LostOnPath,
             },
-            _ => Outcome::Lost,
+            Queue::None => Outcome::LostUnqueued,
+            Queue::Unclear => Outcome::Lost,
         },
     })
 }
@@ -422,87 +430,4 @@ fn receiver_dropped_none(trial: &Trial) -> bool {
     [UDP_RCVBUF_ERRORS, SOFTNET_DROPPED, NIC_RX_DROPPED]
         .iter()
         .all(|signal| counters.get(*signal).is_none_or(|dropped| *dropped == 0))
-}
-
-/// What stood before the datagrams that arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queue {
-    Standing,
-    None,
-    /// Delay is not known, or between.
-    Unclear,
-}
-
-/// Packets that wait before a link that has a queue; before a policer none does.
-pub(super) const QUEUED_PACKETS: f64 = 2.0;
-/// Below this a host's own scheduling makes as much delay variation.
-const SCHEDULING: Duration = Duration::from_micros(200);
-/// Below this nothing waited.
-const NO_WAIT: Duration = Duration::from_micros(100);
-/// Fewer moments may all be of one time at which the host was late.
-const FEW_MOMENTS: usize = 3;
-/// A receiver that waited for a core for this share of the time made waits of its own, but for the first datagram that it
-/// read each time.
-const LATE: f64 = 0.1;
-
-/// Read from the least delay of each moment of the second half, which no late receiver lengthens.
-pub(super) fn queue(trial: &Trial) -> Queue {
-    waits(trial).map_or(Queue::Unclear, |waits| waits.queue())
-}
-
-/// Delays above the trial's least, in seconds.
-struct Waits {
-    /// The least of each moment, in order; of a peer that tells no more the median.
-    floors: Vec<f64>,
-    /// The median of all datagrams.
-    median: f64,
-    /// How long a packet takes at the rate that arrived.
-    packet: f64,
-    is_receiver_late: bool,
-}
-
-fn waits(trial: &Trial) -> Option<Waits> {
-    let seconds = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64();
-    let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
-    let mut floors: Vec<f64> = late_delay_floors(trial).map(seconds).collect();
-    floors.sort_unstable_by(f64::total_cmp);
-    let median = seconds(delay.p50_ns?);
-    if floors.is_empty() {
-        floors.push(median);
-    }
-    let rate = trial.received_rate.map(BitRate::as_f64)?;
-    let waited = trial
-        .cpu_of(Side::Receiver)
-        .and_then(|cpu| cpu.run_delay_ratio);
-    Some(Waits {
-        floors,
-        median,
-        packet: trial.payload_bytes?.as_f64() * 8.0 / rate.max(1.0),
-        is_receiver_late: waited.is_some_and(|share| share.get() >= LATE),
-    })
-}
-
-impl Waits {
-    fn queue(&self) -> Queue {
-        let (floors, packet) = (&self.floors, self.packet);
-        let Some((median, high)) = floors
-            .get(floors.len() / 2)
-            .zip(floors.get(floors.len() * 3 / 4))
-        else {
-            return Queue::Unclear;
-        };
-        let mut long = SCHEDULING.as_secs_f64().max(QUEUED_PACKETS * packet);
-        if floors.len() < FEW_MOMENTS {
-            long *= 2.0;
-        }
-        let short = NO_WAIT.as_secs_f64();
-        let is_median_short = self.median <= short.max(1.5 * packet);
-        if *median >= long || !self.is_receiver_late && self.median >= long {
-            Queue::Standing
-        } else if *high <= short.max(packet) && is_median_short {
-            Queue::None
-        } else {
-            Queue::Unclear
-        }
-    }
 }

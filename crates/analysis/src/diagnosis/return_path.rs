@@ -126,9 +126,11 @@ fn answer(outcome: Outcome, lost: f64) -> Option<Answer> {
         Outcome::CarriedQueued | Outcome::Queued | Outcome::HeldBack | Outcome::PushedBack => {
             Some(Answer::Waited)
         }
-        Outcome::Dropped | Outcome::LostOnPath | Outcome::Lost | Outcome::Refused => {
-            Some(Answer::Lost)
-        }
+        Outcome::Dropped
+        | Outcome::LostOnPath
+        | Outcome::Lost
+        | Outcome::LostUnqueued
+        | Outcome::Refused => Some(Answer::Lost),
         Outcome::AtSocket
         | Outcome::AtSocketLate
         | Outcome::AtSocketStarved

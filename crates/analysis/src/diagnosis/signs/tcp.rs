@@ -3,7 +3,7 @@
 use super::{RECEIVER_THREAD, SHAPER, Sign};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
-use crate::diagnosis::outcome::QUEUED_PACKETS;
+use crate::diagnosis::queue::QUEUED_PACKETS;
 use crate::diagnosis::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
     ReturnPath, SenderApp, SenderBuffer, SenderCpu,

@@ -1,6 +1,7 @@
 //! Scenes end where they must.
 
 mod calibration;
+mod queue;
 
 use super::suspects::{Suspect, of};
 use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
