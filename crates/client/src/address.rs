@@ -43,13 +43,13 @@ enum Way {
 
 impl PeerAddress {
     /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board`, `board://NAME`,
-    /// `stack://NAME`, `ssh://user@board` or `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
+    /// `iperf3+board://NAME`, `stack://NAME`, `ssh://user@board` or `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let own = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
             None => (own, text),
             Some(("linerate", rest)) => (own, rest),
-            Some((BOARD, name)) => return Self::of_board(text, name),
+            Some((BOARD, name)) => return Self::of_board(text, own, name),
             Some((STACK, spec)) => {
                 let spec: StackSpec = spec
                     .parse()
@@ -68,8 +68,10 @@ impl PeerAddress {
                     let parsed = wire.and_then(|wire| Self::with_shell(kind, wire, rest));
                     return parsed.map_err(|why| wrong_shell(text, id, &why));
                 }
-                if !wire.is_empty() {
-                    return Err(unknown_scheme(text, scheme));
+                match wire {
+                    "" => {}
+                    BOARD => return Self::of_board(text, kind, rest),
+                    _ => return Err(unknown_scheme(text, scheme)),
                 }
                 (kind, rest)
             }
@@ -94,13 +96,12 @@ impl PeerAddress {
         })
     }
 
-    /// The agent of an emulated board, which must be up.
-    fn of_board(text: &str, name: &str) -> Result<Self, Failure> {
+    /// The agent of an emulated board, which must be up, or a foreign server on it.
+    fn of_board(text: &str, kind: &'static dyn PeerKind, name: &str) -> Result<Self, Failure> {
         let name: BoardName = name
             .parse()
             .map_err(|why| Failure::new(ExitCode::Usage, format!("\"{text}\": {why}")))?;
         let board = Boards::of_user()?.reach(&name)?;
-        let kind = linerate_peers::own();
         Ok(Self {
             protocol: Protocol::Listed(kind),
             host: board.address.to_string(),
@@ -362,7 +363,12 @@ impl fmt::Display for PeerAddress {
         let kind = self.kind();
         match &self.way {
             Way::Direct => {}
-            Way::Board(name) => return write!(f, "{BOARD}://{name}"),
+            Way::Board(name) => {
+                if kind.is_foreign() {
+                    write!(f, "{}+", kind.id())?;
+                }
+                return write!(f, "{BOARD}://{name}");
+            }
             Way::Stack(stack, _) => return write!(f, "{STACK}://{}", stack.spec()),
             Way::Console(console) => return console.host().fmt(f),
             Way::Ssh(deployment) => return deployment.host().fmt(f),
@@ -591,8 +597,13 @@ mod tests {
         assert_eq!(error.code, ExitCode::Peer);
         let remedy = "linerate board up no-such-board";
         assert!(error.message.contains(remedy), "{error}");
-        let error = PeerAddress::parse("board://a/b").unwrap_err();
-        assert_eq!(error.code, ExitCode::Usage);
+        let error = PeerAddress::parse("iperf3+board://no-such-board").unwrap_err();
+        assert_eq!(error.code, ExitCode::Peer);
+        assert!(error.message.contains(remedy), "{error}");
+        for text in ["board://a/b", "iperf3+board://a/b", "iperf3+ssh://a"] {
+            let error = PeerAddress::parse(text).unwrap_err();
+            assert_eq!(error.code, ExitCode::Usage, "{text}");
+        }
     }
 
     #[test]
@@ -602,6 +613,12 @@ mod tests {
             way: Way::Board("unleashed".parse().unwrap()),
             ..other.clone()
         };
+        assert_eq!(board.to_string(), "board://unleashed");
+        let foreign = PeerAddress {
+            way: board.way.clone(),
+            ..PeerAddress::parse("iperf3://10.78.1.2").unwrap()
+        };
+        assert_eq!(foreign.to_string(), "iperf3+board://unleashed");
         let [other, board] = [other, board].map(Target::new);
         assert!(board.timeout > other.timeout);
         assert!(board.first_answer > other.first_answer);
