@@ -27,6 +27,13 @@ static LAST: Deviation = Deviation {
     explains: |sent, received| sent == received + 1,
 };
 
+/// The timer that ends its time ends its receiving thread too. On a busy machine some answers come later, of those that
+/// are wanted every 10 ms.
+static LATE: Deviation = Deviation {
+    words: "A sockperf client under load reads no more when its time is over: answers on their way are not counted, with its own server too.",
+    explains: |sent, received| received < sent && sent - received <= 10,
+};
+
 pub(crate) struct Sockperf;
 
 #[test]
@@ -102,14 +109,19 @@ fn ping_pong(program: &str, cell: Cell) -> Result<Count> {
     let server = OwnServer::start(loopback(cell.is_v6), "sockperf")?;
     let said = client(program, server.address, "ping-pong", &[], cell)?;
     let (sent, received) = totals(&said)?;
+    all_answered(&server, cell, sent)?;
+    Ok(Count::new("messages", sent, received).with(&LAST))
+}
+
+/// This end of a byte stream ends with it, and says what it answered.
+fn all_answered(server: &OwnServer, cell: Cell, wanted: u64) -> Result<()> {
     if cell.transport == Transport::Tcp {
-        // This end of a byte stream ends with it, and says what it answered.
         let line = server.said.recv_timeout(Duration::from_secs(10))?;
         let (_, answered) = line.rsplit_once(", ").context("its messages")?;
-        let is_all = answered.starts_with(&format!("{sent} "));
-        ensure!(is_all, "{sent} sent, {received} received: {line}");
+        let is_all = answered.starts_with(&format!("{wanted} "));
+        ensure!(is_all, "{wanted} wanted: {line}");
     }
-    Ok(Count::new("messages", sent, received).with(&LAST))
+    Ok(())
 }
 
 /// What a stock client wanted back of a thousand messages a second, and what came.
@@ -119,7 +131,9 @@ fn under_load(program: &str, cell: Cell) -> Result<Count> {
     let load = ["--mps", "1000", "--reply-every", &every];
     let said = client(program, server.address, "under-load", &load, cell)?;
     let (sent, received) = totals(&said)?;
-    Ok(Count::new("answers under load", sent / EVERY, received))
+    let wanted = sent / EVERY;
+    all_answered(&server, cell, wanted)?;
+    Ok(Count::new("answers under load", wanted, received).with(&LATE))
 }
 
 /// What a stock client prints of a second.
