@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod browser;
+pub mod child;
 pub mod devtools;
 pub mod disturbance;
 pub mod namespaces;

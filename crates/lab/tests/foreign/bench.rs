@@ -9,9 +9,10 @@ use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_studies::context::{Context, unattended};
 use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList, TwoHosts};
+use linerate_testkit::child::KilledChild;
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::spawn;
 
@@ -90,10 +91,11 @@ impl Bench {
             .stderr(Stdio::null());
         let host = self.hosts.host(host);
         let child = host.spawn("program", move || command.spawn()).unwrap();
-        let mut child = child
+        let child = child
             .join()
             .unwrap()
             .expect("a program: see ci/packages, and run ci/need packages-test");
+        let mut child = KilledChild::from(child);
         let stdout = child.stdout.take().unwrap();
         let (say, lines) = channel();
         // As it comes: a server whose words nobody takes stands still once the pipe is full.
@@ -188,7 +190,7 @@ pub(crate) fn assert_lost(packets: Packets, sent: u64, lost: u64) {
 
 /// A program under way on a host; it ends with this.
 pub(crate) struct Program {
-    child: Child,
+    child: KilledChild,
     lines: Receiver<String>,
 }
 
@@ -204,13 +206,5 @@ impl Program {
         let said = self.lines.iter().collect();
         self.child.wait().unwrap();
         said
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

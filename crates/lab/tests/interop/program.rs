@@ -2,10 +2,11 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::spec::Transport;
+use linerate_testkit::child::KilledChild;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) fn free_address(ip: IpAddr) -> Result<SocketAddr> {
 
 /// A program, and what it prints; it ends with this.
 pub(crate) struct Program {
-    child: Child,
+    child: KilledChild,
     lines: mpsc::Receiver<String>,
 }
 
@@ -44,7 +45,7 @@ impl Program {
         name: &str,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Self> {
-        let mut child = Command::new(name)
+        let child = Command::new(name)
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -52,6 +53,7 @@ impl Program {
             .with_context(|| {
                 format!("starting {name}: see ci/packages, and run ci/need packages-test")
             })?;
+        let mut child = KilledChild::from(child);
         let out = child.stdout.take().context("its output")?;
         let (say, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -110,13 +112,5 @@ impl Program {
         let said = self.lines.iter().collect();
         self.child.wait()?;
         Ok(said)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -2,10 +2,11 @@
 
 use anyhow::{Context as _, Result, bail};
 use linerate_sys::netns::NetNamespace;
+use linerate_testkit::child::KilledChild;
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 /// This host's address.
 pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
@@ -36,22 +37,24 @@ pub(crate) fn enter() -> Result<()> {
 
 /// The program of `board.c`, running.
 pub(crate) struct Board {
-    child: Child,
+    /// Its program, which ends with the value.
+    _child: KilledChild,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Board {
     /// Starts it with these words after the program's name; returns when its network is up.
     pub(crate) fn start(program: &Path, words: &[&str]) -> Result<Self> {
-        let mut child = Command::new(program)
+        let child = Command::new(program)
             .args(words)
             .env("PRECONFIGURED_TAPIF", TAP)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
+        let mut child = KilledChild::from(child);
         let out = child.stdout.take().context("its output")?;
         let mut board = Self {
-            child,
+            _child: child,
             lines: BufReader::new(out).lines(),
         };
         board.line("ready")?;
@@ -75,13 +78,5 @@ impl Board {
         let kind = words.next().unwrap_or_default().to_owned();
         let bytes = words.next().context("bytes")?.parse()?;
         Ok((kind, bytes))
-    }
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

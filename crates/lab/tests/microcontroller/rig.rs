@@ -7,10 +7,11 @@ use linerate_model::spec::TestSpec;
 use linerate_studies::context::unattended;
 use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
+use linerate_testkit::child::KilledChild;
 use linerate_testkit::namespaces::not_run;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// The address that the firmware has unless it is built with another.
 const DEVICE: &str = "10.78.1.2";
@@ -61,7 +62,7 @@ pub(crate) const VIRT: Board = Board {
 /// Host A measures, host B routes to the device.
 pub(crate) struct Rig {
     hosts: TwoHosts,
-    emulator: Emulator,
+    emulator: KilledChild,
 }
 
 impl Rig {
@@ -102,9 +103,10 @@ impl Rig {
         let spawn = move || command.spawn();
         let host = hosts.host(HostId::B);
         let spawned = host.spawn("emulator", spawn).unwrap().join().unwrap();
-        let mut emulator = spawned.unwrap_or_else(|error| {
+        let emulator = spawned.unwrap_or_else(|error| {
             not_run(format!("{} does not start: {error}", board.emulator));
         });
+        let mut emulator = KilledChild::from(emulator);
         let console = BufReader::new(emulator.stdout.take().unwrap());
         let ready = format!("linerate responder at {DEVICE}:");
         let mut lines = console.lines().map_while(Result::ok);
@@ -114,10 +116,7 @@ impl Rig {
         );
         // What it says later has to go somewhere.
         std::thread::spawn(move || lines.for_each(drop));
-        Self {
-            hosts,
-            emulator: Emulator(emulator),
-        }
+        Self { hosts, emulator }
     }
 
     /// Runs one test on host A against the device, through the link element.
@@ -142,17 +141,6 @@ impl Rig {
     pub(crate) fn close(self) {
         drop(self.emulator);
         self.hosts.close().unwrap();
-    }
-}
-
-/// An emulator that runs no longer than its test, also when that fails.
-struct Emulator(Child);
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
