@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::BitRate;
 use linerate_model::run::{RunKind, Trial};
-use linerate_report::figures::clean;
+use linerate_report::figures::{clean, clean_char};
 use linerate_report::{
     LiveInterval, Style, interval_heading, interval_line, trial_heading, trial_line,
 };
@@ -258,7 +258,7 @@ impl<W: Write> Write for Escaping<W> {
 
 /// Text in which JSON's escapes stand for what would command or reorder a terminal's line.
 fn escaped(text: &str) -> Cow<'_, str> {
-    let is_bad = |c: char| !c.is_ascii() && clean(c.encode_utf8(&mut [0; 4])) != c.to_string();
+    let is_bad = |c: char| !c.is_ascii() && clean_char(c) != c;
     if !text.chars().any(is_bad) {
         return Cow::Borrowed(text);
     }

@@ -265,11 +265,14 @@ pub(crate) fn per_second(rate: PacketRate) -> String {
 /// Text without control characters and without characters that reorder a line: safe for a terminal
 /// and for XML.
 pub fn clean(text: &str) -> String {
+    if text.chars().all(|c| clean_char(c) == c) {
+        return text.to_owned();
+    }
     text.chars().map(clean_char).collect()
 }
 
 /// Line ends become spaces, what commands or reorders becomes a replacement character.
-pub(crate) fn clean_char(c: char) -> char {
+pub fn clean_char(c: char) -> char {
     match c {
         '\n' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
         c if c.is_control() => '\u{fffd}',

@@ -273,6 +273,7 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// All of it but the text, which may be in a note.
     fn holds(&self, kept: &Kept) -> bool {
         let tag = |wanted: &String| match wanted.as_str() {
             "" => !kept.tags.is_empty(),
@@ -281,13 +282,6 @@ impl Filter {
         let run = match &kept.listed.entry {
             Entry::Run(run) => Some(run),
             Entry::Broken { .. } => None,
-        };
-        let contains =
-            |text: &str, wanted: &str| text.to_lowercase().contains(&wanted.to_lowercase());
-        let text = |wanted: &String| {
-            let title = run.and_then(|run| run.title.as_deref());
-            let mut texts = [Some(&*kept.listed.id), title, kept.note.as_deref()].into_iter();
-            texts.any(|text| text.is_some_and(|text| contains(text, wanted)))
         };
         let limit = |wanted: &String| {
             let limit = run.and_then(|run| run.limit.as_ref());
@@ -304,9 +298,31 @@ impl Filter {
                 .is_none_or(|status| run.is_some_and(|run| run.status == status))
             && self.limit.as_ref().is_none_or(limit)
             && self.tag.as_ref().is_none_or(tag)
-            && self.text.as_ref().is_none_or(text)
             && self.since.as_ref().is_none_or(since)
     }
+
+    fn is_in_text(&self, kept: &Kept) -> bool {
+        let title = match &kept.listed.entry {
+            Entry::Run(run) => run.title.as_deref(),
+            Entry::Broken { .. } => None,
+        };
+        let mut texts = [Some(&*kept.listed.id), title, kept.note.as_deref()]
+            .into_iter()
+            .flatten();
+        self.text
+            .as_ref()
+            .is_none_or(|wanted| texts.any(|text| contains(text, wanted)))
+    }
+
+    fn newest(&self, kept: &mut Vec<Kept>) {
+        let most = self.most.unwrap_or(usize::MAX);
+        kept.drain(..kept.len().saturating_sub(most));
+    }
+}
+
+/// Whatever the case.
+fn contains(text: &str, wanted: &str) -> bool {
+    text.to_lowercase().contains(&wanted.to_lowercase())
 }
 
 /// The stored runs that `filter` lets through, oldest first.
@@ -317,12 +333,20 @@ pub fn list(store: &Store, filter: &Filter) -> Result<Vec<Kept>> {
     }
     let kept = store.list()?.into_iter().map(|listed| Kept {
         tags: tags.remove(&listed.id).unwrap_or_default(),
-        note: store.note_of(&listed.id),
+        note: None,
         listed,
     });
     let mut kept: Vec<_> = kept.filter(|kept| filter.holds(kept)).collect();
-    let most = filter.most.unwrap_or(usize::MAX);
-    kept.drain(..kept.len().saturating_sub(most));
+    if filter.text.is_none() {
+        // Notes are read of what is shown alone.
+        filter.newest(&mut kept);
+    }
+    let notes = store.notes(&kept.iter().map(|kept| &kept.listed).collect::<Vec<_>>());
+    for (kept, note) in kept.iter_mut().zip(notes) {
+        kept.note = note;
+    }
+    kept.retain(|kept| filter.is_in_text(kept));
+    filter.newest(&mut kept);
     Ok(kept)
 }
 

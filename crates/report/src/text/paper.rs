@@ -78,15 +78,19 @@ impl Paper {
     pub(super) fn listing(&mut self, rows: &[(Vec<String>, Option<String>)]) {
         let widest = |mut widest: [usize; 4], (row, _): &(Vec<String>, Option<String>)| {
             for (width, cell) in widest.iter_mut().zip(row) {
-                *width = (*width).max(length(&clean(cell)));
+                // Cleaning leaves as many characters.
+                *width = (*width).max(length(cell));
             }
             widest
         };
         let widths = rows.iter().fold([0; 4], widest);
         for (index, (row, about)) in rows.iter().enumerate() {
-            let cells = row.iter().zip(widths);
-            let cells = cells.map(|(cell, width)| format!("{:<width$}", clean(cell)));
-            let line = cells.collect::<Vec<_>>().join("  ");
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(widths) {
+                let gap = (width + 2).saturating_sub(length(cell));
+                line.push_str(&clean(cell));
+                line.extend(std::iter::repeat_n(' ', gap));
+            }
             let line = line.trim_end();
             let parts = if length(line) > self.width {
                 wrap(line, self.width)

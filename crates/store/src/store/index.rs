@@ -7,6 +7,7 @@
 use super::RUN;
 use super::Summary;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::fs::File;
 #[cfg(unix)]
@@ -20,16 +21,17 @@ use std::time::SystemTime;
 pub(super) const INDEX: &str = ".index.json";
 
 /// Builds read the indexes of their own version only.
-const SCHEMA: &str = concat!("linerate/index/2 of ", env!("CARGO_PKG_VERSION"));
+const SCHEMA: &str = concat!("linerate/index/3 of ", env!("CARGO_PKG_VERSION"));
 
 /// Documents that had to be read for which it is worth writing the index again.
 const MIN_FRESH: usize = 32;
 
-/// What is kept of each finished run, by its id.
+/// What is kept of each finished run, by its id. Only what is asked for is decoded: the threads that list share that work.
 #[derive(Serialize, Deserialize, Default)]
-pub(super) struct Index {
-    schema: String,
-    runs: BTreeMap<String, Kept>,
+pub(super) struct Index<'a> {
+    schema: &'a str,
+    #[serde(borrow)]
+    runs: BTreeMap<String, &'a RawValue>,
 }
 
 /// What a document said when it was the file `stamp`.
@@ -83,11 +85,15 @@ impl Stamp {
     }
 }
 
-impl Index {
-    /// The index of the store in `dir`, empty if there is none that can be used.
-    pub(super) fn read(dir: &Path) -> Self {
-        let bytes = std::fs::read(dir.join(INDEX)).unwrap_or_default();
-        let found: Self = serde_json::from_slice(&bytes).unwrap_or_default();
+impl<'a> Index<'a> {
+    /// The file of the index of the store in `dir`, empty if there is none.
+    pub(super) fn read(dir: &Path) -> Vec<u8> {
+        std::fs::read(dir.join(INDEX)).unwrap_or_default()
+    }
+
+    /// The index in a file, empty if that is none that can be used.
+    pub(super) fn of(file: &'a [u8]) -> Self {
+        let found: Self = serde_json::from_slice(file).unwrap_or_default();
         if found.schema == SCHEMA {
             found
         } else {
@@ -96,27 +102,30 @@ impl Index {
     }
 
     /// What is known of the run `id`, if its document is still the one that was read.
-    pub(super) fn get(&self, id: &str, stamp: Stamp) -> Option<&Kept> {
-        let kept = self.runs.get(id)?;
+    pub(super) fn get(&self, id: &str, stamp: Stamp) -> Option<Kept> {
+        let kept: Kept = serde_json::from_str(self.runs.get(id)?.get()).ok()?;
         (kept.stamp == stamp).then_some(kept)
     }
 
     /// Takes in what was read beside it, and forgets what is not in the store any more. Writes it if that is worth it.
-    pub(super) fn renew(
-        mut self,
-        dir: &Path,
-        fresh: Vec<(String, Kept)>,
-        entries: &[(String, PathBuf)],
-    ) {
+    pub(super) fn renew(self, dir: &Path, fresh: &[(String, Kept)], entries: &[(String, PathBuf)]) {
         if fresh.len() < MIN_FRESH {
             return;
         }
-        SCHEMA.clone_into(&mut self.schema);
+        let fresh: Vec<_> = fresh
+            .iter()
+            .filter_map(|(id, kept)| Some((id.clone(), to_raw_value(kept).ok()?)))
+            .collect();
         let is_there = |id: &String| entries.binary_search_by(|(entry, _)| entry.cmp(id)).is_ok();
-        self.runs.retain(|id, _| is_there(id));
-        self.runs.extend(fresh);
+        let mut runs = self.runs;
+        runs.retain(|id, _| is_there(id));
+        runs.extend(fresh.iter().map(|(id, kept)| (id.clone(), &**kept)));
+        let renewed = Index {
+            schema: SCHEMA,
+            runs,
+        };
         // Without it the next list takes longer.
-        drop(self.write(dir));
+        drop(renewed.write(dir));
     }
 
     /// Others may do the same at the same time: each writes a file of its own, the last one stays.

@@ -7,7 +7,7 @@
 //!
 //! The run documents stay as they were written.
 
-use super::{Store, StoreError, files};
+use super::{Listed, Store, StoreError, files, of_each};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -107,9 +107,9 @@ impl Store {
         Ok(note_in(&path))
     }
 
-    /// The note on the run in one of the store's directories.
-    pub fn note_of(&self, id: &str) -> Option<String> {
-        note_in(&self.dir.join(id))
+    /// The note on each of many listed runs, in their order.
+    pub fn notes(&self, listed: &[&Listed]) -> Vec<Option<String>> {
+        of_each(listed, |run| note_in(&run.path))
     }
 
     /// Removes a run, for good. One that is tagged is kept. Returns its id.

@@ -197,31 +197,11 @@ impl Store {
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let entries = self.entries()?;
         let index = Index::read(&self.dir);
-        let share = entries
-            .len()
-            .div_ceil(LISTING_THREADS)
-            .max(MIN_LISTED_ENTRIES);
-        let list = |part: &[(String, PathBuf)]| -> Vec<Found> {
-            part.iter().map(|entry| look_at(entry, &index)).collect()
-        };
-        let mut found: Vec<Found> = std::thread::scope(|scope| {
-            let (first, rest) = entries.split_at(share.min(entries.len()));
-            let list = &list;
-            let others: Vec<_> = rest
-                .chunks(share)
-                .map(|part| (part, Builder::new().spawn_scoped(scope, move || list(part))))
-                .collect();
-            let mut found = list(first);
-            for (part, other) in others {
-                // Without another thread this one does its part.
-                let listed = other.ok().and_then(|other| other.join().ok());
-                found.extend(listed.unwrap_or_else(|| list(part)));
-            }
-            found
-        });
+        let index = Index::of(&index);
+        let mut found = of_each(&entries, |entry| look_at(entry, &index));
         let fresh = |found: &mut Found| Some((found.listed.id.clone(), found.fresh.take()?));
-        let fresh = found.iter_mut().filter_map(fresh).collect();
-        index.renew(&self.dir, fresh, &entries);
+        let fresh: Vec<_> = found.iter_mut().filter_map(fresh).collect();
+        index.renew(&self.dir, &fresh, &entries);
         found.sort_by(|a, b| (a.written, &a.listed.id).cmp(&(b.written, &b.listed.id)));
         Ok(found.into_iter().map(|found| found.listed).collect())
     }
@@ -366,6 +346,28 @@ const LISTING_THREADS: usize = 4;
 /// Entries for which another thread is worth its start.
 const MIN_LISTED_ENTRIES: usize = 256;
 
+/// What `look` finds at each of many entries, in their order: several threads share them.
+fn of_each<T: Sync, R: Send>(entries: &[T], look: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let share = entries.len().div_ceil(LISTING_THREADS);
+    let share = share.max(MIN_LISTED_ENTRIES);
+    let all = |part: &[T]| -> Vec<R> { part.iter().map(&look).collect() };
+    std::thread::scope(|scope| {
+        let (first, rest) = entries.split_at(share.min(entries.len()));
+        let all = &all;
+        let others: Vec<_> = rest
+            .chunks(share)
+            .map(|part| (part, Builder::new().spawn_scoped(scope, move || all(part))))
+            .collect();
+        let mut found = all(first);
+        for (part, other) in others {
+            // Without another thread this one does its part.
+            let theirs = other.ok().and_then(|other| other.join().ok());
+            found.extend(theirs.unwrap_or_else(|| all(part)));
+        }
+        found
+    })
+}
+
 /// What is at one place of the store.
 struct Found {
     written: Option<SystemTime>,
@@ -374,7 +376,7 @@ struct Found {
     fresh: Option<Kept>,
 }
 
-fn look_at((id, path): &(String, PathBuf), index: &Index) -> Found {
+fn look_at((id, path): &(String, PathBuf), index: &Index<'_>) -> Found {
     let found = |written, entry, fresh| Found {
         written,
         listed: Listed {
@@ -386,7 +388,7 @@ fn look_at((id, path): &(String, PathBuf), index: &Index) -> Found {
     };
     let stamp = Stamp::of(path);
     if let Some(kept) = stamp.and_then(|stamp| index.get(id, stamp)) {
-        return found(kept.written, Entry::Run(kept.summary.clone()), None);
+        return found(kept.written, Entry::Run(kept.summary), None);
     }
     let written = written(path);
     match read::summary(path) {
