@@ -47,9 +47,9 @@ use observation::POWER;
 use suspects::Suspect;
 
 use crate::experiment::{NotRun, took_effect};
-use linerate_model::BitRate;
-use linerate_model::run::{Change, Run, RunKind, Trial, Verdict};
+use linerate_model::run::{Change, Run, Trial, Verdict};
 use linerate_model::spec::{TestSpec, Transport};
+use linerate_model::{BitRate, Ratio};
 use std::time::Duration;
 use weights::Suspects;
 
@@ -249,7 +249,7 @@ fn candidate(run: &Run) -> Option<&Trial> {
     match asked.transport() {
         Transport::Tcp => trials.next().filter(|_| run.trials.len() == 1),
         Transport::Udp => {
-            let bound = run.goals().iter().filter_map(|goal| goal.upper_bound).max();
+            let bound = upper_bound(run);
             let within = |trial: &&Trial| bound.is_none() || trial.intended_load <= bound;
             trials
                 .filter(within)
@@ -269,16 +269,24 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
     last_of(run, datagrams::OVERLOAD.change())
 }
 
-/// Of a search for the highest rate: of the trials above what `limited` was to carry, the one of which most arrived.
+/// Of a search: the trial that bounds it from above, of several the one that lost most. What loads far above it meet is
+/// what would limit next.
 fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
-    let above = run.trials.iter().filter(|trial| {
-        let is_above = trial.intended_load > limited.intended_load;
-        trial.valid && is_above && trial.direction == limited.direction
+    let bound = upper_bound(run)?;
+    let beyond = run.trials.iter().filter(|trial| {
+        let is_beyond = trial.intended_load.is_some_and(|load| load >= bound);
+        trial.valid && is_beyond && trial.direction == limited.direction
     });
-    let is_search = run.kind() == RunKind::Saturate;
-    above
-        .filter(|_| is_search)
-        .max_by_key(|trial| trial.received_rate)
+    let loss = |trial: &Trial| trial.loss_ratio().map_or(0.0, Ratio::get);
+    beyond.min_by(|a, b| {
+        let loads = a.intended_load.cmp(&b.intended_load);
+        loads.then(loss(b).total_cmp(&loss(a)))
+    })
+}
+
+/// The lowest load of a search that was refused, of several goals the one of the highest.
+fn upper_bound(run: &Run) -> Option<BitRate> {
+    run.goals().iter().filter_map(|goal| goal.upper_bound).max()
 }
 
 /// The last valid trial of the probe with this change.

@@ -1,6 +1,7 @@
 //! A queue shows in the spacing of what it lets out.
 
-use super::{at_half, datagrams, likeliest, search, trial};
+use super::searches::search;
+use super::{at_half, datagrams, likeliest, trial};
 use crate::diagnosis::queue::{Queue, queue};
 use linerate_model::run::Trial;
 use linerate_model::{BitRate, PacketCount};
