@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely, Usually};
 use super::datagrams::{self, Datagrams};
-use super::outcome::{Outcome, loss_on_path};
+use super::outcome::{Outcome, loss_on_path, would_show};
 use super::queue::{Queue, queue};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
@@ -155,6 +155,7 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
         Outcome::ShortStarved | Outcome::ShortUnseen if is_short_in_run(compared.limited) => {
             Answer::Short
         }
+        Outcome::Carried if !is_enough(compared) => return None,
         _ => Answer::Carried,
     })
 }
@@ -166,6 +167,13 @@ const FAR_LESS: f64 = 5.0;
 fn is_far_less(compared: &Compared<'_>) -> bool {
     let above = compared.above.map_or(0.0, loss_on_path);
     loss_on_path(compared.changed) * FAR_LESS <= loss_on_path(compared.limited).max(above)
+}
+
+/// Whether these datagrams would show the loss of the run itself, or of those above its rate, if it came at any rate.
+fn is_enough(compared: &Compared<'_>) -> bool {
+    let above = compared.above.map_or(0.0, loss_on_path);
+    let loss = loss_on_path(compared.limited).max(above);
+    loss <= 0.0 || would_show(loss, Some(compared.changed))
 }
 
 /// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.

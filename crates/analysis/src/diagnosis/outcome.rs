@@ -4,6 +4,7 @@
 
 use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely};
+use super::datagrams;
 use super::queue::{Queue, queue};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
@@ -11,7 +12,7 @@ use super::suspects::Suspect::{
 };
 use super::thread::{Thread, thread};
 use crate::readings::{is_packet_filters, mean, streams, whole_intervals};
-use linerate_model::run::{Place, Trial};
+use linerate_model::run::{Place, Trial, TrialInterval};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
 };
@@ -336,7 +337,8 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
     });
     // No path loses so many by chance, but the socket of a thread that rests most of the time does at any rate.
     let is_anywhere = on_path >= LOSSY && place.is_none() && !receiver_dropped_none(trial);
-    let is_same = !is_anywhere && at_half >= LOSSLESS && on_path <= at_half.mul_add(SAME, CHANCE);
+    let is_as_much = at_half >= LOSSLESS && on_path <= at_half.mul_add(SAME, CHANCE);
+    let is_same = is_as_much && !is_anywhere && !loses_more_often(trial, around.half);
     Some(match place {
         Some(Place::SenderQdisc) => Outcome::HeldBack,
         Some(Place::ReceiverSocket) if loss < LITTLE => Outcome::Carried,
@@ -373,12 +375,34 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
     })
 }
 
+/// Whether in most intervals `trial` loses more than `half` does: outages take a share of a second that differs from trial
+/// to trial, and hide in the sum what comes with the rate.
+fn loses_more_often(trial: &Trial, half: Option<&Trial>) -> bool {
+    let both = half.and_then(|half| Some((median_loss(trial)?, median_loss(half)?)));
+    both.is_some_and(|(here, at_half)| here > at_half.mul_add(SAME, LOSSY))
+}
+
+/// The median of the loss ratios of a trial's intervals; `None` where they are longer than those of probes, so that most
+/// would meet an outage, or where one does not tell.
+fn median_loss(trial: &Trial) -> Option<f64> {
+    let loss = |interval: &TrialInterval| {
+        let is_short = interval.end.saturating_sub(interval.start) <= datagrams::INTERVAL;
+        let offered = interval
+            .offered_load
+            .filter(|load| is_short && load.bps() > 0)?;
+        Some(1.0 - interval.received_rate?.as_f64() / offered.as_f64())
+    };
+    let mut losses: Vec<f64> = whole_intervals(trial).map(loss).collect::<Option<_>>()?;
+    losses.sort_by(f64::total_cmp);
+    losses.get(losses.len() / 2).copied()
+}
+
 /// Of losses by chance as many must be expected for none to say that they come with the rate: by chance there is none in
 /// 1 of 150 such trials.
 const EXPECTED: f64 = 5.0;
 
 /// Whether `half`, at half the rate, would show a loss of this share.
-fn would_show(share: f64, half: Option<&Trial>) -> bool {
+pub(super) fn would_show(share: f64, half: Option<&Trial>) -> bool {
     let sent = half.and_then(|half| half.packets()?.sent);
     sent.is_some_and(|sent| sent.as_f64() * share >= EXPECTED)
 }

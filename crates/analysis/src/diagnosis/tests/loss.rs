@@ -1,0 +1,78 @@
+//! Loss that comes with the rate, and loss that comes at any.
+
+use super::trial;
+use crate::diagnosis::datagrams::INTERVAL;
+use crate::diagnosis::outcome::{self, Around, Outcome};
+use crate::diagnosis::{Compared, Probe as _, half_load};
+use linerate_model::BitRate;
+use linerate_model::run::Trial;
+use serde_json::{Value, json};
+
+/// A second of datagrams at so many Mbit/s, of whose tenths these percentages are lost on the path.
+fn second(megabits: u32, percentages: [u32; 10]) -> Trial {
+    let sent = megabits * 80;
+    let lost = sent * percentages.iter().sum::<u32>() / 1000;
+    let megabits = f64::from(megabits);
+    let offered = BitRate::from_f64(megabits * 1e6);
+    let intervals = (0..10).zip(percentages).map(|(at, percentage)| {
+        let start = INTERVAL.as_secs_f64() * f64::from(at);
+        let received = BitRate::from_f64(megabits * 1e4 * f64::from(100 - percentage));
+        json!({
+            "start_s": start, "end_s": start + INTERVAL.as_secs_f64(), "offered_bps": offered, "received_bps": received
+        })
+    });
+    let more = json!({
+        "work": "datagrams", "intended_bps": offered, "offered_bps": offered,
+        "intervals": intervals.collect::<Vec<Value>>(),
+        "packets": {
+            "sent": sent, "received": sent - lost, "lost": lost, "loss_ratio": f64::from(lost) / f64::from(sent)
+        },
+        "counters": {"sender": {}, "receiver": {"udp.rcvbuf_errors": 0}},
+        "delay": {"of": "pdv", "p50_ns": 50_000}
+    });
+    let arrived = megabits * f64::from(sent - lost) / f64::from(sent);
+    serde_json::from_value(trial("udp", arrived, &more)).unwrap()
+}
+
+fn outcome_above(trial: &Trial, half: &Trial) -> Option<Outcome> {
+    let around = Around {
+        limited: Some(half),
+        half: Some(half),
+    };
+    let intended = trial.intended_load.map(BitRate::as_f64);
+    outcome::read(trial, intended, &around)
+}
+
+#[test]
+fn an_outage_does_not_hide_what_comes_with_the_rate() {
+    let half = second(5, [0, 0, 0, 0, 0, 90, 100, 20, 0, 0]);
+    let policed = second(15, [0, 0, 35, 35, 36, 35, 80, 100, 60, 35]);
+    assert_eq!(outcome_above(&policed, &half), Some(Outcome::Dropped));
+    // As much in all, in one outage.
+    let as_much = second(15, [0, 60, 100, 100, 100, 0, 0, 0, 0, 0]);
+    assert_eq!(outcome_above(&as_much, &half), Some(Outcome::SameLoss));
+    // Loss by chance is much the same in every tenth.
+    let (some, half) = (second(15, [2; 10]), second(5, [2; 10]));
+    assert_eq!(outcome_above(&some, &half), Some(Outcome::SameLoss));
+}
+
+/// Of few datagrams none may be lost by chance.
+#[test]
+fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
+    let answer = |megabits: u32, run: &Trial| {
+        let half = second(megabits, [0; 10]);
+        let answer = half_load::OF_DATAGRAMS.read(&Compared {
+            limited: run,
+            baseline: run,
+            changed: &half,
+            half: None,
+            above: None,
+        });
+        let classes = half_load::OF_DATAGRAMS.classes();
+        answer.first().map(|position| classes[*position].id)
+    };
+    let (lossy, clean) = (second(20, [1; 10]), second(20, [0; 10]));
+    assert_eq!(answer(2, &lossy), None);
+    assert_eq!(answer(10, &lossy), Some("carried"));
+    assert_eq!(answer(2, &clean), Some("carried"));
+}
