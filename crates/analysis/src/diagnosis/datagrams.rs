@@ -4,7 +4,7 @@
 //! a host does, and shows where: behind a queue, without one, or at the receiver.
 
 use super::class::Class;
-use super::outcome::{self, Around, Outcome};
+use super::outcome::{self, Around, INTERVAL, Outcome};
 use super::suspects::Suspect;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
@@ -49,8 +49,6 @@ pub(super) const OVERLOAD: Datagrams = Datagrams {
 /// Long enough to fill a queue of 200 ms, or to empty a bucket of tokens of 250 ms, in its first half; short enough for
 /// several in ten seconds.
 pub(super) const TIME: Duration = Duration::from_secs(1);
-/// Its first half fills and empties what holds some; the second shows what lasts.
-pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 /// More than this the datagrams of an ordinary host do not reach, which says nothing of the path.
 const FASTEST: BitRate = BitRate::from_bps(2_250_000_000);
 /// An unpaced sender that offered this share of a multiple offers enough.

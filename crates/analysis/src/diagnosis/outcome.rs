@@ -4,7 +4,6 @@
 
 use super::class::Class;
 use super::class::Often::{Hardly, Possibly, Rarely};
-use super::datagrams;
 use super::queue::{Queue, queue};
 use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
@@ -18,6 +17,7 @@ use linerate_model::signals::{
 };
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, PacketCount, Ratio};
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -238,6 +238,8 @@ pub(super) struct Around<'a> {
     pub(super) half: Option<&'a Trial>,
 }
 
+/// Intervals of probes: the first half of a second of them fills and empties what holds some, the second shows what lasts.
+pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 /// Loss below this is none.
 const LOSSLESS: f64 = 0.0005;
 /// Bursts overflow a socket by less than this, whatever limits.
@@ -386,7 +388,7 @@ fn loses_more_often(trial: &Trial, half: Option<&Trial>) -> bool {
 /// would meet an outage, or where one does not tell.
 fn median_loss(trial: &Trial) -> Option<f64> {
     let loss = |interval: &TrialInterval| {
-        let is_short = interval.end.saturating_sub(interval.start) <= datagrams::INTERVAL;
+        let is_short = interval.end.saturating_sub(interval.start) <= INTERVAL;
         let offered = interval
             .offered_load
             .filter(|load| is_short && load.bps() > 0)?;

@@ -8,7 +8,8 @@
 
 use super::class::Class;
 use super::class::Often::{Hardly, Usually};
-use super::datagrams::{self, INTERVAL, TIME};
+use super::datagrams::{self, TIME};
+use super::outcome::INTERVAL;
 use super::outcome::{self, Around, Outcome};
 use super::suspects::Suspect::ReturnPath as Path;
 use super::{Compared, Probe, shown};

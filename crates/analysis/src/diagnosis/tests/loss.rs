@@ -1,8 +1,7 @@
 //! Loss that comes with the rate, and loss that comes at any.
 
 use super::trial;
-use crate::diagnosis::datagrams::INTERVAL;
-use crate::diagnosis::outcome::{self, Around, Outcome};
+use crate::diagnosis::outcome::{self, Around, INTERVAL, Outcome};
 use crate::diagnosis::{Compared, Probe as _, half_load};
 use linerate_model::BitRate;
 use linerate_model::run::Trial;
