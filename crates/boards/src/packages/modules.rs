@@ -53,12 +53,33 @@ impl Modules {
             ))
         })?;
         let file = unpacked(packing, packed)?;
-        for needed in dependencies(&file) {
+        let Needs { modules, soft } = needs(&file);
+        // One that this kernel has under no name is part of it, or not needed by this release.
+        let soft = soft.iter().filter_map(|name| self.implementation(name));
+        for needed in soft.chain(modules) {
             self.load(&needed, loaded)?;
         }
         loaded.push((name.to_owned(), file));
         Ok(())
     }
+
+    /// The module that is called so, or that implements the algorithm that is called so (`crypto-crc32c`) on any
+    /// processor.
+    fn implementation(&self, name: &str) -> Option<String> {
+        let algorithm = name.strip_prefix("crypto_").unwrap_or(name);
+        let names = [name.to_owned(), format!("{algorithm}_generic")];
+        names
+            .into_iter()
+            .find(|name| self.packed.contains_key(name))
+    }
+}
+
+/// What a module needs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Needs {
+    modules: Vec<String>,
+    /// What it asks for by name when it is used, as ext4 does for a checksum: modules or algorithms.
+    soft: Vec<String>,
 }
 
 /// Name and packing of the module at `path`; the kernel takes `-` and `_` in names for the same.
@@ -99,19 +120,28 @@ fn unpacked(packing: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The modules that the module in `file` names in its section `.modinfo` (`depends=a,b`).
-fn dependencies(file: &[u8]) -> Vec<String> {
+/// What the module in `file` names in its section `.modinfo` (`depends=a,b`, `softdep=pre: c d post: e`).
+fn needs(file: &[u8]) -> Needs {
     let section = object::File::parse(file)
         .ok()
         .and_then(|elf| Some(elf.section_by_name(".modinfo")?.data().ok()?.to_vec()));
-    let info = section.unwrap_or_default();
-    let fields = info.split(|byte| *byte == 0);
-    let depends = fields.filter_map(|field| field.strip_prefix(b"depends="));
-    depends
-        .flat_map(|names| names.split(|byte| *byte == b','))
-        .filter(|name| !name.is_empty())
-        .map(|name| String::from_utf8_lossy(name).replace('-', "_"))
-        .collect()
+    named_in(&section.unwrap_or_default())
+}
+
+fn named_in(modinfo: &[u8]) -> Needs {
+    let mut needs = Needs::default();
+    let text = String::from_utf8_lossy(modinfo).replace('-', "_");
+    for field in text.split('\0') {
+        if let Some(names) = field.strip_prefix("depends=") {
+            let names = names.split(',').filter(|name| !name.is_empty());
+            needs.modules.extend(names.map(str::to_owned));
+        } else if let Some(words) = field.strip_prefix("softdep=pre:") {
+            let before = words.split_whitespace();
+            let before = before.take_while(|word| !word.ends_with(':'));
+            needs.soft.extend(before.map(str::to_owned));
+        }
+    }
+    needs
 }
 
 #[cfg(test)]
@@ -148,6 +178,18 @@ mod tests {
             .closure(&["virtio_mmio", "virtio_net", "virtio_net"])
             .unwrap();
         assert_eq!(loaded, [("virtio_net".to_owned(), b"net".to_vec())]);
+    }
+
+    #[test]
+    fn a_module_needs_what_it_names_and_what_it_asks_for_when_it_is_used() {
+        let modinfo = b"license=GPL\0softdep=pre: crypto-crc32c other-one post: late\0depends=mbcache,jbd2\0depends=\0";
+        let needs = named_in(modinfo);
+        assert_eq!(needs.modules, ["mbcache", "jbd2"]);
+        assert_eq!(needs.soft, ["crypto_crc32c", "other_one"]);
+        let modules = with(&[("usr/lib/modules/6.12/kernel/crypto/crc32c_generic.ko", b"")]);
+        let found = modules.implementation("crypto_crc32c");
+        assert_eq!(found.as_deref(), Some("crc32c_generic"));
+        assert_eq!(modules.implementation("other_one"), None);
     }
 
     #[test]
