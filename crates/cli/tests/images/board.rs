@@ -1,13 +1,14 @@
 //! An image that is made, and the board that boots from it.
 
 use linerate_sys::process::die_with_parent;
+use linerate_testkit::child::KilledChild;
 use linerate_testkit::namespaces::not_run;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -102,10 +103,31 @@ impl Made {
     }
 }
 
+/// The board's link, removed with it, also when a test fails: the next board makes its own.
+struct Tap;
+
+impl Tap {
+    fn make() -> Self {
+        let link = format!(
+            "ip tuntap add dev tap0 mode tap && ip address add {HOST} dev tap0 && ip link set tap0 up"
+        );
+        output(Command::new("sh").args(["-ec", &link])).unwrap();
+        Self
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        // What cannot be removed is gone with its namespace.
+        let _ = output(Command::new("ip").args(["link", "del", "tap0"]));
+    }
+}
+
 /// A board that is up.
 pub(crate) struct Board<'a> {
     pub(crate) made: &'a Made,
-    emulator: Child,
+    _emulator: KilledChild,
+    _tap: Tap,
     /// QEMU ends when it is closed.
     _keyboard: ChildStdin,
 }
@@ -113,10 +135,7 @@ pub(crate) struct Board<'a> {
 impl<'a> Board<'a> {
     /// Boots the image, and returns once its agent answers.
     pub(crate) fn boot(pictured: &Pictured, made: &'a Made) -> Self {
-        let link = format!(
-            "ip tuntap add dev tap0 mode tap && ip address add {HOST} dev tap0 && ip link set tap0 up"
-        );
-        output(Command::new("sh").args(["-ec", &link])).unwrap();
+        let tap = Tap::make();
         let words = made.document["emulation"].as_array().unwrap();
         let mut words = words.iter().map(|word| word.as_str().unwrap());
         let mut command = Command::new(words.next().unwrap());
@@ -126,12 +145,12 @@ impl<'a> Board<'a> {
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
         die_with_parent(&mut command);
-        let mut emulator = match command.spawn() {
+        let mut emulator = KilledChild::from(match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 not_run("QEMU is not installed")
             }
             spawned => spawned.unwrap(),
-        };
+        });
         let console = said_by(emulator.stdout.take().unwrap());
         let mut keyboard = emulator.stdin.take().unwrap();
         if let Some(line) = pictured.typed {
@@ -148,7 +167,8 @@ impl<'a> Board<'a> {
         }
         Self {
             made,
-            emulator,
+            _emulator: emulator,
+            _tap: tap,
             _keyboard: keyboard,
         }
     }
@@ -174,13 +194,6 @@ impl<'a> Board<'a> {
         }
         output(ssh.arg(format!("root@{ADDRESS}")).arg(line)).unwrap()
     }
-
-    /// Takes it down, and its link.
-    pub(crate) fn end(mut self) {
-        self.emulator.kill().unwrap();
-        self.emulator.wait().unwrap();
-        output(Command::new("ip").args(["link", "del", "tap0"])).unwrap();
-    }
 }
 
 /// What a console says, piece by piece, until it is closed.
@@ -202,6 +215,7 @@ fn said_by(mut console: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
 fn wait_for(part: &str, console: &Receiver<Vec<u8>>) {
     let mut text = String::new();
     while !text.contains(part) {
+        assert!(!text.contains("this is a shell"), "{text}");
         match console.recv_timeout(SILENCE) {
             Ok(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
             Err(RecvTimeoutError::Disconnected) => panic!("the console ended:\n{text}"),

@@ -107,7 +107,6 @@ fn an_image_for_virt_boots_to_a_ready_agent() {
     }
     let contradictions = contradictions(&board, &options);
     assert!(contradictions.is_empty(), "{contradictions:#?}");
-    board.end();
 }
 
 /// The loader, U-Boot and the kernel are read from the card.
@@ -119,7 +118,6 @@ fn an_image_for_sifive_u_boots_from_its_card() {
     assert_eq!(facts["board"], "SiFive HiFive Unleashed A00");
     assert_eq!(facts["emulated"], "sifive_u on QEMU");
     board.shell("grep -q mmcblk /proc/partitions");
-    board.end();
 }
 
 /// A short test against the board; its run. The image's bill is one of SPDX.
