@@ -23,6 +23,8 @@ const PACKAGES: &[&str] = &["busybox-static", "dropbear-bin"];
 /// Kernel and archive in their folder.
 const KERNEL: &str = "kernel";
 const ARCHIVE: &str = "base.cpio";
+/// What runs below the kernel, where a machine needs one.
+const FIRMWARE: &str = "firmware";
 const MANIFEST: &str = "manifest.json";
 
 /// How the names of folders begin that a process, whose number follows, is filling.
@@ -40,6 +42,8 @@ struct Request<'a> {
     mirror: Option<&'a str>,
     packages: Vec<&'a str>,
     modules: &'a [&'a str],
+    /// Package and file.
+    firmware: Option<(&'a str, &'a str)>,
 }
 
 /// What a base holds.
@@ -57,6 +61,7 @@ pub(crate) struct Base {
     pub(crate) origin: BoardBase,
     pub(crate) kernel: PathBuf,
     pub(crate) archive: PathBuf,
+    pub(crate) firmware: Option<PathBuf>,
 }
 
 impl Base {
@@ -114,16 +119,26 @@ impl Base {
         };
         let manifest: Manifest =
             serde_json::from_slice(&text).map_err(|error| Some(error.to_string()))?;
-        for name in [KERNEL, ARCHIVE] {
+        for (name, listed) in &manifest.files {
             let hash = hash_of(&folder.join(name)).map_err(|error| Some(error.to_string()))?;
-            if manifest.files.get(name) != Some(&hash) {
+            if hash != *listed {
                 return Err(Some(format!("{name} was changed")));
             }
+        }
+        if let Some(name) = [KERNEL, ARCHIVE]
+            .iter()
+            .find(|name| !manifest.files.contains_key(**name))
+        {
+            return Err(Some(format!("{name} is not listed")));
         }
         Ok(Self {
             origin: BoardBase::Cache,
             kernel: folder.join(KERNEL),
             archive: folder.join(ARCHIVE),
+            firmware: manifest
+                .files
+                .contains_key(FIRMWARE)
+                .then(|| folder.join(FIRMWARE)),
         })
     }
 }
@@ -141,6 +156,8 @@ impl<'a> Request<'a> {
             mirror: equipment.mirror.as_deref(),
             packages,
             modules: equipment.machine.modules,
+            firmware: (equipment.machine.firmware)
+                .map(|firmware| (firmware.package, firmware.path)),
         }
     }
 
@@ -174,13 +191,15 @@ impl<'a> Request<'a> {
         for package in &programs.files {
             entries(package, is_wanted, |entry| archive.entry(entry))?;
         }
-        let files = [(KERNEL, image), (ARCHIVE, archive.finish()?)];
+        let mut files = vec![(KERNEL, image), (ARCHIVE, archive.finish()?)];
+        let mut packages = [kernel.files, programs.files].concat();
+        if let Some((package, path)) = self.firmware {
+            let fetched = apt.alone(package)?.files;
+            files.push((FIRMWARE, file_in(&fetched, package, path)?));
+            packages.extend(fetched);
+        }
         let mut manifest = Manifest {
-            packages: [kernel.files, programs.files]
-                .concat()
-                .iter()
-                .filter_map(|path| name_of(path))
-                .collect(),
+            packages: packages.iter().filter_map(|path| name_of(path)).collect(),
             files: BTreeMap::new(),
         };
         for (name, bytes) in files {
@@ -194,6 +213,23 @@ impl<'a> Request<'a> {
         write(&folder.join(MANIFEST), &text)?;
         fs::remove_dir_all(&fetch).map_err(|error| failed("removing", &fetch, &error))
     }
+}
+
+/// The file at `path` of a package.
+fn file_in(package: &[PathBuf], name: &str, path: &str) -> Result<Vec<u8>, Failure> {
+    let mut found = None;
+    for deb in package {
+        entries(
+            deb,
+            |entry| entry == path,
+            |entry| {
+                if let Content::File(bytes) = entry.content {
+                    found = Some(bytes);
+                }
+            },
+        )?;
+    }
+    found.ok_or_else(|| lacks(format!("Debian's package {name} has no {path} in it")))
 }
 
 /// The name of the folder that holds what was asked for.

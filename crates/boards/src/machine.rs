@@ -101,6 +101,22 @@ pub(crate) enum Nic {
     Device(&'static str),
 }
 
+/// What runs below the kernel.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Firmware {
+    /// Debian's package of it.
+    pub(crate) package: &'static str,
+    /// Its file there.
+    pub(crate) path: &'static str,
+}
+
+/// Newer than what QEMU 7.2 brings (1.1), which leaves a wake-up call pending at a hart that runs no kernel: that hart spins,
+/// and a core of the host is gone.
+static OPENSBI: Firmware = Firmware {
+    package: "opensbi",
+    path: "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin",
+};
+
 /// A machine as an architecture has it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -118,6 +134,8 @@ pub struct Machine {
     pub(crate) has_serial: bool,
     /// The network interface.
     pub(crate) nic: Nic,
+    /// What it boots the kernel by, where QEMU's own will not do.
+    pub(crate) firmware: Option<&'static Firmware>,
     /// Kernel modules that it needs.
     pub(crate) modules: &'static [&'static str],
     /// The console's device.
@@ -137,6 +155,7 @@ pub(crate) static ALL: &[Machine] = &[
         cores: 5,
         has_serial: true,
         nic: Nic::OnBoard,
+        firmware: Some(&OPENSBI),
         modules: &["marvell", "macb"],
         console: "ttySIF0",
         disk: Some(&SIFIVE_U),
@@ -149,6 +168,7 @@ pub(crate) static ALL: &[Machine] = &[
         cores: 2,
         has_serial: false,
         nic: Nic::Device("virtio-net-device"),
+        firmware: Some(&OPENSBI),
         modules: &["virtio_mmio", "virtio_net"],
         console: "ttyS0",
         disk: Some(&VIRT_RISCV64),
@@ -161,6 +181,7 @@ pub(crate) static ALL: &[Machine] = &[
         cores: 2,
         has_serial: false,
         nic: Nic::Device("virtio-net-device"),
+        firmware: None,
         modules: &["virtio_mmio", "virtio_net"],
         console: "ttyAMA0",
         disk: None,
@@ -174,6 +195,7 @@ pub(crate) static ALL: &[Machine] = &[
         cores: 2,
         has_serial: false,
         nic: Nic::Device("virtio-net-device"),
+        firmware: None,
         modules: &["virtio_mmio", "virtio_net"],
         console: "ttyAMA0",
         disk: None,
@@ -186,6 +208,7 @@ pub(crate) static ALL: &[Machine] = &[
         cores: 2,
         has_serial: false,
         nic: Nic::Device("virtio-net-pci"),
+        firmware: None,
         modules: &["virtio_pci", "virtio_net"],
         console: "ttyS0",
         disk: None,

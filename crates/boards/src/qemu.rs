@@ -25,6 +25,7 @@ pub(crate) struct Emulation {
     pub(crate) cores: u8,
     pub(crate) memory: ByteCount,
     pub(crate) kernel: PathBuf,
+    pub(crate) firmware: Option<PathBuf>,
     pub(crate) kernel_options: Vec<String>,
     /// `QEMU 7.2.22`.
     pub(crate) emulator: String,
@@ -76,6 +77,8 @@ impl Emulation {
             "-serial chardev:console".to_owned(),
         ];
         words.extend(machine.cpu.map(|cpu| format!("-cpu {cpu}")));
+        let firmware = self.firmware.iter();
+        words.extend(firmware.map(|path| format!("-bios {}", path.display())));
         match machine.nic {
             Nic::OnBoard => words.push(format!("-nic tap,fd={tap},mac={mac}")),
             Nic::Device(device) => {
@@ -131,6 +134,7 @@ mod tests {
             cores: machine.cores,
             memory: ByteCount::new(1 << 30),
             kernel: "/cache/kernel".into(),
+            firmware: machine.firmware.map(|_| "/cache/firmware".into()),
             kernel_options: vec!["quiet".to_owned()],
             emulator: "QEMU 7.2.22".to_owned(),
         };
@@ -144,7 +148,7 @@ mod tests {
         for part in [
             "-name unleashed -nodefaults",
             "-machine sifive_u,serial=258 -smp 5 -m 1073741824B",
-            "-nic tap,fd=9,mac=52:54:00:00:01:02",
+            "-bios /cache/firmware -nic tap,fd=9,mac=52:54:00:00:01:02",
             "-append console=ttySIF0 panic=-1 linerate.emulated=sifive_u,QEMU-7.2.22 linerate.address=10.78.3.2/24",
             "linerate.gateway=10.78.3.1 quiet",
         ] {

@@ -97,14 +97,18 @@ fn prepare(
             arch: order.arch(),
             cores: order.cores,
             memory: order.memory,
-            kernel: fs::canonicalize(&base.kernel)
-                .map_err(|error| failed("finding", &base.kernel, &error))?,
+            kernel: absolute(&base.kernel)?,
+            firmware: base.firmware.as_deref().map(absolute).transpose()?,
             kernel_options: order.kernel_options.clone(),
             emulator,
         },
         port: places.port,
     };
     Ok((task, base.origin))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    fs::canonicalize(path).map_err(|error| failed("finding", path, &error))
 }
 
 /// Starts the supervisor, which inherits the lock, and waits until the board is ready.

@@ -46,7 +46,7 @@ impl<'a> Apt<'a> {
                 "{KEYRING}, which Debian's packages are verified with, is not there; get it with: apt-get install debian-archive-keyring (Debian)"
             )));
         }
-        for part in ["lists/partial", "kernel", "archives/partial"] {
+        for part in ["lists/partial", "kernel", "alone", "archives/partial"] {
             let path = folder.join(part);
             fs::create_dir_all(&path).map_err(|error| failed("creating", &path, &error))?;
         }
@@ -75,13 +75,20 @@ impl<'a> Apt<'a> {
         let text = String::from_utf8_lossy(&printed.stdout).into_owned();
         let is_part = |name: &&str| KERNEL_PARTS.iter().any(|part| name.starts_with(part));
         let parts: Vec<_> = packages_in(&text).filter(is_part).collect();
-        let folder = self.folder.join("kernel");
-        run(self
-            .command()
-            .current_dir(&folder)
-            .arg("download")
-            .args(parts))
-        .map_err(|error| refused(package, &error))?;
+        self.download("kernel", &parts)
+            .map_err(|error| refused(package, &error))
+    }
+
+    /// Fetches one package without what it depends on.
+    pub(crate) fn alone(&self, package: &str) -> Result<Fetched, Failure> {
+        self.download("alone", &[package])
+            .map_err(|error| refused(package, &error))
+    }
+
+    fn download(&self, folder: &str, packages: &[&str]) -> Result<Fetched, Failure> {
+        let folder = self.folder.join(folder);
+        let mut command = self.command();
+        run(command.current_dir(&folder).arg("download").args(packages))?;
         debs(&folder)
     }
 
