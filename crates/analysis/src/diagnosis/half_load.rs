@@ -165,15 +165,19 @@ const FAR_LESS: f64 = 5.0;
 
 /// Whether what is lost at half the rate is little beside what the run itself lost, or datagrams above its rate.
 fn is_far_less(compared: &Compared<'_>) -> bool {
-    let above = compared.above.map_or(0.0, loss_on_path);
-    loss_on_path(compared.changed) * FAR_LESS <= loss_on_path(compared.limited).max(above)
+    loss_on_path(compared.changed) * FAR_LESS <= greatest_loss(compared)
 }
 
 /// Whether these datagrams would show the loss of the run itself, or of those above its rate, if it came at any rate.
 fn is_enough(compared: &Compared<'_>) -> bool {
-    let above = compared.above.map_or(0.0, loss_on_path);
-    let loss = loss_on_path(compared.limited).max(above);
+    let loss = greatest_loss(compared);
     loss <= 0.0 || would_show(loss, Some(compared.changed))
+}
+
+/// Of the run itself and of datagrams above its rate, on the path.
+fn greatest_loss(compared: &Compared<'_>) -> f64 {
+    let above = compared.above.map_or(0.0, loss_on_path);
+    loss_on_path(compared.limited).max(above)
 }
 
 /// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.

@@ -9,8 +9,7 @@
 use super::class::Class;
 use super::class::Often::{Hardly, Usually};
 use super::datagrams::{self, TIME};
-use super::outcome::INTERVAL;
-use super::outcome::{self, Around, Outcome};
+use super::outcome::{self, Around, INTERVAL, Outcome};
 use super::suspects::Suspect::ReturnPath as Path;
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, repeatable};

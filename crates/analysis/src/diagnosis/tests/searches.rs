@@ -23,6 +23,18 @@ pub(super) fn search() -> Run {
     .unwrap()
 }
 
+/// Bounds it from below and above, in bit/s, by what is named.
+fn bound(run: &mut Run, bounds: [u64; 2], by: &str) {
+    let goal = json!({
+        "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": bounds[0], "upper_bound_bps": bounds[1],
+        "bounded_by": by, "reached": true, "width_ratio": 0.01, "trials": 20, "time_s": 30.0
+    });
+    run.work = RunWork::Saturate {
+        goals: vec![serde_json::from_value(goal).unwrap()],
+        curve: None,
+    };
+}
+
 #[test]
 fn signs_alone_are_never_the_whole_answer() {
     let mut run = search();
@@ -48,6 +60,7 @@ fn signs_alone_are_never_the_whole_answer() {
         trial("udp", 93.9, &overloaded),
     ];
     run.trials = serde_json::from_value(json!(trials)).unwrap();
+    bound(&mut run, [94_000_000, 150_000_000], "loss");
     let weights = Observation::from_run(&run).unwrap();
     let (likeliest, weight) = weights.weigh(Counts::built_in())[0];
     assert_eq!(likeliest, "own-shaper");
@@ -79,14 +92,7 @@ fn a_search_that_its_sender_bounds_is_limited_by_its_cpu() {
     let trials = [trial("udp", 11.7, &one), trial("udp", 11.6, &other)];
     run.trials = serde_json::from_value(json!(trials)).unwrap();
     let mut bounded = |by: &str| {
-        let goal = json!({
-            "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": 11_700_000, "upper_bound_bps": 12_700_000,
-            "bounded_by": by, "reached": true, "width_ratio": 0.01, "trials": 20, "time_s": 30.0
-        });
-        run.work = RunWork::Saturate {
-            goals: vec![serde_json::from_value(goal).unwrap()],
-            curve: None,
-        };
+        bound(&mut run, [11_700_000, 12_700_000], by);
         let observation = Observation::from_run(&run).unwrap();
         observation.weigh(Counts::built_in())[0]
     };
@@ -112,14 +118,7 @@ fn searched(loads: [(u32, u32); 3]) -> Run {
         trial("udp", arrived, &more)
     });
     run.trials = serde_json::from_value(json!(trials)).unwrap();
-    let goal = json!({
-        "direction": "forward", "loss_goal_ratio": 0.001, "lower_bound_bps": 2_000_000, "upper_bound_bps": 4_000_000,
-        "bounded_by": "loss", "reached": true, "width_ratio": 0.5, "trials": 20, "time_s": 30.0
-    });
-    run.work = RunWork::Saturate {
-        goals: vec![serde_json::from_value(goal).unwrap()],
-        curve: None,
-    };
+    bound(&mut run, [2_000_000, 4_000_000], "loss");
     run
 }
 
