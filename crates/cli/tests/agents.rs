@@ -4,10 +4,11 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+use linerate_testkit::child::KilledChild;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// Architectures as `ci/dist` names them, and as QEMU does.
 const AGENTS: [(&str, &str); 4] = [
@@ -31,23 +32,13 @@ fn agent(arch: &str, emulator: &str) -> Command {
     command
 }
 
-/// Ends with the test.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A server under its emulator, and the address that it announces.
-fn serve(arch: &str, emulator: &str) -> (Server, String) {
+fn serve(arch: &str, emulator: &str) -> (KilledChild, String) {
     let mut command = agent(arch, emulator);
     command.args(["serve", "--listen", "127.0.0.1:0"]);
     command.stdin(Stdio::null()).stderr(Stdio::piped());
-    let mut server = Server(command.spawn().unwrap());
-    let mut said = BufReader::new(server.0.stderr.take().unwrap());
+    let mut server = KilledChild::from(command.spawn().unwrap());
+    let mut said = BufReader::new(server.stderr.take().unwrap());
     let (mut all, mut address) = (String::new(), None);
     while address.is_none() {
         let mut line = String::new();

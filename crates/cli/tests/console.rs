@@ -9,11 +9,12 @@ use linerate_model::Clock as _;
 use linerate_model::random::Random;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::serial::pseudo_terminal;
+use linerate_testkit::child::KilledChild;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -65,16 +66,9 @@ fn pass(mut from: File, mut to: File, faults: Faults, seed: u64) {
 /// A board with a console.
 struct Board {
     device: PathBuf,
-    shell: Child,
+    _shell: KilledChild,
     /// Kept open, so that neither line is hung up between two programs.
     _lines: [File; 2],
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        let _ = self.shell.kill();
-        let _ = self.shell.wait();
-    }
 }
 
 impl Board {
@@ -102,7 +96,7 @@ impl Board {
         thread::spawn(move || pass(from_far, near, faults, 2));
         Self {
             device,
-            shell,
+            _shell: shell.into(),
             _lines: lines,
         }
     }

@@ -4,11 +4,12 @@
 //! The clients are scripted, so that a test takes as long as the server makes it take.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use linerate_testkit::child::KilledChild;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::ops::Range;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -59,7 +60,7 @@ fn a_server_of_ten_thousand_tests_keeps_nothing_of_them() -> Result<()> {
 
 /// A server in a process of its own.
 struct Server {
-    child: Child,
+    child: KilledChild,
     /// What it says, read by a thread: it stands still while nobody does.
     said: Receiver<String>,
     address: SocketAddr,
@@ -98,7 +99,7 @@ impl Server {
         let address = first.rsplit(' ').next().unwrap_or_default();
         Ok(Self {
             address: address.parse().context(first)?,
-            child,
+            child: child.into(),
             said,
         })
     }
@@ -139,13 +140,6 @@ impl Server {
             threads: number("Threads:").context("threads")?,
             resident: number("VmRSS:").context("memory")? * 1024,
         })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

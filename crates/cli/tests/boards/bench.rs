@@ -11,12 +11,13 @@ use linerate_studies::run::single;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::serial::pseudo_terminal;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
+use linerate_testkit::child::KilledChild;
 use linerate_testkit::namespaces::not_run;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -185,7 +186,7 @@ impl Bench {
         thread::spawn(move || pass(typed, keyboard.unwrap()));
         thread::spawn(move || pass(screen.unwrap(), end));
         let cable = SerialCable {
-            console,
+            _console: console.into(),
             _device: kept.unwrap(),
         };
         (device, cable)
@@ -242,13 +243,6 @@ fn pass(mut from: impl Read, mut to: impl Write) {
 
 /// What joins a serial line and a board's console.
 pub(crate) struct SerialCable {
-    console: Child,
+    _console: KilledChild,
     _device: File,
-}
-
-impl Drop for SerialCable {
-    fn drop(&mut self) {
-        let _ = self.console.kill();
-        let _ = self.console.wait();
-    }
 }

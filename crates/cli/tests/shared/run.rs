@@ -1,9 +1,10 @@
 //! Runs of a program: those that have ended, and those that go on.
 
+use linerate_testkit::child::KilledChild;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+use std::process::{ChildStderr, ChildStdout, Command, Output, Stdio};
 
 /// How a run of the program ended.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ pub(crate) fn valid(text: &str) -> Value {
 
 /// A program that runs beside the test; killed when it goes out of scope.
 pub(crate) struct Running {
-    child: Child,
+    child: KilledChild,
     out: BufReader<ChildStdout>,
 }
 
@@ -99,7 +100,10 @@ impl Running {
             .spawn()
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
-        Self { child, out }
+        Self {
+            child: child.into(),
+            out,
+        }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -139,12 +143,5 @@ impl Running {
         self.take_stderr().read_to_string(&mut err).unwrap();
         let code = self.wait();
         Ended { code, out, err }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -11,12 +11,13 @@ use crate::run::{Ended, Running};
 use linerate_model::Clock as _;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
+use linerate_testkit::child::KilledChild;
 use linerate_testkit::namespaces::not_run;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -26,7 +27,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Server {
     hosts: TwoHosts,
     folder: TempDir,
-    dropbear: Dropbear,
+    dropbear: KilledChild,
 }
 
 /// A program of this machine, or of those that `ci/need` unpacked.
@@ -76,7 +77,7 @@ impl Server {
         Self {
             hosts,
             folder,
-            dropbear: Dropbear(dropbear),
+            dropbear: dropbear.into(),
         }
     }
 
@@ -172,7 +173,7 @@ impl Server {
 
     /// Ends what serves the client's connection.
     pub(crate) fn cut(&self) {
-        let parent = self.dropbear.0.id().to_string();
+        let parent = self.dropbear.id().to_string();
         let children = format!("/proc/{parent}/task/{parent}/children");
         let children = fs::read_to_string(children).unwrap();
         let mut kill = Command::new("kill");
@@ -201,16 +202,6 @@ impl Server {
         } = self;
         drop(dropbear);
         hosts.close().unwrap();
-    }
-}
-
-/// The server's process, which ends with the test.
-struct Dropbear(Child);
-
-impl Drop for Dropbear {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
