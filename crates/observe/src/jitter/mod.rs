@@ -13,7 +13,7 @@ use crate::condition::reading_cost;
 use crate::host_view::{HostView, Scope};
 use crate::text::whole_lines;
 use linerate_model::doctor::{CoreJitter, Jitter};
-use linerate_model::{Clock, Histogram, MonoInstant, Ratio};
+use linerate_model::{Clock, Histogram, Ratio};
 use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::thread_preemptions;
@@ -94,33 +94,35 @@ impl Gaps {
     }
 }
 
-/// Reads `clock` until `deadline`, or until `stop` is set.
-fn spin(clock: &impl Clock, deadline: MonoInstant, stop: &AtomicBool) -> Gaps {
+/// Reads `clock` for `time` from the first reading on, or until `stop` is set.
+fn spin(clock: &impl Clock, time: Duration, stop: &AtomicBool) -> Gaps {
     let reading = reading_cost(clock);
-    let mut gaps = Gaps::new(reading, clock.now().as_nanos());
+    let first = clock.now();
+    let deadline = first.after(time);
+    let mut gaps = Gaps::new(reading, first.as_nanos());
     while gaps.last < deadline.as_nanos() && !stop.load(Ordering::Relaxed) {
         gaps.take(clock.now().as_nanos());
     }
     gaps
 }
 
-/// Measures `cores` for `time`, all at once. Ends early when `stop` is set.
+/// Measures each of `cores` for `time`, all at once. Ends early when `stop` is set.
 pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) -> Jitter {
     let cores = &cores[..cores.len().min(MAX_CORES)];
-    let deadline = OnceLock::new();
+    let begun = OnceLock::new();
     let before = Counters::read(view);
     let mut measured: Vec<CoreJitter> = scope(|threads| {
-        let deadline = &deadline;
+        let begun = &begun;
         let started: Vec<_> = cores
             .iter()
             .map(|core| {
-                let work = move || watch(*core, deadline, stop);
+                let work = move || watch(*core, time, begun, stop);
                 let name = format!("jitter-{core}");
                 Builder::new().name(name).spawn_scoped(threads, work)
             })
             .collect();
         // All begin here: a thread that spins already would hold up the start of the others.
-        deadline.get_or_init(|| MonoClock.now().after(time));
+        begun.get_or_init(|| ());
         started
             .into_iter()
             .zip(cores)
@@ -143,9 +145,10 @@ pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) ->
     }
 }
 
-fn watch(core: u32, deadline: &OnceLock<MonoInstant>, stop: &AtomicBool) -> CoreJitter {
+/// A thread that comes to run late measures as long as the others all the same.
+fn watch(core: u32, time: Duration, begun: &OnceLock<()>, stop: &AtomicBool) -> CoreJitter {
     let pinned = pin_current_thread(core);
-    let deadline = *deadline.wait();
+    begun.wait();
     if let Err(error) = pinned {
         return missing(
             core,
@@ -153,7 +156,7 @@ fn watch(core: u32, deadline: &OnceLock<MonoInstant>, stop: &AtomicBool) -> Core
         );
     }
     let preempted = thread_preemptions();
-    let gaps = spin(&MonoClock, deadline, stop);
+    let gaps = spin(&MonoClock, time, stop);
     let preemptions = thread_preemptions();
     CoreJitter {
         preemptions: preemptions

@@ -1,4 +1,5 @@
 use super::*;
+use linerate_model::MonoInstant;
 use proptest::prelude::*;
 use std::sync::Mutex;
 
@@ -36,9 +37,8 @@ fn steps_after_calibration(steps: &[u64]) -> Vec<u64> {
 #[test]
 fn gaps_above_the_threshold_are_interruptions_and_their_time_is_lost() {
     let clock = Steps::new(steps_after_calibration(&[25, 5_025, 999, 1_000, 300_025]));
-    let began = 1_000_000 + 25 * BEFORE as u64;
-    let deadline = MonoInstant::from_nanos(began + 400_000);
-    let report = spin(&clock, deadline, &AtomicBool::new(false)).into_report(3);
+    let time = Duration::from_nanos(400_000);
+    let report = spin(&clock, time, &AtomicBool::new(false)).into_report(3);
     assert_eq!(
         (report.core, report.reading_ns, report.threshold_ns),
         (3, 25, 1_000)
@@ -55,8 +55,8 @@ fn gaps_above_the_threshold_are_interruptions_and_their_time_is_lost() {
 #[test]
 fn a_quiet_core_has_no_quantiles_and_loses_nothing() {
     let clock = Steps::new(Vec::new());
-    let deadline = MonoInstant::from_nanos(2_000_000);
-    let report = spin(&clock, deadline, &AtomicBool::new(false)).into_report(0);
+    let time = Duration::from_millis(1);
+    let report = spin(&clock, time, &AtomicBool::new(false)).into_report(0);
     assert_eq!(
         (report.interruptions, report.lost_ns, report.max_ns),
         (0, 0, None)
@@ -71,13 +71,21 @@ fn a_slow_clock_raises_the_threshold() {
 }
 
 #[test]
+fn a_thread_that_runs_late_measures_for_its_whole_time() {
+    // The whole time passes while the cost of a reading is found.
+    let mut steps = vec![25; BEFORE - 1];
+    steps.push(1_000_000_000);
+    let clock = Steps::new(steps);
+    let time = Duration::from_millis(20);
+    let report = spin(&clock, time, &AtomicBool::new(false)).into_report(0);
+    assert!(report.elapsed >= time, "{report:?}");
+    assert_eq!(report.readings, 20_000_000 / 25 + 1);
+}
+
+#[test]
 fn a_user_can_stop_it() {
     let clock = Steps::new(Vec::new());
-    let gaps = spin(
-        &clock,
-        MonoInstant::from_nanos(u64::MAX),
-        &AtomicBool::new(true),
-    );
+    let gaps = spin(&clock, Duration::MAX, &AtomicBool::new(true));
     assert_eq!(gaps.readings, 1);
 }
 
