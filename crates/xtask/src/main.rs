@@ -4,7 +4,11 @@
 //! `check` reads the tree and `cargo metadata`, and changes nothing. One line per violation, with its file and what
 //! to do; the exit code is 1 if there is any.
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "its output is its purpose")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "its output is its purpose"
+)]
 
 mod checks;
 mod recipe;
@@ -16,7 +20,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tree::Tree;
 
-fn main() -> Result<ExitCode> {
+fn main() -> ExitCode {
+    asked().unwrap_or_else(|error| {
+        // Without a backtrace, which would be all that is seen at the end of a log.
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn asked() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments
         .iter()

@@ -174,7 +174,10 @@ fn build(root: &Path) -> Result<Vec<Artifact>> {
         .output()
         .context("running cargo test --no-run")?;
     if !output.status.success() {
-        bail!("the tests do not build");
+        bail!(
+            "the tests do not build: cargo test --no-run ended with {}; what it said is above",
+            output.status
+        );
     }
     let text = String::from_utf8(output.stdout)?;
     let artifacts = text
