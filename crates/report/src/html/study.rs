@@ -4,7 +4,7 @@
 use super::{Drawings, figure, heading, hosts, results, verdict};
 use crate::chart::Chart;
 use crate::figures::{Unit, percent};
-use crate::study::{self, Levels, Observation, Series, StudyView};
+use crate::study::{self, CommonLimit, Levels, Observation, Series, StudyView, limit_name};
 use crate::table::{Cell, Table};
 use linerate_model::run::Run;
 use maud::{Markup, html};
@@ -217,6 +217,7 @@ fn row_name(view: &StudyView<'_>, key: &[usize], column: Option<usize>) -> Strin
 
 fn cell(runs: Option<&Vec<&Observation<'_>>>, (unit, largest): (Unit, f64)) -> Markup {
     let mean = runs.and_then(|runs| study::mean(runs));
+    let limit = runs.and_then(|runs| CommonLimit::of(runs.iter().map(|one| one.run)));
     html! {
         @match mean {
             Some(mean) => {
@@ -226,7 +227,7 @@ fn cell(runs: Option<&Vec<&Observation<'_>>>, (unit, largest): (Unit, f64)) -> M
                         Some(interval) => span.interval { (crate::figures::range(interval, unit)) },
                         None => span.interval { "n = 1" },
                     }
-                    @if let Some(limit) = runs.and_then(|runs| limits(runs)) { span.interval { (limit) } }
+                    @if let Some(limit) = limit { span.interval { (limit.words()) } }
                 }
             }
             None => td.number { "–" },
@@ -243,34 +244,6 @@ fn shade(value: f64, largest: f64) -> &'static str {
         .zip([0.1, 0.3, 0.5, 0.7, 0.9])
         .find(|(_, end)| share < *end);
     step.map_or("h5", |(step, _)| step)
-}
-
-/// The limit that most of some runs found, and how many where not all did; `None` where most found none.
-fn limits(runs: &[&Observation<'_>]) -> Option<String> {
-    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
-    for verdict in runs.iter().filter_map(|one| one.run.verdict.as_ref()) {
-        *tally.entry(limit_name(&verdict.limit)).or_default() += 1;
-    }
-    let all: usize = tally.values().sum();
-    let (name, count) = tally.into_iter().max_by_key(|(_, count)| *count)?;
-    if name == NONE {
-        return None;
-    }
-    Some(if count == all {
-        name
-    } else {
-        format!("{name} ({count} of {all})")
-    })
-}
-
-const NONE: &str = "none";
-
-fn limit_name(limit: &linerate_model::run::Limit) -> String {
-    match (limit.is_none() || limit.is_round_trip(), limit.is_unknown()) {
-        (true, _) => NONE.to_owned(),
-        (_, true) => "not identified".to_owned(),
-        _ => crate::figures::clean(limit.name()),
-    }
 }
 
 /// Runs that are shown and not averaged.

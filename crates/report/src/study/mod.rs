@@ -7,6 +7,7 @@ mod effects;
 mod factors;
 mod findings;
 mod groups;
+mod limits;
 mod series;
 
 pub(crate) use charts::{Multiples, multiples};
@@ -14,6 +15,7 @@ pub(crate) use effects::conclusions;
 pub(crate) use factors::Levels;
 pub(crate) use findings::{compared, effects_table, in_series, said};
 pub(crate) use groups::groups;
+pub(crate) use limits::{CommonLimit, limit_name, runs_of, summary as limits};
 pub(crate) use series::{Series, series};
 
 use crate::figures::Value;

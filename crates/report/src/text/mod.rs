@@ -57,7 +57,8 @@ pub fn details_text(run: &Run, width: usize, style: Style) -> String {
         parts,
     } = &run.work
     {
-        study::means(&mut paper, estimates, parts.len());
+        study::limits(&mut paper, estimates, parts);
+        study::means(&mut paper, estimates, parts);
         if let Some(findings) = findings {
             study::effects(&mut paper, findings);
             study::scatter(&mut paper, findings);

@@ -1,21 +1,35 @@
-//! A study in lines: the mean of each cell.
+//! A study in lines: the mean of each cell, and what limits it.
 
 use super::paper::Paper;
 use crate::figures::{UNKNOWN, Value};
+use crate::study::{CommonLimit, runs_of};
 use crate::words;
-use linerate_model::run::{CellEstimate, StudyFindings};
+use linerate_model::run::{CellEstimate, Run, StudyFindings};
 
-/// Every cell with its means, and how many runs they come from.
-pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], runs: usize) {
+/// Every cell with its means and its limit, and how many runs they come from.
+pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
     for cell in cells(estimates) {
-        for (index, mean) in cell.iter().enumerate() {
-            if index == 0 {
-                paper.strong("cell", &mean.cell);
-            }
+        paper.strong("cell", name(cell));
+        for mean in cell {
             paper.row("", &said(mean));
         }
+        if let Some(limit) = CommonLimit::of(runs_of(parts, name(cell))) {
+            paper.row("", &format!("limit: {}", limit.words()));
+        }
     }
-    count(paper, estimates, runs);
+    count(paper, estimates, parts.len());
+}
+
+/// In how many cells each limit was found, where one was looked for.
+pub(super) fn limits(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
+    if let Some(said) = crate::study::limits(parts, cells(estimates).map(name)) {
+        paper.row("limits", &said);
+    }
+}
+
+/// What a cell is called.
+fn name(cell: &[CellEstimate]) -> &str {
+    cell.first().map_or("", |mean| mean.cell.as_str())
 }
 
 /// What the means show: a control that fails, and effects of factors.
@@ -53,10 +67,11 @@ pub(super) fn cells(estimates: &[CellEstimate]) -> impl Iterator<Item = &[CellEs
 }
 
 /// A cell in one paragraph.
-pub(super) fn line(paper: &mut Paper, cell: &[CellEstimate]) {
-    let said: Vec<_> = cell.iter().map(said).collect();
-    let name = cell.first().map_or("", |mean| mean.cell.as_str());
-    paper.item(name, &said.join("; "));
+pub(super) fn line(paper: &mut Paper, cell: &[CellEstimate], parts: &[Run]) {
+    let mut said: Vec<_> = cell.iter().map(said).collect();
+    let limit = CommonLimit::of(runs_of(parts, name(cell)));
+    said.extend(limit.map(|limit| format!("limit: {}", limit.words())));
+    paper.item(name(cell), &said.join("; "));
 }
 
 /// How many runs the means come from.

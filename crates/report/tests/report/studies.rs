@@ -2,12 +2,13 @@
 
 use crate::runs::{bare, report};
 use linerate_model::run::{
-    Asked, Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place, Run, RunKind,
-    RunStatus, RunWork, StudyPlace, StudySeries, StudySettings, Trial, Verdict,
+    Asked, CellEstimate, Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place,
+    RepetitionLevel, Run, RunKind, RunStatus, RunWork, StudyPlace, StudySeries, StudySettings,
+    Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
-use linerate_model::{BitRate, ByteCount, PacketCount, Ratio, WallTime};
-use linerate_report::renderers;
+use linerate_model::{BitRate, ByteCount, Estimate, PacketCount, Ratio, WallTime};
+use linerate_report::{Style, details_text, renderers, summary_text};
 use std::time::Duration;
 
 /// Rates of a sweep by hand, Mbit/s.
@@ -127,6 +128,65 @@ pub(crate) fn page(run: Run) -> String {
 
 fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
+}
+
+/// The mean of each cell of a study as its document has it.
+fn with_estimates(mut run: Run) -> Run {
+    if let RunWork::Study {
+        estimates, parts, ..
+    } = &mut run.work
+    {
+        let cell = |part: &Run| part.config.place.clone().map(|place| place.cell);
+        let mut names: Vec<String> = parts.iter().filter_map(cell).collect();
+        names.sort();
+        names.dedup();
+        *estimates = names
+            .into_iter()
+            .map(|cell| CellEstimate {
+                cell,
+                quantity: "received_bps".to_owned(),
+                direction: Direction::Forward,
+                estimate: Estimate {
+                    point: 50e6,
+                    interval: None,
+                    confidence_ratio: 0.95,
+                    n: 4,
+                },
+                level: RepetitionLevel::Run,
+            })
+            .collect();
+    }
+    run
+}
+
+#[test]
+fn the_terminal_says_what_limits_each_cell_of_a_study() {
+    let mut run = study(&[None], 4);
+    // One run of a cell says something else than the three others.
+    let RunWork::Study { parts, .. } = &mut run.work else {
+        unreachable!("it is a study")
+    };
+    let odd = parts.iter_mut().find(|part| {
+        let place = part.config.place.as_ref();
+        place.is_some_and(|place| place.cell == "direction = reverse, rate = 80M")
+    });
+    odd.unwrap().verdict.as_mut().unwrap().limit = Limit::unknown();
+    let run = with_estimates(run);
+    let text = summary_text(&run, None, usize::MAX, Style::Plain);
+    assert!(
+        text.contains(
+            "limits         the receiver's CPU: 8 cells, the link's rate: 4 cells, none: 10 cells"
+        ),
+        "{text}"
+    );
+    let line = |cell: &str| text.lines().find(|line| line.contains(cell)).unwrap();
+    assert!(
+        line("reverse, rate = 80M").ends_with("limit: the receiver's CPU (3 of 4)"),
+        "{text}"
+    );
+    assert!(!line("reverse, rate = 20M").contains("limit"), "{text}");
+    let whole = details_text(&run, usize::MAX, Style::Plain);
+    assert_eq!(count(&whole, "limit: the link's rate"), 4, "{whole}");
 }
 
 #[test]

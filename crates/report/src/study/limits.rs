@@ -1,0 +1,85 @@
+//! What limited the runs of a study.
+
+use crate::figures::clean;
+use linerate_model::run::{Limit, Run};
+use std::collections::BTreeMap;
+
+/// A limit by its name; nothing limits a round trip by its kind either.
+pub(crate) fn limit_name(limit: &Limit) -> String {
+    match (limit.is_none() || limit.is_round_trip(), limit.is_unknown()) {
+        (true, _) => NONE.to_owned(),
+        (_, true) => "not identified".to_owned(),
+        _ => clean(limit.name()),
+    }
+}
+
+const NONE: &str = "none";
+
+/// The limit that most of some runs found, and how many did of those that looked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommonLimit {
+    pub(crate) name: String,
+    count: usize,
+    of: usize,
+}
+
+impl CommonLimit {
+    /// `None` where most found none, or none looked.
+    pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Self> {
+        let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+        for verdict in runs.into_iter().filter_map(|run| run.verdict.as_ref()) {
+            *tally.entry(limit_name(&verdict.limit)).or_default() += 1;
+        }
+        let of = tally.values().sum();
+        let (name, count) = tally.into_iter().max_by_key(|(_, count)| *count)?;
+        (name != NONE).then_some(Self { name, count, of })
+    }
+
+    /// `receiver's CPU (4 of 5)`; without the numbers where all found it.
+    pub(crate) fn words(&self) -> String {
+        if self.count == self.of {
+            self.name.clone()
+        } else {
+            format!("{} ({} of {})", self.name, self.count, self.of)
+        }
+    }
+}
+
+/// The runs of a cell.
+pub(crate) fn runs_of<'a>(parts: &'a [Run], cell: &'a str) -> impl Iterator<Item = &'a Run> {
+    parts.iter().filter(move |part| {
+        let place = part.config.place.as_ref();
+        place.is_some_and(|place| place.cell == cell)
+    })
+}
+
+/// How many of some cells each limit stops: `receiver's CPU 3 cells, link 1 cell; nothing in 2`. `None` where no run
+/// looked for one.
+pub(crate) fn summary<'a>(
+    parts: &[Run],
+    cells: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    if parts.iter().all(|part| part.verdict.is_none()) {
+        return None;
+    }
+    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+    let mut free = 0;
+    for cell in cells {
+        match CommonLimit::of(runs_of(parts, cell)) {
+            Some(limit) => *tally.entry(limit.name).or_default() += 1,
+            None => free += 1,
+        }
+    }
+    let mut limits: Vec<_> = tally.into_iter().collect();
+    limits.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let counted = limits.iter().map(|(name, count)| {
+        let cells = if *count == 1 { "cell" } else { "cells" };
+        format!("{name}: {count} {cells}")
+    });
+    let mut said: Vec<String> = counted.collect();
+    if free > 0 {
+        let cells = if free == 1 { "cell" } else { "cells" };
+        said.push(format!("none: {free} {cells}"));
+    }
+    Some(said.join(", "))
+}
