@@ -1,8 +1,10 @@
 //! `[published]`: which cells of a plan measure which cells of a published table.
 
 use linerate_model::spec::Direction;
-use serde::Deserialize;
+use linerate_model::units::parse_duration;
+use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How a published table and the plan belong together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -17,6 +19,18 @@ pub struct PublishedMap {
     /// What of a run is compared; by the unit of the table if absent.
     #[serde(default)]
     pub quantity: Option<PublishedQuantity>,
+    /// How long each published test took: a count of datagrams is given for that time, at the rate that was measured.
+    #[serde(default, deserialize_with = "time")]
+    pub time: Option<Duration>,
+}
+
+fn time<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(source)?;
+    let time = parse_duration(&text).map_err(de::Error::custom)?;
+    if time.is_zero() {
+        return Err(de::Error::custom("no test takes 0 s"));
+    }
+    Ok(Some(time))
 }
 
 /// A factor of the table in terms of the plan.
@@ -37,6 +51,11 @@ pub enum PublishedFactor {
         /// The direction by the table's level.
         trials: BTreeMap<String, Direction>,
     },
+    /// What of a run is compared: several figures of one test are rows of the table.
+    Quantities {
+        /// The quantity by the table's level.
+        quantities: BTreeMap<String, PublishedQuantity>,
+    },
 }
 
 /// What a level of a table's factor stands for.
@@ -46,6 +65,8 @@ pub(crate) enum PublishedLevel<'a> {
     Setting(&'a str, &'a str),
     /// Trials of this direction, of cells that have some.
     Trials(Direction),
+    /// This figure of a run.
+    Quantity(PublishedQuantity),
 }
 
 /// What of a run is compared with a published value.
@@ -64,10 +85,14 @@ pub enum PublishedQuantity {
     Received,
     /// Lost datagrams, in percent of those sent.
     LossPercent,
+    /// Lost datagrams, in the time of a published test.
+    LostDatagrams,
+    /// Datagrams that the sender gave to its system, in the time of a published test.
+    SentDatagrams,
 }
 
 impl PublishedMap {
-    /// What a level of the table's factor stands for; `None` if the map of directions does not have it.
+    /// What a level of the table's factor stands for; `None` if the map of directions or quantities does not have it.
     pub(crate) fn level<'a>(
         &'a self,
         factor: &'a str,
@@ -81,6 +106,9 @@ impl PublishedMap {
                 PublishedLevel::Setting(setting, value)
             }
             Some(PublishedFactor::Trials { trials }) => PublishedLevel::Trials(*trials.get(level)?),
+            Some(PublishedFactor::Quantities { quantities }) => {
+                PublishedLevel::Quantity(*quantities.get(level)?)
+            }
         })
     }
 }

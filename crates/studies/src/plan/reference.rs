@@ -154,13 +154,14 @@ fn published() -> Value {
         "description": "Which cells of a published table these cells measure.",
         "additionalProperties": false,
         "properties": {
-            "factors": {"type": "object", "description": "A factor of the table: the setting, { setting, levels }, or { trials } by direction."},
+            "factors": {"type": "object", "description": "A factor of the table: the setting, { setting, levels }, { trials } by direction, or { quantities }."},
             "only": {"type": "object", "description": "Levels that the plan measures, of factors that are no setting."},
             "quantity": {
-                "enum": ["received", "loss-percent", "round-trip-mean", "round-trip-median",
+                "enum": ["received", "loss-percent", "lost-datagrams", "sent-datagrams", "round-trip-mean", "round-trip-median",
                     "half-round-trip-mean", "half-round-trip-median"],
                 "description": "What of a run is compared.",
             },
+            "time": {"type": "string", "description": "How long a published test took, which counts are given for, such as 10s."},
         },
     })
 }

@@ -8,7 +8,8 @@ use linerate_analysis::repetition::{OfRun, units};
 use linerate_analysis::statistics::Unit;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
-use linerate_model::{BitRate, ByteCount};
+use linerate_model::{BitRate, ByteCount, PacketCount};
+use std::time::Duration;
 
 /// What `runs`, parts of studies of `plan`, tell of each cell of the table.
 pub(super) fn measured(table: &PublishedTable, plan: &StudyPlan, runs: &[&Run]) -> Vec<Measured> {
@@ -32,13 +33,15 @@ struct Source<'a> {
     cell: &'a Cell,
     /// Trials of this direction only.
     direction: Option<Direction>,
+    /// What of a run is compared; by the plan or the unit of the table if absent.
+    quantity: Option<PublishedQuantity>,
 }
 
 /// The one cell of the plan that measures a published one, and which of its trials do.
 fn plan_cell<'a>(levels: &Levels, plan: &'a StudyPlan) -> Result<Source<'a>, String> {
     let map = &plan.published;
     let mut fitting: Vec<&Cell> = plan.cells.iter().collect();
-    let mut direction = None;
+    let (mut direction, mut quantity) = (None, None);
     for (factor, level) in levels {
         match map.only.get(factor) {
             Some(only) if only == level => continue,
@@ -46,11 +49,15 @@ fn plan_cell<'a>(levels: &Levels, plan: &'a StudyPlan) -> Result<Source<'a>, Str
             None => {}
         }
         match map.level(factor, level) {
-            None => return Err(format!("the plan names no trials of {factor} = {level}")),
+            None => {
+                let what = "names no trials and no quantity of";
+                return Err(format!("the plan {what} {factor} = {level}"));
+            }
             Some(PublishedLevel::Trials(way)) => {
                 direction = Some(way);
                 fitting.retain(|cell| cell.test.has(way));
             }
+            Some(PublishedLevel::Quantity(wanted)) => quantity = Some(wanted),
             Some(PublishedLevel::Setting(setting, value)) => {
                 if !fitting
                     .iter()
@@ -68,7 +75,11 @@ fn plan_cell<'a>(levels: &Levels, plan: &'a StudyPlan) -> Result<Source<'a>, Str
         }
     }
     match fitting[..] {
-        [cell] => Ok(Source { cell, direction }),
+        [cell] => Ok(Source {
+            cell,
+            direction,
+            quantity,
+        }),
         _ => Err(format!(
             "{} cells of the plan have these levels",
             fitting.len()
@@ -99,16 +110,27 @@ fn is_same(own: &str, wanted: &str) -> bool {
 fn values(
     published: &PublishedCell,
     plan: &StudyPlan,
-    Source { cell, direction }: Source<'_>,
+    source: Source<'_>,
     runs: &[&Run],
 ) -> Result<Vec<f64>, String> {
-    let quantity = quantity(published, &plan.published)?;
+    let Source { cell, .. } = source;
+    let reading = Reading {
+        quantity: match source.quantity {
+            Some(quantity) => quantity,
+            None => quantity(published, &plan.published)?,
+        },
+        direction: source.direction,
+        published_time: plan.published.time,
+    };
+    if reading.is_count() && reading.published_time.is_none() {
+        return Err("counts depend on how long a test is: the plan's [published] must say time = \"...\", that of a published one".to_owned());
+    }
     let of_cell = runs.iter().filter(|run| {
         let place = run.config.place.as_ref();
         place.is_some_and(|place| place.cell == cell.label)
     });
     let seen: Vec<OfRun<'_>> = of_cell
-        .filter_map(|run| Some((run.instance.as_ref(), value(run, quantity, direction)?)))
+        .filter_map(|run| Some((run.instance.as_ref(), reading.of_run(run)?)))
         .collect();
     // Runs of one start of the peer's program are one observation where there are several starts.
     let values = Unit::values(&units(&seen).units);
@@ -138,50 +160,90 @@ fn quantity(cell: &PublishedCell, map: &PublishedMap) -> Result<PublishedQuantit
     }
 }
 
-/// One run's value: the mean over its valid trials, of this direction if one is given.
-fn value(run: &Run, quantity: PublishedQuantity, direction: Option<Direction>) -> Option<f64> {
-    if run.kind() == RunKind::Saturate {
-        let strictest = run
-            .goals()
-            .first()
-            .filter(|_| quantity == PublishedQuantity::Received);
-        return Some(strictest?.conditional_throughput?.as_f64());
-    }
-    let is_meant = |trial: &&Trial| direction.is_none_or(|meant| trial.direction == meant);
-    let trials: Vec<_> = run.trials.iter().filter(is_meant).collect();
-    let first = trials.first()?.direction;
-    if trials.iter().any(|trial| trial.direction != first) {
-        // Both directions of a duplex test are two quantities.
-        return None;
-    }
-    let valid = trials.into_iter().filter(|trial| trial.valid);
-    let values: Vec<f64> = valid
-        .filter_map(|trial| of_trial(trial, quantity))
-        .collect();
-    #[expect(clippy::cast_precision_loss, reason = "a handful of trials")]
-    let count = values.len() as f64;
-    (count > 0.0).then(|| values.iter().sum::<f64>() / count)
+/// What is read of a run.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    quantity: PublishedQuantity,
+    /// Of trials of this direction only.
+    direction: Option<Direction>,
+    /// That counts are given for.
+    published_time: Option<Duration>,
 }
 
-fn of_trial(trial: &Trial, quantity: PublishedQuantity) -> Option<f64> {
-    match quantity {
-        PublishedQuantity::Received => trial.received_rate.map(BitRate::as_f64),
-        PublishedQuantity::LossPercent => trial.loss_ratio().map(|loss| loss.get() * 100.0),
-        PublishedQuantity::HalfRoundTripMean => Some(round_trip(trial.delay()?, false)? / 2.0),
-        PublishedQuantity::HalfRoundTripMedian => Some(round_trip(trial.delay()?, true)? / 2.0),
-        PublishedQuantity::RoundTripMean => round_trip(trial.delay()?, false),
-        PublishedQuantity::RoundTripMedian => round_trip(trial.delay()?, true),
+impl Reading {
+    /// Whether it grows with the time of a test.
+    const fn is_count(self) -> bool {
+        matches!(
+            self.quantity,
+            PublishedQuantity::LostDatagrams | PublishedQuantity::SentDatagrams
+        )
+    }
+
+    /// One run's value: the mean over its valid trials.
+    fn of_run(self, run: &Run) -> Option<f64> {
+        if run.kind() == RunKind::Saturate {
+            let strictest = run
+                .goals()
+                .first()
+                .filter(|_| self.quantity == PublishedQuantity::Received);
+            return Some(strictest?.conditional_throughput?.as_f64());
+        }
+        let is_meant = |trial: &&Trial| self.direction.is_none_or(|meant| trial.direction == meant);
+        let trials: Vec<_> = run.trials.iter().filter(is_meant).collect();
+        let first = trials.first()?.direction;
+        if trials.iter().any(|trial| trial.direction != first) {
+            // Both directions of a duplex test are two quantities.
+            return None;
+        }
+        let valid = trials.into_iter().filter(|trial| trial.valid);
+        let values: Vec<f64> = valid.filter_map(|trial| self.of_trial(trial)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of trials")]
+        let count = values.len() as f64;
+        (count > 0.0).then(|| values.iter().sum::<f64>() / count)
+    }
+
+    fn of_trial(self, trial: &Trial) -> Option<f64> {
+        match self.quantity {
+            PublishedQuantity::Received => trial.received_rate.map(BitRate::as_f64),
+            PublishedQuantity::LossPercent => trial.loss_ratio().map(|loss| loss.get() * 100.0),
+            PublishedQuantity::LostDatagrams => self.count(trial, trial.packets()?.lost?),
+            PublishedQuantity::SentDatagrams => self.count(trial, trial.packets()?.sent?),
+            PublishedQuantity::HalfRoundTripMean => {
+                Some(round_trip(trial.delay()?, Middle::Mean)? / 2.0)
+            }
+            PublishedQuantity::HalfRoundTripMedian => {
+                Some(round_trip(trial.delay()?, Middle::Median)? / 2.0)
+            }
+            PublishedQuantity::RoundTripMean => round_trip(trial.delay()?, Middle::Mean),
+            PublishedQuantity::RoundTripMedian => round_trip(trial.delay()?, Middle::Median),
+        }
+    }
+
+    /// What a published test would have counted at the trial's rate.
+    fn count(self, trial: &Trial, packets: PacketCount) -> Option<f64> {
+        let seconds = trial.duration?.as_secs_f64();
+        let published = self.published_time?.as_secs_f64();
+        (seconds > 0.0).then(|| packets.as_f64() / seconds * published)
     }
 }
 
-/// A whole round trip in nanoseconds: its median or its mean.
-fn round_trip(delay: &Delay, is_median: bool) -> Option<f64> {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "delays of less than a hundred days"
-    )]
-    let median = delay.p50_ns.map(|ns| ns as f64);
-    let value = if is_median { median } else { delay.mean_ns }?;
+/// What stands for many round trips.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Middle {
+    Mean,
+    Median,
+}
+
+/// A whole round trip in nanoseconds.
+fn round_trip(delay: &Delay, middle: Middle) -> Option<f64> {
+    let value = match middle {
+        Middle::Mean => delay.mean_ns,
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "delays of less than a hundred days"
+        )]
+        Middle::Median => delay.p50_ns.map(|ns| ns as f64),
+    }?;
     match delay.of {
         DelayOf::RoundTrip => Some(value),
         DelayOf::HalfRoundTrip => Some(value * 2.0),
@@ -193,35 +255,105 @@ fn round_trip(delay: &Delay, is_median: bool) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::reproduce::read_table;
+    use linerate_model::Ratio;
+    use linerate_model::run::{DatagramsResult, Packets, StudyPlace, Tool};
+    use linerate_model::spec::Transport;
     use std::path::Path;
+
+    /// A plan of `plans/` and its table.
+    fn published(study: &str) -> (StudyPlan, PublishedTable) {
+        let file = format!("{}/../../plans/{study}", env!("CARGO_MANIFEST_DIR"));
+        let plan = StudyPlan::read(Path::new(&format!("{file}.toml"))).unwrap();
+        let table = read_table(Path::new(&format!("{file}.csv"))).unwrap();
+        (plan, table)
+    }
 
     #[test]
     fn the_plans_of_the_published_studies_measure_the_cells_that_they_say() {
         for (study, cells) in [
-            ("hifive-unleashed", 24),
+            ("hifive-unleashed", 90),
             ("lwip-zephyr-rt1170", 48),
             ("onload-sfnt-pingpong", 32),
         ] {
-            let file = format!("{}/../../plans/{study}", env!("CARGO_MANIFEST_DIR"));
-            let plan = StudyPlan::read(Path::new(&format!("{file}.toml"))).unwrap();
-            let table = read_table(Path::new(&format!("{file}.csv"))).unwrap();
+            let (plan, table) = published(study);
             let found = table
                 .cells
                 .iter()
                 .filter_map(|cell| plan_cell(&cell.levels, &plan).ok());
-            let mut labels: Vec<_> = found
-                .map(|source| (&source.cell.label, source.direction))
+            let mut read: Vec<String> = found
+                .map(|of| format!("{} {:?} {:?}", of.cell.label, of.direction, of.quantity))
                 .collect();
-            assert_eq!(labels.len(), cells, "{study}");
-            labels
-                .sort_by_key(|(label, direction)| (*label, *direction == Some(Direction::Forward)));
-            labels.dedup();
+            assert_eq!(read.len(), cells, "{study}");
+            read.sort();
+            read.dedup();
             assert_eq!(
-                labels.len(),
+                read.len(),
                 cells,
-                "{study}: two cells of the table are one of the plan"
+                "{study}: two cells of the table are one figure of the plan"
             );
         }
+    }
+
+    /// A run of the cell "direction = forward, rate = 256M" of the series `load`.
+    fn run_of_2_s(sent: u64, lost: u64) -> Run {
+        let mut work = DatagramsResult::default();
+        work.counts.packets = Some(Packets {
+            sent: Some(PacketCount::new(sent)),
+            received: Some(PacketCount::new(sent - lost)),
+            lost: Some(PacketCount::new(lost)),
+            duplicated: None,
+            reordered: None,
+            loss_ratio: Some(Ratio::from_parts(lost, sent)),
+        });
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
+        trial.duration = Some(Duration::from_secs(2));
+        trial.received_rate = Some(BitRate::from_bps(180_000_000));
+        let mut run = Run::new("run", RunKind::Udp, Tool::unversioned("linerate"));
+        run.trials = vec![trial];
+        run
+    }
+
+    #[test]
+    fn the_figures_of_one_test_are_rows_of_the_table_and_counts_are_of_its_time() {
+        let (mut plan, table) = published("hifive-unleashed");
+        let at = |metric: &str| {
+            let wanted = [
+                ("direction", "board-receives"),
+                ("target", "256M"),
+                ("metric", metric),
+            ];
+            let has = |cell: &&PublishedCell| {
+                let mut levels = wanted.iter();
+                levels.all(|(factor, level)| cell.levels.get(*factor).is_some_and(|is| is == level))
+            };
+            table.cells.iter().position(|cell| has(&cell)).unwrap()
+        };
+        let label = {
+            let of = plan_cell(&table.cells[at("loss")].levels, &plan).unwrap();
+            of.cell.label.clone()
+        };
+        let mut runs = [run_of_2_s(44_000, 11_000), run_of_2_s(44_200, 11_050)];
+        for (run, repetition) in runs.iter_mut().zip(1..) {
+            run.config.place = Some(StudyPlace {
+                cell: label.clone(),
+                repetition,
+            });
+        }
+        let runs: Vec<&Run> = runs.iter().collect();
+        let values = |plan: &StudyPlan, metric: &str| {
+            measured(&table, plan, &runs)[at(metric)].values.clone()
+        };
+        assert_eq!(values(&plan, "received"), [180e6, 180e6]);
+        assert_eq!(values(&plan, "loss"), [25.0, 25.0]);
+        assert_eq!(values(&plan, "datagrams"), [220_000.0, 221_000.0]);
+        assert_eq!(values(&plan, "lost"), [55_000.0, 55_250.0]);
+        plan.published.time = None;
+        let unknown = &measured(&table, &plan, &runs)[at("lost")];
+        assert!(unknown.values.is_empty());
+        assert!(
+            unknown.why.as_ref().unwrap().contains("time ="),
+            "{unknown:?}"
+        );
     }
 
     #[test]

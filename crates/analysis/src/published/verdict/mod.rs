@@ -10,6 +10,9 @@
 //! - *Cannot tell*: neither, and runs that scatter so do not show a difference of the sensitivity in four of five tables.
 //! - *Compatible*: neither, and they would.
 //!
+//! Zero has no ratio. Where the published value or a measured one is zero, as losses are, δ is their difference; it is
+//! *reproduced* where every run rounds to the printed figure, *differs* as above, and else *cannot tell*.
+//!
 //! # References
 //! - Two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987)
 //! - Prediction intervals of replications: Spence, Stanley, PLOS ONE 11 (2016), 10.1371/journal.pone.0162874
@@ -29,7 +32,7 @@ use linerate_model::{Estimate, Interval, Ratio};
 /// What was measured under the levels of a published cell: one value for each run, in the base unit of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
-    /// The values; those that are not above zero have no ratio.
+    /// The values.
     pub values: Vec<f64>,
     /// Why nothing was measured, where nothing was.
     pub why: Option<String>,
@@ -104,9 +107,19 @@ pub fn judge(
     }
 }
 
-/// A cell with several runs, on the scale of logarithms.
+/// What two values are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// Their ratio, as the difference of logarithms.
+    Ratio,
+    /// Their difference: one is not above zero.
+    Difference,
+}
+
+/// A cell with several runs.
 struct Tested {
     welch: Welch,
+    scale: Scale,
     /// Of one run of ours.
     deviation: f64,
     /// Runs behind the published value.
@@ -116,11 +129,27 @@ struct Tested {
 impl Tested {
     fn new(cell: &PublishedCell, measured: &Measured) -> Option<Self> {
         let published = cell.base_value();
-        if published <= 0.0 || measured.values.iter().any(|value| *value <= 0.0) {
+        let values = &measured.values;
+        let scale = if published > 0.0 && values.iter().all(|value| *value > 0.0) {
+            Scale::Ratio
+        } else {
+            Scale::Difference
+        };
+        if scale == Scale::Difference && is_printed(cell, values) {
             return None;
         }
-        let logs: Vec<f64> = measured.values.iter().map(|value| value.ln()).collect();
-        let ours = Moments::from_samples(&logs).filter(|ours| ours.variance.is_some())?;
+        // What a step of the printed figure is on the scale.
+        let unit = match scale {
+            // The deviation of a logarithm is the relative one, as long as it is small.
+            Scale::Ratio => 1.0 / cell.value.value,
+            Scale::Difference => cell.unit.base,
+        };
+        let scaled = |value: f64| match scale {
+            Scale::Ratio => value.ln(),
+            Scale::Difference => value,
+        };
+        let samples: Vec<f64> = values.iter().copied().map(scaled).collect();
+        let ours = Moments::from_samples(&samples).filter(|ours| ours.variance.is_some())?;
         let published_runs = cell.runs.map_or(1.0, f64::from);
         let printed = cell
             .sd
@@ -128,11 +157,10 @@ impl Tested {
             .filter(|_| cell.runs == cell.n && published_runs > 1.0);
         let theirs = Moments {
             count: published_runs,
-            mean: published.ln(),
-            // The deviation of a logarithm is the relative one, as long as it is small.
-            variance: printed.map(|sd| (sd.value / cell.value.value).powi(2)),
+            mean: scaled(published),
+            variance: printed.map(|sd| (sd.value * unit).powi(2)),
         };
-        let rounding = (cell.value.step / cell.value.value).powi(2) / 12.0;
+        let rounding = (cell.value.step * unit).powi(2) / 12.0;
         let deviation = ours.variance?.sqrt();
         let welch = welch(theirs, ours, rounding)?;
         // Welch's degrees of freedom are liberal far out in the tails of a few runs, which Holm's correction asks for; the
@@ -145,10 +173,21 @@ impl Tested {
                 freedom: smaller - 1.0,
                 ..welch
             },
+            scale,
             deviation,
             published_runs,
         })
     }
+}
+
+/// Whether all of some values, of which there are several, are the printed figure when they are rounded as it is.
+fn is_printed(cell: &PublishedCell, values: &[f64]) -> bool {
+    let printed = cell.value.rounded_from();
+    let rounds = |value: &f64| {
+        let value = value / cell.unit.base;
+        printed.low <= value && value <= printed.high
+    };
+    values.len() > 1 && values.iter().all(rounds)
 }
 
 /// One cell with what is known of it.
@@ -206,12 +245,19 @@ impl Judge<'_> {
                 Some(why.to_owned()),
             );
         }
-        let why = "a value is not above zero, so there is no ratio";
+        if is_printed(self.cell, &measured.values) {
+            let why = "every run rounds to the printed zero";
+            return self.verdict(CellOutcome::Reproduced, Some(why.to_owned()));
+        }
+        let why = "a value is no number that a test could be made of";
         self.verdict(CellOutcome::NotComparable, Some(why.to_owned()))
     }
 
     fn tested(&self, tested: &Tested, p_adjusted: f64) -> CellVerdict {
-        let Tested { welch, .. } = tested;
+        let Tested { welch, scale, .. } = tested;
+        if *scale == Scale::Difference {
+            return self.difference(p_adjusted);
+        }
         let equivalence = Confidence::new(1.0 - 2.0 * ALPHA).unwrap_or(USUAL_CONFIDENCE);
         let ratio = welch.estimate(equivalence);
         let margin = self.options.margin.get().ln_1p();
@@ -240,6 +286,20 @@ impl Judge<'_> {
             ratio: Some(exponential(ratio)),
             p_adjusted: Some(p_adjusted),
             ..self.verdict(verdict, why)
+        }
+    }
+
+    /// Of a cell in which a value is zero.
+    fn difference(&self, p_adjusted: f64) -> CellVerdict {
+        let (verdict, why) = if p_adjusted < ALPHA {
+            (CellOutcome::Differs, None)
+        } else {
+            let why = "zero has no ratio, and the difference is within what such runs scatter by";
+            (CellOutcome::CannotTell { repetitions: None }, Some(why))
+        };
+        CellVerdict {
+            p_adjusted: Some(p_adjusted),
+            ..self.verdict(verdict, why.map(str::to_owned))
         }
     }
 

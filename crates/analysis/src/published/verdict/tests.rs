@@ -227,3 +227,38 @@ fn what_was_not_measured_or_is_another_set_up_has_no_ratio_and_claims_are_asked_
     );
     assert_eq!(judged.cells[0].verdict, CellOutcome::Differs);
 }
+
+#[test]
+fn a_published_zero_has_no_ratio_and_is_compared_all_the_same() {
+    let text = "# unit: percent\nload,value\n1,0\n2,0\n3,0\n4,0\n5,28\n";
+    let table = PublishedTable::parse(text).unwrap();
+    let values = |values: &[f64]| Measured {
+        values: values.to_vec(),
+        why: None,
+    };
+    let measured = [
+        values(&[0.0, 0.0, 0.3, 0.0, 0.0]),
+        values(&[40.0, 42.0, 41.0, 40.0, 43.0]),
+        values(&[0.0, 0.0, 9.0, 0.0, 0.0]),
+        values(&[0.0]),
+        values(&[0.0, 0.0, 0.0, 0.0, 0.0]),
+    ];
+    let judged = judge(&table, &measured, None, options());
+    let found: Vec<_> = judged.cells.iter().map(|cell| cell.verdict).collect();
+    let unknown = CellOutcome::CannotTell { repetitions: None };
+    assert_eq!(
+        found,
+        [
+            CellOutcome::Reproduced,
+            CellOutcome::Differs,
+            unknown,
+            unknown,
+            CellOutcome::Differs,
+        ],
+        "{:#?}",
+        judged.cells
+    );
+    assert!(judged.cells.iter().all(|cell| cell.ratio.is_none()));
+    // The two that differ are tests of the table; what is zero on both sides is none.
+    assert!(judged.cells[0].p_adjusted.is_none() && judged.cells[1].p_adjusted.is_some());
+}
