@@ -35,7 +35,7 @@ impl CommonLimit {
         (name != NONE).then_some(Self { name, count, of })
     }
 
-    /// `receiver's CPU (4 of 5)`; without the numbers where all found it.
+    /// `the receiver's CPU (4 of 5)`; without the numbers where all found it.
     pub(crate) fn words(&self) -> String {
         if self.count == self.of {
             self.name.clone()
@@ -53,9 +53,9 @@ pub(crate) fn runs_of<'a>(parts: &'a [Run], cell: &'a str) -> impl Iterator<Item
     })
 }
 
-/// How many of some cells each limit stops: `receiver's CPU 3 cells, link 1 cell; nothing in 2`. `None` where no run
-/// looked for one.
-pub(crate) fn summary<'a>(
+/// How many of some cells each limit stops: `the receiver's CPU: 3 cells, none: 1 cell`. `None` where no run looked for
+/// one.
+pub(crate) fn cells_by_limit<'a>(
     parts: &[Run],
     cells: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {

@@ -15,7 +15,7 @@ pub(crate) use effects::conclusions;
 pub(crate) use factors::Levels;
 pub(crate) use findings::{compared, effects_table, in_series, said};
 pub(crate) use groups::groups;
-pub(crate) use limits::{CommonLimit, limit_name, runs_of, summary as limits};
+pub(crate) use limits::{CommonLimit, cells_by_limit, limit_name, runs_of};
 pub(crate) use series::{Series, series};
 
 use crate::figures::Value;

@@ -22,7 +22,7 @@ pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]
 
 /// In how many cells each limit was found, where one was looked for.
 pub(super) fn limits(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
-    if let Some(said) = crate::study::limits(parts, cells(estimates).map(name)) {
+    if let Some(said) = crate::study::cells_by_limit(parts, cells(estimates).map(name)) {
         paper.row("limits", &said);
     }
 }
