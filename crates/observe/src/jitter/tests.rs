@@ -37,7 +37,7 @@ fn steps_after_calibration(steps: &[u64]) -> Vec<u64> {
 #[test]
 fn gaps_above_the_threshold_are_interruptions_and_their_time_is_lost() {
     let clock = Steps::new(steps_after_calibration(&[25, 5_025, 999, 1_000, 300_025]));
-    let time = Duration::from_nanos(400_000);
+    let time = Duration::from_micros(400);
     let report = spin(&clock, time, &AtomicBool::new(false)).into_report(3);
     assert_eq!(
         (report.core, report.reading_ns, report.threshold_ns),
