@@ -3,7 +3,9 @@
 use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
-use super::{Counts, Observation, candidate, explains, next_limit, unproved};
+use super::{
+    Counts, Observation, candidate, delivered, explains, next_limit, overloaded, unproved,
+};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::{Side, Transport};
@@ -17,6 +19,8 @@ const LIKELY: f64 = 0.5;
 pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
+    let shown = overloaded(run, limited).unwrap_or(limited);
+    suspects.retain(|suspect| delivered::may_limit(suspect, shown));
     suspects
 }
 
@@ -59,7 +63,10 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
         Confidence::Weak
     };
     let next = next_limit::next(run, limited, best);
-    if confirmed.is_none() {
+    let shown = overloaded(run, limited).unwrap_or(limited);
+    if let Some(alone) = delivered::describe(shown) {
+        seen.push(alone);
+    } else if confirmed.is_none() {
         seen.push(format!(
             "By scenes whose limit was measured, this is the limit with probability {}.",
             Ratio::clamped(weight)
@@ -114,6 +121,9 @@ fn claim(suspect: Suspect, run: &Run, limited: &Trial) -> String {
         Suspect::PathLoss => "packets are lost whatever the load",
         Suspect::ReturnPath => {
             "acknowledgements come back no faster, while datagrams find the way of the data free"
+        }
+        Suspect::SenderCpu if delivered::describe(limited).is_some() => {
+            "everything that it sent arrived, and it sent no more"
         }
         Suspect::Congestion => "more fits through the path than its window lets be in flight",
         _ => "of all that may limit, it fits best with what the probes showed",

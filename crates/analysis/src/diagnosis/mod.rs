@@ -16,6 +16,7 @@ mod class;
 mod conclusion;
 mod counts;
 mod datagrams;
+mod delivered;
 mod half_load;
 mod likelihoods;
 mod made;

@@ -47,6 +47,11 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
 /// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.
 const HELD_UP: [f64; 2] = [0.15, 0.5];
 
+/// Whether `side`'s thread waited for its own schedule more than it did anything else, and hardly ever in its calls.
+pub(super) fn is_paused(trial: &Trial, side: Side) -> bool {
+    spent(trial, side) == Some("paused")
+}
+
 /// Where most of the time of `side`'s thread went, as the id of a class; `None` where its host does not tell.
 ///
 /// - `blocked`: in its calls, a sender without room in its socket, a receiver without anything to read;

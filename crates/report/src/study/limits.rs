@@ -1,19 +1,20 @@
 //! What limited the runs of a study.
 
 use crate::figures::clean;
-use linerate_model::run::{Limit, Run};
+use linerate_model::run::{Confidence, Limit, Run, Verdict};
 use std::collections::BTreeMap;
 
 /// A limit by its name; nothing limits a round trip by its kind either.
 pub(crate) fn limit_name(limit: &Limit) -> String {
     match (limit.is_none() || limit.is_round_trip(), limit.is_unknown()) {
         (true, _) => NONE.to_owned(),
-        (_, true) => "not identified".to_owned(),
+        (_, true) => UNKNOWN.to_owned(),
         _ => clean(limit.name()),
     }
 }
 
 const NONE: &str = "none";
+const UNKNOWN: &str = "not identified";
 
 /// The limit that most of some runs found, and how many did of those that looked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,26 +22,38 @@ pub(crate) struct CommonLimit {
     pub(crate) name: String,
     count: usize,
     of: usize,
+    /// No run is sure of it.
+    is_weak: bool,
 }
 
 impl CommonLimit {
     /// `None` where most found none, or none looked.
     pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Self> {
-        let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+        let mut tally: BTreeMap<String, Vec<&Verdict>> = BTreeMap::new();
         for verdict in runs.into_iter().filter_map(|run| run.verdict.as_ref()) {
-            *tally.entry(limit_name(&verdict.limit)).or_default() += 1;
+            let name = limit_name(&verdict.limit);
+            tally.entry(name).or_default().push(verdict);
         }
-        let of = tally.values().sum();
-        let (name, count) = tally.into_iter().max_by_key(|(_, count)| *count)?;
-        (name != NONE).then_some(Self { name, count, of })
+        let of = tally.values().map(Vec::len).sum();
+        let (name, verdicts) = tally.into_iter().max_by_key(|(_, all)| all.len())?;
+        let is_weak = |verdict: &&Verdict| verdict.confidence == Confidence::Weak;
+        (name != NONE).then(|| Self {
+            is_weak: name != UNKNOWN && verdicts.iter().all(is_weak),
+            count: verdicts.len(),
+            name,
+            of,
+        })
     }
 
-    /// `the receiver's CPU (4 of 5)`; without the numbers where all found it.
+    /// `the receiver's CPU (4 of 5, weak)`; without what goes without saying.
     pub(crate) fn words(&self) -> String {
-        if self.count == self.of {
+        let count = (self.count < self.of).then(|| format!("{} of {}", self.count, self.of));
+        let weak = self.is_weak.then(|| "weak".to_owned());
+        let beside: Vec<String> = count.into_iter().chain(weak).collect();
+        if beside.is_empty() {
             self.name.clone()
         } else {
-            format!("{} ({} of {})", self.name, self.count, self.of)
+            format!("{} ({})", self.name, beside.join(", "))
         }
     }
 }

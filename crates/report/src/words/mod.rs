@@ -292,6 +292,16 @@ pub fn quantity_name(key: &str) -> &str {
     unit_and_name(key, 0.0).1
 }
 
+/// The same as what a sentence is about: `raises the received rate (L4 payload)`.
+pub(crate) fn quantity_noun(key: &str) -> String {
+    match key {
+        "received_bps" => "the received rate (L4 payload)".to_owned(),
+        "conditional_throughput_bps" => "the conditional throughput (L4 payload)".to_owned(),
+        "loss_ratio" => "the loss ratio".to_owned(),
+        other => format!("the {}", quantity_name(other)),
+    }
+}
+
 /// The unit that suits `point`, and the name of a quantity of a study.
 pub(crate) fn unit_and_name(key: &str, point: f64) -> (Unit, &str) {
     match key {

@@ -171,6 +171,12 @@ fn the_terminal_says_what_limits_each_cell_of_a_study() {
         place.is_some_and(|place| place.cell == "direction = reverse, rate = 80M")
     });
     odd.unwrap().verdict.as_mut().unwrap().limit = Limit::unknown();
+    for part in parts.iter_mut() {
+        let place = part.config.place.as_ref();
+        if place.is_some_and(|place| place.cell == "direction = reverse, rate = 90M") {
+            part.verdict.as_mut().unwrap().confidence = Confidence::Weak;
+        }
+    }
     let run = with_estimates(run);
     let text = summary_text(&run, None, usize::MAX, Style::Plain);
     assert!(
@@ -182,6 +188,10 @@ fn the_terminal_says_what_limits_each_cell_of_a_study() {
     let line = |cell: &str| text.lines().find(|line| line.contains(cell)).unwrap();
     assert!(
         line("reverse, rate = 80M").ends_with("limit: the receiver's CPU (3 of 4)"),
+        "{text}"
+    );
+    assert!(
+        line("reverse, rate = 90M").ends_with("limit: the receiver's CPU (weak)"),
         "{text}"
     );
     assert!(!line("reverse, rate = 20M").contains("limit"), "{text}");

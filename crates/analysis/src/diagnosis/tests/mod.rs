@@ -1,6 +1,7 @@
 //! Scenes end where they must.
 
 mod calibration;
+mod delivered;
 mod loss;
 mod queue;
 mod searches;

@@ -129,13 +129,17 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
         .is_some_and(|(low, high)| high > low * 1.05)
 }
 
-/// Rate of the link element, or speed of the slowest interface that anything names, bit/s.
+/// Rate of the link element, or speed of the slowest interface that anything names, bit/s. An interface that less is said
+/// of than was carried is not on the path, or keeps to no speed.
 pub(super) fn link_speed(run: &Run) -> Option<f64> {
     let element = run.config.target.as_ref().and_then(|target| target.link);
-    if let Some(link) = element {
+    let is_emulated = run.hosts.iter().any(|host| host.facts.emulated.is_some());
+    if element.is_some() || is_emulated {
         // The emulator's interface names a speed that nothing has.
-        return link.rate.map(BitRate::as_f64);
+        return element?.rate.map(BitRate::as_f64);
     }
+    let received = run.trials.iter().filter_map(|trial| trial.received_rate);
+    let fastest = received.max().map_or(0.0, BitRate::as_f64);
     let facts = run
         .hosts
         .iter()
@@ -148,6 +152,6 @@ pub(super) fn link_speed(run: &Run) -> Option<f64> {
         .chain(gauges)
         .chain(run.config.link_speed)
         .map(BitRate::as_f64)
-        .filter(|bps| *bps > 0.0)
+        .filter(|bps| *bps > 0.0 && *bps >= fastest)
         .min_by(f64::total_cmp)
 }

@@ -148,7 +148,7 @@ const fn change(effect: &Effect) -> Change {
     }
 }
 
-/// `Payload 64 lowers received, L4 payload, by 4 % [3, 5] (against payload 1448).`
+/// `Payload 64 lowers the received rate (L4 payload) by 4 % [3, 5] (against payload 1448).`
 fn averaged(main: &MainEffect, differing: &[&Interaction]) -> String {
     let change = change(&main.effect);
     let others = differing.iter().flat_map(|one| &one.of);
@@ -166,13 +166,13 @@ fn averaged(main: &MainEffect, differing: &[&Interaction]) -> String {
         "{} {} {} by {}{average} (against {}).",
         subject(main),
         if change.is_rise() { "raises" } else { "lowers" },
-        words::quantity_name(&main.quantity),
+        words::quantity_noun(&main.quantity),
         change.size(),
         named(&main.of.factor, &main.against),
     )
 }
 
-/// `Ip v6 lowers received, L4 payload, by 4 % [3, 5] with stack lwip and by 9 % [7, 11] with stack kernel (…).`
+/// `Ip v6 lowers the received rate (L4 payload) by 4 % [3, 5] with stack lwip and by 9 % [7, 11] with stack kernel (…).`
 fn at_levels(main: &MainEffect, by: &[&Interaction]) -> String {
     let scale = main.effect.scale;
     let mut at: Vec<(String, Change)> = Vec::new();
@@ -200,7 +200,7 @@ fn at_levels(main: &MainEffect, by: &[&Interaction]) -> String {
     format!(
         "{} {verb} {} {} (against {}).",
         subject(main),
-        words::quantity_name(&main.quantity),
+        words::quantity_noun(&main.quantity),
         listed(&each.collect::<Vec<_>>()),
         named(&main.of.factor, &main.against),
     )
@@ -264,7 +264,7 @@ fn not_shown(findings: &StudyFindings) -> Vec<String> {
         format!(
             "No effect of {} on {} is shown; one of {} would have been in four of five such studies.",
             clean(factor),
-            words::quantity_name(quantity),
+            words::quantity_noun(quantity),
             least(effect.detectable_ratio, effect.scale),
         )
     })

@@ -79,8 +79,8 @@ fn an_effect_that_differs_by_another_factor_is_said_at_each_of_its_levels() {
     assert_eq!(
         said.effects,
         [
-            "Stack kernel raises received, L4 payload by 5 % [4, 6], on average over ip (against stack lwip).",
-            "Ip v6 lowers received, L4 payload by 4 % [3, 5] with stack lwip and by 9 % [7, 11] with stack kernel \
+            "Stack kernel raises the received rate (L4 payload) by 5 % [4, 6], on average over ip (against stack lwip).",
+            "Ip v6 lowers the received rate (L4 payload) by 4 % [3, 5] with stack lwip and by 9 % [7, 11] with stack kernel \
              (against ip v4).",
         ]
     );
@@ -95,8 +95,8 @@ fn without_an_interaction_the_main_effect_is_said_and_else_what_could_have_been_
     assert_eq!(
         said(&findings).effects,
         [
-            "Ip v6 lowers received, L4 payload by 6.5 % [5, 8] (against ip v4).",
-            "No effect of stack on received, L4 payload is shown; one of 1.2 % would have been in four of five such \
+            "Ip v6 lowers the received rate (L4 payload) by 6.5 % [5, 8] (against ip v4).",
+            "No effect of stack on the received rate (L4 payload) is shown; one of 1.2 % would have been in four of five such \
              studies.",
         ]
     );
@@ -278,7 +278,8 @@ fn effects_of_several_series_are_said_by_their_names() {
     findings.main_effects.push(other);
     let mut expected: Vec<String> = alone.iter().map(|said| format!("tcp: {said}")).collect();
     expected.push(
-        "udp: Ip v6 raises received, L4 payload by 20 % [10, 30] (against ip v4).".to_owned(),
+        "udp: Ip v6 raises the received rate (L4 payload) by 20 % [10, 30] (against ip v4)."
+            .to_owned(),
     );
     assert_eq!(said(&findings).effects, expected);
 }

@@ -1,0 +1,49 @@
+//! Datagrams that all arrived, and were fewer than intended: what kept them from being sent is what limited.
+
+use super::suspects::Suspect;
+use super::thread::is_paused;
+use linerate_model::PacketCount;
+use linerate_model::run::Trial;
+use linerate_model::spec::{Side, Transport};
+
+/// From this share of the intended load on, it was sent.
+const SENT: f64 = 0.99;
+
+/// Whether `suspect` may have limited `trial`.
+///
+/// A sender of datagrams learns of nothing behind its own host. Where none is lost and yet fewer are sent than were
+/// intended, the sender limits, or what takes packets from it; and not that either where its thread waited for its own
+/// schedule, and hardly ever for room.
+pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
+    match suspect {
+        Suspect::SenderCpu => true,
+        Suspect::Link | Suspect::OwnShaper => {
+            !is_short_and_whole(trial) || !is_paused(trial, Side::Sender)
+        }
+        _ => !is_short_and_whole(trial),
+    }
+}
+
+/// The same in a sentence, where it leaves the sender alone.
+pub(super) fn describe(trial: &Trial) -> Option<String> {
+    let intended = trial.intended_load.filter(|_| is_short_and_whole(trial))?;
+    is_paused(trial, Side::Sender).then(|| {
+        format!(
+            "Every datagram that was sent arrived, and nothing held the sender back: it sent {} of {intended} by itself.",
+            trial.offered_load.unwrap_or_default()
+        )
+    })
+}
+
+fn is_short_and_whole(trial: &Trial) -> bool {
+    let is_short = match (trial.intended_load, trial.offered_load) {
+        (None, _) => true,
+        (Some(intended), Some(offered)) => offered.as_f64() < intended.as_f64() * SENT,
+        (Some(_), None) => false,
+    };
+    let is_whole = trial.packets().is_some_and(|packets| {
+        let sent = packets.sent.map_or(0, PacketCount::get);
+        sent > 0 && packets.lost.map(PacketCount::get) == Some(0)
+    });
+    trial.transport == Transport::Udp && is_short && is_whole
+}
