@@ -3,6 +3,9 @@
 use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
 
 /// Two cells, twice, without a control.
 fn plan(server: &Server, time: &str) -> String {
@@ -243,6 +246,68 @@ fn a_study_whose_peer_disappears_says_how_to_go_on() {
     study.end().failed(5, &["127.0.0.1", "go on with --resume"]);
     assert_eq!(place.listed()[0]["status"], "incomplete");
     place.is_sound_with(1);
+}
+
+/// Passes connections on to an iperf3 server, but hangs up the one with this number, from 0, once the server has answered
+/// its first words. Its address.
+fn hangs_up_once(server: &Server, number: usize) -> String {
+    let near = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = near.local_addr().unwrap().to_string();
+    let server = server.address().to_owned();
+    thread::spawn(move || {
+        for (at, from) in near.incoming().enumerate() {
+            let mut from = from.unwrap();
+            let mut to = TcpStream::connect(&server).unwrap();
+            if at == number {
+                let (mut cookie, mut state) = ([0; 37], [0]);
+                from.read_exact(&mut cookie).unwrap();
+                to.write_all(&cookie).unwrap();
+                to.read_exact(&mut state).unwrap();
+                from.write_all(&state).unwrap();
+                continue;
+            }
+            let ends = [
+                (from.try_clone().unwrap(), to.try_clone().unwrap()),
+                (to, from),
+            ];
+            for (mut from, mut to) in ends {
+                thread::spawn(move || {
+                    // Either side may end first.
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn another_tool_that_fails_once_does_not_end_a_study() {
+    let place = Place::new();
+    let server = Server::with(&["--speak", "iperf3:0", "--listen", "127.0.0.1:0"]);
+    let plan = |host: &str| {
+        format!(
+            "[study]\nhost = \"iperf3://{host}\"\nrepetitions = 2\ncontrol = false\n\
+             [defaults]\nkind = \"tcp\"\nrate = \"10M\"\ntime = \"300ms\"\n[factors]\nstreams = [1]\n"
+        )
+    };
+    // Two connections of the first test, then the control connection of the second.
+    place.with("plan.toml", plan(&hangs_up_once(&server, 2)).as_bytes());
+    let ended = place.run(&["run", "plan.toml", "--json"]);
+    let study = ended.document();
+    assert_eq!(study["status"], "complete", "{study}");
+    assert_eq!(parts(&study).len(), 2);
+    let notes = study["notes"].as_array().unwrap();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let note = notes[0].as_str().unwrap();
+    assert!(
+        note.contains("(repetition 2) was measured again: "),
+        "{note}"
+    );
+    // One that fails again is gone.
+    drop(server);
+    place.run(&["run", "plan.toml"]).failed(5, &["--resume"]);
 }
 
 #[test]

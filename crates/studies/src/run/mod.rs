@@ -32,6 +32,7 @@ use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
+use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Trial;
 use linerate_model::spec::{Pinning, Stop, TestSpec};
 
@@ -144,4 +145,11 @@ impl Measurement<'_, '_> {
     fn record(&mut self, trial: Trial) {
         self.recorder.trial(self.context, trial);
     }
+}
+
+/// Whether it is the peer that failed.
+fn is_of_peer(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    let failure = causes.find_map(|cause| cause.downcast_ref::<Failure>());
+    failure.is_some_and(|failure| failure.code == ExitCode::Peer)
 }

@@ -1,6 +1,6 @@
 //! `linerate saturate`: the search for the load at which loss or delay begins.
 
-use super::Measurement;
+use super::{Measurement, is_of_peer};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::stack::{Counted, note_stack};
@@ -185,7 +185,12 @@ impl Attempts {
                 self.broken = 0;
                 made
             }
-            Err(error) if self.broken < MAX_BROKEN_IN_A_ROW && may_pass(run.client, &error) => {
+            // It may pass the next time.
+            Err(error)
+                if self.broken < MAX_BROKEN_IN_A_ROW
+                    && run.client.is_foreign()
+                    && is_of_peer(&error) =>
+            {
                 self.broken += 1;
                 vec![broken(run.recorder.next_index(), spec, &error)]
             }
@@ -199,12 +204,6 @@ impl Attempts {
         }
         Ok(made)
     }
-}
-
-/// Whether it is the peer that failed, and it may not the next time.
-fn may_pass(client: &Client, error: &anyhow::Error) -> bool {
-    let failure = error.downcast_ref::<Failure>();
-    client.is_foreign() && failure.is_some_and(|failure| failure.code == ExitCode::Peer)
 }
 
 /// What is kept of a test that broke off.

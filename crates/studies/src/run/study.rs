@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::plan::{Cell, StudyPlan, Test};
 use crate::recorder::{Header, Recorder};
-use crate::run::{LatencyPlan, diagnose, latency, prove, saturate, single};
+use crate::run::{LatencyPlan, diagnose, is_of_peer, latency, prove, saturate, single};
 use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
 use linerate_analysis::study::findings;
@@ -189,7 +189,8 @@ impl Measuring<'_, '_> {
             .clone()
     }
 
-    /// Measures one run; a break if the user wants to stop.
+    /// Measures one run; a break if the user wants to stop. Another tool that fails is asked once more: a server that
+    /// gives up a test for what an overloaded path lost would else end a study of hours.
     fn one(&mut self, next: &Next) -> Result<ControlFlow<()>> {
         let Some((cell, label)) = self.plan.place(next.place) else {
             return Ok(ControlFlow::Continue(()));
@@ -206,7 +207,16 @@ impl Measuring<'_, '_> {
         };
         let (command, interrupt) = (&self.context.command, self.context.interrupt);
         let mut inner = Context::of_part(command, interrupt, &mut watcher);
-        let mut part = measure(&mut inner, self.plan, (cell, far))?;
+        let mut measured = measure(&mut inner, self.plan, (cell, far.clone()));
+        if let Err(error) = &measured
+            && far.kind().is_foreign()
+            && is_of_peer(error)
+        {
+            let note = format!("{name} was measured again: {error:#}");
+            self.recorder.run_mut().notes.push(note);
+            measured = measure(&mut inner, self.plan, (cell, far));
+        }
+        let mut part = measured?;
         if self.context.interrupted() {
             return Ok(ControlFlow::Break(()));
         }
