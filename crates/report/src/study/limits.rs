@@ -94,5 +94,5 @@ pub(crate) fn cells_by_limit<'a>(
         let cells = if free == 1 { "cell" } else { "cells" };
         said.push(format!("none: {free} {cells}"));
     }
-    Some(said.join(", "))
+    (!said.is_empty()).then(|| said.join(", "))
 }

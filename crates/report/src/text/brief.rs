@@ -7,7 +7,7 @@ use super::paper::Paper;
 use super::{Style, conclusion, cost, cpu, curve, delays, far_output, latency, loops, one_way};
 use super::{body_results, cautions, costs, invalid, tcp};
 use crate::words;
-use linerate_model::run::{Experiment, Host, Run, RunStatus, RunWork, Verdict};
+use linerate_model::run::{Experiment, Host, Run, RunKind, RunStatus, RunWork, Verdict};
 
 /// Rows of the smallest terminal in use, less one for the prompt.
 const SCREEN: usize = 23;
@@ -106,6 +106,7 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
             add(0, &|paper| {
                 super::study::count(paper, estimates, parts.len());
             });
+            add(3, &|paper| notes(paper, run));
             add(0, &|paper| emulated(paper, hosts(run)));
         }
         _ if !run.parts().is_empty() => {
@@ -193,7 +194,7 @@ fn emulated(paper: &mut Paper, hosts: &[Host]) {
 }
 
 fn notes(paper: &mut Paper, run: &Run) {
-    if run.status != RunStatus::Complete {
+    if run.status != RunStatus::Complete || run.kind() == RunKind::Study {
         for (index, note) in run.notes.iter().enumerate() {
             paper.row(if index == 0 { "note" } else { "" }, note);
         }
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
     use linerate_model::BitRate;
     use linerate_model::link::EmulatedLink;
-    use linerate_model::run::{HostRole, IpChoice, RunKind, TargetConfig, Tool};
+    use linerate_model::run::{HostRole, IpChoice, TargetConfig, Tool};
     use std::time::Duration;
 
     fn section(rank: u8, lines: usize) -> Section {
