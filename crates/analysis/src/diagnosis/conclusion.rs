@@ -3,9 +3,7 @@
 use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
-use super::{
-    Counts, Observation, candidate, delivered, explains, next_limit, overloaded, unproved,
-};
+use super::{Counts, Observation, candidate, delivered, explains, next_limit, shown_by, unproved};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::{Side, Transport};
@@ -19,7 +17,7 @@ const LIKELY: f64 = 0.5;
 pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
-    let shown = overloaded(run, limited).unwrap_or(limited);
+    let shown = shown_by(run, limited);
     suspects.retain(|suspect| delivered::may_limit(suspect, shown));
     suspects
 }
@@ -63,7 +61,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
         Confidence::Weak
     };
     let next = next_limit::next(run, limited, best);
-    let shown = overloaded(run, limited).unwrap_or(limited);
+    let shown = shown_by(run, limited);
     if let Some(alone) = delivered::describe(shown) {
         seen.push(alone);
     } else if confirmed.is_none() {

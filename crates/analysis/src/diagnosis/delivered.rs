@@ -17,22 +17,22 @@ const SENT: f64 = 0.99;
 pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
     match suspect {
         Suspect::SenderCpu => true,
-        Suspect::Link | Suspect::OwnShaper => {
-            !is_short_and_whole(trial) || !is_paused(trial, Side::Sender)
-        }
+        Suspect::Link | Suspect::OwnShaper => !is_sender_alone(trial),
         _ => !is_short_and_whole(trial),
     }
 }
 
 /// The same in a sentence, where it leaves the sender alone.
 pub(super) fn describe(trial: &Trial) -> Option<String> {
-    let intended = trial.intended_load.filter(|_| is_short_and_whole(trial))?;
-    is_paused(trial, Side::Sender).then(|| {
-        format!(
-            "Every datagram that was sent arrived, and nothing held the sender back: it sent {} of {intended} by itself.",
-            trial.offered_load.unwrap_or_default()
-        )
-    })
+    let intended = trial.intended_load.filter(|_| is_sender_alone(trial))?;
+    Some(format!(
+        "Every datagram that was sent arrived, and nothing held the sender back: it sent {} of {intended} by itself.",
+        trial.offered_load.unwrap_or_default()
+    ))
+}
+
+fn is_sender_alone(trial: &Trial) -> bool {
+    is_short_and_whole(trial) && is_paused(trial, Side::Sender)
 }
 
 fn is_short_and_whole(trial: &Trial) -> bool {

@@ -270,6 +270,12 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
     last_of(run, datagrams::OVERLOAD.change())
 }
 
+/// The trial that shows what limits: of a search the one that bounds it from above, since what is carried whole shows no
+/// limit.
+fn shown_by<'a>(run: &'a Run, limited: &'a Trial) -> &'a Trial {
+    overloaded(run, limited).unwrap_or(limited)
+}
+
 /// Of a search: the trial that bounds it from above, of several the one that lost most. What loads far above it meet is
 /// what would limit next.
 fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {

@@ -5,7 +5,7 @@ use super::counts::{Counts, Observation, Seen};
 use super::likelihoods::Likelihoods;
 use super::signs::Shown;
 use super::weights::Suspects;
-use super::{half_load, last_of, limited, made, overloaded, probes, shaper, signs};
+use super::{half_load, last_of, limited, made, probes, shaper, shown_by, signs};
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 
@@ -21,7 +21,7 @@ impl Observation {
     /// Of the trial of `run` that is to be explained.
     pub(super) fn of(run: &Run, limited: &Trial) -> Self {
         let shown = Shown {
-            trial: overloaded(run, limited).unwrap_or(limited),
+            trial: shown_by(run, limited),
             goal: run.goals().iter().max_by_key(|goal| goal.upper_bound),
             half: last_of(run, half_load::CHANGE),
             shaped: shaper::payload_rate(run, limited),
