@@ -18,12 +18,7 @@ pub fn estimates<'a>(cells: impl IntoIterator<Item = &'a str>, parts: &[Run]) ->
 }
 
 fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
-    let of_cell = parts.iter().filter(|part| {
-        part.config
-            .place
-            .as_ref()
-            .is_some_and(|place| place.cell == label)
-    });
+    let of_cell = parts.iter().filter(|part| part.is_of_cell(label));
     values_of_runs(of_cell)
         .into_iter()
         .filter_map(|((direction, quantity), values)| {

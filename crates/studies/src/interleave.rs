@@ -142,12 +142,7 @@ pub fn compare_interleaved(
 fn side(study: &Run, cell: &str) -> Run {
     let mut side = study.clone();
     if let Some(parts) = side.parts_mut() {
-        parts.retain(|part| {
-            part.config
-                .place
-                .as_ref()
-                .is_some_and(|place| place.cell == cell)
-        });
+        parts.retain(|part| part.is_of_cell(cell));
         for part in parts {
             part.title = None;
             part.config.place = None;

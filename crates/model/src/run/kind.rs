@@ -92,6 +92,12 @@ impl Run {
         }
     }
 
+    /// Whether it is a part of a study that measured the cell with this label.
+    pub fn is_of_cell(&self, label: &str) -> bool {
+        let place = self.config.place.as_ref();
+        place.is_some_and(|place| place.cell == label)
+    }
+
     /// The runs that this run is made of; none where it has trials of its own.
     pub fn parts(&self) -> &[Self] {
         match &self.work {

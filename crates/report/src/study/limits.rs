@@ -60,10 +60,7 @@ impl CommonLimit {
 
 /// The runs of a cell.
 pub(crate) fn runs_of<'a>(parts: &'a [Run], cell: &'a str) -> impl Iterator<Item = &'a Run> {
-    parts.iter().filter(move |part| {
-        let place = part.config.place.as_ref();
-        place.is_some_and(|place| place.cell == cell)
-    })
+    parts.iter().filter(move |part| part.is_of_cell(cell))
 }
 
 /// How many of some cells each limit stops: `the receiver's CPU: 3 cells, none: 1 cell`. `None` where no run looked for
@@ -85,14 +82,13 @@ pub(crate) fn cells_by_limit<'a>(
     }
     let mut limits: Vec<_> = tally.into_iter().collect();
     limits.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if free > 0 {
+        limits.push((NONE.to_owned(), free));
+    }
     let counted = limits.iter().map(|(name, count)| {
         let cells = if *count == 1 { "cell" } else { "cells" };
         format!("{name}: {count} {cells}")
     });
-    let mut said: Vec<String> = counted.collect();
-    if free > 0 {
-        let cells = if free == 1 { "cell" } else { "cells" };
-        said.push(format!("none: {free} {cells}"));
-    }
+    let said: Vec<String> = counted.collect();
     (!said.is_empty()).then(|| said.join(", "))
 }

@@ -166,14 +166,11 @@ fn the_terminal_says_what_limits_each_cell_of_a_study() {
     let RunWork::Study { parts, .. } = &mut run.work else {
         unreachable!("it is a study")
     };
-    let odd = parts.iter_mut().find(|part| {
-        let place = part.config.place.as_ref();
-        place.is_some_and(|place| place.cell == "direction = reverse, rate = 80M")
-    });
+    let mut all = parts.iter_mut();
+    let odd = all.find(|part| part.is_of_cell("direction = reverse, rate = 80M"));
     odd.unwrap().verdict.as_mut().unwrap().limit = Limit::unknown();
     for part in parts.iter_mut() {
-        let place = part.config.place.as_ref();
-        if place.is_some_and(|place| place.cell == "direction = reverse, rate = 90M") {
+        if part.is_of_cell("direction = reverse, rate = 90M") {
             part.verdict.as_mut().unwrap().confidence = Confidence::Weak;
         }
     }

@@ -62,8 +62,8 @@ fn judged(
     let table = &asked.table;
     let parts: Vec<&Run> = studies.iter().flat_map(Run::parts).collect();
     let is_of_plan = |part: &&Run| {
-        let place = part.config.place.as_ref();
-        place.is_some_and(|place| asked.plan.cells.iter().any(|cell| cell.label == place.cell))
+        let mut cells = asked.plan.cells.iter();
+        cells.any(|cell| part.is_of_cell(&cell.label))
     };
     if !parts.iter().any(is_of_plan) {
         let message = "none of the runs is a study with a cell of the plan; give studies that `linerate run` made of it";

@@ -125,10 +125,7 @@ fn values(
     if reading.is_count() && reading.published_time.is_none() {
         return Err("counts depend on how long a test is: the plan's [published] must say time = \"...\", that of a published one".to_owned());
     }
-    let of_cell = runs.iter().filter(|run| {
-        let place = run.config.place.as_ref();
-        place.is_some_and(|place| place.cell == cell.label)
-    });
+    let of_cell = runs.iter().filter(|run| run.is_of_cell(&cell.label));
     let seen: Vec<OfRun<'_>> = of_cell
         .filter_map(|run| Some((run.instance.as_ref(), reading.of_run(run)?)))
         .collect();

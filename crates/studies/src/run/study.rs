@@ -161,11 +161,8 @@ impl Measuring<'_, '_> {
         let parts = self.parts();
         let of_place = |place: usize| {
             let label = plan.place(place).map_or("", |(_, label)| label);
-            let is_of = |part: &&Run| {
-                let place = part.config.place.as_ref();
-                place.is_some_and(|place| place.cell == label)
-            };
-            Known::from_runs(&parts.iter().filter(is_of).collect::<Vec<_>>())
+            let of_cell = parts.iter().filter(|part| part.is_of_cell(label));
+            Known::from_runs(&of_cell.collect::<Vec<_>>())
         };
         (0..plan.places()).map(of_place).collect()
     }
