@@ -3,7 +3,9 @@
 use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
-use super::{Counts, Observation, candidate, delivered, explains, next_limit, shown_by, unproved};
+use super::{
+    Counts, Observation, candidate, delivered, explains, lost, next_limit, shown_by, unproved,
+};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::{Side, Transport};
@@ -18,7 +20,8 @@ pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
     let shown = shown_by(run, limited);
-    suspects.retain(|suspect| delivered::may_limit(suspect, shown));
+    suspects
+        .retain(|suspect| delivered::may_limit(suspect, shown) && lost::may_limit(suspect, shown));
     suspects
 }
 
@@ -52,7 +55,9 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
         experiment: None,
         weighed: None,
     });
-    let is_shown = unproved(run, limited, best).is_none();
+    let shown = shown_by(run, limited);
+    let passing = lost::in_passing(shown, 1.0 - SUPPORTED);
+    let is_shown = passing.is_none() && unproved(run, limited, best).is_none();
     verdict.confidence = if confirmed.is_some() {
         Confidence::Confirmed
     } else if weight >= SUPPORTED && is_shown {
@@ -60,8 +65,12 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
     } else {
         Confidence::Weak
     };
+    if let Some((lossy, all)) = passing {
+        seen.push(format!(
+            "Datagrams were lost in {lossy} of {all} intervals: another test may lose none."
+        ));
+    }
     let next = next_limit::next(run, limited, best);
-    let shown = shown_by(run, limited);
     if let Some(alone) = delivered::describe(shown) {
         seen.push(alone);
     } else if confirmed.is_none() {

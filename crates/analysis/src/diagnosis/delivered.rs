@@ -35,15 +35,17 @@ fn is_sender_alone(trial: &Trial) -> bool {
     is_short_and_whole(trial) && is_paused(trial, Side::Sender)
 }
 
+/// Whether as much was sent as was intended, where that was some rate.
+pub(super) fn is_sent(trial: &Trial) -> bool {
+    let loads = trial.intended_load.zip(trial.offered_load);
+    loads.is_some_and(|(intended, offered)| offered.as_f64() >= intended.as_f64() * SENT)
+}
+
 fn is_short_and_whole(trial: &Trial) -> bool {
-    let is_short = match (trial.intended_load, trial.offered_load) {
-        (None, _) => true,
-        (Some(intended), Some(offered)) => offered.as_f64() < intended.as_f64() * SENT,
-        (Some(_), None) => false,
-    };
+    let is_known = trial.intended_load.is_none() || trial.offered_load.is_some();
     let is_whole = trial.packets().is_some_and(|packets| {
         let sent = packets.sent.map_or(0, PacketCount::get);
         sent > 0 && packets.lost.map(PacketCount::get) == Some(0)
     });
-    trial.transport == Transport::Udp && is_short && is_whole
+    trial.transport == Transport::Udp && is_known && !is_sent(trial) && is_whole
 }

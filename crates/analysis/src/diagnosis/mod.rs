@@ -19,6 +19,7 @@ mod datagrams;
 mod delivered;
 mod half_load;
 mod likelihoods;
+mod lost;
 mod made;
 mod next_limit;
 mod observation;

@@ -3,6 +3,7 @@
 mod calibration;
 mod delivered;
 mod loss;
+mod lost;
 mod queue;
 mod searches;
 

@@ -1,0 +1,40 @@
+//! Datagrams that were sent as intended and lost: what their places rule out, and whether they would be lost again.
+
+use super::delivered::is_sent;
+use super::outcome::loss_on_path;
+use super::suspects::Suspect;
+use crate::readings::whole_intervals;
+use linerate_model::run::{Trial, TrialInterval};
+use linerate_model::spec::{Side, Transport};
+use linerate_model::{PacketCount, Ratio};
+
+/// So much of the loss may be without a place: counters of hosts are read a moment before or after the test.
+const UNPLACED: f64 = 0.01;
+
+/// Whether `suspect` may have limited `trial`.
+///
+/// A datagram that the receiver's host dropped had passed its sender and the path. Where that host dropped all that was
+/// lost, and as many were sent as were intended, it is what limits.
+pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
+    suspect.side() == Some(Side::Receiver) || !is_at_receiver(trial)
+}
+
+fn is_at_receiver(trial: &Trial) -> bool {
+    let lost = trial.loss_ratio().map_or(0.0, Ratio::get);
+    let is_lossy = trial.transport == Transport::Udp && lost > 0.0;
+    is_lossy && is_sent(trial) && loss_on_path(trial) <= lost * UNPLACED
+}
+
+/// In how many of its intervals `trial` lost datagrams, and of how many, where another test of the same may well lose none;
+/// `None` where it hardly would, or where that is not known.
+///
+/// Losses that come one interval at a time, independently, in `k` of `n` intervals spare all `n` of another test with
+/// probability (1 − k/n)ⁿ: 0.34 for one of eight, 0.10 for two. `likely` is what of that probability is too much.
+pub(super) fn in_passing(trial: &Trial, likely: f64) -> Option<(usize, usize)> {
+    let lossy = |interval: &TrialInterval| Some(interval.lost_packets? > PacketCount::default());
+    let lossy: Vec<bool> = whole_intervals(trial).map(lossy).collect::<Option<_>>()?;
+    let (k, n) = (lossy.iter().filter(|lossy| **lossy).count(), lossy.len());
+    let whole = 1.0 - Ratio::from_parts(k as u64, n as u64).get();
+    let spared = whole.powi(i32::try_from(n).unwrap_or(i32::MAX));
+    (k > 0 && is_sent(trial) && spared >= likely).then_some((k, n))
+}

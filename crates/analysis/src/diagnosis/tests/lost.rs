@@ -1,0 +1,73 @@
+//! Datagrams that were sent as intended and lost.
+
+use super::trial;
+use crate::diagnosis::lost::{in_passing, may_limit};
+use crate::diagnosis::suspects::{Suspect, of};
+use linerate_model::run::Trial;
+use linerate_model::spec::Transport;
+use linerate_model::{BitRate, Ratio};
+use serde_json::{Value, json};
+
+/// 1000 datagrams a quarter of a second, all that were intended but for `short`; of each quarter so many were lost.
+fn sent<const N: usize>(lost: [u64; N], at_receiver: u64, short: f64) -> Trial {
+    let all = 1000 * N as u64;
+    let missing: u64 = lost.iter().sum();
+    let intervals = (0_u32..).zip(lost).map(|(at, lost)| {
+        let start = f64::from(at) * 0.25;
+        json!({"start_s": start, "end_s": start + 0.25, "lost_packets": lost, "total_packets": 1000})
+    });
+    let more = json!({
+        "work": "datagrams", "intended_bps": 48_000_000, "offered_bps": BitRate::from_f64(48e6 * (1.0 - short)),
+        "duration_s": BitRate::from_bps(N as u64).as_f64() * 0.25, "intervals": intervals.collect::<Vec<Value>>(),
+        "packets": {
+            "sent": all, "received": all - missing, "lost": missing, "loss_ratio": Ratio::from_parts(missing, all)
+        },
+        "ledger": [{"place": "receiver-socket", "packets": at_receiver, "source": "a counter"}]
+    });
+    serde_json::from_value(trial("udp", 48.0, &more)).unwrap()
+}
+
+fn left(trial: &Trial) -> Vec<&'static str> {
+    let all = of(Transport::Udp).iter().map(|(suspect, _)| *suspect);
+    all.filter(|suspect| may_limit(*suspect, trial))
+        .map(Suspect::id)
+        .collect()
+}
+
+#[test]
+fn what_the_receivers_host_dropped_had_passed_sender_and_path() {
+    let receivers = [
+        "receiver-cpu",
+        "receiver-app",
+        "receiver-socket",
+        "receiver-backlog",
+    ];
+    assert_eq!(left(&sent([50; 8], 400, 0.0)), receivers);
+    let everything = of(Transport::Udp).len();
+    for open in [
+        sent([50; 8], 300, 0.0),
+        sent([50; 8], 400, 0.1),
+        sent([0; 8], 0, 0.0),
+    ] {
+        assert_eq!(left(&open).len(), everything);
+    }
+}
+
+#[test]
+fn loss_in_one_interval_of_eight_may_be_spared_another_test() {
+    let likely = 0.1;
+    let once = sent([0, 0, 0, 375, 0, 0, 0, 0], 375, 0.0);
+    assert_eq!(in_passing(&once, likely), Some((1, 8)));
+    let twice = sent([0, 26, 0, 0, 0, 5, 0, 0], 31, 0.0);
+    assert_eq!(in_passing(&twice, likely), Some((2, 8)));
+    // 0.02 of tests like it would lose none.
+    let thrice = sent([0, 0, 14, 0, 14, 0, 14, 0], 42, 0.0);
+    assert_eq!(in_passing(&thrice, likely), None);
+    for lasting in [sent([5; 8], 40, 0.0), sent([40], 40, 0.0)] {
+        assert_eq!(in_passing(&lasting, likely), None);
+    }
+    // Nothing was lost, or what was not sent is to be explained.
+    assert_eq!(in_passing(&sent([0; 8], 0, 0.0), likely), None);
+    let short = sent([0, 9, 0, 0, 0, 0, 0, 0], 9, 0.1);
+    assert_eq!(in_passing(&short, likely), None);
+}
