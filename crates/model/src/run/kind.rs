@@ -98,6 +98,14 @@ impl Run {
         place.is_some_and(|place| place.cell == label)
     }
 
+    /// Whether the link between the hosts is an emulator's or a link element's, so that their interfaces name a speed that
+    /// nothing keeps to.
+    pub fn has_emulated_link(&self) -> bool {
+        let target = self.config.target.as_ref();
+        target.is_some_and(|target| target.link.is_some())
+            || self.hosts.iter().any(|host| host.facts.emulated.is_some())
+    }
+
     /// The runs that this run is made of; none where it has trials of its own.
     pub fn parts(&self) -> &[Self] {
         match &self.work {

@@ -92,7 +92,8 @@ fn interface(run: &Run, trial: &Trial, side: Side) -> Vec<StageFigure> {
     let name = host.and_then(|host| host.facts.interface.as_deref());
     let speed = host
         .and_then(|host| host.facts.link_speed_bps)
-        .or(run.config.link_speed);
+        .or(run.config.link_speed)
+        .filter(|_| !run.has_emulated_link());
     let (counted, signal) = match side {
         Side::Sender => ("sent, all traffic", signal::NIC_TX_PACKETS),
         Side::Receiver => ("got, all traffic", signal::NIC_RX_PACKETS),

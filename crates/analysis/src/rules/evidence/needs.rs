@@ -132,11 +132,9 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
 /// Rate of the link element, or speed of the slowest interface that anything names, bit/s. An interface that less is said
 /// of than was carried is not on the path, or keeps to no speed.
 pub(super) fn link_speed(run: &Run) -> Option<f64> {
-    let element = run.config.target.as_ref().and_then(|target| target.link);
-    let is_emulated = run.hosts.iter().any(|host| host.facts.emulated.is_some());
-    if element.is_some() || is_emulated {
-        // The emulator's interface names a speed that nothing has.
-        return element?.rate.map(BitRate::as_f64);
+    if run.has_emulated_link() {
+        let element = run.config.target.as_ref()?.link?;
+        return element.rate.map(BitRate::as_f64);
     }
     let received = run.trials.iter().filter_map(|trial| trial.received_rate);
     let fastest = received.max().map_or(0.0, BitRate::as_f64);
