@@ -90,11 +90,12 @@ pub(crate) fn leaves(runs: &[Run]) -> Vec<&Run> {
     all
 }
 
-/// The pictures that explain the rates; of runs without any rate, that of the slowest round trips.
+/// The pictures that explain the rates, of runs with the limit that is said; of runs without any rate, that of the slowest
+/// round trips.
 fn paths(leaves: &[&Run], rates: &[rates::Rated<'_>]) -> Vec<PathPicture> {
     let of_rates = rates
         .iter()
-        .filter_map(|rated| picture(&rated.runs, rated.direction));
+        .filter_map(|rated| picture(&rated.agreeing(), rated.direction));
     let pictures: Vec<_> = of_rates.collect();
     if !pictures.is_empty() {
         return pictures;

@@ -17,6 +17,20 @@ pub(super) struct Rated<'a> {
     carried: Carried,
 }
 
+impl<'a> Rated<'a> {
+    /// The runs with the limit that is said of all; all of them where none is.
+    pub(super) fn agreeing(&self) -> Vec<&'a Run> {
+        let Some(CommonLimit { limit, .. }) = CommonLimit::of(&self.runs) else {
+            return self.runs.clone();
+        };
+        let agrees = |run: &&&Run| {
+            let verdict = run.verdict.as_ref();
+            verdict.is_some_and(|verdict| verdict.limit.id() == limit.id())
+        };
+        self.runs.iter().filter(agrees).copied().collect()
+    }
+}
+
 /// What was carried.
 struct Carried {
     /// bit/s.
@@ -301,22 +315,45 @@ fn both(one: &Clause<'_>, other: &Clause<'_>) -> Vec<String> {
     )]
 }
 
+/// What most of some runs say limits.
+struct CommonLimit<'a> {
+    limit: &'a Limit,
+    /// How many say so.
+    count: usize,
+    /// Those that were asked: of a sweep the lower loads are carried whole, which says nothing of what ends it.
+    verdicts: Vec<&'a Verdict>,
+}
+
+impl<'a> CommonLimit<'a> {
+    fn of(runs: &[&'a Run]) -> Option<Self> {
+        let mut verdicts: Vec<&Verdict> =
+            runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
+        if verdicts.iter().any(|verdict| !verdict.limit.is_none()) {
+            verdicts.retain(|verdict| !verdict.limit.is_none());
+        }
+        let mut tally: BTreeMap<&str, (usize, &Limit)> = BTreeMap::new();
+        for verdict in &verdicts {
+            tally
+                .entry(verdict.limit.id())
+                .or_insert((0, &verdict.limit))
+                .0 += 1;
+        }
+        let (count, limit) = tally.into_values().max_by_key(|(count, _)| *count)?;
+        Some(Self {
+            limit,
+            count,
+            verdicts,
+        })
+    }
+}
+
 /// What limits most of the runs, and how many agree.
 fn limit(runs: &[&Run]) -> Option<String> {
-    let mut verdicts: Vec<&Verdict> = runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
-    // Of a sweep the lower loads are carried whole, which says nothing of what ends it.
-    let saturated = verdicts.iter().any(|verdict| !verdict.limit.is_none());
-    if saturated {
-        verdicts.retain(|verdict| !verdict.limit.is_none());
-    }
-    let mut tally: BTreeMap<&str, (usize, &Limit)> = BTreeMap::new();
-    for verdict in &verdicts {
-        tally
-            .entry(verdict.limit.id())
-            .or_insert((0, &verdict.limit))
-            .0 += 1;
-    }
-    let (count, limit) = tally.into_values().max_by_key(|(count, _)| *count)?;
+    let CommonLimit {
+        limit,
+        count,
+        verdicts,
+    } = CommonLimit::of(runs)?;
     let said = if limit.is_none() {
         "the path carried the whole intended load".to_owned()
     } else if limit.is_unknown() {
@@ -332,7 +369,7 @@ fn limit(runs: &[&Run]) -> Option<String> {
     };
     Some(match verdicts.len() {
         1 => said,
-        all if saturated && all < runs.len() => {
+        all if !limit.is_none() && all < runs.len() => {
             format!("{said} ({count} of {all} runs that saturate agree)")
         }
         all => format!("{said} ({count} of {all} runs agree)"),
