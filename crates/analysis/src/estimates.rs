@@ -69,7 +69,7 @@ const fn quantity(key: &'static str, most: f64) -> Quantity {
 }
 
 /// What is averaged.
-pub(crate) const QUANTITIES: [Quantity; 7] = [
+pub(crate) const QUANTITIES: [Quantity; 8] = [
     quantity("received_bps", f64::INFINITY),
     quantity("loss_ratio", 1.0),
     quantity("conditional_throughput_bps", f64::INFINITY),
@@ -77,6 +77,7 @@ pub(crate) const QUANTITIES: [Quantity; 7] = [
     quantity("p99_ns", f64::INFINITY),
     quantity("above_pps", f64::INFINITY),
     quantity("responsiveness_rpm", f64::INFINITY),
+    quantity("acknowledged_bps", f64::INFINITY),
 ];
 
 /// What one run says of each direction and quantity, by its position in [`QUANTITIES`]: the mean of its trials.
@@ -160,8 +161,12 @@ fn of_trials(trials: &[&Trial], values: fn(&Trial) -> Pair) -> Vec<Observation> 
 }
 
 fn rates(trial: &Trial) -> Pair {
-    let rate = trial.received_rate.map(BitRate::as_f64);
-    [(0, rate), (1, trial.loss_ratio().map(Ratio::get))]
+    // Of a receiver that tells nothing, what its TCP acknowledged is the nearest that is known.
+    let acknowledged = || (7, trial.tcp().and_then(|tcp| tcp.acknowledged_rate));
+    let received = trial.received_rate.map(|rate| (0, Some(rate)));
+    let (position, rate) = received.unwrap_or_else(acknowledged);
+    let loss = trial.loss_ratio().map(Ratio::get);
+    [(position, rate.map(BitRate::as_f64)), (1, loss)]
 }
 
 #[expect(
@@ -181,7 +186,7 @@ fn delays(trial: &Trial) -> Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::run::{ClosedLoopResult, RunKind, StudyPlace, Tool};
+    use linerate_model::run::{ByteStreamResult, ClosedLoopResult, RunKind, StudyPlace, Tool};
     use linerate_model::spec::{Transport, WaitMode};
 
     fn trial(load: Option<&str>, wrapped: bool, p50_ns: u64) -> Trial {
@@ -226,5 +231,27 @@ mod tests {
             medians(vec![trial(None, false, 10), trial(None, false, 20)]),
             [15.0]
         );
+    }
+
+    #[test]
+    fn of_a_receiver_that_tells_nothing_what_its_tcp_acknowledged_is_averaged() {
+        let of_stream = |received: Option<u64>| {
+            let tcp = serde_json::json!({"acknowledged_bps": 90});
+            let work = ByteStreamResult {
+                tcp: serde_json::from_value(tcp).unwrap(),
+                ..ByteStreamResult::default()
+            };
+            let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward, work);
+            trial.received_rate = received.map(BitRate::from_bps);
+            let mut part = Run::new("a", RunKind::Tcp, Tool::unversioned("linerate"));
+            part.trials = vec![trial];
+            let values = run_values(&part);
+            let values = values.into_iter();
+            values
+                .map(|((_, quantity), value)| (QUANTITIES[quantity].key, value))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of_stream(None), [("acknowledged_bps", 90.0)]);
+        assert_eq!(of_stream(Some(80)), [("received_bps", 80.0)]);
     }
 }

@@ -3,6 +3,7 @@
 use super::{columns, conclusion, expected, fact, held, reasons, rule, verdict};
 use crate::audit::{audit_conclusion, audit_findings};
 use crate::text::{Paper, Style};
+use crate::words;
 use linerate_model::reproduction::{CellOutcome, Reproduction};
 
 /// Reasons that the terminal shows; the JSON has each cell's.
@@ -56,8 +57,8 @@ pub fn reproduction_text(of: &Reproduction, width: usize, style: Style) -> Strin
         paper.wide_columns(&rows);
     }
     for (why, count) in reasons(of).into_iter().take(MAX_REASONS) {
-        let cells = if count == 1 { "cell" } else { "cells" };
-        paper.wide(&format!("({count} {cells}: {why})"));
+        let cells = words::counted(count, "cell");
+        paper.wide(&format!("({cells}: {why})"));
     }
     paper.gap();
     paper.row("audit", &audit_conclusion(&of.audit));

@@ -1,6 +1,7 @@
 //! What limited the runs of a study.
 
 use crate::figures::clean;
+use crate::words;
 use linerate_model::run::{Confidence, Limit, Run, Verdict};
 use std::collections::BTreeMap;
 
@@ -63,8 +64,8 @@ pub(crate) fn runs_of<'a>(parts: &'a [Run], cell: &'a str) -> impl Iterator<Item
     parts.iter().filter(move |part| part.is_of_cell(cell))
 }
 
-/// How many of some cells each limit stops: `the receiver's CPU: 3 cells, none: 1 cell`. `None` where no run looked for
-/// one.
+/// In how many of some cells each limit was found: `the receiver's CPU in 3 cells, none in 1`. `None` where no run looked
+/// for one.
 pub(crate) fn cells_by_limit<'a>(
     parts: &[Run],
     cells: impl IntoIterator<Item = &'a str>,
@@ -85,9 +86,13 @@ pub(crate) fn cells_by_limit<'a>(
     if free > 0 {
         limits.push((NONE.to_owned(), free));
     }
-    let counted = limits.iter().map(|(name, count)| {
-        let cells = if *count == 1 { "cell" } else { "cells" };
-        format!("{name}: {count} {cells}")
+    let counted = limits.iter().enumerate().map(|(index, (name, count))| {
+        let cells = if index == 0 {
+            words::counted(*count, "cell")
+        } else {
+            count.to_string()
+        };
+        format!("{name} in {cells}")
     });
     let said: Vec<String> = counted.collect();
     (!said.is_empty()).then(|| said.join(", "))

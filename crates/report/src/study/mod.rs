@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 pub(crate) enum Measure {
     /// Median delay.
     Delay,
-    /// Received rate.
+    /// Received rate; where the receiver does not tell, the nearest that is known.
     Rate,
 }
 
@@ -38,7 +38,11 @@ impl Measure {
     pub(crate) fn of(self, trial: &Trial) -> Option<f64> {
         match self {
             Self::Delay => trial.delay()?.p50_ns.map(crate::figures::float),
-            Self::Rate => Some(trial.received_rate.or(trial.offered_load)?.as_f64()),
+            Self::Rate => {
+                let acknowledged = || trial.tcp()?.acknowledged_rate;
+                let known = trial.received_rate.or_else(acknowledged);
+                Some(known.or(trial.offered_load)?.as_f64())
+            }
         }
     }
 

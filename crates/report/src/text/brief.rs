@@ -99,10 +99,13 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
                 add(1, &|paper| super::study::effects(paper, findings));
                 add(5, &|paper| super::study::scatter(paper, findings));
             }
-            add(2, &|paper| super::study::limits(paper, estimates, parts));
+            add(2, &|paper| super::study::limits(paper, run, estimates));
             for cell in super::study::cells(estimates) {
                 add(4, &|paper| super::study::line(paper, cell, parts));
             }
+            add(2, &|paper| {
+                super::study::unmeasured(paper, estimates, parts);
+            });
             add(0, &|paper| {
                 super::study::count(paper, estimates, parts.len());
             });

@@ -24,9 +24,10 @@ pub(super) fn outcome(run: &Run) -> String {
             findings,
             parts,
         } => {
-            let cells = super::study::cells(estimates).count();
-            let mut found = vec![format!("{cells} cells in {} runs", parts.len())];
-            found.extend(findings.as_deref().and_then(super::study::headline));
+            let cells = words::counted(super::study::cells(estimates).count(), "cell");
+            let runs = words::counted(parts.len(), "run");
+            let mut found = vec![format!("{cells} in {runs}")];
+            found.extend(super::study::headline(run, estimates, findings.as_deref()));
             found
         }
         _ if !run.parts().is_empty() => of_parts(run.parts()),

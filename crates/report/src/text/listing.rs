@@ -3,6 +3,7 @@
 use super::Style;
 use super::paper::Paper;
 use crate::figures::{float, nanos, rate};
+use crate::words;
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_model::{BitRate, WallTime};
 
@@ -129,7 +130,7 @@ fn figure(result: ListedResult) -> String {
         ListedResult::Received(received) => rate(received),
         ListedResult::LowerBound(bound) => format!("≥ {}", rate(bound)),
         ListedResult::MedianNs(ns) => format!("p50 {}", nanos(float(ns))),
-        ListedResult::Parts(parts) => format!("{parts} runs"),
+        ListedResult::Parts(parts) => words::counted(parts, "run"),
     }
 }
 

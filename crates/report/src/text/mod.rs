@@ -57,8 +57,9 @@ pub fn details_text(run: &Run, width: usize, style: Style) -> String {
         parts,
     } = &run.work
     {
-        study::limits(&mut paper, estimates, parts);
+        study::limits(&mut paper, run, estimates);
         study::means(&mut paper, estimates, parts);
+        study::unmeasured(&mut paper, estimates, parts);
         if let Some(findings) = findings {
             study::effects(&mut paper, findings);
             study::scatter(&mut paper, findings);

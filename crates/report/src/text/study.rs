@@ -4,7 +4,7 @@ use super::paper::Paper;
 use crate::figures::{UNKNOWN, Value};
 use crate::study::{CommonLimit, runs_of};
 use crate::words;
-use linerate_model::run::{CellEstimate, Run, StudyFindings};
+use linerate_model::run::{Asked, CellEstimate, Run, StudyFindings};
 
 /// Every cell with its means and its limit, and how many runs they come from.
 pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
@@ -20,9 +20,10 @@ pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]
     count(paper, estimates, parts.len());
 }
 
-/// In how many cells each limit was found, where one was looked for.
-pub(super) fn limits(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
-    if let Some(said) = crate::study::cells_by_limit(parts, cells(estimates).map(name)) {
+/// In how many cells each limit was found, where one was looked for and the headline does not say so.
+pub(super) fn limits(paper: &mut Paper, run: &Run, estimates: &[CellEstimate]) {
+    let limits = crate::study::cells_by_limit(run.parts(), cells(estimates).map(name));
+    if let Some(said) = limits.filter(|_| !has_series(run)) {
         paper.row("limits", &said);
     }
 }
@@ -46,13 +47,29 @@ pub(super) fn scatter(paper: &mut Paper, findings: &StudyFindings) {
     rows(paper, "scatter", &crate::study::said(findings).runs);
 }
 
-/// What of the findings goes first: that the control fails, what was compared, else the largest effect.
-pub(super) fn headline(findings: &StudyFindings) -> Option<String> {
-    let said = crate::study::said(findings);
-    let compared = || crate::study::compared(findings).map(|compared| compared.sentence);
+/// What goes first: that the control fails, what was compared, what limits where the study has several questions, else the
+/// largest effect.
+pub(super) fn headline(
+    run: &Run,
+    estimates: &[CellEstimate],
+    findings: Option<&StudyFindings>,
+) -> Option<String> {
+    let said = findings.map(crate::study::said).unwrap_or_default();
+    let compared = || Some(crate::study::compared(findings?)?.sentence);
+    let limits = || {
+        let cells = cells(estimates).map(name);
+        let limits = crate::study::cells_by_limit(run.parts(), cells)?;
+        Some(format!("limits: {limits}"))
+    };
     let first = said.alarm.or_else(compared);
+    let first = first.or_else(|| has_series(run).then(limits)?);
     let first = first.or_else(|| said.effects.into_iter().next())?;
     Some(first.trim_end_matches('.').to_owned())
+}
+
+/// Whether there are several questions, so that the first answer does not stand for all.
+fn has_series(run: &Run) -> bool {
+    matches!(&run.config.asked, Some(Asked::Study(settings)) if settings.series.len() > 1)
 }
 
 fn rows(paper: &mut Paper, label: &str, all: &[String]) {
@@ -72,6 +89,25 @@ pub(super) fn line(paper: &mut Paper, cell: &[CellEstimate], parts: &[Run]) {
     let limit = CommonLimit::of(runs_of(parts, name(cell)));
     said.extend(limit.map(|limit| format!("limit: {}", limit.words())));
     paper.item(name(cell), &said.join("; "));
+}
+
+/// Cells of which nothing could be measured, and why.
+pub(super) fn unmeasured(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
+    let is_measured = |cell: &str| estimates.iter().any(|mean| mean.cell == cell);
+    let mut told: Vec<&str> = Vec::new();
+    for part in parts {
+        let Some(place) = part.config.place.as_ref() else {
+            continue;
+        };
+        if place.is_control() || is_measured(&place.cell) || told.contains(&place.cell.as_str()) {
+            continue;
+        }
+        told.push(&place.cell);
+        let reasons = || part.trials.iter().flat_map(|trial| &trial.reasons);
+        let why = reasons().chain(&part.notes).next();
+        let why = why.map_or("no reason was recorded", String::as_str);
+        paper.item(&place.cell, &format!("not measured: {why}"));
+    }
 }
 
 /// How many runs the means come from.

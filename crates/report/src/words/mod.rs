@@ -78,6 +78,12 @@ pub(crate) fn link(run: &Run) -> Option<String> {
     Some(format!("{link} (link element)"))
 }
 
+/// `1 cell`, `3 cells`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
 /// A host by its name; by its role where it has none, or both have the same. No figure of an emulated one may be taken
 /// for a board's.
 pub(crate) fn host(run: &Run, role: HostRole) -> String {
@@ -296,6 +302,7 @@ pub fn quantity_name(key: &str) -> &str {
 pub(crate) fn quantity_noun(key: &str) -> String {
     match key {
         "received_bps" => "the received rate (L4 payload)".to_owned(),
+        "acknowledged_bps" => "the acknowledged rate (L4 payload)".to_owned(),
         "conditional_throughput_bps" => "the conditional throughput (L4 payload)".to_owned(),
         "loss_ratio" => "the loss ratio".to_owned(),
         other => format!("the {}", quantity_name(other)),
@@ -306,6 +313,7 @@ pub(crate) fn quantity_noun(key: &str) -> String {
 pub(crate) fn unit_and_name(key: &str, point: f64) -> (Unit, &str) {
     match key {
         "received_bps" => (Unit::for_rate(point), "received, L4 payload"),
+        "acknowledged_bps" => (Unit::for_rate(point), "acknowledged, L4 payload"),
         "conditional_throughput_bps" => {
             (Unit::for_rate(point), "conditional throughput, L4 payload")
         }

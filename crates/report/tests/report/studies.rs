@@ -178,7 +178,7 @@ fn the_terminal_says_what_limits_each_cell_of_a_study() {
     let text = summary_text(&run, None, usize::MAX, Style::Plain);
     assert!(
         text.contains(
-            "limits         the receiver's CPU: 8 cells, the link's rate: 4 cells, none: 10 cells"
+            "limits         the receiver's CPU in 8 cells, the link's rate in 4, none in 10"
         ),
         "{text}"
     );
@@ -249,9 +249,8 @@ fn four_thousand_runs_are_the_same_page_and_not_a_heavy_one() {
     assert!(page.contains("more rows are not listed here"));
 }
 
-#[test]
-fn each_series_has_its_own_section_and_all_share_one_list_of_runs() {
-    let mut run = study(&[None], 2);
+/// The same in two series of three.
+fn in_series(mut run: Run) -> Run {
     let series = |name: &str, title: Option<&str>| StudySeries {
         name: name.to_owned(),
         title: title.map(str::to_owned),
@@ -286,7 +285,12 @@ fn each_series_has_its_own_section_and_all_share_one_list_of_runs() {
         };
         place.cell = format!("series = {series}, {}", place.cell);
     }
-    let page = page(run);
+    run
+}
+
+#[test]
+fn each_series_has_its_own_section_and_all_share_one_list_of_runs() {
+    let page = page(in_series(study(&[None], 2)));
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
     assert!(at("What the board sends</h3>") < at(">receives</h3>"));
     assert!(!page.contains("Nothing yet</h3>"));
@@ -295,4 +299,51 @@ fn each_series_has_its_own_section_and_all_share_one_list_of_runs() {
     assert_eq!(count(&page, "Every run (44)"), 1);
     // A series is no factor.
     assert!(!page.contains("Series explains") && !page.contains("series sends"));
+}
+
+#[test]
+fn of_several_series_the_terminal_says_first_what_limits_and_what_was_not_measured() {
+    let mut run = with_estimates(in_series(study(&[None], 4)));
+    let limits = "22 cells in 88 runs; limits: the receiver's CPU in 8 cells, the link's rate in 4, none in 10.";
+    let text = summary_text(&run, None, usize::MAX, Style::Plain);
+    assert!(text.lines().next().unwrap().ends_with(limits), "{text}");
+    assert!(!text.contains("  limits "), "{text}");
+    let RunWork::Study {
+        estimates, parts, ..
+    } = &mut run.work
+    else {
+        panic!("a study");
+    };
+    let cell = "series = sends, direction = reverse, rate = 80M";
+    estimates.retain(|mean| mean.cell != cell);
+    for part in parts.iter_mut().filter(|part| part.is_of_cell(cell)) {
+        part.trials[0].valid = false;
+        part.trials[0].reasons = vec!["what arrived is not known".to_owned()];
+    }
+    let said = format!("{cell}: not measured: what arrived is not known");
+    let text = summary_text(&run, None, usize::MAX, Style::Plain);
+    assert_eq!(count(&text, &said), 1, "{text}");
+    let whole = details_text(&run, usize::MAX, Style::Plain);
+    assert_eq!(count(&whole, &said), 1, "{whole}");
+}
+
+#[test]
+fn the_path_is_of_a_run_that_agrees_with_what_is_said_to_limit() {
+    let mut run = study(&[None], 4);
+    let RunWork::Study { parts, .. } = &mut run.work else {
+        panic!("a study");
+    };
+    // The run that carries most is the only one of its opinion.
+    let most = parts.iter_mut().max_by_key(|part| {
+        let trial = &part.trials[0];
+        let is_lossy = trial.loss_ratio().is_some_and(|loss| loss.get() > 0.0);
+        is_lossy.then_some(trial.received_rate)
+    });
+    let odd = most.unwrap().verdict.as_mut().unwrap();
+    odd.limit = Limit::new("sender-cpu", "the sender's CPU");
+    odd.side = Some(Side::Sender);
+    let page = page(run);
+    assert!(page.contains("the link's rate limits (15 of 16 runs that saturate agree)"));
+    assert_eq!(count(&page, "limit: the sender's CPU"), 0);
+    assert!(count(&page, "limit: the link's rate") > 0);
 }

@@ -23,7 +23,7 @@ use linerate_model::spec::Direction;
 const MAX_SENTENCES: usize = 12;
 
 /// What a study shows, what matters most first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     /// That a cell differs from itself, so that the rest may not be the factors'.
     pub(crate) alarm: Option<String>,
