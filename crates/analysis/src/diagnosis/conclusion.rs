@@ -65,9 +65,9 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
     } else {
         Confidence::Weak
     };
-    if let Some((lossy, all)) = passing {
+    if let Some((missed, all)) = passing {
         seen.push(format!(
-            "Datagrams were lost in {lossy} of {all} intervals: another test may lose none."
+            "Datagrams were lost, or not sent, in {missed} of {all} intervals only: of another test all may arrive."
         ));
     }
     let next = next_limit::next(run, limited, best);

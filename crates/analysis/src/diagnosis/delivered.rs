@@ -2,9 +2,9 @@
 
 use super::suspects::Suspect;
 use super::thread::is_paused;
-use linerate_model::PacketCount;
 use linerate_model::run::Trial;
 use linerate_model::spec::{Side, Transport};
+use linerate_model::{BitRate, PacketCount};
 
 /// From this share of the intended load on, it was sent.
 const SENT: f64 = 0.99;
@@ -37,8 +37,12 @@ fn is_sender_alone(trial: &Trial) -> bool {
 
 /// Whether as much was sent as was intended, where that was some rate.
 pub(super) fn is_sent(trial: &Trial) -> bool {
-    let loads = trial.intended_load.zip(trial.offered_load);
-    loads.is_some_and(|(intended, offered)| offered.as_f64() >= intended.as_f64() * SENT)
+    let loads = trial.offered_load.zip(trial.intended_load);
+    loads.is_some_and(|(offered, intended)| is_as_intended(offered, intended))
+}
+
+pub(super) fn is_as_intended(offered: BitRate, intended: BitRate) -> bool {
+    offered.as_f64() >= intended.as_f64() * SENT
 }
 
 fn is_short_and_whole(trial: &Trial) -> bool {

@@ -1,6 +1,6 @@
-//! Datagrams that were sent as intended and lost: what their places rule out, and whether they would be lost again.
+//! Datagrams that were sent as intended and lost: what their places rule out, and whether that would come again.
 
-use super::delivered::is_sent;
+use super::delivered::{is_as_intended, is_sent};
 use super::outcome::loss_on_path;
 use super::suspects::Suspect;
 use crate::readings::whole_intervals;
@@ -25,16 +25,22 @@ fn is_at_receiver(trial: &Trial) -> bool {
     is_lossy && is_sent(trial) && loss_on_path(trial) <= lost * UNPLACED
 }
 
-/// In how many of its intervals `trial` lost datagrams, and of how many, where another test of the same may well lose none;
-/// `None` where it hardly would, or where that is not known.
+/// In how many of its intervals datagrams of `trial` were lost or not sent, and of how many, where all of another test of the
+/// same may well arrive; `None` where they hardly would, or where that is not known.
 ///
-/// Losses that come one interval at a time, independently, in `k` of `n` intervals spare all `n` of another test with
+/// What comes one interval at a time, independently, in `k` of `n` intervals spares all `n` of another test with
 /// probability (1 − k/n)ⁿ: 0.34 for one of eight, 0.10 for two. `likely` is what of that probability is too much.
 pub(super) fn in_passing(trial: &Trial, likely: f64) -> Option<(usize, usize)> {
-    let lossy = |interval: &TrialInterval| Some(interval.lost_packets? > PacketCount::default());
-    let lossy: Vec<bool> = whole_intervals(trial).map(lossy).collect::<Option<_>>()?;
-    let (k, n) = (lossy.iter().filter(|lossy| **lossy).count(), lossy.len());
+    let intended = trial.intended_load?;
+    let is_missed = |interval: &TrialInterval| {
+        let is_lossy = interval.lost_packets? > PacketCount::default();
+        Some(is_lossy || !is_as_intended(interval.offered_load?, intended))
+    };
+    let missed: Vec<bool> = whole_intervals(trial)
+        .map(is_missed)
+        .collect::<Option<_>>()?;
+    let (k, n) = (missed.iter().filter(|is| **is).count(), missed.len());
     let whole = 1.0 - Ratio::from_parts(k as u64, n as u64).get();
     let spared = whole.powi(i32::try_from(n).unwrap_or(i32::MAX));
-    (k > 0 && is_sent(trial) && spared >= likely).then_some((k, n))
+    (k > 0 && spared >= likely).then_some((k, n))
 }

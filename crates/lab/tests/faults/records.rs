@@ -263,8 +263,14 @@ impl Record {
             Some(limit) if name(limit) == found => "right",
             Some(_) => "WRONG",
         };
+        let second = self.again.as_ref().map(|again| diagnose(again).0);
+        let second = second.filter(|second| self::found(second) != found);
+        let second = second.map_or_else(String::new, |second| {
+            let said = self::found(&second);
+            format!(", then {said} ({})", confidence(&second))
+        });
         format!(
-            "{}-{} {:?} {:?}{} {:.1} Mbit/s: {} | limits: {} | said: {found} ({}) | {mark}",
+            "{}-{} {:?} {:?}{} {:.1} Mbit/s: {} | limits: {} | said: {found} ({}){second} | {mark}",
             self.seed,
             self.number,
             self.scene.transport,
