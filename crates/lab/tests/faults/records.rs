@@ -479,6 +479,10 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
         records.len(),
         judged.len(),
     );
+    if judged.is_empty() {
+        writeln!(text, "{}\n", of_repeats(records))?;
+        return Ok(text);
+    }
     let mut times: Vec<f64> = Vec::new();
     text.push_str(&tallied(judged.iter().map(|(record, expected)| {
         let (verdict, time) = record.replayed();
@@ -582,6 +586,7 @@ fn of_next(records: &[&Record]) -> String {
 /// How often the same scene, tested and probed once more, had the same verdict.
 fn of_repeats(records: &[&Record]) -> String {
     let (mut twice, mut same, mut sure_of_both) = (0, 0, 0);
+    let (mut of_one_limit, mut same_of_one) = (0, 0);
     for record in records.iter().filter(|record| record.is_steady()) {
         let Some(again) = &record.again else {
             continue;
@@ -590,11 +595,14 @@ fn of_repeats(records: &[&Record]) -> String {
         let is_same = found(&first) == found(&second);
         twice += 1;
         same += u32::from(is_same);
+        let has_one = record.main_limit().is_some();
+        of_one_limit += u32::from(has_one);
+        same_of_one += u32::from(has_one && is_same);
         let is_sure = |verdict: &Verdict| verdict.confidence != Confidence::Weak;
         sure_of_both += u32::from(!is_same && is_sure(&first) && is_sure(&second));
     }
     format!(
-        "Of {twice} scenes tested and probed twice, {same} had the same verdict both times; {sure_of_both} had two that are supported and differ."
+        "Of {twice} scenes tested and probed twice, {same} had the same verdict both times ({same_of_one} of the {of_one_limit} with one main limit); {sure_of_both} had two that are supported and differ."
     )
 }
 
