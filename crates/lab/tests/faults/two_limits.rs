@@ -11,11 +11,14 @@ use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Pace, Side, TestSpec};
 use linerate_testbed::HostId;
+use std::time::Duration;
 
 /// Of one core.
 const SHARE: f64 = 0.08;
 /// What the shaper lets pass, as a multiple of what the quota does.
 const ABOVE: f64 = 1.2;
+/// What the shaper lets pass at once, at its rate.
+const BUCKET: Duration = Duration::from_millis(150);
 /// What the verdict says of the rate after relief may be off by so much.
 const TOLERANCE: f64 = 0.15;
 /// A frame without FCS and its payload, of TCP; of UDP it is 24 bytes less.
@@ -56,9 +59,11 @@ fn play(test: &Test, guard: &mut Guard) -> Result<Found> {
     let alone = rig::play(&bare().quota(SHARE), Proof::Waived, guard)?;
     let quota_alone = rate(&alone.run)?;
     let frames = BitRate::from_f64(quota_alone.as_f64() * ABOVE * FRAME_OF_PAYLOAD);
-    let hundredth = (frames.as_f64() / 800.0).max(16_000.0);
+    // A quota lets its process run for a part of each tenth of a second: a smaller bucket would hold back what is sent then,
+    // and both would limit at once, each far below its own rate.
+    let bucket = frames.as_f64() / 8.0 * BUCKET.as_secs_f64();
     let tbf = format!(
-        "qdisc add dev eth0 root tbf rate {}bit burst {hundredth:.0} limit {hundredth:.0}",
+        "qdisc add dev eth0 root tbf rate {}bit burst {bucket:.0} limit {bucket:.0}",
         frames.bps()
     );
     let shaped = |scene: Scene| scene.tc(Place::Host(HostId::B), &tbf);
