@@ -9,7 +9,7 @@ use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
-use super::thread::{Thread, thread};
+use super::thread::{Thread, is_of_its_own, thread};
 use crate::readings::{is_packet_filters, mean, streams, whole_intervals};
 use linerate_model::run::{Place, Trial, TrialInterval};
 use linerate_model::signals::{
@@ -303,7 +303,7 @@ fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
         return Some(Outcome::PushedBack);
     }
     match thread(trial, Side::Sender) {
-        Some(Thread::Starved) if is_only_here(Side::Sender, around) => None,
+        Some(Thread::Starved) if is_only_here(trial, Side::Sender, around) => None,
         Some(Thread::Starved) => Some(Outcome::ShortStarved),
         Some(Thread::Late) => Some(Outcome::ShortLate),
         _ => Some(Outcome::Short),
@@ -317,13 +317,16 @@ fn is_refused(trial: &Trial) -> bool {
 }
 
 /// Whether the run's own trial had nothing of a shortage that a probe met: then another program made it, or, after a test
-/// of TCP, traffic of another kind. A sender of paced datagrams is late sooner than one that fills a socket.
-fn is_only_here(side: Side, around: &Around<'_>) -> bool {
+/// of TCP, traffic of another kind. A sender of paced datagrams is late sooner than one that fills a socket. One that never
+/// waits, and runs all the time since more comes than it can take, is short by the load alone.
+fn is_only_here(trial: &Trial, side: Side, around: &Around<'_>) -> bool {
     let own = around.limited.and_then(|limited| {
         let is_tcp = limited.transport == Transport::Tcp;
         Some((is_tcp && side == Side::Sender, thread(limited, side)?))
     });
-    own.is_some_and(|(is_other, own)| own == Thread::Free || is_other && own == Thread::Late)
+    let is_new =
+        own.is_some_and(|(is_other, own)| own == Thread::Free || is_other && own == Thread::Late);
+    is_new && !is_of_its_own(trial, side)
 }
 
 /// A multiple of the share that is lost at half the rate, and some more for chance, is the same share.
@@ -345,7 +348,7 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
         Some(Place::SenderQdisc) => Outcome::HeldBack,
         Some(Place::ReceiverSocket) if loss < LITTLE => Outcome::Carried,
         Some(Place::ReceiverSocket) => match thread(trial, Side::Receiver) {
-            Some(Thread::Starved) if is_only_here(Side::Receiver, around) => return None,
+            Some(Thread::Starved) if is_only_here(trial, Side::Receiver, around) => return None,
             Some(Thread::Starved) => Outcome::AtSocketStarved,
             Some(Thread::Free) => Outcome::AtSocket,
             Some(Thread::Late) | None => Outcome::AtSocketLate,

@@ -37,11 +37,22 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
     let runnable = ran + waited;
     Some(if runnable >= ALWAYS || is_short && runnable >= RUNNABLE {
         Thread::Starved
-    } else if waited >= LATE || stopped >= THROTTLED {
+    } else if is_kept_waiting(waited, stopped) {
         Thread::Late
     } else {
         Thread::Free
     })
+}
+
+const fn is_kept_waiting(waited: f64, stopped: f64) -> bool {
+    waited >= LATE || stopped >= THROTTLED
+}
+
+/// Whether `side`'s thread ran all the time that it wanted to, though that was nearly always.
+pub(super) fn is_of_its_own(trial: &Trial, side: Side) -> bool {
+    let waited = trial.cpu_of(side).and_then(|cpu| cpu.run_delay_ratio);
+    let stopped = throttled_share(trial, side).unwrap_or_default();
+    waited.is_some_and(|waited| !is_kept_waiting(waited.get(), stopped))
 }
 
 /// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.

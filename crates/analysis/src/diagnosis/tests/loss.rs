@@ -3,8 +3,8 @@
 use super::trial;
 use crate::diagnosis::outcome::{self, Around, INTERVAL, Outcome};
 use crate::diagnosis::{Compared, Probe as _, half_load};
-use linerate_model::BitRate;
 use linerate_model::run::Trial;
+use linerate_model::{BitRate, Ratio};
 use serde_json::{Value, json};
 
 /// A second of datagrams at so many Mbit/s, of whose tenths these percentages are lost on the path.
@@ -74,4 +74,26 @@ fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
     assert_eq!(answer(2, &lossy), None);
     assert_eq!(answer(10, &lossy), Some("carried"));
     assert_eq!(answer(2, &clean), Some("carried"));
+}
+
+/// More comes than the receiver's thread can take: it never rests, where in the run it did. Another program that keeps it
+/// from its core is no answer.
+#[test]
+fn a_receiver_that_runs_all_the_time_is_short_by_the_load_alone() {
+    let received = |megabits: u32, lost: u64, ran: f64, waited: f64| {
+        let offered = BitRate::from_f64(f64::from(megabits) * 1e6);
+        let more = json!({
+            "work": "datagrams", "intended_bps": offered, "offered_bps": offered,
+            "packets": {"sent": 10_000, "received": 10_000 - lost, "lost": lost, "loss_ratio": Ratio::from_parts(lost, 10_000)},
+            "ledger": [{"place": "receiver-socket", "packets": lost, "source": "a counter"}],
+            "counters": {"sender": {}, "receiver": {}},
+            "cpu": {"receiver": {"thread_ratio": ran, "run_delay_ratio": waited}}
+        });
+        serde_json::from_value::<Trial>(trial("udp", f64::from(megabits), &more)).unwrap()
+    };
+    let run = received(124, 0, 0.87, 0.0);
+    let alone = received(186, 2_700, 0.98, 0.01);
+    assert_eq!(outcome_above(&alone, &run), Some(Outcome::AtSocketStarved));
+    let robbed = received(186, 2_700, 0.5, 0.48);
+    assert_eq!(outcome_above(&robbed, &run), None);
 }
