@@ -21,6 +21,9 @@ pub(crate) struct Header {
     pub(crate) hosts: Vec<Host>,
 }
 
+/// Ids that are tried before a store counts as one that has them all.
+const MOST_IDS: usize = 1000;
+
 /// A run in the making.
 pub(crate) struct Recorder {
     run: Run,
@@ -33,7 +36,9 @@ impl Recorder {
     /// Begins a run: from here on it is in the store, as incomplete.
     pub(crate) fn begin(context: &mut Context<'_>, header: Header) -> Result<Self> {
         let started = wall_now();
-        let id = new_id(&started, header.kind, MonoClock.now().as_nanos());
+        let salt = MonoClock.now().as_nanos();
+        let kind = header.kind;
+        let id = |salt| new_id(&started, kind, salt);
         let ceiling = ceiling(context, &header);
         let title = context.title.clone().unwrap_or(header.title);
         context.watcher.event(Event::Began {
@@ -41,9 +46,9 @@ impl Recorder {
             title: &title,
             hosts: &header.hosts,
         });
-        let run = Run {
+        let mut run = Run {
             title: Some(title),
-            started: Some(started),
+            started: Some(started.clone()),
             status: RunStatus::Incomplete,
             config: Config {
                 command: Some(context.command.clone()),
@@ -53,12 +58,12 @@ impl Recorder {
                 ..Config::default()
             },
             hosts: header.hosts,
-            ..Run::new(id, header.kind, this_tool())
+            ..Run::new(id(salt), kind, this_tool())
         };
         let writer = context
             .store
             .as_ref()
-            .map(|store| store.create(&run))
+            .map(|store| store.create_new(&mut run, (salt..).take(MOST_IDS).map(id)))
             .transpose()?;
         Ok(Self {
             run,

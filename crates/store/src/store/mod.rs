@@ -164,6 +164,23 @@ impl Store {
         RunWriter::create(&self.dir, header)
     }
 
+    /// Begins `run` as [`create`](Self::create) does, under the first of `ids` that no run has yet: two runs of one second may
+    /// be given the same digits.
+    pub fn create_new(
+        &self,
+        run: &mut Run,
+        ids: impl Iterator<Item = String>,
+    ) -> Result<RunWriter, StoreError> {
+        for id in ids {
+            run.id = id;
+            match self.create(run) {
+                Err(StoreError::Exists { .. }) => {}
+                begun => return begun,
+            }
+        }
+        self.create(run)
+    }
+
     /// Stores finished runs, such as those of an import: all of them or, after an error, none.
     ///
     /// Returns their directories.

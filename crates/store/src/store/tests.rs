@@ -266,6 +266,19 @@ fn an_id_is_taken_once_and_stays_in_the_store() {
 }
 
 #[test]
+fn a_run_whose_digits_another_has_gets_the_next() {
+    let (_dir, store) = store();
+    let ids = || (7..9).map(|salt| new_id(&WallTime::from_unix(0).unwrap(), RunKind::Udp, salt));
+    let mut runs = [run(""), run(""), run("")];
+    for begun in &mut runs[..2] {
+        drop(store.create_new(begun, ids()).unwrap());
+    }
+    assert!(ids().eq(runs[..2].iter().map(|begun| begun.id.clone())));
+    let full = store.create_new(&mut runs[2], ids());
+    assert!(matches!(full, Err(StoreError::Exists { .. })));
+}
+
+#[test]
 fn several_runs_are_stored_together_or_not_at_all() {
     let (_dir, store) = store();
     let mut whole = run("b");
