@@ -1,8 +1,8 @@
 //! Datagrams that all arrived, and were fewer than intended.
 
-use super::trial;
+use super::{left_of_datagrams, trial};
 use crate::diagnosis::delivered::{describe, may_limit};
-use crate::diagnosis::suspects::{Suspect, of};
+use crate::diagnosis::suspects::of;
 use linerate_model::BitRate;
 use linerate_model::run::Trial;
 use linerate_model::spec::Transport;
@@ -25,10 +25,7 @@ fn sent(megabits: f64, lost: u64, blocked: f64) -> Trial {
 }
 
 fn left(trial: &Trial) -> Vec<&'static str> {
-    let all = of(Transport::Udp).iter().map(|(suspect, _)| *suspect);
-    all.filter(|suspect| may_limit(*suspect, trial))
-        .map(Suspect::id)
-        .collect()
+    left_of_datagrams(|suspect| may_limit(suspect, trial))
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Datagrams that were sent as intended and lost.
 
-use super::trial;
+use super::{left_of_datagrams, trial};
 use crate::diagnosis::lost::{in_passing, may_limit};
-use crate::diagnosis::suspects::{Suspect, of};
+use crate::diagnosis::suspects::of;
 use linerate_model::run::Trial;
 use linerate_model::spec::Transport;
 use linerate_model::{BitRate, Ratio};
@@ -29,10 +29,7 @@ fn sent<const N: usize>(lost: [u64; N], at_receiver: u64, short: f64) -> Trial {
 }
 
 fn left(trial: &Trial) -> Vec<&'static str> {
-    let all = of(Transport::Udp).iter().map(|(suspect, _)| *suspect);
-    all.filter(|suspect| may_limit(*suspect, trial))
-        .map(Suspect::id)
-        .collect()
+    left_of_datagrams(|suspect| may_limit(suspect, trial))
 }
 
 #[test]

@@ -91,6 +91,14 @@ fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
     })
 }
 
+/// The ids of what may limit datagrams.
+fn left_of_datagrams(may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
+    let all = of(Transport::Udp).iter().map(|(suspect, _)| *suspect);
+    all.filter(|suspect| may_limit(*suspect))
+        .map(Suspect::id)
+        .collect()
+}
+
 /// The next probe, by what was judged of the probes alone.
 fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     next_by(&Counts::default(), run, left, refused)
