@@ -9,7 +9,7 @@ use super::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
-use super::thread::{Thread, is_of_its_own, thread};
+use super::thread::{Thread, is_kept_waiting, thread};
 use crate::readings::{is_packet_filters, mean, streams, whole_intervals};
 use linerate_model::run::{Place, Trial, TrialInterval};
 use linerate_model::signals::{
@@ -326,7 +326,7 @@ fn is_only_here(trial: &Trial, side: Side, around: &Around<'_>) -> bool {
     });
     let is_new =
         own.is_some_and(|(is_other, own)| own == Thread::Free || is_other && own == Thread::Late);
-    is_new && !is_of_its_own(trial, side)
+    is_new && is_kept_waiting(trial, side)
 }
 
 /// A multiple of the share that is lost at half the rate, and some more for chance, is the same share.

@@ -37,22 +37,18 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
     let runnable = ran + waited;
     Some(if runnable >= ALWAYS || is_short && runnable >= RUNNABLE {
         Thread::Starved
-    } else if is_kept_waiting(waited, stopped) {
+    } else if is_kept_waiting(trial, side) {
         Thread::Late
     } else {
         Thread::Free
     })
 }
 
-const fn is_kept_waiting(waited: f64, stopped: f64) -> bool {
-    waited >= LATE || stopped >= THROTTLED
-}
-
-/// Whether `side`'s thread ran all the time that it wanted to, though that was nearly always.
-pub(super) fn is_of_its_own(trial: &Trial, side: Side) -> bool {
+/// Whether `side`'s thread waited for a core, or for the next period of its quota, now and then at least.
+pub(super) fn is_kept_waiting(trial: &Trial, side: Side) -> bool {
     let waited = trial.cpu_of(side).and_then(|cpu| cpu.run_delay_ratio);
-    let stopped = throttled_share(trial, side).unwrap_or_default();
-    waited.is_some_and(|waited| !is_kept_waiting(waited.get(), stopped))
+    waited.is_some_and(|waited| waited.get() >= LATE)
+        || throttled_share(trial, side).is_some_and(|stopped| stopped >= THROTTLED)
 }
 
 /// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.

@@ -94,6 +94,6 @@ fn a_receiver_that_runs_all_the_time_is_short_by_the_load_alone() {
     let run = received(124, 0, 0.87, 0.0);
     let alone = received(186, 2_700, 0.98, 0.01);
     assert_eq!(outcome_above(&alone, &run), Some(Outcome::AtSocketStarved));
-    let robbed = received(186, 2_700, 0.5, 0.48);
-    assert_eq!(outcome_above(&robbed, &run), None);
+    let waiting = received(186, 2_700, 0.5, 0.48);
+    assert_eq!(outcome_above(&waiting, &run), None);
 }
