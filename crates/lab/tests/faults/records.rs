@@ -251,7 +251,7 @@ impl Record {
             .iter()
             .map(|(mechanism, gain)| format!("{mechanism:?} ×{gain:.2}"))
             .collect();
-        let found = found(&verdict);
+        let said = found(&verdict);
         let expected: Vec<String> = self
             .limits()
             .iter()
@@ -260,17 +260,16 @@ impl Record {
         let mark = match self.main_limit() {
             _ if !self.is_steady() => "unsteady",
             None => "no single limit",
-            Some(limit) if name(limit) == found => "right",
+            Some(limit) if name(limit) == said => "right",
             Some(_) => "WRONG",
         };
         let second = self.again.as_ref().map(|again| diagnose(again).0);
-        let second = second.filter(|second| self::found(second) != found);
+        let second = second.filter(|second| found(second) != said);
         let second = second.map_or_else(String::new, |second| {
-            let said = self::found(&second);
-            format!(", then {said} ({})", confidence(&second))
+            format!(", then {} ({})", found(&second), confidence(&second))
         });
         format!(
-            "{}-{} {:?} {:?}{} {:.1} Mbit/s: {} | limits: {} | said: {found} ({}){second} | {mark}",
+            "{}-{} {:?} {:?}{} {:.1} Mbit/s: {} | limits: {} | said: {said} ({}){second} | {mark}",
             self.seed,
             self.number,
             self.scene.transport,
