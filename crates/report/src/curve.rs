@@ -115,6 +115,18 @@ pub(crate) fn received(trial: &Trial) -> Option<Seen> {
     Some((rate.as_f64(), rounding(trial, "received_bps")))
 }
 
+/// A trial's received rate; where the receiver does not tell, what its TCP acknowledged, else the offered load.
+pub(crate) fn best_known_rate(trial: &Trial) -> Option<Seen> {
+    received(trial)
+        .or_else(|| acknowledged(trial))
+        .or_else(|| offered(trial))
+}
+
+/// What the receiver's TCP acknowledged in a trial, in bit/s, which no log rounds.
+pub(crate) fn acknowledged(trial: &Trial) -> Option<Seen> {
+    Some((trial.tcp()?.acknowledged_rate?.as_f64(), None))
+}
+
 /// A trial's loss ratio with its rounding.
 pub(crate) fn loss(trial: &Trial) -> Option<Seen> {
     let ratio = trial.loss_ratio()?;

@@ -125,8 +125,10 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
         .iter()
         .filter_map(|t| crate::curve::offered(t))
         .collect();
-    let acknowledged = |t: &&Trial| Some((t.tcp()?.acknowledged_rate?.as_f64(), None));
-    let acknowledged: Vec<_> = trials.iter().filter_map(acknowledged).collect();
+    let acknowledged: Vec<_> = trials
+        .iter()
+        .filter_map(|t| crate::curve::acknowledged(t))
+        .collect();
     let (value, side) = match (
         Value::from_observations(&received),
         Value::from_observations(&acknowledged),

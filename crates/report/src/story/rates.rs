@@ -2,7 +2,7 @@
 
 use super::way;
 use crate::charts::{bounds, goal_name};
-use crate::curve::{LoadCurve, received};
+use crate::curve::{LoadCurve, best_known_rate};
 use crate::figures::{BigFigure, Unit, Value};
 use crate::words;
 use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
@@ -20,7 +20,7 @@ pub(super) struct Rated<'a> {
 impl<'a> Rated<'a> {
     /// The runs with the limit that is said of all; all of them where none is.
     pub(super) fn agreeing(&self) -> Vec<&'a Run> {
-        let Some(CommonLimit { limit, .. }) = CommonLimit::of(&self.runs) else {
+        let Some(Agreement { limit, .. }) = Agreement::of(&self.runs) else {
             return self.runs.clone();
         };
         let agrees = |run: &&&Run| {
@@ -137,14 +137,6 @@ fn condition(goal: &GoalResult) -> String {
     } else {
         "without loss".to_owned()
     }
-}
-
-/// What the receiver got; where it does not tell, what its TCP acknowledged or the sender offered.
-fn best_known_rate(trial: &Trial) -> Option<(f64, Option<Interval>)> {
-    let acknowledged = || Some((trial.tcp()?.acknowledged_rate?.as_f64(), None));
-    received(trial)
-        .or_else(acknowledged)
-        .or_else(|| crate::curve::offered(trial))
 }
 
 /// The goal of a search that allows the least loss.
@@ -315,8 +307,8 @@ fn both(one: &Clause<'_>, other: &Clause<'_>) -> Vec<String> {
     )]
 }
 
-/// What most of some runs say limits.
-struct CommonLimit<'a> {
+/// The limit that most of some runs agree on, by its id.
+struct Agreement<'a> {
     limit: &'a Limit,
     /// How many say so.
     count: usize,
@@ -324,7 +316,7 @@ struct CommonLimit<'a> {
     verdicts: Vec<&'a Verdict>,
 }
 
-impl<'a> CommonLimit<'a> {
+impl<'a> Agreement<'a> {
     fn of(runs: &[&'a Run]) -> Option<Self> {
         let mut verdicts: Vec<&Verdict> =
             runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
@@ -349,11 +341,11 @@ impl<'a> CommonLimit<'a> {
 
 /// What limits most of the runs, and how many agree.
 fn limit(runs: &[&Run]) -> Option<String> {
-    let CommonLimit {
+    let Agreement {
         limit,
         count,
         verdicts,
-    } = CommonLimit::of(runs)?;
+    } = Agreement::of(runs)?;
     let said = if limit.is_none() {
         "the path carried the whole intended load".to_owned()
     } else if limit.is_unknown() {

@@ -38,11 +38,7 @@ impl Measure {
     pub(crate) fn of(self, trial: &Trial) -> Option<f64> {
         match self {
             Self::Delay => trial.delay()?.p50_ns.map(crate::figures::float),
-            Self::Rate => {
-                let acknowledged = || trial.tcp()?.acknowledged_rate;
-                let known = trial.received_rate.or_else(acknowledged);
-                Some(known.or(trial.offered_load)?.as_f64())
-            }
+            Self::Rate => crate::curve::best_known_rate(trial).map(|(rate, _)| rate),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Style;
 use super::paper::Paper;
 use crate::figures::{float, nanos, percent};
+use crate::words;
 use linerate_model::doctor::{
     ChangeMade, ChangeResult, CheckOutcome, Checked, CoreJitter, Examination, Finding, Jitter,
     Severity,
@@ -69,15 +70,12 @@ fn found(paper: &mut Paper, check: &Checked, finding: &Finding) {
     }
     paper.row("set", &finding.set);
     if !finding.settings.is_empty() {
-        let count = finding.settings.len();
-        let (changes, knob) = (
-            if count == 1 { "change" } else { "changes" },
-            &finding.settings[0],
-        );
+        let changes = words::counted(finding.settings.len(), "change");
+        let knob = &finding.settings[0];
         paper.row(
             "",
             &format!(
-                "{count} {changes} by linerate, such as {} = {}",
+                "{changes} by linerate, such as {} = {}",
                 knob.knob, knob.value
             ),
         );

@@ -22,10 +22,16 @@ pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]
 
 /// In how many cells each limit was found, where one was looked for and the headline does not say so.
 pub(super) fn limits(paper: &mut Paper, run: &Run, estimates: &[CellEstimate]) {
-    let limits = crate::study::cells_by_limit(run.parts(), cells(estimates).map(name));
-    if let Some(said) = limits.filter(|_| !has_series(run)) {
+    if has_series(run) {
+        return;
+    }
+    if let Some(said) = cells_by_limit(run, estimates) {
         paper.row("limits", &said);
     }
+}
+
+fn cells_by_limit(run: &Run, estimates: &[CellEstimate]) -> Option<String> {
+    crate::study::cells_by_limit(run.parts(), cells(estimates).map(name))
 }
 
 /// What a cell is called.
@@ -56,11 +62,7 @@ pub(super) fn headline(
 ) -> Option<String> {
     let said = findings.map(crate::study::said).unwrap_or_default();
     let compared = || Some(crate::study::compared(findings?)?.sentence);
-    let limits = || {
-        let cells = cells(estimates).map(name);
-        let limits = crate::study::cells_by_limit(run.parts(), cells)?;
-        Some(format!("limits: {limits}"))
-    };
+    let limits = || Some(format!("limits: {}", cells_by_limit(run, estimates)?));
     let first = said.alarm.or_else(compared);
     let first = first.or_else(|| has_series(run).then(limits)?);
     let first = first.or_else(|| said.effects.into_iter().next())?;
@@ -94,17 +96,17 @@ pub(super) fn line(paper: &mut Paper, cell: &[CellEstimate], parts: &[Run]) {
 /// Cells of which nothing could be measured, and why.
 pub(super) fn unmeasured(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
     let is_measured = |cell: &str| estimates.iter().any(|mean| mean.cell == cell);
-    let mut told: Vec<&str> = Vec::new();
+    let mut listed: Vec<&str> = Vec::new();
     for part in parts {
         let Some(place) = part.config.place.as_ref() else {
             continue;
         };
-        if place.is_control() || is_measured(&place.cell) || told.contains(&place.cell.as_str()) {
+        if place.is_control() || is_measured(&place.cell) || listed.contains(&place.cell.as_str()) {
             continue;
         }
-        told.push(&place.cell);
-        let reasons = || part.trials.iter().flat_map(|trial| &trial.reasons);
-        let why = reasons().chain(&part.notes).next();
+        listed.push(&place.cell);
+        let reasons = part.trials.iter().flat_map(|trial| &trial.reasons);
+        let why = reasons.chain(&part.notes).next();
         let why = why.map_or("no reason was recorded", String::as_str);
         paper.item(&place.cell, &format!("not measured: {why}"));
     }
