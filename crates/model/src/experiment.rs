@@ -350,6 +350,8 @@ pub enum Baseline {
     /// Just above the bound that was found.
     #[default]
     AboveBound,
+    /// Half as much again as the bound: where one trial carries clearly more than the next.
+    FarAboveBound,
     /// Above all that got through, also beyond the bound: where a little loss at every load made it.
     AbovePath,
     /// Below the highest received rate.

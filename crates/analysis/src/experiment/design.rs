@@ -60,6 +60,8 @@ const MAX_WARM_UP: Duration = Duration::from_millis(1500);
 const TCP_INTERVAL: Duration = Duration::from_millis(250);
 /// Above a search's bound by this much, what limits is clearly over its limit.
 const ABOVE_BOUND: f64 = 1.1;
+/// Twice the scatter of a receiver that is busy all the time: a quarter from trial to trial on an emulated board.
+const FAR_ABOVE: f64 = 1.5;
 /// A sender that is the limit is asked for clearly more than it ever offered.
 const ABOVE_SENDER: f64 = 1.25;
 /// One that waits for its core must have room to show what it does with another.
@@ -160,7 +162,7 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
     };
     let here = || run.trials.iter().filter(|t| t.direction == direction);
     let scaled = |rate: BitRate, factor: f64| BitRate::from_f64(rate.as_f64() * factor);
-    let best = here().filter_map(|trial| trial.received_rate).max();
+    let best = || here().filter_map(|trial| trial.received_rate).max();
     let carried = |trial: &&Trial| trial.loss_ratio().is_none_or(|loss| loss.get() <= 0.0);
     let goals = || {
         run.goals()
@@ -177,12 +179,20 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
             .filter(carried)
             .filter_map(|trial| trial.intended_load)
             .max(),
-        Baseline::BelowBest => best.map(|rate| scaled(rate, BELOW_BEST)),
-        Baseline::AbovePath => bound(false).max(best).map(|rate| scaled(rate, ABOVE_BOUND)),
+        Baseline::BelowBest => best().map(|rate| scaled(rate, BELOW_BEST)),
+        Baseline::AbovePath => bound(false)
+            .max(best())
+            .map(|rate| scaled(rate, ABOVE_BOUND)),
         Baseline::AboveBound => bound(true)
             .map(|rate| scaled(rate, above_sender))
-            .or_else(|| bound(false).map(|rate| scaled(rate, ABOVE_BOUND)))
-            .or_else(|| best.map(|rate| scaled(rate, ABOVE_BOUND))),
+            .or_else(|| {
+                bound(false)
+                    .or_else(best)
+                    .map(|rate| scaled(rate, ABOVE_BOUND))
+            }),
+        Baseline::FarAboveBound => bound(false)
+            .or_else(best)
+            .map(|rate| scaled(rate, FAR_ABOVE)),
     }
 }
 

@@ -29,7 +29,11 @@ impl Design {
 
     /// Whether the change took effect in a trial of the changed test.
     pub fn took_effect(&self, pilot: &Trial, changed: &Trial) -> Result<(), NotRun> {
-        took_effect(self.test.change, pilot, changed)
+        took_effect(self.test.change, pilot, changed)?;
+        match (self.test.change, self.side) {
+            (Change::Aggregation { on: true }, Some(Side::Receiver)) => relieved(pilot, changed),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -98,6 +102,26 @@ pub(crate) fn took_effect(change: Change, before: &Trial, changed: &Trial) -> Re
         )));
     }
     Ok(())
+}
+
+/// A receiver that is handed many datagrams as one spends clearly less CPU time on each: at most this share.
+const RELIEVED: f64 = 0.8;
+
+/// Whether aggregation relieved the receiver's thread; taken as so where its CPU time is not known.
+fn relieved(before: &Trial, changed: &Trial) -> Result<(), NotRun> {
+    let per_datagram = |trial: &Trial| {
+        let ran = trial.cpu_of(Side::Receiver)?.thread_ratio?.get();
+        let nanos = ran * 1e9 / trial.received_packet_rate()?.pps();
+        (nanos.is_finite() && nanos > 0.0).then_some(nanos)
+    };
+    match (per_datagram(before), per_datagram(changed)) {
+        (Some(before), Some(after)) if after > before * RELIEVED => Err(impossible(format!(
+            "aggregation did not relieve the receiver, whose thread used {:.1} µs of CPU time for each datagram, before {:.1} µs",
+            after / 1e3,
+            before / 1e3
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {

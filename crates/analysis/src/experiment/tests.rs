@@ -9,7 +9,7 @@ use linerate_model::run::{
 };
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
-use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate, Ratio};
 use proptest::prelude::*;
 use serde_json::json;
 use std::time::Duration;
@@ -78,6 +78,7 @@ fn trial(offered: f64, lost: u64) -> Trial {
     };
     let mut work = DatagramsResult::default();
     work.counts.packets = Some(packets);
+    work.counts.received_packet_rate = Some(PacketRate::from_pps(10_000.0 - lost as f64));
     let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
     trial.payload_bytes = Some(ByteCount::new(1448));
     trial.intended_load = Some(BitRate::from_f64(offered * 1e6));
@@ -159,6 +160,7 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
     };
     let mbit = |mbit: f64| Pace::At(BitRate::from_f64(mbit * 1e6));
     assert_eq!(load(&run, Baseline::AboveBound), mbit(105.6));
+    assert_eq!(load(&run, Baseline::FarAboveBound), mbit(144.0));
     // 100 Mbit/s got through beyond the bound, so a link's limit is above that.
     assert_eq!(load(&run, Baseline::AbovePath), mbit(110.0));
     assert_eq!(load(&run, Baseline::BelowBest), mbit(80.0));
@@ -235,6 +237,37 @@ fn aggregation_sets_both_ends() {
     );
     let again = changed(&on, Change::Aggregation { on: true }).unwrap_err();
     assert!(again.to_string().contains("already"), "{again}");
+}
+
+#[test]
+fn aggregation_that_relieves_no_receiver_shows_nothing() {
+    let run = run_of(RunKind::Udp, &udp());
+    let design = |limit, side| {
+        let test = test_of(Change::Aggregation { on: true });
+        Design::from_run(&run, &verdict(limit, side, Some(test))).unwrap()
+    };
+    let cpu = design("receiver-cpu", Some(Side::Receiver));
+    let ran = |share: f64, lost| {
+        let mut trial = trial(100.0, lost);
+        let receiver = CpuSide {
+            thread_ratio: Some(Ratio::clamped(share)),
+            ..CpuSide::default()
+        };
+        trial.cpu.as_mut().unwrap().receiver = Some(receiver);
+        trial
+    };
+    // A fifth was lost at full use: with all of it taken, as much for each datagram would be 1.25 times the time.
+    let pilot = ran(1.0, 2_000);
+    assert_eq!(cpu.took_effect(&pilot, &ran(0.3, 0)), Ok(()));
+    let why = cpu.took_effect(&pilot, &ran(1.0, 1_500)).unwrap_err();
+    assert!(
+        why.to_string().contains("CPU time for each datagram"),
+        "{why}"
+    );
+    let unknown = trial(100.0, 0);
+    assert_eq!(cpu.took_effect(&pilot, &unknown), Ok(()));
+    let elsewhere = design("path-loss", None);
+    assert_eq!(elsewhere.took_effect(&pilot, &ran(1.0, 1_500)), Ok(()));
 }
 
 #[test]

@@ -49,6 +49,10 @@ const CASES: &[Case] = &[
         run: the_published_study_of_the_board_is_measured_in_its_short_form,
     },
     Case {
+        name: "the_boards_cpu_is_proved_to_limit_its_saturation",
+        run: the_boards_cpu_is_proved_to_limit_its_saturation,
+    },
+    Case {
         name: "the_ledger_has_what_the_link_dropped_whichever_end_the_board_is",
         run: the_ledger_has_what_the_link_dropped_whichever_end_the_board_is,
     },
@@ -259,6 +263,29 @@ fn the_published_study_of_the_board_is_measured_in_its_short_form() {
     assert_eq!(cost["kernel"], true, "{cost}");
     assert!(!cost["layers"].as_array().unwrap().is_empty(), "{cost}");
     bench.down("lab-study", "is stopped");
+    bench.close();
+}
+
+/// What the board takes at most is its CPU's doing: relieved of most of its work for each datagram, it loses next to none
+/// of half as much again.
+fn the_boards_cpu_is_proved_to_limit_its_saturation() {
+    let bench = Bench::with(LinkConfig::default());
+    bench.up("lab-saturated", &["--machine", "sifive_u"]);
+    let words = [
+        "saturate",
+        "board://lab-saturated",
+        "--prove",
+        "--json",
+        "--no-store",
+    ];
+    let ended = bench.linerate(&words);
+    // What the emulator takes can differ too much from second to second for a goal to be reached.
+    assert!(matches!(ended.code, Some(0 | 6 | 7)), "{}", ended.err);
+    let run: Value = serde_json::from_str(&ended.out).unwrap();
+    let verdict = &run["verdict"];
+    assert_eq!(verdict["limit"], "receiver-cpu", "{verdict}");
+    assert_eq!(verdict["confidence"], "confirmed", "{verdict}");
+    bench.down("lab-saturated", "is stopped");
     bench.close();
 }
 

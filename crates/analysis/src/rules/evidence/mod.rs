@@ -121,6 +121,21 @@ impl<'a> Evidence<'a> {
         test.is_some_and(|test| test.datapath.aggregates_sent())
     }
 
+    /// Whether the receiver, one of linerate's own at a socket, can take many datagrams from its system at once and
+    /// does not do so yet.
+    pub(super) fn receiver_can_aggregate(&self) -> bool {
+        let test = self.run.config.test();
+        let can = test.is_some_and(|test| {
+            test.datapath.can_aggregate() && !test.datapath.aggregates_received()
+        });
+        let own = |trial: &&Trial| {
+            let reports = trial.raw().iter();
+            let mut streams = reports.flat_map(|report| &report.streams);
+            streams.any(|stream| stream.work.receive_socket().is_some())
+        };
+        can && self.trials.iter().all(own)
+    }
+
     /// Whether traffic threads poll, so that their CPU time shows no load.
     pub(super) fn spins(&self) -> bool {
         let test = self.run.config.test();

@@ -3,9 +3,9 @@
 use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
 use super::overload_cpu::requests;
 use super::receiver_window::LEAST_SHARE;
-use super::{Case, Rule, clear, not_evaluated, proof, words};
+use super::{Case, Rule, clear, not_evaluated, proof, proof_from, words};
 use linerate_model::run::{
-    Change, Confidence, Experiment, Place, Prediction, Quantity, RuleOutcome,
+    Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, RuleOutcome,
 };
 use linerate_model::spec::Side;
 
@@ -96,7 +96,8 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         placed.figure(waiting),
         cpu.reason()
     );
-    found(share, claim, Confidence::Supported, (cpu, less_work(cpu)))
+    let experiment = less_work(cpu, evidence);
+    found(share, claim, Confidence::Supported, (cpu, experiment))
 }
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
@@ -125,12 +126,15 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     found(share, claim, confidence, (cpu, another_core(cpu)))
 }
 
-/// A CPU takes packets, not bytes: twice as many packets of half the size, and about as many per second
-/// get through as before. Through a link or a policer nearly twice as many do. A thread that waits for
-/// its core, rather than uses it, keeps up on another. One that a quota stops is away for most of each
-/// period: if it makes up for that when it is back, room for what came meanwhile ends the loss, and the
-/// buffer was the limit; if not, a full buffer loses as much whatever its size.
-fn less_work(cpu: &Cpu) -> Experiment {
+/// A thread that uses its core has less to do where its system hands it many datagrams as one: as many
+/// cross the wire, and a link or a policer loses as many as before. Soft interrupts take each by itself
+/// whatever is made of them later; but they take packets, not bytes: twice as many packets of half the
+/// size, and about as many per second get through as before. Through a link or a policer nearly twice as
+/// many do. A thread that waits for its core, rather than uses it, keeps up on another. One that a quota
+/// stops is away for most of each period: if it makes up for that when it is back, room for what came
+/// meanwhile ends the loss, and the buffer was the limit; if not, a full buffer loses as much whatever
+/// its size.
+fn less_work(cpu: &Cpu, evidence: &Evidence<'_>) -> Experiment {
     if cpu.is_throttled() {
         return proof(
             Change::ReceiveBuffer { factor: 8.0 },
@@ -142,6 +146,13 @@ fn less_work(cpu: &Cpu) -> Experiment {
             Change::OtherCore {
                 side: Side::Receiver,
             },
+            [Prediction::at_most(Quantity::LossRatio, 0.5)],
+        );
+    }
+    if !cpu.softirq_is_hot() && evidence.receiver_can_aggregate() {
+        return proof_from(
+            Baseline::FarAboveBound,
+            Change::Aggregation { on: true },
             [Prediction::at_most(Quantity::LossRatio, 0.5)],
         );
     }
