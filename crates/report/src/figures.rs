@@ -7,6 +7,8 @@ pub const UNKNOWN: &str = "not recorded";
 
 /// Significant digits that tell bounds 0.5 % apart from each other.
 const SIGNIFICANT: i32 = 4;
+/// From this far below a power of ten on, so many digits round up to it.
+const HALF_A_DIGIT: f64 = 0.000_05;
 
 /// A count as a number for drawing; exact below 2^53.
 pub(crate) const fn float(count: u64) -> f64 {
@@ -103,7 +105,11 @@ impl Unit {
     }
 
     fn pick(units: &[Self], value: f64) -> Self {
-        let fits = units.iter().rev().find(|unit| value >= unit.factor);
+        // What rounds up to a whole unit is one: 999.96 kbit/s would read 1000.
+        let fits = units
+            .iter()
+            .rev()
+            .find(|unit| value >= unit.factor * (1.0 - HALF_A_DIGIT));
         *fits.unwrap_or(&units[0])
     }
 
@@ -322,6 +328,8 @@ mod tests {
     fn rates_times_and_shares_choose_their_unit() {
         assert_eq!(rate(BitRate::from_bps(89_100_000)), "89.1 Mbit/s");
         assert_eq!(rate(BitRate::from_bps(0)), "0 bit/s");
+        assert_eq!(rate(BitRate::from_bps(999_960)), "1 Mbit/s");
+        assert_eq!(rate(BitRate::from_bps(999_940)), "999.9 kbit/s");
         assert_eq!(nanos(1_234.0), "1.23 µs");
         assert_eq!(nanos(45_678_000.0), "45.7 ms");
         assert_eq!(percent(Ratio::clamped(0.283_31)), "28.3 %");
