@@ -99,7 +99,9 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
                 add(1, &|paper| super::study::effects(paper, findings));
                 add(5, &|paper| super::study::scatter(paper, findings));
             }
-            add(2, &|paper| super::study::limits(paper, run, estimates));
+            add(2, &|paper| {
+                super::study::limits(paper, run, estimates, findings.as_deref())
+            });
             for cell in super::study::cells(estimates) {
                 add(4, &|paper| super::study::line(paper, cell, parts));
             }

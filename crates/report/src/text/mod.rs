@@ -57,7 +57,7 @@ pub fn details_text(run: &Run, width: usize, style: Style) -> String {
         parts,
     } = &run.work
     {
-        study::limits(&mut paper, run, estimates);
+        study::limits(&mut paper, run, estimates, findings.as_deref());
         study::means(&mut paper, estimates, parts);
         study::unmeasured(&mut paper, estimates, parts);
         if let Some(findings) = findings {

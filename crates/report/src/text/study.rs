@@ -21,8 +21,13 @@ pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]
 }
 
 /// In how many cells each limit was found, where one was looked for and the headline does not say so.
-pub(super) fn limits(paper: &mut Paper, run: &Run, estimates: &[CellEstimate]) {
-    if has_series(run) {
+pub(super) fn limits(
+    paper: &mut Paper,
+    run: &Run,
+    estimates: &[CellEstimate],
+    findings: Option<&StudyFindings>,
+) {
+    if has_series(run) && alarm_or_comparison(findings).is_none() {
         return;
     }
     if let Some(said) = cells_by_limit(run, estimates) {
@@ -60,13 +65,19 @@ pub(super) fn headline(
     estimates: &[CellEstimate],
     findings: Option<&StudyFindings>,
 ) -> Option<String> {
-    let said = findings.map(crate::study::said).unwrap_or_default();
-    let compared = || Some(crate::study::compared(findings?)?.sentence);
     let limits = || Some(format!("limits: {}", cells_by_limit(run, estimates)?));
-    let first = said.alarm.or_else(compared);
-    let first = first.or_else(|| has_series(run).then(limits)?);
-    let first = first.or_else(|| said.effects.into_iter().next())?;
+    let effect = || crate::study::said(findings?).effects.into_iter().next();
+    let first = alarm_or_comparison(findings)
+        .or_else(|| has_series(run).then(limits)?)
+        .or_else(effect)?;
     Some(first.trim_end_matches('.').to_owned())
+}
+
+/// What goes before all else: that the control fails, or what was compared.
+fn alarm_or_comparison(findings: Option<&StudyFindings>) -> Option<String> {
+    let findings = findings?;
+    let compared = || Some(crate::study::compared(findings)?.sentence);
+    crate::study::said(findings).alarm.or_else(compared)
 }
 
 /// Whether there are several questions, so that the first answer does not stand for all.

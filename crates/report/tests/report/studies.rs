@@ -328,6 +328,34 @@ fn of_several_series_the_terminal_says_first_what_limits_and_what_was_not_measur
 }
 
 #[test]
+fn below_a_control_that_fails_the_terminal_still_says_what_limits() {
+    let mut run = with_estimates(in_series(study(&[None], 4)));
+    let RunWork::Study { findings, .. } = &mut run.work else {
+        panic!("a study");
+    };
+    let difference = serde_json::json!({
+        "quantity": "received_bps", "direction": "forward",
+        "effect": {
+            "scale": "ratio", "p": 0.001, "p_adjusted": 0.001, "verdict": "shown", "detectable_ratio": 0.01,
+            "estimate": {
+                "point": 1.04, "interval": {"low": 1.02, "high": 1.06}, "confidence_ratio": 0.95, "n": 8
+            },
+        },
+    });
+    *findings = serde_json::from_value(serde_json::json!({
+        "tests": 0, "control": {"cell": "rate = 80M", "differences": [difference]},
+    }))
+    .unwrap();
+    let text = summary_text(&run, None, usize::MAX, Style::Plain);
+    assert!(
+        text.lines().next().unwrap().contains("differs from itself"),
+        "{text}"
+    );
+    let limits = "  limits         the receiver's CPU in 8 cells, the link's rate in 4, none in 10";
+    assert_eq!(count(&text, limits), 1, "{text}");
+}
+
+#[test]
 fn the_path_is_of_a_run_that_agrees_with_what_is_said_to_limit() {
     let mut run = study(&[None], 4);
     let RunWork::Study { parts, .. } = &mut run.work else {
