@@ -239,8 +239,11 @@ impl Scanner {
     /// Begins an object or a list where one may be.
     fn begin(&mut self, byte: u8, line: usize) -> Result<(), &'static str> {
         let parent = self.open.last().copied();
-        let is_member = matches!(self.before, b'[' | b',') && parent != Some(Open::Object);
-        if self.before != b':' && !is_member {
+        let may_begin = match parent {
+            None | Some(Open::Object) => self.before == b':',
+            Some(Open::List | Open::Intervals(_)) => matches!(self.before, b'[' | b','),
+        };
+        if !may_begin {
             return Err("a quoted key, a comma or the end of what is open");
         }
         if self.open.len() >= MAX_DEPTH {
@@ -283,6 +286,8 @@ impl Scanner {
                     };
                     found(Found::Interval(*list, piece));
                     self.text.truncate(begin);
+                    // What was quoted last is gone with it.
+                    self.quoted = (begin, begin);
                 }
             }
             (Open::Intervals(_), _) => self.jumps.push((self.text.len(), line)),
@@ -411,6 +416,17 @@ mod tests {
         assert_eq!(scan("{\"a\": [1, 2", 1000), ["fault 1 Fault(Cut)"]);
         let deep = scan(&format!("{{\"a\": {}", "[".repeat(100_000)), 1000);
         assert_eq!(deep.len(), 1, "{deep:?}");
+    }
+
+    /// The key that a list would have was in an interval that is taken out.
+    #[test]
+    fn a_list_without_a_key_has_none() {
+        let interval = "{\"intervals\": [{\"a long key\": 1}";
+        let found = scan(&format!("{interval}]: [{{}}]}}"), 1000);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[1].starts_with("document 1 "), "{found:?}");
+        let found = scan(&format!("{interval}, : ["), 1000);
+        assert!(found[1].starts_with("fault 1 Fault(Damaged"), "{found:?}");
     }
 
     #[test]
