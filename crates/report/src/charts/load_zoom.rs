@@ -46,7 +46,8 @@ fn chart(run: &Run, curve: LoadCurve<'_>) -> Option<Chart> {
         let near = cut(&curve, low, high);
         let left = match curve.points.len() - near.points.len() {
             0 => String::new(),
-            left => format!(" Loads further away, in the whole curve under Rate: {left}."),
+            1 => " 1 load further away is in the whole curve, under Rate.".to_owned(),
+            left => format!(" {left} loads further away are in the whole curve, under Rate."),
         };
         (near, caption + &left, Scale::LinearFit)
     } else {
