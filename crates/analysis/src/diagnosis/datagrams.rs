@@ -6,10 +6,11 @@
 use super::class::Class;
 use super::outcome::{self, Around, INTERVAL, Outcome};
 use super::suspects::Suspect;
+use super::thread::described;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
 use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
-use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use std::time::Duration;
 
@@ -185,7 +186,8 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         }
         Some(Outcome::AtSocketStarved) => {
             format!(
-                "{loss} were lost at the receiver's socket, whose thread had to wait for a core"
+                "{loss} were lost at the receiver's socket, whose thread {}",
+                described(changed, Side::Receiver)
             )
         }
         Some(Outcome::BeforeSocket) => {
@@ -202,7 +204,10 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
             "the sender sent no more".to_owned()
         }
         Some(Outcome::ShortStarved) => {
-            "the sender sent no more, since its thread had to wait for a core".to_owned()
+            format!(
+                "the sender sent no more: its thread {}",
+                described(changed, Side::Sender)
+            )
         }
         Some(Outcome::ShortQueued) => {
             "the sender sent no more, and what it sent had waited".to_owned()

@@ -51,6 +51,20 @@ pub(super) fn is_kept_waiting(trial: &Trial, side: Side) -> bool {
         || throttled_share(trial, side).is_some_and(|stopped| stopped >= THROTTLED)
 }
 
+/// What `side`'s thread did with its time, to follow its name: where it had none left this says why.
+pub(super) fn described(trial: &Trial, side: Side) -> String {
+    let cpu = trial.cpu_of(side);
+    let ran = cpu.and_then(|cpu| cpu.thread_ratio).unwrap_or_default();
+    let waited = cpu.and_then(|cpu| cpu.run_delay_ratio).unwrap_or_default();
+    match throttled_share(trial, side).filter(|stopped| *stopped >= THROTTLED) {
+        Some(stopped) => format!(
+            "was stopped by its CPU quota {} of the time",
+            Ratio::clamped(stopped)
+        ),
+        None => format!("ran {ran} of the time and waited for a core {waited}"),
+    }
+}
+
 /// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.
 const HELD_UP: [f64; 2] = [0.15, 0.5];
 

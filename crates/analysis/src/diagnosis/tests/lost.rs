@@ -1,9 +1,12 @@
 //! Datagrams that were sent as intended and lost.
 
 use super::{left_of_datagrams, trial};
+use crate::diagnosis::datagrams::said;
 use crate::diagnosis::lost::{in_passing, may_limit};
+use crate::diagnosis::outcome::Outcome;
 use crate::diagnosis::suspects::of;
 use linerate_model::run::Trial;
+use linerate_model::signals::CGROUP_THROTTLED_NS;
 use linerate_model::spec::Transport;
 use linerate_model::{BitRate, Ratio};
 use serde_json::{Value, json};
@@ -49,6 +52,31 @@ fn what_the_receivers_host_dropped_had_passed_sender_and_path() {
     ] {
         assert_eq!(left(&open).len(), everything);
     }
+}
+
+/// Of a thread that ran all the time, "it had to wait for a core" would be wrong.
+#[test]
+fn a_socket_without_a_reader_says_what_the_reader_did() {
+    let mut trial = sent([50; 8], 400, 0.0);
+    let mut said = |cpu: Value, stopped: u64| {
+        trial.cpu = serde_json::from_value(json!({ "receiver": cpu })).unwrap();
+        let counters = json!({"sender": {}, "receiver": {(CGROUP_THROTTLED_NS): stopped}});
+        trial.measured_mut().unwrap().counters = serde_json::from_value(counters).unwrap();
+        said(Some(Outcome::AtSocketStarved), &trial)
+    };
+    let ran = said(json!({"thread_ratio": 0.998, "run_delay_ratio": 0.002}), 0);
+    assert_eq!(
+        ran,
+        "5.00 % were lost at the receiver's socket, whose thread ran 99.8 % of the time and waited for a core 0.20 %"
+    );
+    let stopped = said(
+        json!({"thread_ratio": 0.05, "run_delay_ratio": 0.01}),
+        1_800_000_000,
+    );
+    assert!(
+        stopped.ends_with("whose thread was stopped by its CPU quota 90.0 % of the time"),
+        "{stopped}"
+    );
 }
 
 #[test]
