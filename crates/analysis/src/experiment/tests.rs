@@ -78,7 +78,9 @@ fn trial(offered: f64, lost: u64) -> Trial {
     };
     let mut work = DatagramsResult::default();
     work.counts.packets = Some(packets);
-    work.counts.received_packet_rate = Some(PacketRate::from_pps(10_000.0 - lost as f64));
+    work.counts.received_packet_rate = Some(PacketRate::from_pps(
+        PacketCount::new(10_000 - lost).as_f64(),
+    ));
     let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
     trial.payload_bytes = Some(ByteCount::new(1448));
     trial.intended_load = Some(BitRate::from_f64(offered * 1e6));

@@ -100,7 +100,7 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
                 add(5, &|paper| super::study::scatter(paper, findings));
             }
             add(2, &|paper| {
-                super::study::limits(paper, run, estimates, findings.as_deref())
+                super::study::limits(paper, run, estimates, findings.as_deref());
             });
             for cell in super::study::cells(estimates) {
                 add(4, &|paper| super::study::line(paper, cell, parts));
