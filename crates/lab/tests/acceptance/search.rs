@@ -177,7 +177,13 @@ pub(crate) fn a_starved_sender_is_the_limit_and_not_loss() {
     for goal in run.goals() {
         assert_eq!(goal.bounded_by, Some(BoundedBy::Sender), "{goal:?}");
     }
-    assert_eq!(verdict.limit.id(), "sender-cpu", "{verdict:?}");
+    // By signs alone: they may leave it at what is most likely.
+    let is_likeliest =
+        verdict.limit.is_unknown() && verdict.claim.contains("most likely the sender's CPU");
+    assert!(
+        verdict.limit.id() == "sender-cpu" || is_likeliest,
+        "{verdict:?}"
+    );
     rig.close();
 }
 
