@@ -1,5 +1,6 @@
 //! From a run and what its verdict claims to the baseline of an experiment.
 
+use crate::readings::streams;
 use linerate_model::run::{
     Baseline, BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
 };
@@ -162,7 +163,7 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
     };
     let here = || run.trials.iter().filter(|t| t.direction == direction);
     let scaled = |rate: BitRate, factor: f64| BitRate::from_f64(rate.as_f64() * factor);
-    let best = || here().filter_map(|trial| trial.received_rate).max();
+    let best = here().filter_map(|trial| trial.received_rate).max();
     let carried = |trial: &&Trial| trial.loss_ratio().is_none_or(|loss| loss.get() <= 0.0);
     let goals = || {
         run.goals()
@@ -174,38 +175,26 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
             move |goal: &&GoalResult| (goal.bounded_by == Some(BoundedBy::Sender)) == by_sender;
         goals().filter(of).filter_map(|goal| goal.upper_bound).max()
     };
+    let above = |factor| bound(false).or(best).map(|rate| scaled(rate, factor));
     match test.map_or_else(Baseline::default, |test| test.baseline) {
         Baseline::Carried => here()
             .filter(carried)
             .filter_map(|trial| trial.intended_load)
             .max(),
-        Baseline::BelowBest => best().map(|rate| scaled(rate, BELOW_BEST)),
-        Baseline::AbovePath => bound(false)
-            .max(best())
-            .map(|rate| scaled(rate, ABOVE_BOUND)),
+        Baseline::BelowBest => best.map(|rate| scaled(rate, BELOW_BEST)),
+        Baseline::AbovePath => bound(false).max(best).map(|rate| scaled(rate, ABOVE_BOUND)),
         Baseline::AboveBound => bound(true)
             .map(|rate| scaled(rate, above_sender))
-            .or_else(|| {
-                bound(false)
-                    .or_else(best)
-                    .map(|rate| scaled(rate, ABOVE_BOUND))
-            }),
-        Baseline::FarAboveBound => bound(false)
-            .or_else(best)
-            .map(|rate| scaled(rate, FAR_ABOVE)),
+            .or_else(|| above(ABOVE_BOUND)),
+        Baseline::FarAboveBound => above(FAR_ABOVE),
     }
 }
 
 /// The buffer that the system gave to `side`'s smallest socket.
 pub(crate) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
-    let streams = trial
-        .raw()
-        .iter()
-        .filter(|report| report.side == side)
-        .flat_map(|report| &report.streams);
     let buffer = |stream: &StreamReport| match side {
         Side::Sender => stream.path.send_buffer_bytes,
         Side::Receiver => stream.path.receive_buffer_bytes,
     };
-    streams.filter_map(buffer).min()
+    streams(trial, side).filter_map(buffer).min()
 }

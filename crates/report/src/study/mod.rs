@@ -13,7 +13,7 @@ mod series;
 pub(crate) use charts::{Multiples, multiples};
 pub(crate) use effects::conclusions;
 pub(crate) use factors::Levels;
-pub(crate) use findings::{compared, effects_table, in_series, said};
+pub(crate) use findings::{alarm, compared, effects_table, in_series, said};
 pub(crate) use groups::groups;
 pub(crate) use limits::{CommonLimit, cells_by_limit, limit_name, runs_of};
 pub(crate) use series::{Series, series};

@@ -77,7 +77,7 @@ pub(super) fn headline(
 fn alarm_or_comparison(findings: Option<&StudyFindings>) -> Option<String> {
     let findings = findings?;
     let compared = || Some(crate::study::compared(findings)?.sentence);
-    crate::study::said(findings).alarm.or_else(compared)
+    crate::study::alarm(findings).or_else(compared)
 }
 
 /// Whether there are several questions, so that the first answer does not stand for all.

@@ -23,7 +23,7 @@ pub(super) use window::WindowEffect;
 
 pub use needs::Need;
 
-use crate::readings::{mean, throttled_share};
+use crate::readings::{mean, streams, throttled_share};
 use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
 };
@@ -107,10 +107,9 @@ impl<'a> Evidence<'a> {
 
     /// The smallest receive buffer that the system gave a stream.
     pub(super) fn receive_buffer(&self) -> Option<ByteCount> {
-        let reports = self.trials.iter().flat_map(|trial| trial.raw());
-        let receivers = reports.filter(|report| report.side == Side::Receiver);
-        let streams = receivers.flat_map(|report| &report.streams);
-        streams
+        let trials = self.trials.iter();
+        trials
+            .flat_map(|trial| streams(trial, Side::Receiver))
             .filter_map(|stream| stream.path.receive_buffer_bytes)
             .min()
     }
@@ -129,9 +128,8 @@ impl<'a> Evidence<'a> {
             test.datapath.can_aggregate() && !test.datapath.aggregates_received()
         });
         let own = |trial: &&Trial| {
-            let reports = trial.raw().iter();
-            let mut streams = reports.flat_map(|report| &report.streams);
-            streams.any(|stream| stream.work.receive_socket().is_some())
+            let mut received = streams(trial, Side::Receiver);
+            received.any(|stream| stream.work.receive_socket().is_some())
         };
         can && self.trials.iter().all(own)
     }

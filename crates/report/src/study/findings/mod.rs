@@ -38,7 +38,7 @@ pub(crate) fn said(findings: &StudyFindings) -> Said {
     let mut runs: Vec<String> = findings.control.iter().filter_map(quiet).collect();
     runs.extend(runs::sentences(findings));
     Said {
-        alarm: findings.control.as_ref().and_then(alarm),
+        alarm: alarm(findings),
         effects: effects(findings),
         runs,
     }
@@ -301,8 +301,9 @@ fn quiet(control: &StudyControl) -> Option<String> {
     ))
 }
 
-/// What a control says that shows one.
-fn alarm(control: &StudyControl) -> Option<String> {
+/// That the control's cell differs from itself, if it does.
+pub(crate) fn alarm(findings: &StudyFindings) -> Option<String> {
+    let control = findings.control.as_ref()?;
     let shown = control
         .differences
         .iter()
