@@ -8,6 +8,7 @@ mod run;
 mod server;
 
 use linerate_testbed::enter_user_namespace;
+use linerate_testkit::disturbance::undisturbed;
 use linerate_testkit::namespaces::{Case, Cases, namespace_main};
 use server::Server;
 use std::process::ExitCode;
@@ -52,12 +53,13 @@ const TEST: [&str; 6] = ["--rate", "2M", "-t", "1", "--json", "--no-store"];
 
 fn an_ordinary_user_is_enough_and_nothing_is_left() {
     let server = Server::start();
-    let ended = server.udp("", &TEST);
+    let measured = undisturbed(|| server.udp("", &TEST));
+    let is_disturbed = measured.is_disturbed();
+    let ended = measured.value;
     let run = ended.json();
     let packets = |what: &str| run["trials"][0]["packets"][what].as_u64().unwrap();
     assert!(packets("received") > 0);
-    // A host that is busy elsewhere may lose some.
-    assert_eq!(packets("received") + packets("lost"), packets("sent"));
+    assert!(packets("lost") == 0 || is_disturbed, "{run}");
     assert!(!ended.out.contains("sha256sum"), "{}", ended.out);
     server.has_no_files();
     server.wait_for_no_agent();
