@@ -2,7 +2,7 @@
 
 use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
-use linerate_model::signals::CGROUP_THROTTLED_NS;
+use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{ByteCount, FrameOverhead};
 use std::time::Duration;
@@ -63,6 +63,29 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .flat_map(|stream| stream.work.tcp_samples())
         .filter(|sample| sample.at_ns > 0)
         .filter_map(held)
+}
+
+/// Ethernet header, IPv4 header and TCP header with timestamps: what an interface counts per segment, in bytes.
+const HEADERS: f64 = 66.0;
+
+/// The share of the bytes of `side`'s interface, in the direction of the data, that the TCP streams of `trial` do not
+/// explain; `None` unless both are counted.
+pub(crate) fn cross_traffic_share(trial: &Trial, side: Side) -> Option<f64> {
+    let signal = match side {
+        Side::Sender => NIC_TX_BYTES,
+        Side::Receiver => NIC_RX_BYTES,
+    };
+    let all = ByteCount::new(*trial.counters(side)?.get(signal)?).as_f64();
+    // At both ends: the receiver may get a segment twice, but no more than was sent and is still to be.
+    let mut ours = 0.0;
+    for stream in streams(trial, Side::Sender) {
+        let last = stream.work.tcp_samples().last()?;
+        let rest = last.notsent_bytes.unwrap_or(0);
+        ours += ByteCount::new(last.bytes_sent?.saturating_add(rest)).as_f64();
+    }
+    let smss = ByteCount::new(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?).as_f64();
+    let ours = ours * (1.0 + HEADERS / smss);
+    (all > 0.0 && ours > 0.0).then(|| (1.0 - ours / all).max(0.0))
 }
 
 /// The smallest delay of each moment of the second half in which a datagram came, in nanoseconds above the trial's

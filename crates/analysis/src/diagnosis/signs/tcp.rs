@@ -9,7 +9,7 @@ use crate::diagnosis::suspects::Suspect::{
     ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use crate::diagnosis::thread::{Thread, spent, thread};
-use crate::readings::{mean, unread_shares};
+use crate::readings::{cross_traffic_share, mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
 use linerate_model::signals::{NIC_TX_PACKETS, QDISC_OVERLIMITS};
@@ -65,6 +65,11 @@ pub(super) const SIGNS: &[Sign] = &[
         id: "held-back",
         classes: HELD_BACK,
         read: |shown| held_back(shown.trial),
+    },
+    Sign {
+        id: "cross-traffic",
+        classes: CROSS_TRAFFIC,
+        read: |shown| cross_traffic(shown.trial),
     },
 ];
 
@@ -359,6 +364,27 @@ fn held_back(trial: &Trial) -> Option<&'static str> {
         each if each < 0.02 => "hardly",
         each if each < 0.2 => "some",
         _ => "often",
+    })
+}
+
+/// How much of what an interface of the test sent or took, in the direction of the data, was others'.
+const CROSS_TRAFFIC: &[Class] = &[
+    Class::new("none", Usually).possibly(&[Congestion]),
+    Class::new("some", Rarely).possibly(&[Congestion]),
+    Class::new("much", Hardly).usually(&[Congestion]),
+];
+
+/// Edges of the share: below the first it is housekeeping, and headers that differ from those reckoned with; from the
+/// second on, a stream that had the interface alone would carry a quarter more.
+const SHARED: [f64; 2] = [0.1, 0.2];
+
+fn cross_traffic(trial: &Trial) -> Option<&'static str> {
+    let sides = [Side::Sender, Side::Receiver].into_iter();
+    let share = sides.filter_map(|side| cross_traffic_share(trial, side));
+    Some(match range(share.max_by(f64::total_cmp)?, SHARED) {
+        Range::Low => "none",
+        Range::Middle => "some",
+        Range::High => "much",
     })
 }
 

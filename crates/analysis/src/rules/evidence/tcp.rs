@@ -1,10 +1,9 @@
 //! What TCP's own figures say: where its time went, who else used the link, whether the peer reads.
 
 use super::Evidence;
-use crate::readings::{mean, streams, unread_shares};
+use crate::readings::{cross_traffic_share, mean, streams, unread_shares};
 use crate::rules::words;
-use linerate_model::ByteCount;
-use linerate_model::run::{TcpSummary, Trial};
+use linerate_model::run::TcpSummary;
 use linerate_model::sample::StreamReport;
 use linerate_model::signals;
 use linerate_model::spec::Side;
@@ -13,9 +12,6 @@ use linerate_model::tcp::TcpWait;
 /// Other traffic below this share of an interface is housekeeping, ACKs of the other direction, and
 /// headers that differ from those reckoned with.
 const OTHERS: f64 = 0.1;
-
-/// Ethernet header, IPv4 header and TCP header with timestamps: what an interface counts per segment.
-const HEADERS: f64 = 66.0;
 
 /// Share of the time spent on `wait`, over the trials that the verdict is about.
 pub(in crate::rules) fn share_of(evidence: &Evidence<'_>, wait: TcpWait) -> Option<f64> {
@@ -104,7 +100,7 @@ impl Others {
                 evidence
                     .subject()
                     .into_iter()
-                    .filter_map(|trial| foreign(trial, side)),
+                    .filter_map(|trial| cross_traffic_share(trial, side)),
             )?;
             Some(Self { share, side })
         };
@@ -124,26 +120,6 @@ impl Others {
             words::percent(self.share)
         )
     }
-}
-
-/// The share of an interface's bytes that this trial's streams do not explain.
-fn foreign(trial: &Trial, side: Side) -> Option<f64> {
-    let counters = trial.counters(side)?;
-    let signal = match side {
-        Side::Sender => signals::NIC_TX_BYTES,
-        Side::Receiver => signals::NIC_RX_BYTES,
-    };
-    let all = ByteCount::new(*counters.get(signal)?).as_f64();
-    // At both ends: the receiver may get a segment twice, but no more than was sent and is still to be.
-    let mut ours = 0.0;
-    for stream in streams(trial, Side::Sender) {
-        let last = stream.work.tcp_samples().last()?;
-        let rest = last.notsent_bytes.unwrap_or(0);
-        ours += ByteCount::new(last.bytes_sent?.saturating_add(rest)).as_f64();
-    }
-    let smss = ByteCount::new(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?).as_f64();
-    let ours = ours * (1.0 + HEADERS / smss);
-    (all > 0.0 && ours > 0.0).then(|| (1.0 - ours / all).max(0.0))
 }
 
 /// What the receiving end's readings say of its application.
