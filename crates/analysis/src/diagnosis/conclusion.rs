@@ -4,7 +4,8 @@ use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
 use super::{
-    Counts, Observation, candidate, delivered, explains, lost, next_limit, shown_by, unproved,
+    Counts, Observation, candidate, delivered, explains, lost, next_limit, paused, shown_by,
+    unproved,
 };
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
@@ -20,8 +21,11 @@ pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
     let shown = shown_by(run, limited);
-    suspects
-        .retain(|suspect| delivered::may_limit(suspect, shown) && lost::may_limit(suspect, shown));
+    suspects.retain(|suspect| {
+        delivered::may_limit(suspect, shown)
+            && lost::may_limit(suspect, shown)
+            && paused::may_limit(suspect, shown)
+    });
     suspects
 }
 

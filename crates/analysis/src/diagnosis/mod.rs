@@ -25,6 +25,7 @@ mod next_limit;
 mod observation;
 mod other_core;
 mod outcome;
+mod paused;
 mod payload;
 mod queue;
 mod rate;

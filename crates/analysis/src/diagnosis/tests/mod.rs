@@ -5,6 +5,7 @@ mod cross_traffic;
 mod delivered;
 mod loss;
 mod lost;
+mod paused;
 mod queue;
 mod searches;
 
@@ -94,7 +95,12 @@ fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
 
 /// The ids of what may limit datagrams.
 fn left_of_datagrams(may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
-    let all = of(Transport::Udp).iter().map(|(suspect, _)| *suspect);
+    left_of(Transport::Udp, may_limit)
+}
+
+/// The ids of what may limit `transport`.
+fn left_of(transport: Transport, may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
+    let all = of(transport).iter().map(|(suspect, _)| *suspect);
     all.filter(|suspect| may_limit(*suspect))
         .map(Suspect::id)
         .collect()

@@ -1,0 +1,26 @@
+//! Applications whose threads hardly ever rest: without their pauses they would do no more.
+
+use super::suspects::Suspect;
+use linerate_model::Ratio;
+use linerate_model::run::Trial;
+use linerate_model::spec::{Side, Transport};
+
+/// A limit is what gains a tenth when it is relieved: a thread that did nothing for a share p of the time gains a factor of
+/// 1 / (1 - p) at most.
+const LEAST_GAIN: f64 = 1.1;
+
+/// Whether `suspect` may have limited `trial`; so where a thread's pauses are not known. Datagrams are left out: what comes
+/// in a pause may be lost, however short it is.
+pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
+    let side = match suspect {
+        Suspect::SenderApp => Side::Sender,
+        Suspect::ReceiverApp => Side::Receiver,
+        _ => return true,
+    };
+    let idle = || {
+        let cpu = trial.cpu_of(side)?;
+        // A thread that pauses gives its core away, and waits for one longer than it paused.
+        Some(cpu.paused_ratio?.get() + cpu.run_delay_ratio.map_or(0.0, Ratio::get))
+    };
+    trial.transport != Transport::Tcp || idle().is_none_or(|idle| (1.0 - idle) * LEAST_GAIN <= 1.0)
+}
