@@ -1,5 +1,6 @@
 //! From weights to a verdict.
 
+use super::contention::{self, contention};
 use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
@@ -46,7 +47,12 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
     let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
     let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     let mut seen: Vec<String> = seen.collect();
-    if confirmed.is_none() && weight < LIKELY {
+    let shown = shown_by(run, limited);
+    let is_undecided = confirmed.is_none() && weight < LIKELY;
+    let others = contention(run, shown)
+        .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
+    seen.extend(others.map(contention::describe));
+    if is_undecided {
         return Some(undecided([best, suspects.second().0], seen));
     }
     let mut verdict = found(best).cloned().unwrap_or_else(|| Verdict {
@@ -59,9 +65,8 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
         experiment: None,
         weighed: None,
     });
-    let shown = shown_by(run, limited);
     let passing = lost::in_passing(shown, 1.0 - SUPPORTED);
-    let is_shown = passing.is_none() && unproved(run, limited, best).is_none();
+    let is_shown = passing.is_none() && others.is_none() && unproved(run, limited, best).is_none();
     verdict.confidence = if confirmed.is_some() {
         Confidence::Confirmed
     } else if weight >= SUPPORTED && is_shown {
@@ -77,7 +82,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
     let next = next_limit::next(run, limited, best);
     if let Some(alone) = delivered::describe(shown) {
         seen.push(alone);
-    } else if confirmed.is_none() {
+    } else if confirmed.is_none() && others.is_none() {
         seen.push(format!(
             "By scenes whose limit was measured, this is the limit with probability {}.",
             Ratio::clamped(weight)

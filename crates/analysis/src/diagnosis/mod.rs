@@ -14,6 +14,7 @@ mod aggregation;
 mod buffers;
 mod class;
 mod conclusion;
+mod contention;
 mod counts;
 mod datagrams;
 mod delivered;

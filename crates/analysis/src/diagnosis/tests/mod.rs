@@ -1,6 +1,7 @@
 //! Scenes end where they must.
 
 mod calibration;
+mod contention;
 mod cross_traffic;
 mod delivered;
 mod loss;

@@ -1,0 +1,66 @@
+//! Other programs that leave the one host on which both ends run hardly any idle time.
+//!
+//! Each thread of the test is late then, the sender's as well as the receiver's, and what was counted on hosts with time to
+//! spare does not tell which of them is what limits.
+
+use super::suspects::Suspect;
+use linerate_model::Ratio;
+use linerate_model::run::{Run, Trial};
+use linerate_model::spec::Side;
+
+/// A host has hardly any time left when its cores are busy for this share of it.
+const FULL: f64 = 0.85;
+/// Of all its cores, taken by other programs: more than what a test has of two.
+const TAKEN: f64 = 0.6;
+
+/// Whether contention makes `suspect` one of two that cannot be told apart.
+pub(super) const fn concerns(suspect: Suspect) -> bool {
+    matches!(suspect, Suspect::SenderCpu | Suspect::ReceiverCpu)
+}
+
+/// The share of all cores that other programs took while `shown` was made and while most of its probes were; `None` where
+/// they left some, where hosts do not tell, and where the ends are known to run on two.
+pub(super) fn contention(run: &Run, shown: &Trial) -> Option<Ratio> {
+    let share = filled(run, shown)?;
+    let probes = run.probes.iter().map(|probe| &probe.trial);
+    let beside = probes.clone().filter(|trial| filled(run, trial).is_some());
+    (beside.count() * 2 >= probes.count()).then_some(Ratio::clamped(share))
+}
+
+/// In one sentence.
+pub(super) fn describe(share: Ratio) -> String {
+    format!(
+        "Other programs took {share} of the host's CPU and left hardly any for either end: measure again without them."
+    )
+}
+
+fn filled(run: &Run, trial: &Trial) -> Option<f64> {
+    let sides = [Side::Sender, Side::Receiver].into_iter();
+    let taken = sides.filter_map(|side| taken(trial, side));
+    let most = taken.max_by(f64::total_cmp)?;
+    (most >= TAKEN && !are_apart(run, trial)).then_some(most)
+}
+
+/// Share of all cores of `side`'s host that was neither idle nor went to soft interrupts, the hypervisor or the traffic
+/// threads of both ends; `None` also where the host had time left.
+fn taken(trial: &Trial, side: Side) -> Option<f64> {
+    let cpu = trial.cpu_of(side)?;
+    let busy = cpu.host_ratio.filter(|busy| busy.get() >= FULL)?.get();
+    let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
+    let share = |share: Option<Ratio>| share.map_or(0.0, Ratio::get);
+    let threads = [side, side.other()]
+        .into_iter()
+        .filter_map(|side| trial.cpu_of(side)?.thread_cores);
+    let own = threads.sum::<f64>() / f64::from(cores);
+    Some(busy - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
+}
+
+/// Whether both ends are known to run on hosts of their own, not in containers of one.
+fn are_apart(run: &Run, trial: &Trial) -> bool {
+    let boot = |side| {
+        let host = run.host_of(trial.direction, side)?;
+        host.facts.boot_id.as_deref()
+    };
+    let boots = boot(Side::Sender).zip(boot(Side::Receiver));
+    boots.is_some_and(|(sender, receiver)| sender != receiver)
+}
