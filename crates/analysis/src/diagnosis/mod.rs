@@ -20,6 +20,7 @@ mod datagrams;
 mod delivered;
 mod half_load;
 mod likelihoods;
+mod line_rate;
 mod lost;
 mod made;
 mod next_limit;
@@ -184,6 +185,7 @@ fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Op
 fn unproved(run: &Run, limited: &Trial, suspect: Suspect) -> Option<Change> {
     let needed: &[Change] = match suspect {
         Suspect::ReturnPath => &[datagrams::OVERLOAD.change(), return_path::CHANGE],
+        Suspect::Link if line_rate::is_reached(run, shown_by(run, limited)) => &[],
         _ if suspect.is_on_path() => &[datagrams::OVERLOAD.change(), half_load::CHANGE],
         _ => &[],
     };

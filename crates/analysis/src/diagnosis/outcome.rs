@@ -438,7 +438,7 @@ pub(super) fn loss_on_path(trial: &Trial) -> f64 {
 }
 
 /// Where most of the lost datagrams were lost; `None` where half or more are not placed.
-fn greatest_place(trial: &Trial) -> Option<Place> {
+pub(super) fn greatest_place(trial: &Trial) -> Option<Place> {
     let known = trial
         .ledger()
         .iter()

@@ -36,6 +36,7 @@ mod tool;
 mod unknown;
 
 pub use diagnose::{conclude, diagnose};
+pub(crate) use evidence::link_speed;
 pub use evidence::{Evidence, Need};
 pub(crate) use link::own_shaper;
 pub use page::page;

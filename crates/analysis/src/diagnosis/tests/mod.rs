@@ -4,6 +4,7 @@ mod calibration;
 mod contention;
 mod cross_traffic;
 mod delivered;
+mod line_rate;
 mod loss;
 mod lost;
 mod paused;

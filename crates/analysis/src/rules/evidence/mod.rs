@@ -22,6 +22,7 @@ pub(super) use tcp::{
 pub(super) use window::WindowEffect;
 
 pub use needs::Need;
+pub(crate) use needs::link_speed;
 
 use crate::readings::{mean, streams, throttled_share};
 use linerate_model::run::{
@@ -268,7 +269,7 @@ impl<'a> Evidence<'a> {
 
     /// Speed of the slower of the two test interfaces in bit/s at L1, from facts, gauges or configuration.
     pub(super) fn link_speed(&self) -> Option<f64> {
-        needs::link_speed(self.run)
+        link_speed(self.run)
     }
 }
 

@@ -131,7 +131,7 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
 
 /// Rate of the link element, or speed of the slowest interface that anything names, bit/s. An interface that less is said
 /// of than was carried is not on the path, or keeps to no speed.
-pub(super) fn link_speed(run: &Run) -> Option<f64> {
+pub(crate) fn link_speed(run: &Run) -> Option<f64> {
     if run.has_emulated_link() {
         let element = run.config.target.as_ref()?.link?;
         return element.rate.map(BitRate::as_f64);

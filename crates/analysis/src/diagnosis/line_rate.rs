@@ -1,0 +1,42 @@
+//! An interface that is full: whatever else were relieved, hardly more would fit through it.
+
+use super::outcome::greatest_place;
+use super::shaper;
+use super::suspects::Suspect;
+use crate::readings::packet;
+use crate::rules::link_speed;
+use linerate_model::run::{Place, Run, Trial};
+use linerate_model::spec::Transport;
+use linerate_model::{Layer, Ratio};
+
+/// A limit is what gains a tenth when it is relieved: above this share of the speed there is half of that to gain. Well above
+/// the speed, the traffic did not go through the interface.
+const FULL: std::ops::RangeInclusive<f64> = 0.95..=1.02;
+
+/// Whether `suspect` may have limited `trial` beside the speed of its interfaces.
+pub(super) fn may_limit(suspect: Suspect, run: &Run, trial: &Trial) -> bool {
+    match suspect {
+        Suspect::Link => true,
+        // It may be set to just below.
+        Suspect::OwnShaper if shaper::payload_rate(run, trial).is_some() => true,
+        _ => !is_reached(run, trial),
+    }
+}
+
+/// Whether `trial` carried all that the slowest known interface, or the link element, can.
+pub(super) fn is_reached(run: &Run, trial: &Trial) -> bool {
+    let share = || {
+        let (overhead, payload) = packet(trial)?;
+        let wire = overhead.rate_at(Layer::L1, trial.received_rate?, payload)?;
+        Some(wire.as_f64() / link_speed(run)?)
+    };
+    let is_full = share().is_some_and(|share| FULL.contains(&share));
+    is_full && (trial.transport == Transport::Tcp || !is_lost_elsewhere(trial))
+}
+
+/// Whether datagrams were lost that had passed the link, or may have.
+fn is_lost_elsewhere(trial: &Trial) -> bool {
+    let before = [Place::SenderQdisc, Place::SenderNic, Place::Network];
+    let is_lossy = trial.loss_ratio().is_some_and(|loss| loss > Ratio::ZERO);
+    is_lossy && !greatest_place(trial).is_some_and(|place| before.contains(&place))
+}
