@@ -54,7 +54,7 @@ calibrate: ## measure links of known delay and search those of known rate; print
 
 laboratory: ## build known bottlenecks, prove every verdict; writes docs/results/laboratory.md
 	@ci/need cargo namespaces packages-test
-	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all --write
+	$(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --proof all --write
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
 # Scenes are drawn by seed and number; those that the folder holds are not played again. Verdicts are drawn from those of
