@@ -155,5 +155,10 @@ fn not_evaluated(missing: impl Into<String>) -> RuleOutcome {
     }
 }
 
+/// Not evaluated, since the run has none of `needs`.
+fn not_recorded(needs: &[Need]) -> RuleOutcome {
+    not_evaluated(Need::not_recorded(needs))
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What the rules that look for one place in the loss ledger have in common.
 
 use super::evidence::{Evidence, Need, Placed, Regime};
-use super::{Case, RuleOutcome, clear, not_evaluated, words};
+use super::{Case, RuleOutcome, clear, not_evaluated, not_recorded, words};
 use linerate_model::run::Place;
 
 /// A place that explains less than this share of the loss is not a limit, but noise beside one.
@@ -28,10 +28,7 @@ pub(super) fn share(evidence: &Evidence<'_>, place: Place) -> Result<(Placed, f6
         ));
     }
     if !Need::Loss.is_met(evidence) {
-        return Err(not_evaluated(format!(
-            "Not recorded: {}",
-            Need::Loss.describe()
-        )));
+        return Err(not_recorded(&[Need::Loss]));
     }
     if evidence.regime() == Regime::Sender {
         return Err(clear(
@@ -42,10 +39,7 @@ pub(super) fn share(evidence: &Evidence<'_>, place: Place) -> Result<(Placed, f6
         return Err(clear("no more packets were lost than the goal tolerates"));
     }
     let Some(placed) = Placed::from_evidence(evidence) else {
-        return Err(not_evaluated(format!(
-            "Not recorded: {}",
-            Need::Ledger.describe()
-        )));
+        return Err(not_recorded(&[Need::Ledger]));
     };
     let share = placed.share(&[place]);
     let unknown = placed.share(&[Place::Unknown]);

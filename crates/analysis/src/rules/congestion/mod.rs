@@ -6,7 +6,7 @@ use super::evidence::{
     time_told, window_share,
 };
 use super::receiver_window::LEAST_SHARE;
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, words};
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
@@ -50,10 +50,7 @@ impl Rule for Congestion {
             .filter_map(|t| Window::from_trial(t))
             .collect();
         if windows.is_empty() {
-            return not_evaluated(format!(
-                "Not recorded: {}",
-                Need::CongestionWindow.describe()
-            ));
+            return not_recorded(&[Need::CongestionWindow]);
         }
         if let Some(share) = window_share(evidence) {
             return by_chronograph(evidence, &windows, share);
@@ -134,7 +131,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
         return shared(evidence, others, share);
     }
     let Some(delays) = Delays::from_evidence(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
+        return not_recorded(&[Need::Delay]);
     };
     if delays.queue_stands() && !is_misled(evidence) {
         return clear(format!(
@@ -226,10 +223,7 @@ fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome 
 /// A log that shows only the window: window / RTT is what a window-limited sender carries.
 fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     let (Some(first), fastest) = (windows.first(), fastest(windows)) else {
-        return not_evaluated(format!(
-            "Not recorded: {}",
-            Need::CongestionWindow.describe()
-        ));
+        return not_recorded(&[Need::CongestionWindow]);
     };
     let of_link = evidence.link_speed().map(|speed| fastest / speed);
     if of_link.is_some_and(|share| share > 0.9) {

@@ -104,12 +104,15 @@ impl Need {
 
     /// The needs that are not met, as one phrase; `None` if all are.
     pub(in crate::rules) fn missing(needs: &[Self], evidence: &Evidence<'_>) -> Option<String> {
-        let missing: Vec<&str> = needs
-            .iter()
-            .filter(|need| !need.is_met(evidence))
-            .map(|need| need.describe())
-            .collect();
-        (!missing.is_empty()).then(|| format!("Not recorded: {}", missing.join("; ")))
+        let needs = needs.iter().copied();
+        let missing: Vec<Self> = needs.filter(|need| !need.is_met(evidence)).collect();
+        (!missing.is_empty()).then(|| Self::not_recorded(&missing))
+    }
+
+    /// `Not recorded: packet accounting (trials.packets); trials at two or more loads`.
+    pub(in crate::rules) fn not_recorded(needs: &[Self]) -> String {
+        let names: Vec<&str> = needs.iter().map(|need| need.describe()).collect();
+        format!("Not recorded: {}", names.join("; "))
     }
 }
 

@@ -4,7 +4,7 @@ mod tcp;
 mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof_from, words};
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Limit, Place, Prediction, Quantity,
 };
@@ -57,7 +57,7 @@ impl Rule for Link {
             return clear("request/response keeps one message in flight and does not fill a link");
         }
         if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
-            return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
+            return not_recorded(&[Need::ReceivedRate]);
         }
         let regime = evidence.regime();
         if regime == Regime::Nothing {

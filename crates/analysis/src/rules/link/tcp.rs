@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::rules::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled, share_of};
-use crate::rules::{RuleOutcome, clear, not_evaluated, words};
+use crate::rules::{RuleOutcome, clear, not_recorded, words};
 use linerate_model::run::Trial;
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
@@ -15,7 +15,7 @@ impl View<'_> {
 
 fn examine(view: &View<'_>) -> RuleOutcome {
     let Some(delays) = view.delays else {
-        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
+        return not_recorded(&[Need::Delay]);
     };
     if let Some(others) = Others::from_evidence(view.evidence) {
         return clear(format!(

@@ -2,7 +2,7 @@
 
 use super::{BEFORE_RECEIVER, View, own_shaper};
 use crate::rules::evidence::{Need, Placed, Plateau};
-use crate::rules::{Case, RuleOutcome, clear, not_evaluated, words};
+use crate::rules::{Case, RuleOutcome, clear, not_recorded, words};
 use linerate_model::run::{Confidence, Place};
 use linerate_model::spec::Side;
 
@@ -24,7 +24,7 @@ impl View<'_> {
                 words::rate(self.carried),
                 words::rate(speed)
             )),
-            None => not_evaluated(format!("Not recorded: {}", Need::LinkSpeed.describe())),
+            None => not_recorded(&[Need::LinkSpeed]),
         }
     }
 
@@ -46,13 +46,7 @@ impl View<'_> {
         let confidence = match (flat, self.stands()) {
             (_, Some(true)) | (Some(true), None) => Confidence::Supported,
             (Some(true), Some(false)) => Confidence::Weak,
-            (None, None) => {
-                return not_evaluated(format!(
-                    "Not recorded: {}; {}",
-                    Need::SeveralLoads.describe(),
-                    Need::Delay.describe()
-                ));
-            }
+            (None, None) => return not_recorded(&[Need::SeveralLoads, Need::Delay]),
             _ => return clear(self.no_plateau()),
         };
         let at_qdisc = [Place::SenderQdisc];
@@ -95,11 +89,7 @@ impl View<'_> {
         }
         let standard = self.on_the_wire().and_then(nominal);
         let Some(speed) = standard.filter(|_| flat == Some(true)) else {
-            return not_evaluated(format!(
-                "Not recorded: {}; {}",
-                Need::Ledger.describe(),
-                Need::LinkSpeed.describe()
-            ));
+            return not_recorded(&[Need::Ledger, Need::LinkSpeed]);
         };
         let claim = format!(
             "The link probably limits: {}, what a link of {} carries.",

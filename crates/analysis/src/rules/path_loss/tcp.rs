@@ -3,7 +3,7 @@
 use crate::rules::evidence::{
     Delays, Evidence, Need, Others, Regime, Stall, needless, share_of, time_told, window_share,
 };
-use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_recorded, proof_from, words};
 use linerate_model::run::{Baseline, Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::tcp::TcpWait;
 
@@ -16,7 +16,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return clear("everything that was intended was carried");
     }
     let Some(again) = retransmitted(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
+        return not_recorded(&[Need::Loss]);
     };
     if again == 0 {
         return clear("no segment was retransmitted");
@@ -41,7 +41,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     let Some(delays) = Delays::from_evidence(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
+        return not_recorded(&[Need::Delay]);
     };
     if delays.queue_stands() {
         return clear(format!(
@@ -53,7 +53,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     }
     // What is left to congestion control counts where its causes were not recorded.
     let Some(share) = share_of(evidence, TcpWait::Loss).or_else(|| window_share(evidence)) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
+        return not_recorded(&[Need::Chronographs]);
     };
     if share < LEAST_SHARE {
         return clear(format!(

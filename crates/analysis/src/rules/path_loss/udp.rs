@@ -2,13 +2,13 @@
 
 use super::case;
 use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Overload, Placed, load};
-use crate::rules::{RuleOutcome, clear, not_evaluated, words};
+use crate::rules::{RuleOutcome, clear, not_evaluated, not_recorded, words};
 use linerate_model::PacketCount;
 use linerate_model::run::{Confidence, Place, Trial};
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !Need::Loss.is_met(evidence) {
-        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
+        return not_recorded(&[Need::Loss]);
     }
     let all = Loss::of(evidence.trials().iter().copied());
     if all.lost == 0 {
@@ -105,7 +105,7 @@ const FEWEST_LOST: u64 = 10;
 fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let rates = evidence.trials().iter().filter_map(|t| t.received_rate);
     let Some(best) = rates.max().map(linerate_model::BitRate::as_f64) else {
-        return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
+        return not_recorded(&[Need::ReceivedRate]);
     };
     // At half of what is known to get through, load does not make loss.
     let pooled = |light: bool| {
@@ -154,11 +154,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 
 fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let Some(delays) = Delays::from_evidence(evidence) else {
-        return not_evaluated(format!(
-            "Not recorded: {}; {}",
-            Need::SeveralLoads.describe(),
-            Need::Delay.describe()
-        ));
+        return not_recorded(&[Need::SeveralLoads, Need::Delay]);
     };
     if delays.queue_stands() {
         return clear(format!(

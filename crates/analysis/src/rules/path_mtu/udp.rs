@@ -1,7 +1,7 @@
 //! Datagrams of one size: all of them vanish.
 
 use crate::rules::evidence::{Evidence, Need, Placed};
-use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
 use linerate_model::PacketCount;
 use linerate_model::run::{Change, Confidence, Packets, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
@@ -15,7 +15,7 @@ const SAFE_PAYLOAD: f64 = 512.0;
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !Need::Loss.is_met(evidence) {
-        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
+        return not_recorded(&[Need::Loss]);
     }
     let total = |part: fn(&Packets) -> Option<PacketCount>| {
         let known = evidence.trials().iter().filter_map(|t| part(t.packets()?));

@@ -1,7 +1,7 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
 use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, words};
 use linerate_model::ByteCount;
 use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
 
@@ -49,9 +49,7 @@ impl Rule for Policer {
                     words::rates(plateau.from, plateau.to)
                 ));
             }
-            None => {
-                return not_evaluated(format!("Not recorded: {}", Need::SeveralLoads.describe()));
-            }
+            None => return not_recorded(&[Need::SeveralLoads]),
         }
         let (Some(placed), Some(delays)) = (
             Placed::from_evidence(evidence),
@@ -85,7 +83,7 @@ fn decide(
 ) -> RuleOutcome {
     let share = placed.share(&[Place::Network]);
     if placed.share(&[Place::Unknown]) >= 0.5 {
-        return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
+        return not_recorded(&[Need::Ledger]);
     }
     if share < 0.5 {
         let network = placed.figure(&[Place::Network]);

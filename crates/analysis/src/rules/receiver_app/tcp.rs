@@ -4,7 +4,7 @@ use crate::rules::evidence::{
     Cpu, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use crate::rules::receiver_window::LEAST_SHARE;
-use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
@@ -13,7 +13,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return clear("everything that was intended was carried");
     }
     let Some(share) = receiver_window_share(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
+        return not_recorded(&[Need::Chronographs]);
     };
     if share < LEAST_SHARE {
         return clear(format!(

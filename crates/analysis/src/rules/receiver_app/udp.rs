@@ -1,7 +1,7 @@
 //! Datagrams: the queue at the socket never runs empty.
 
 use crate::rules::evidence::{Cpu, Evidence, Need, Reader};
-use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, place, proof, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_recorded, place, proof, words};
 use linerate_model::run::{Change, Confidence, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, ByteCount};
@@ -20,9 +20,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     };
     let reader = Reader::from_evidence(evidence);
     match reader.stands {
-        None => {
-            return not_evaluated(format!("Not recorded: {}", Need::DelayFloor.describe()));
-        }
+        None => return not_recorded(&[Need::DelayFloor]),
         Some(false) => {
             return clear(format!(
                 "the reader emptied its socket in between: the smallest delay fell to {}",
@@ -32,7 +30,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         Some(true) => {}
     }
     let Some((cpu, runnable)) = Cpu::of_side(evidence, Side::Receiver).zip(reader.runnable) else {
-        return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
+        return not_recorded(&[Need::ReceiverCpu]);
     };
     if runnable >= RESTS || reader.is_held_up(&cpu) {
         return clear(cpu.figures().join(" "));

@@ -3,7 +3,7 @@
 use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
 use super::overload_cpu::requests;
 use super::receiver_window::LEAST_SHARE;
-use super::{Case, Rule, clear, not_evaluated, proof, proof_from, words};
+use super::{Case, Rule, clear, not_evaluated, not_recorded, proof, proof_from, words};
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, RuleOutcome,
 };
@@ -48,7 +48,7 @@ impl Rule for ReceiverCpu {
             Regime::Loss | Regime::Unpaced => {}
         }
         let Some(cpu) = Cpu::of_side(evidence, Side::Receiver) else {
-            return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
+            return not_recorded(&[Need::ReceiverCpu]);
         };
         let held_up = if evidence.is_tcp() {
             cpu.is_hot() || cpu.holds_up()
@@ -74,7 +74,7 @@ impl Rule for ReceiverCpu {
 
 fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let Some(placed) = Placed::from_evidence(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
+        return not_recorded(&[Need::Ledger]);
     };
     let softirq = cpu.softirq_is_hot();
     let thread = Reader::from_evidence(evidence).is_held_up(cpu) && !softirq || cpu.thread_is_hot();

@@ -3,7 +3,7 @@
 use super::evidence::{
     Delays, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
@@ -38,7 +38,7 @@ impl Rule for ReceiverWindow {
             return clear("everything that was intended was carried");
         }
         let Some(share) = receiver_window_share(evidence) else {
-            return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
+            return not_recorded(&[Need::Chronographs]);
         };
         if share < LEAST_SHARE {
             return clear(format!(

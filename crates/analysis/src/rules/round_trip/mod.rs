@@ -6,7 +6,7 @@ mod point;
 mod spent;
 
 use super::evidence::{Delays, Evidence, Need, Overload};
-use super::{Case, Rule, clear, not_evaluated, words};
+use super::{Case, Rule, clear, not_evaluated, not_recorded, words};
 use linerate_model::PacketCount;
 use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome, Trial};
 use linerate_model::spec::WaitMode;
@@ -64,7 +64,7 @@ impl Rule for RoundTrip {
             .collect();
         match Answer::from_points(&points) {
             Some(answer) => answer.case(&points).found(),
-            None => not_evaluated(format!("Not recorded: {}", Need::RoundTrips.describe())),
+            None => not_recorded(&[Need::RoundTrips]),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sending application: TCP had nothing to send.
 
 use super::evidence::{Cpu, Evidence, Need, Regime, time_told};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
@@ -40,7 +40,7 @@ impl Rule for SenderApp {
             return clear("the application offered what was intended");
         }
         let Some(busy) = evidence.tcp(|tcp| Some(tcp.busy_ratio?.get())) else {
-            return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
+            return not_recorded(&[Need::Chronographs]);
         };
         if busy > 1.0 - LEAST_IDLE {
             return clear(format!(

@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need, Regime, share_of, time_told};
 use super::receiver_window::{LEAST_SHARE, queue};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
@@ -49,7 +49,7 @@ impl Rule for SenderBuffer {
 fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
     let chronograph = || evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get()));
     let Some(share) = share_of(evidence, TcpWait::SendBuffer).or_else(chronograph) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
+        return not_recorded(&[Need::Chronographs]);
     };
     if share < LEAST_SHARE {
         return clear(format!(

@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Plateau, Regime};
 use super::overload_cpu::requests;
-use super::{Case, Rule, clear, not_evaluated, proof, words};
+use super::{Case, Rule, clear, not_evaluated, not_recorded, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, RuleOutcome};
 use linerate_model::spec::Side;
 
@@ -35,7 +35,7 @@ impl Rule for SenderCpu {
             return requests(evidence, self.limit(), Side::Sender);
         }
         if !Need::OfferedLoad.is_met(evidence) {
-            return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));
+            return not_recorded(&[Need::OfferedLoad]);
         }
         match evidence.regime() {
             Regime::Nothing => clear("the sender offered every load that was intended"),
@@ -124,7 +124,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 /// A sender that falls short without loss is limited in itself; that its CPU is why, is likely only.
 fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.regime() != Regime::Sender {
-        return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
+        return not_recorded(&[Need::SenderCpu]);
     }
     let offered = |trial: &&linerate_model::run::Trial| trial.offered_load;
     let best = evidence.trials().iter().filter_map(offered).max();

@@ -1,7 +1,7 @@
 //! The measuring tool: a schedule that the generator did not keep.
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, words};
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Experiment};
 use linerate_model::spec::Side;
@@ -40,7 +40,7 @@ impl Rule for Tool {
             .filter_map(|trial| trial.offered_load)
             .max();
         let Some(offered) = offered.map(BitRate::as_f64) else {
-            return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));
+            return not_recorded(&[Need::OfferedLoad]);
         };
         match evidence.regime() {
             Regime::Nothing => clear("the generator offered every load that was intended"),
@@ -50,9 +50,7 @@ impl Rule for Tool {
             Regime::Loss => {
                 not_evaluated("Packets were lost, which may be why the sender fell short")
             }
-            Regime::Unpaced => {
-                not_evaluated(format!("Not recorded: {}", Need::IntendedLoad.describe()))
-            }
+            Regime::Unpaced => not_recorded(&[Need::IntendedLoad]),
             Regime::Sender => fell_short(evidence, offered),
         }
     }
@@ -60,7 +58,7 @@ impl Rule for Tool {
 
 fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
     let Some(cpu) = Cpu::of_side(evidence, Side::Sender) else {
-        return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
+        return not_recorded(&[Need::SenderCpu]);
     };
     let explains = cpu.explains(Gap::around_best(evidence).shortage());
     if cpu.is_hot() || cpu.is_starved() || cpu.has_cpu_steal() || explains {

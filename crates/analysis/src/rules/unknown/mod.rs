@@ -1,7 +1,7 @@
 //! What is left when something gave way and no other rule found why.
 
 use super::evidence::{Evidence, Need, Placed, Plateau, Regime, WindowEffect};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, words};
 use linerate_model::run::{Confidence, Experiment, Place, RuleOutcome as Outcome};
 use linerate_model::spec::Side;
 
@@ -37,7 +37,7 @@ impl Rule for Unknown {
             return not_evaluated("the run has no trial");
         }
         if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
-            return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
+            return not_recorded(&[Need::ReceivedRate]);
         }
         match evidence.regime() {
             Regime::Loss => loss(evidence),
