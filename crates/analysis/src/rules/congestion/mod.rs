@@ -172,9 +172,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
 
 /// Other traffic through the same interface takes its part of the link.
 fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
-    let rate = evidence
-        .mean(|trial| Some(trial.received_rate?.as_f64()))
-        .unwrap_or(0.0);
+    let rate = evidence.mean_rate(|trial| trial.received_rate);
     let mut figures = vec![format!(
         "By the interface's own counters, {}, in the same direction.",
         others.describe()

@@ -37,8 +37,8 @@ impl Gap {
     /// Of the stressed trials at loads up to twice the best received rate: far beyond it any sender
     /// falls short, and that says nothing of what made the bound.
     pub(in crate::rules) fn around_best(evidence: &Evidence<'_>) -> Self {
-        let rates = evidence.trials().iter().filter_map(|t| t.received_rate);
-        let best = rates.max().map_or(0.0, BitRate::as_f64);
+        let best = evidence.highest_rate(|trial| trial.received_rate);
+        let best = best.unwrap_or(0.0);
         let mut trials = evidence.stressed();
         let near = |trial: &&Trial| load(trial).is_some_and(|load| load <= best * 2.0);
         if trials.iter().any(near) {

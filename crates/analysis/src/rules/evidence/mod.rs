@@ -186,15 +186,9 @@ impl<'a> Evidence<'a> {
             Some(BoundedBy::Sender) => return Regime::Sender,
             None => {}
         }
-        if self
-            .trials
-            .iter()
-            .all(|trial| trial.intended_load.is_none())
-        {
-            let lossy = self
-                .trials
-                .iter()
-                .any(|t| t.loss_ratio().is_some_and(|l| l.get() > 0.0));
+        if !Need::IntendedLoad.is_met(self) {
+            let has_loss = |trial: &&Trial| trial.loss_ratio().is_some_and(|l| l.get() > 0.0);
+            let lossy = self.trials.iter().any(has_loss);
             return if lossy { Regime::Loss } else { Regime::Unpaced };
         }
         let gap = Gap::from_trials(&self.onset());
@@ -233,6 +227,30 @@ impl<'a> Evidence<'a> {
     /// Mean over the subject of what each trial knows; `None` if none does.
     pub(super) fn mean(&self, part: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
         mean(self.subject().into_iter().filter_map(part))
+    }
+
+    /// Mean rate over the subject, bit/s of L4 payload; zero if no trial knows it.
+    pub(super) fn mean_rate(&self, rate: impl Fn(&Trial) -> Option<BitRate>) -> f64 {
+        let mean = self.mean(|trial| Some(rate(trial)?.as_f64()));
+        mean.unwrap_or(0.0)
+    }
+
+    /// Highest rate of any trial, bit/s of L4 payload; `None` if none knows it.
+    pub(super) fn highest_rate(&self, rate: impl Fn(&Trial) -> Option<BitRate>) -> Option<f64> {
+        let known = self.trials.iter().filter_map(|trial| rate(trial));
+        known.max().map(BitRate::as_f64)
+    }
+
+    /// Highest received rate, or the highest offered one where the receiver's is not known; bit/s of L4 payload.
+    pub(super) fn carried(&self) -> f64 {
+        let carried = self.highest_rate(|trial| trial.received_rate.or(trial.offered_load));
+        carried.unwrap_or(0.0)
+    }
+
+    /// Highest intended load at which nothing gave way.
+    pub(super) fn highest_relaxed(&self) -> Option<BitRate> {
+        let relaxed = self.relaxed();
+        relaxed.iter().filter_map(|trial| trial.intended_load).max()
     }
 
     /// Mean of a TCP figure over the subject.

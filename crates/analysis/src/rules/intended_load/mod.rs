@@ -38,11 +38,7 @@ impl Rule for IntendedLoad {
         if evidence.trials().is_empty() {
             return not_evaluated("the run has no trial");
         }
-        if evidence
-            .trials()
-            .iter()
-            .all(|trial| trial.intended_load.is_none())
-        {
+        if !Need::IntendedLoad.is_met(evidence) {
             return clear("no load was intended: the test was unpaced and took what it could get");
         }
         if let Some(missing) = Need::missing(self.needs(), evidence) {

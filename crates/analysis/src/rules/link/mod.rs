@@ -88,15 +88,9 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn from_evidence(evidence: &'a Evidence<'a>) -> Self {
-        let best = |trial: &&linerate_model::run::Trial| trial.received_rate.or(trial.offered_load);
         Self {
             evidence,
-            carried: evidence
-                .trials()
-                .iter()
-                .filter_map(best)
-                .max()
-                .map_or(0.0, BitRate::as_f64),
+            carried: evidence.carried(),
             speed: evidence.link_speed(),
             plateau: Plateau::from_evidence(evidence),
             delays: Delays::from_evidence(evidence),

@@ -103,8 +103,7 @@ fn elsewhere(evidence: &Evidence<'_>) -> Option<Placed> {
 const FEWEST_LOST: u64 = 10;
 
 fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
-    let rates = evidence.trials().iter().filter_map(|t| t.received_rate);
-    let Some(best) = rates.max().map(linerate_model::BitRate::as_f64) else {
+    let Some(best) = evidence.highest_rate(|trial| trial.received_rate) else {
         return not_recorded(&[Need::ReceivedRate]);
     };
     // At half of what is known to get through, load does not make loss.

@@ -2,9 +2,9 @@
 
 use crate::rules::evidence::{Cpu, Evidence, Need, Reader};
 use crate::rules::{Case, Rule, RuleOutcome, clear, not_recorded, place, proof, words};
+use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
-use linerate_model::{BitRate, ByteCount};
 
 /// A thread that was runnable for less than this was not kept busy by what it does.
 const RESTS: f64 = 0.5;
@@ -35,9 +35,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if runnable >= RESTS || reader.is_held_up(&cpu) {
         return clear(cpu.figures().join(" "));
     }
-    let rate = evidence
-        .mean(|trial| trial.received_rate.map(BitRate::as_f64))
-        .unwrap_or(0.0);
+    let rate = evidence.mean_rate(|trial| trial.received_rate);
     let mut figures = reader.figures();
     let mut confidence = Confidence::Supported;
     if let Some(buffer) = evidence.receive_buffer().filter(|b| *b < ORDINARY_BUFFER) {

@@ -102,9 +102,7 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let window = receiver_window_share(evidence);
-    let rate = evidence
-        .mean(|trial| Some(trial.received_rate?.as_f64()))
-        .unwrap_or(0.0);
+    let rate = evidence.mean_rate(|trial| trial.received_rate);
     let claim = format!(
         "The receiver's CPU limits at {} of L4 payload: {}.",
         words::rate(rate),

@@ -57,9 +57,7 @@ impl Rule for ReceiverWindow {
                 reader.figures().join(" ")
             ));
         }
-        let rate = evidence
-            .mean(|trial| Some(trial.received_rate?.as_f64()))
-            .unwrap_or(0.0);
+        let rate = evidence.mean_rate(|trial| trial.received_rate);
         Case {
             limit: self.limit(),
             side: Some(Side::Receiver),

@@ -60,9 +60,7 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
     if let Some(because) = queue(evidence) {
         return clear(because);
     }
-    let rate = evidence
-        .mean(|trial| Some(trial.received_rate?.as_f64()))
-        .unwrap_or(0.0);
+    let rate = evidence.mean_rate(|trial| trial.received_rate);
     found(
         share,
         format!(

@@ -87,9 +87,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
             )
         };
     }
-    let offered = evidence
-        .mean(|trial| Some(trial.offered_load?.as_f64()))
-        .unwrap_or(0.0);
+    let offered = evidence.mean_rate(|trial| trial.offered_load);
     let share = if evidence.regime() == Regime::Unpaced {
         let window = evidence
             .tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get()))
@@ -126,16 +124,10 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.regime() != Regime::Sender {
         return not_recorded(&[Need::SenderCpu]);
     }
-    let offered = |trial: &&linerate_model::run::Trial| trial.offered_load;
-    let best = evidence.trials().iter().filter_map(offered).max();
-    let peak = words::rate(best.map_or(0.0, linerate_model::BitRate::as_f64));
+    let best = evidence.highest_rate(|trial| trial.offered_load);
+    let peak = words::rate(best.unwrap_or(0.0));
     let mut figures = shortfall(evidence);
-    let followed = evidence
-        .relaxed()
-        .iter()
-        .filter_map(|t| t.intended_load)
-        .max();
-    let mut claim = match followed {
+    let mut claim = match evidence.highest_relaxed() {
         Some(load) => format!(
             "The sender limits: the rate follows the intended load up to {load}, peaks at {peak}"
         ),

@@ -2,7 +2,6 @@
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, words};
-use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Experiment};
 use linerate_model::spec::Side;
 
@@ -34,12 +33,7 @@ impl Rule for Tool {
         if evidence.is_latency() {
             return clear("request/response keeps one message in flight");
         }
-        let offered = evidence
-            .trials()
-            .iter()
-            .filter_map(|trial| trial.offered_load)
-            .max();
-        let Some(offered) = offered.map(BitRate::as_f64) else {
+        let Some(offered) = evidence.highest_rate(|trial| trial.offered_load) else {
             return not_recorded(&[Need::OfferedLoad]);
         };
         match evidence.regime() {

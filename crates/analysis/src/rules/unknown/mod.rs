@@ -52,15 +52,9 @@ impl Rule for Unknown {
     }
 }
 
-fn best(evidence: &Evidence<'_>) -> f64 {
-    let rate = |trial: &&linerate_model::run::Trial| trial.received_rate.or(trial.offered_load);
-    let best = evidence.trials().iter().filter_map(rate).max();
-    best.map_or(0.0, linerate_model::BitRate::as_f64)
-}
-
 /// What a byte stream tells without counters: at least whether its window is what limits.
 fn unpaced(evidence: &Evidence<'_>) -> String {
-    let rate = words::rate(best(evidence));
+    let rate = words::rate(evidence.carried());
     let effect = WindowEffect::from_evidence(evidence).filter(|effect| effect.is_no_limit());
     let Some(effect) = effect else {
         return format!("What limits at {rate} of L4 payload is not known.");
@@ -68,7 +62,7 @@ fn unpaced(evidence: &Evidence<'_>) -> String {
     let of_link = evidence.link_speed().map_or_else(String::new, |speed| {
         format!(
             ", {} of the link's {}",
-            words::percent(best(evidence) / speed),
+            words::percent(evidence.carried() / speed),
             words::rate(speed)
         )
     });
@@ -121,17 +115,13 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
             format!(
                 "Up to {} of the packets were lost at {} of L4 payload received; where is not known.",
                 words::percent(highest),
-                words::rate(best(evidence))
+                words::rate(evidence.carried())
             ),
             places.into_iter().collect(),
             evidence,
         );
     };
-    let carried = evidence
-        .relaxed()
-        .iter()
-        .filter_map(|t| t.intended_load)
-        .max();
+    let carried = evidence.highest_relaxed();
     let fine = carried.map_or_else(String::new, |load| format!("{load} arrives whole, but "));
     let claim = format!(
         "The receiver limits: {fine}at most {} arrives, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
