@@ -143,6 +143,15 @@ fn proof_from(
     })
 }
 
+/// Supported where all that `holds` asks for was seen, else weak.
+fn supported_if(holds: bool) -> Confidence {
+    if holds {
+        Confidence::Supported
+    } else {
+        Confidence::Weak
+    }
+}
+
 fn clear(because: impl Into<String>) -> RuleOutcome {
     RuleOutcome::Clear {
         because: because.into(),

@@ -6,7 +6,7 @@ use super::evidence::{
     time_told, window_share,
 };
 use super::receiver_window::LEAST_SHARE;
-use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, words};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, supported_if, words};
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
@@ -267,11 +267,7 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     }
     let supported =
         of_link.is_some_and(|share| share < 0.5) && (growing || rises_with_window(windows));
-    let confidence = if supported {
-        Confidence::Supported
-    } else {
-        Confidence::Weak
-    };
+    let confidence = supported_if(supported);
     case((None, WITH_ROOM), confidence, format!("{claim}."), figures)
 }
 

@@ -1,7 +1,10 @@
 //! CPU of one end: what its traffic thread and its host had left.
 
 use super::Evidence;
+use crate::readings::throttled_share;
 use crate::rules::words;
+use linerate_model::Ratio;
+use linerate_model::run::CpuSide;
 use linerate_model::spec::Side;
 
 /// The CPU figures of one end.
@@ -42,31 +45,32 @@ const STEAL_THRESHOLD: f64 = 0.1;
 impl Cpu {
     /// What is known of `side`; `None` if nothing is.
     pub(in crate::rules) fn of_side(evidence: &Evidence<'_>, side: Side) -> Option<Self> {
-        let ratio = |part: Option<linerate_model::Ratio>| part.map(linerate_model::Ratio::get);
         let thread = evidence.thread_load(side);
-        let throttled = evidence.throttled(side);
-        let whole_host = evidence.cpu(side, |cpu| ratio(cpu.host_ratio));
+        let throttled = evidence.mean(|trial| throttled_share(trial, side));
+        let share = |part: fn(&CpuSide) -> Option<Ratio>| {
+            evidence.mean(|trial| Some(part(trial.cpu_of(side)?)?.get()))
+        };
+        let whole_host = share(|cpu| cpu.host_ratio);
         if thread.is_none() && whole_host.is_none() && throttled.is_none_or(|t| t == 0.0) {
             return None;
         }
-        let cores = evidence.cpu(side, |cpu| {
-            let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
-            Some(ratio(cpu.softirq_ratio)? * f64::from(cores))
-        });
         Some(Self {
             thread,
             throttled: throttled.unwrap_or(0.0),
-            steal: evidence
-                .cpu(side, |cpu| ratio(cpu.steal_ratio))
-                .unwrap_or(0.0),
+            steal: share(|cpu| cpu.steal_ratio).unwrap_or(0.0),
             side,
-            waited: evidence
-                .cpu(side, |cpu| ratio(cpu.run_delay_ratio))
-                .unwrap_or(0.0),
+            waited: share(|cpu| cpu.run_delay_ratio).unwrap_or(0.0),
             whole_host,
-            busiest_core: evidence.cpu(side, |cpu| ratio(cpu.busiest_core_ratio)),
-            softirq_cores: cores,
+            busiest_core: share(|cpu| cpu.busiest_core_ratio),
+            softirq_cores: evidence.mean(|trial| softirq_cores(trial.cpu_of(side)?)),
         })
+    }
+
+    /// The ends of which something is known, the sender first.
+    pub(in crate::rules) fn of_ends(evidence: &Evidence<'_>) -> Vec<Self> {
+        let ends = [Side::Sender, Side::Receiver].into_iter();
+        ends.filter_map(|side| Self::of_side(evidence, side))
+            .collect()
     }
 
     /// Whether CPU time was what was missing.
@@ -130,7 +134,8 @@ impl Cpu {
         format!("soft interrupts took {cores:.2} cores of the {side}")
     }
 
-    fn name(&self) -> &'static str {
+    /// The end that it is of.
+    pub(in crate::rules) fn name(&self) -> &'static str {
         match self.side {
             Side::Sender => "sender",
             Side::Receiver => "receiver",
@@ -227,4 +232,10 @@ impl Cpu {
         }
         figures
     }
+}
+
+/// Soft interrupts in units of one core.
+fn softirq_cores(cpu: &CpuSide) -> Option<f64> {
+    let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
+    Some(cpu.softirq_ratio?.get() * f64::from(cores))
 }

@@ -24,10 +24,8 @@ pub(super) use window::WindowEffect;
 pub use needs::Need;
 pub(crate) use needs::link_speed;
 
-use crate::readings::{mean, streams, throttled_share};
-use linerate_model::run::{
-    BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
-};
+use crate::readings::{mean, streams};
+use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
 
@@ -265,16 +263,6 @@ impl<'a> Evidence<'a> {
             return None;
         }
         self.mean(|trial| thread_load_in(trial, side))
-    }
-
-    /// A CPU figure of one side.
-    pub(super) fn cpu(&self, side: Side, part: impl Fn(&CpuSide) -> Option<f64>) -> Option<f64> {
-        self.mean(|trial| part(trial.cpu_of(side)?))
-    }
-
-    /// Share of the time that `side`'s control group was stopped by its CPU quota.
-    pub(super) fn throttled(&self, side: Side) -> Option<f64> {
-        self.mean(|trial| throttled_share(trial, side))
     }
 
     /// MTU of the interface of `side`, in bytes, from the facts of its host.

@@ -4,11 +4,10 @@ mod tcp;
 mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof_from, words};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof_from, supported_if, words};
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Limit, Place, Prediction, Quantity,
 };
-use linerate_model::spec::Side;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
 /// A link or shaper carries all it can.
@@ -141,24 +140,16 @@ impl<'a> View<'a> {
 
     /// A queue stands; it is the link's unless it stands before a busy CPU.
     fn standing(&self, delays: Delays) -> RuleOutcome {
-        let ends = [Side::Sender, Side::Receiver].map(|side| Cpu::of_side(self.evidence, side));
-        if let Some(hot) = ends.iter().flatten().find(|cpu| cpu.is_hot()) {
+        let ends = Cpu::of_ends(self.evidence);
+        if let Some(hot) = ends.iter().find(|cpu| cpu.is_hot()) {
             return clear(format!(
                 "the queue stands before a busy CPU: {}",
                 hot.figures().join(" ")
             ));
         }
-        let both_idle = ends
-            .iter()
-            .flatten()
-            .filter(|cpu| cpu.is_idle() || cpu.is_starved())
-            .count()
-            == 2;
-        let confidence = if both_idle {
-            Confidence::Supported
-        } else {
-            Confidence::Weak
-        };
+        let idle = |cpu: &Cpu| cpu.is_idle() || cpu.is_starved();
+        let both_idle = ends.len() == 2 && ends.iter().all(idle);
+        let confidence = supported_if(both_idle);
         let busy = self.evidence.tcp(|tcp| Some(tcp.busy_ratio?.get()));
         let share = busy.or_else(|| (!self.evidence.is_tcp()).then_some(1.0));
         let claim = format!(
@@ -289,13 +280,7 @@ impl<'a> View<'a> {
             }
         }
         figures.extend(tcp::bufferbloat(self.evidence));
-        for side in [Side::Sender, Side::Receiver] {
-            figures.extend(
-                Cpu::of_side(self.evidence, side)
-                    .iter()
-                    .flat_map(Cpu::figures),
-            );
-        }
+        figures.extend(Cpu::of_ends(self.evidence).iter().flat_map(Cpu::figures));
         figures
     }
 }

@@ -4,7 +4,6 @@ use super::View;
 use crate::rules::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled, share_of};
 use crate::rules::{RuleOutcome, clear, not_recorded, words};
 use linerate_model::run::Trial;
-use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
 
 impl View<'_> {
@@ -50,11 +49,7 @@ fn elsewhere(evidence: &Evidence<'_>) -> Option<String> {
             "the path reorders so much that needless retransmissions hold TCP back".to_owned(),
         );
     }
-    let busy = [Side::Sender, Side::Receiver]
-        .into_iter()
-        .filter_map(|side| Cpu::of_side(evidence, side))
-        .find(Cpu::holds_up);
-    if let Some(cpu) = busy {
+    if let Some(cpu) = Cpu::of_ends(evidence).into_iter().find(Cpu::holds_up) {
         return Some(format!(
             "the queue stands before a busy CPU: {}",
             cpu.reason()

@@ -2,7 +2,7 @@
 
 use super::case;
 use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Overload, Placed, load};
-use crate::rules::{RuleOutcome, clear, not_evaluated, not_recorded, words};
+use crate::rules::{RuleOutcome, clear, not_evaluated, not_recorded, supported_if, words};
 use linerate_model::PacketCount;
 use linerate_model::run::{Confidence, Place, Trial};
 
@@ -143,11 +143,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     if !equal && share < 0.1 {
         return clear(claim);
     }
-    let confidence = if equal && low.lost >= FEWEST_LOST {
-        Confidence::Supported
-    } else {
-        Confidence::Weak
-    };
+    let confidence = supported_if(equal && low.lost >= FEWEST_LOST);
     found(confidence, Some(share), all, &claim)
 }
 

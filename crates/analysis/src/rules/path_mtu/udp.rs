@@ -1,9 +1,11 @@
 //! Datagrams of one size: all of them vanish.
 
 use crate::rules::evidence::{Evidence, Need, Placed};
-use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
+use crate::rules::{
+    Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, supported_if, words,
+};
 use linerate_model::PacketCount;
-use linerate_model::run::{Change, Confidence, Packets, Place, Prediction, Quantity};
+use linerate_model::run::{Change, Packets, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Fewer packets than these may all be lost for another reason.
@@ -70,11 +72,7 @@ fn found(evidence: &Evidence<'_>, sent: u64, payload: u64) -> RuleOutcome {
                 .to_owned(),
         );
     }
-    let confidence = if mismatch || opened {
-        Confidence::Supported
-    } else {
-        Confidence::Weak
-    };
+    let confidence = supported_if(mismatch || opened);
     let factor = (SAFE_PAYLOAD / PacketCount::new(payload.max(1)).as_f64()).min(0.25);
     Case {
         limit: Rule::limit(&super::PathMtu),

@@ -1,9 +1,11 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
 use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, words};
+use super::{
+    Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
+};
 use linerate_model::ByteCount;
-use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
+use linerate_model::run::{Baseline, Change, Experiment, Place, Prediction, Quantity};
 
 /// Something in the path drops what exceeds a rate.
 pub(super) struct Policer;
@@ -123,7 +125,7 @@ fn decide(
         limit: Policer.limit(),
         side: None,
         share: Some(share),
-        confidence: if none { Confidence::Supported } else { Confidence::Weak },
+        confidence: supported_if(none),
         claim: format!(
             "A policer limits: {} of L4 payload passed at {} intended, and {} were dropped in the network without queueing.",
             words::rates(plateau.lowest, plateau.peak),

@@ -4,8 +4,10 @@ use crate::rules::evidence::{
     Cpu, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use crate::rules::receiver_window::LEAST_SHARE;
-use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
+use crate::rules::{
+    Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, supported_if, words,
+};
+use linerate_model::run::{Change, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
@@ -41,11 +43,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         limit: Rule::limit(&super::ReceiverApp),
         side: Some(Side::Receiver),
         share: Some(share),
-        confidence: if idle {
-            Confidence::Supported
-        } else {
-            Confidence::Weak
-        },
+        confidence: supported_if(idle),
         claim: format!(
             "The receiving application limits: {} of the time the window was closed over data that it had not read.",
             words::percent(share)

@@ -3,7 +3,8 @@
 use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
 use super::overload_cpu::requests;
 use super::receiver_window::LEAST_SHARE;
-use super::{Case, Rule, clear, not_evaluated, not_recorded, proof, proof_from, words};
+use super::sender_cpu::not_busy;
+use super::{Case, Rule, clear, not_recorded, proof, proof_from, words};
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, RuleOutcome,
 };
@@ -56,13 +57,7 @@ impl Rule for ReceiverCpu {
             Reader::from_evidence(evidence).is_held_up(&cpu)
         };
         if !held_up {
-            return if cpu.is_idle() || cpu.thread.is_some() {
-                clear(cpu.figures().join(" "))
-            } else {
-                not_evaluated(
-                    "Not recorded: CPU time of the receiver's traffic thread (trials.cpu.receiver.thread_ratio)",
-                )
-            };
+            return not_busy(&cpu);
         }
         if evidence.is_tcp() {
             tcp(evidence, &cpu)

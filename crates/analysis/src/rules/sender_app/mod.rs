@@ -1,8 +1,8 @@
 //! The sending application: TCP had nothing to send.
 
 use super::evidence::{Cpu, Evidence, Need, Regime, time_told};
-use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
+use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, supported_if, words};
+use linerate_model::run::{Change, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// The application did not give TCP enough data.
@@ -64,11 +64,7 @@ impl Rule for SenderApp {
             limit: self.limit(),
             side: Some(Side::Sender),
             share: Some(1.0 - busy),
-            confidence: if known {
-                Confidence::Supported
-            } else {
-                Confidence::Weak
-            },
+            confidence: supported_if(known),
             claim: format!(
                 "The sending application limits: {idle} of the time TCP had nothing to send."
             ),

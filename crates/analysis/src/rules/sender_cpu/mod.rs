@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Plateau, Regime};
 use super::overload_cpu::requests;
-use super::{Case, Rule, clear, not_evaluated, not_recorded, proof, words};
+use super::{Case, Rule, clear, not_evaluated, not_recorded, proof, supported_if, words};
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, RuleOutcome};
 use linerate_model::spec::Side;
 
@@ -70,6 +70,22 @@ fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
     )
 }
 
+/// The outcome for an end whose CPU is not what limits, as far as its figures tell.
+pub(super) fn not_busy(cpu: &Cpu) -> RuleOutcome {
+    if cpu.is_idle() || cpu.thread.is_some() {
+        return clear(cpu.figures().join(" "));
+    }
+    thread_not_recorded(cpu)
+}
+
+/// The outcome where only the traffic thread's own CPU time would tell.
+pub(super) fn thread_not_recorded(cpu: &Cpu) -> RuleOutcome {
+    let end = cpu.name();
+    not_evaluated(format!(
+        "Not recorded: CPU time of the {end}'s traffic thread (trials.cpu.{end}.thread_ratio)"
+    ))
+}
+
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     // A sender with a schedule to keep suffers from any wait, a byte stream from long ones.
     let scheduled = Need::IntendedLoad.is_met(evidence);
@@ -79,13 +95,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         || evidence.is_tcp() && cpu.holds_up();
     let is_stolen = evidence.regime() == Regime::Sender && cpu.has_cpu_steal();
     if !cpu.is_hot() && !starved && !is_stolen {
-        return if cpu.is_idle() || cpu.thread.is_some() {
-            clear(cpu.figures().join(" "))
-        } else {
-            not_evaluated(
-                "Not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
-            )
-        };
+        return not_busy(cpu);
     }
     let offered = evidence.mean_rate(|trial| trial.offered_load);
     let share = if evidence.regime() == Regime::Unpaced {
@@ -103,11 +113,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         side: Some(Side::Sender),
         share: Some(share),
         // A host that is taken away in between explains a late sender, but not how late.
-        confidence: if cpu.is_hot() || starved {
-            Confidence::Supported
-        } else {
-            Confidence::Weak
-        },
+        confidence: supported_if(cpu.is_hot() || starved),
         claim: format!(
             "The sender's CPU limits: it offered {} of L4 payload on average, and {}.",
             words::rate(offered),

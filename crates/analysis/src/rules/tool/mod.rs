@@ -1,6 +1,7 @@
 //! The measuring tool: a schedule that the generator did not keep.
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
+use super::sender_cpu::thread_not_recorded;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, words};
 use linerate_model::run::{Confidence, Experiment};
 use linerate_model::spec::Side;
@@ -62,9 +63,7 @@ fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
         ));
     }
     if !cpu.is_idle() {
-        return not_evaluated(
-            "Not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
-        );
+        return thread_not_recorded(&cpu);
     }
     let mut figures = cpu.figures();
     let late = |trial: &linerate_model::run::Trial| trial.lateness()?.p99_ns.map(words::nanos);
