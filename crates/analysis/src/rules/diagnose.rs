@@ -20,7 +20,7 @@ pub fn conclude(run: &mut Run) {
 ///
 /// A finding counts its share of the loss or time times a certainty: 1 when supported, ½ when weak;
 /// a share that cannot be said counts as one half. The highest wins. Ties go to the earlier rule in
-/// [`ALL`], where causes come before the places they show in. `unknown` speaks only when no other
+/// `ALL`, where causes come before the places they show in. `unknown` speaks only when no other
 /// rule does.
 ///
 /// A run with traffic both ways is diagnosed each way; the verdict is that of the direction that

@@ -1,6 +1,6 @@
 //! Diagnosis rules: each looks for one cause that limits a run, and says found, clear or not evaluated.
 //!
-//! A rule reads an [`Evidence`], derived from one direction of one run, and nothing else. A check that
+//! A rule reads an `Evidence`, derived from one direction of one run, and nothing else. A check that
 //! could not be made has not passed: it names what is missing. No rule is ever more than *supported*;
 //! *confirmed* is only for an experiment that was run and agreed.
 //!
@@ -37,7 +37,7 @@ mod unknown;
 
 pub use diagnose::{conclude, diagnose};
 pub(crate) use evidence::link_speed;
-pub use evidence::{Evidence, Need};
+use evidence::{Evidence, Need};
 pub(crate) use link::own_shaper;
 pub use page::page;
 
@@ -53,7 +53,7 @@ use linerate_model::spec::Side;
 /// The order breaks ties between rules that explain the same share: a cause comes before the place
 /// where it shows (a receiver's CPU before the socket that overflows because of it). `unknown` is
 /// last, since it reads what the others found.
-pub static ALL: &[&dyn Rule] = &[
+pub(crate) static ALL: &[&dyn Rule] = &[
     &round_trip::RoundTrip,
     &intended_load::IntendedLoad,
     &tool::Tool,
@@ -74,7 +74,7 @@ pub static ALL: &[&dyn Rule] = &[
 ];
 
 /// A cause that explains a limit, and the evidence it needs.
-pub trait Rule: Sync {
+pub(crate) trait Rule: Sync {
     /// The rule's kebab-case name in findings, case files and docs.
     fn id(&self) -> &'static str;
     /// What it finds, as a noun with its article: "the link's rate".
@@ -91,13 +91,16 @@ pub trait Rule: Sync {
     fn explains_shortage(&self) -> bool {
         false
     }
+    /// The outcome where `case` shows its limit.
+    fn found(&self, case: Case) -> RuleOutcome {
+        case.found(self.limit())
+    }
     /// Decides for one direction of one run.
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome;
 }
 
 /// The case for a cause, while a rule puts it together.
-struct Case {
-    limit: Limit,
+pub(crate) struct Case {
     side: Option<Side>,
     /// Share of the loss or of the time that it explains; `None` when it cannot be said.
     share: Option<f64>,
@@ -109,10 +112,11 @@ struct Case {
 }
 
 impl Case {
-    fn found(self) -> RuleOutcome {
+    /// The outcome where it is one for `limit`.
+    fn found(self, limit: Limit) -> RuleOutcome {
         RuleOutcome::Found {
             verdict: Box::new(Verdict {
-                limit: self.limit,
+                limit,
                 side: self.side,
                 share_ratio: self.share.map(Ratio::clamped),
                 confidence: self.confidence.min(Confidence::Supported),

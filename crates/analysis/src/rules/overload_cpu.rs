@@ -1,12 +1,12 @@
 //! The CPU of either end, where requests came faster than it could ask or answer.
 
 use super::evidence::{Evidence, HOT, Overload};
-use super::{Case, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome};
+use super::{Case, Rule, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Experiment, RuleOutcome};
 use linerate_model::spec::Side;
 
-/// Whether `limit`, the CPU of `side`, is what a rising rate of requests ran into.
-pub(super) fn requests(evidence: &Evidence<'_>, limit: Limit, side: Side) -> RuleOutcome {
+/// Whether the limit of `rule`, the CPU of `side`, is what a rising rate of requests ran into.
+pub(super) fn requests(rule: &dyn Rule, evidence: &Evidence<'_>, side: Side) -> RuleOutcome {
     let Some(overload) = Overload::from_evidence(evidence) else {
         return clear("request/response that both ends keep up with does not load a CPU");
     };
@@ -44,8 +44,7 @@ pub(super) fn requests(evidence: &Evidence<'_>, limit: Limit, side: Side) -> Rul
         || "an unknown share of the requests".to_owned(),
         |share| format!("{share} of the requests"),
     );
-    Case {
-        limit,
+    rule.found(Case {
         side: Some(side),
         share: None,
         confidence: Confidence::Supported,
@@ -60,6 +59,5 @@ pub(super) fn requests(evidence: &Evidence<'_>, limit: Limit, side: Side) -> Rul
             format!("let the {who} end run on a faster core, or one that nothing else uses"),
             "the highest rate that is answered in full grows in proportion",
         ),
-    }
-    .found()
+    })
 }

@@ -347,14 +347,12 @@ fn case(
     claim: String,
     evidence: Vec<String>,
 ) -> RuleOutcome {
-    Case {
-        limit: Congestion.limit(),
+    Congestion.found(Case {
         side: Some(Side::Sender),
         share,
         confidence,
         claim,
         evidence,
         experiment: more_windows(least_gain),
-    }
-    .found()
+    })
 }

@@ -21,8 +21,7 @@ pub(super) use tcp::{
 
 pub(super) use window::WindowEffect;
 
-pub use needs::Need;
-pub(crate) use needs::link_speed;
+pub(crate) use needs::{Need, link_speed};
 
 use crate::readings::{mean, streams};
 use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
@@ -50,9 +49,10 @@ pub(super) enum Regime {
 }
 
 /// One direction of one run.
-pub struct Evidence<'a> {
+pub(crate) struct Evidence<'a> {
     run: &'a Run,
     trials: Vec<&'a Trial>,
+    /// The strictest search goal of this direction.
     goal: Option<&'a GoalResult>,
     earlier: &'a [Finding],
 }
@@ -60,7 +60,7 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// The valid trials of `direction`; all of them if none is valid. `earlier` are the outcomes
     /// of the rules that came before.
-    pub fn new(run: &'a Run, direction: Direction, earlier: &'a [Finding]) -> Self {
+    pub(super) fn new(run: &'a Run, direction: Direction, earlier: &'a [Finding]) -> Self {
         let all = || run.trials.iter().filter(|t| t.direction == direction);
         let mut trials: Vec<&Trial> = all().filter(|trial| trial.valid).collect();
         if trials.is_empty() {
@@ -80,27 +80,22 @@ impl<'a> Evidence<'a> {
     }
 
     /// The trials of this direction in the order they were made.
-    pub fn trials(&self) -> &[&'a Trial] {
+    pub(super) fn trials(&self) -> &[&'a Trial] {
         &self.trials
     }
 
-    /// The strictest search goal of this direction.
-    pub fn goal(&self) -> Option<&'a GoalResult> {
-        self.goal
-    }
-
     /// Outcomes of the rules that came before this one in [`super::ALL`].
-    pub fn earlier(&self) -> &[Finding] {
+    pub(super) fn earlier(&self) -> &[Finding] {
         self.earlier
     }
 
     /// Whether this is request/response, which loads nothing on purpose.
-    pub fn is_latency(&self) -> bool {
+    pub(super) fn is_latency(&self) -> bool {
         self.run.kind() == RunKind::Latency
     }
 
     /// Whether this is a TCP byte stream.
-    pub fn is_tcp(&self) -> bool {
+    pub(super) fn is_tcp(&self) -> bool {
         !self.is_latency() && self.trials.iter().any(|t| t.transport == Transport::Tcp)
     }
 

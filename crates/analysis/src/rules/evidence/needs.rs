@@ -9,7 +9,7 @@ use linerate_model::spec::Side;
 
 /// Something a rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub(crate) enum Need {
     /// Shares of time from the TCP chronographs of the sending side.
     Chronographs,
     /// Congestion window of the sending side.
@@ -42,7 +42,7 @@ pub enum Need {
 
 impl Need {
     /// What it is called for people, with the key of the run document that holds it.
-    pub const fn describe(self) -> &'static str {
+    pub(in crate::rules) const fn describe(self) -> &'static str {
         match self {
             Self::Chronographs => {
                 "the sender's busy, receiver-window and send-buffer limited time (trials.tcp.busy_ratio)"
@@ -66,7 +66,7 @@ impl Need {
     }
 
     /// Whether the run has it for at least one trial.
-    pub fn is_met(self, evidence: &Evidence<'_>) -> bool {
+    pub(in crate::rules) fn is_met(self, evidence: &Evidence<'_>) -> bool {
         let any = |has: fn(&Trial) -> bool| evidence.trials.iter().any(|trial| has(trial));
         match self {
             Self::Chronographs => any(|t| {

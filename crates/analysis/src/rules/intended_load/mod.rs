@@ -92,8 +92,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
             words::count(sent)
         ));
     }
-    Case {
-        limit: IntendedLoad.limit(),
+    IntendedLoad.found(Case {
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,
@@ -103,8 +102,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
         ),
         evidence: figures,
         experiment: more_load(evidence.is_tcp()),
-    }
-    .found()
+    })
 }
 
 /// A quarter more than what passed passes too, as long as nothing saturates; anything that limits

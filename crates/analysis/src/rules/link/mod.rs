@@ -64,7 +64,7 @@ impl Rule for Link {
         }
         let view = View::from_evidence(evidence);
         if let Some(full) = view.full() {
-            return full.found();
+            return self.found(full);
         }
         match regime {
             Regime::Sender => view.sender_short(),
@@ -159,7 +159,7 @@ impl<'a> View<'a> {
             words::time(delays.loaded),
             words::time(delays.base)
         );
-        self.case(share, confidence, claim).found()
+        Link.found(self.case(share, confidence, claim))
     }
 
     fn delay_name(&self) -> &'static str {
@@ -198,7 +198,6 @@ impl<'a> View<'a> {
 
     fn case(&self, share: Option<f64>, confidence: Confidence, claim: String) -> Case {
         Case {
-            limit: Link.limit(),
             side: None,
             share,
             confidence,

@@ -1,8 +1,8 @@
 //! The link as datagrams see it: a flat rate, or a queue that stands or overflows.
 
-use super::{BEFORE_RECEIVER, View, own_shaper};
+use super::{BEFORE_RECEIVER, Link, View, own_shaper};
 use crate::rules::evidence::{Need, Placed, Plateau};
-use crate::rules::{Case, RuleOutcome, clear, not_recorded, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_recorded, words};
 use linerate_model::run::{Confidence, Place};
 use linerate_model::spec::Side;
 
@@ -58,11 +58,10 @@ impl View<'_> {
             );
             let case = self.case(Some(share), confidence, claim);
             let own = Case {
-                limit: own_shaper(),
                 side: Some(Side::Sender),
                 ..case
             };
-            return own.found();
+            return own.found(own_shaper());
         }
         let claim = format!(
             "The link limits: {}, and {} were lost {}.",
@@ -70,7 +69,7 @@ impl View<'_> {
             placed.figure(BEFORE_RECEIVER),
             whereabouts(placed)
         );
-        self.case(Some(share), confidence, claim).found()
+        Link.found(self.case(Some(share), confidence, claim))
     }
 
     /// Whether delay alone made the limit.
@@ -96,7 +95,7 @@ impl View<'_> {
             self.passed(flat),
             words::rate(speed)
         );
-        self.case(None, Confidence::Weak, claim).found()
+        Link.found(self.case(None, Confidence::Weak, claim))
     }
 }
 

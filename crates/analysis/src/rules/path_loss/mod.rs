@@ -56,14 +56,12 @@ fn case(
     claim: String,
     evidence: Vec<String>,
 ) -> RuleOutcome {
-    Case {
-        limit: PathLoss.limit(),
+    PathLoss.found(Case {
         side: None,
         share,
         confidence,
         claim,
         evidence,
         experiment: lighter_load(),
-    }
-    .found()
+    })
 }

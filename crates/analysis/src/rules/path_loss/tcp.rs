@@ -1,5 +1,6 @@
 //! Loss that TCP meets: retransmissions that were needed, without a queue that load would make.
 
+use super::PathLoss;
 use crate::rules::evidence::{
     Delays, Evidence, Need, Others, Regime, Stall, needless, share_of, time_told, window_share,
 };
@@ -75,8 +76,7 @@ fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> Rul
         )
     }));
     figures.extend(time_told(evidence));
-    Case {
-        limit: Rule::limit(&super::PathLoss),
+    PathLoss.found(Case {
         side: None,
         share: Some(share),
         confidence: Confidence::Supported,
@@ -88,8 +88,7 @@ fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> Rul
         ),
         evidence: figures,
         experiment: more_streams(),
-    }
-    .found()
+    })
 }
 
 /// Loss by chance leaves each stream its own share of windows, so two carry nearly twice as much; a

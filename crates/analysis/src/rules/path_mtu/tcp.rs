@@ -1,5 +1,6 @@
 //! A path on which full segments vanish: TCP connects, and then nothing gets through.
 
+use super::PathMtu;
 use crate::rules::evidence::{Evidence, Stall};
 use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use crate::statistics::to_f64;
@@ -18,8 +19,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     figures.extend(
         timeouts.map(|n| format!("{n:.0} retransmission timeouts expired, without an answer.")),
     );
-    Case {
-        limit: Rule::limit(&super::PathMtu),
+    PathMtu.found(Case {
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,
@@ -33,8 +33,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             "lower the MTU of the sender's interface (1280 B), or set net.ipv4.tcp_mtu_probing to 1",
             "data gets through",
         ),
-    }
-    .found()
+    })
 }
 
 /// What rules it out: segments of full length arrived.

@@ -1,5 +1,6 @@
 //! Datagrams of one size: all of them vanish.
 
+use super::PathMtu;
 use crate::rules::evidence::{Evidence, Need, Placed};
 use crate::rules::{
     Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, supported_if, words,
@@ -74,8 +75,7 @@ fn found(evidence: &Evidence<'_>, sent: u64, payload: u64) -> RuleOutcome {
     }
     let confidence = supported_if(mismatch || opened);
     let factor = (SAFE_PAYLOAD / PacketCount::new(payload.max(1)).as_f64()).min(0.25);
-    Case {
-        limit: Rule::limit(&super::PathMtu),
+    PathMtu.found(Case {
         side: None,
         share: Some(1.0),
         confidence,
@@ -88,6 +88,5 @@ fn found(evidence: &Evidence<'_>, sent: u64, payload: u64) -> RuleOutcome {
             Change::Payload { factor },
             [Prediction::at_most(Quantity::LossRatio, 0.5)],
         ),
-    }
-    .found()
+    })
 }

@@ -121,8 +121,7 @@ fn decide(
         ));
     }
     let none = queued.is_some_and(|queued| queued < SHORTEST_QUEUE);
-    Case {
-        limit: Policer.limit(),
+    Policer.found(Case {
         side: None,
         share: Some(share),
         confidence: supported_if(none),
@@ -134,6 +133,5 @@ fn decide(
         ),
         evidence: figures,
         experiment: below_the_rate(),
-    }
-    .found()
+    })
 }

@@ -1,5 +1,6 @@
 //! A TCP window that is closed because its application does not read.
 
+use super::ReceiverApp;
 use crate::rules::evidence::{
     Cpu, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
@@ -39,8 +40,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let mut figures = reader.figures();
     figures.extend(cpu.iter().flat_map(Cpu::figures));
     figures.extend(time_told(evidence));
-    Case {
-        limit: Rule::limit(&super::ReceiverApp),
+    ReceiverApp.found(Case {
         side: Some(Side::Receiver),
         share: Some(share),
         confidence: supported_if(idle),
@@ -50,8 +50,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         ),
         evidence: figures,
         experiment: larger_buffer(),
-    }
-    .found()
+    })
 }
 
 /// A larger buffer fills as well: only a faster reader carries more, where a window that is merely

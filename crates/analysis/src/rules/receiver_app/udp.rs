@@ -1,6 +1,7 @@
 //! Datagrams: the queue at the socket never runs empty.
 
-use crate::rules::evidence::{Cpu, Evidence, Need, Reader};
+use super::ReceiverApp;
+use crate::rules::evidence::{Cpu, Evidence, Need, Placed, Reader};
 use crate::rules::{Case, Rule, RuleOutcome, clear, not_recorded, place, proof, words};
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Place, Prediction, Quantity};
@@ -14,10 +15,13 @@ const RESTS: f64 = 0.5;
 const ORDINARY_BUFFER: ByteCount = ByteCount::new(52 * 1024);
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
-    let (placed, share) = match place::share(evidence, Place::ReceiverSocket) {
-        Ok(found) => found,
-        Err(outcome) => return outcome,
-    };
+    place::examine(evidence, Place::ReceiverSocket, |placed, share| {
+        queued(evidence, placed, share)
+    })
+}
+
+/// Whether the queue at the socket, where `share` was lost, is the application's doing.
+fn queued(evidence: &Evidence<'_>, placed: &Placed, share: f64) -> RuleOutcome {
     let reader = Reader::from_evidence(evidence);
     match reader.stands {
         None => return not_recorded(&[Need::DelayFloor]),
@@ -44,8 +48,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             "The receive buffer held only {buffer}, too little to tell a slow application from one that pauses: an experiment with a larger one would."
         ));
     }
-    Case {
-        limit: Rule::limit(&super::ReceiverApp),
+    ReceiverApp.found(Case {
         side: Some(Side::Receiver),
         share: Some(share),
         confidence,
@@ -66,6 +69,5 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
                 Prediction::at_least(Quantity::LossRatio, 0.8),
             ],
         ),
-    }
-    .found()
+    })
 }

@@ -26,20 +26,21 @@ impl Rule for ReceiverBacklog {
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
-        place::examine(evidence, Place::ReceiverBacklog, |placed, share| Case {
-            limit: self.limit(),
-            side: Some(Side::Receiver),
-            share: Some(share),
-            confidence: Confidence::Supported,
-            claim: format!(
-                "The receiver's softnet backlog limits: {} were dropped there.",
-                placed.figure(&[Place::ReceiverBacklog])
-            ),
-            evidence: vec![format!(
-                "Counted by {}.",
-                placed.source(Place::ReceiverBacklog)
-            )],
-            experiment: fewer_packets(evidence),
+        place::examine(evidence, Place::ReceiverBacklog, |placed, share| {
+            self.found(Case {
+                side: Some(Side::Receiver),
+                share: Some(share),
+                confidence: Confidence::Supported,
+                claim: format!(
+                    "The receiver's softnet backlog limits: {} were dropped there.",
+                    placed.figure(&[Place::ReceiverBacklog])
+                ),
+                evidence: vec![format!(
+                    "Counted by {}.",
+                    placed.source(Place::ReceiverBacklog)
+                )],
+                experiment: fewer_packets(evidence),
+            })
         })
     }
 }

@@ -37,7 +37,7 @@ impl Rule for ReceiverCpu {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_latency() {
-            return requests(evidence, self.limit(), Side::Receiver);
+            return requests(self, evidence, Side::Receiver);
         }
         match evidence.regime() {
             Regime::Nothing => return clear("everything that was offered arrived"),
@@ -177,14 +177,12 @@ fn found(
     confidence: Confidence,
     (cpu, experiment): (&Cpu, Experiment),
 ) -> RuleOutcome {
-    Case {
-        limit: ReceiverCpu.limit(),
+    ReceiverCpu.found(Case {
         side: Some(Side::Receiver),
         share: Some(share),
         confidence,
         claim,
         evidence: cpu.figures(),
         experiment,
-    }
-    .found()
+    })
 }

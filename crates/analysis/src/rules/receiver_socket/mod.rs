@@ -37,8 +37,7 @@ impl Rule for ReceiverSocket {
             figures.extend(Reader::from_evidence(evidence).figures());
             let cpu = Cpu::of_side(evidence, Side::Receiver);
             figures.extend(cpu.and_then(|cpu| cpu.throttling()));
-            Case {
-                limit: self.limit(),
+            self.found(Case {
                 side: Some(Side::Receiver),
                 share: Some(share),
                 confidence: Confidence::Supported,
@@ -48,7 +47,7 @@ impl Rule for ReceiverSocket {
                 ),
                 evidence: figures,
                 experiment: larger_buffer(),
-            }
+            })
         })
     }
 }

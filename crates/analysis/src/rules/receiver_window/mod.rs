@@ -58,8 +58,7 @@ impl Rule for ReceiverWindow {
             ));
         }
         let rate = evidence.mean_rate(|trial| trial.received_rate);
-        Case {
-            limit: self.limit(),
+        self.found(Case {
             side: Some(Side::Receiver),
             share: Some(share),
             confidence: Confidence::Supported,
@@ -70,8 +69,7 @@ impl Rule for ReceiverWindow {
             ),
             evidence: window_figures(evidence, share, rate),
             experiment: larger_window(),
-        }
-        .found()
+        })
     }
 }
 

@@ -63,7 +63,7 @@ impl Rule for RoundTrip {
             .filter_map(|trial| Point::from_trial(trial))
             .collect();
         match Answer::from_points(&points) {
-            Some(answer) => answer.case(&points).found(),
+            Some(answer) => self.found(answer.case(&points)),
             None => not_recorded(&[Need::RoundTrips]),
         }
     }
@@ -135,7 +135,6 @@ impl<'a> Answer<'a> {
             }
         };
         Case {
-            limit: Limit::round_trip(),
             side: None,
             share: None,
             confidence,

@@ -60,8 +60,7 @@ impl Rule for SenderApp {
         figures.extend(cpu.iter().flat_map(Cpu::figures));
         figures.extend(time_told(evidence));
         let known = cpu.is_some_and(|cpu| cpu.is_idle());
-        Case {
-            limit: self.limit(),
+        self.found(Case {
             side: Some(Side::Sender),
             share: Some(1.0 - busy),
             confidence: supported_if(known),
@@ -70,8 +69,7 @@ impl Rule for SenderApp {
             ),
             evidence: figures,
             experiment: larger_writes(),
-        }
-        .found()
+        })
     }
 }
 

@@ -142,14 +142,12 @@ fn larger_buffer() -> Experiment {
 }
 
 fn found(share: f64, claim: String, evidence: Vec<String>) -> RuleOutcome {
-    Case {
-        limit: SenderBuffer.limit(),
+    SenderBuffer.found(Case {
         side: Some(Side::Sender),
         share: Some(share),
         confidence: Confidence::Supported,
         claim,
         evidence,
         experiment: larger_buffer(),
-    }
-    .found()
+    })
 }

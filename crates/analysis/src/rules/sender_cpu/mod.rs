@@ -32,7 +32,7 @@ impl Rule for SenderCpu {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_latency() {
-            return requests(evidence, self.limit(), Side::Sender);
+            return requests(self, evidence, Side::Sender);
         }
         if !Need::OfferedLoad.is_met(evidence) {
             return not_recorded(&[Need::OfferedLoad]);
@@ -108,8 +108,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     };
     let mut figures = shortfall(evidence);
     figures.extend(cpu.figures());
-    Case {
-        limit: SenderCpu.limit(),
+    SenderCpu.found(Case {
         side: Some(Side::Sender),
         share: Some(share),
         // A host that is taken away in between explains a late sender, but not how late.
@@ -121,8 +120,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         ),
         evidence: figures,
         experiment: proving(evidence, cpu),
-    }
-    .found()
+    })
 }
 
 /// A sender that falls short without loss is limited in itself; that its CPU is why, is likely only.
@@ -154,8 +152,7 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
         "CPU use was not recorded, so that the sender's CPU is the cause is likely, not shown."
             .to_owned()
     });
-    Case {
-        limit: SenderCpu.limit(),
+    SenderCpu.found(Case {
         side: Some(Side::Sender),
         share: Some(Gap::around_best(evidence).short_share()),
         confidence: Confidence::Weak,
@@ -168,8 +165,7 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
             "record the sender's CPU (measure with linerate), and send larger packets",
             "its thread uses a whole core, and the offered load grows with the packet size",
         ),
-    }
-    .found()
+    })
 }
 
 fn loss(evidence: &Evidence<'_>) -> String {

@@ -73,8 +73,7 @@ fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
             words::time(late)
         ));
     }
-    Case {
-        limit: Tool.limit(),
+    Tool.found(Case {
         side: Some(Side::Sender),
         share: Some(Gap::around_best(evidence).short_share()),
         confidence: Confidence::Weak,
@@ -88,6 +87,5 @@ fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
             "send in two streams, or from a faster host",
             "more is offered and more arrives",
         ),
-    }
-    .found()
+    })
 }

@@ -158,8 +158,7 @@ fn case(
         Need::Ledger
     });
     figures.extend(Need::missing(&wanted, evidence).map(|text| format!("{text}.")));
-    Case {
-        limit: Unknown.limit(),
+    Unknown.found(Case {
         side,
         share: None,
         confidence: Confidence::Weak,
@@ -170,6 +169,5 @@ fn case(
             "repeat with linerate at both ends, so that counters and CPU of both are recorded",
             "a rule finds what limits",
         ),
-    }
-    .found()
+    })
 }
