@@ -2,8 +2,8 @@
 //! others use the link, because the path reorders, or by its own choice.
 
 use super::evidence::{
-    Delays, Evidence, Need, Others, Regime, Stall, WindowEffect, is_misled, needless, share_of,
-    time_told, window_share,
+    Delays, Evidence, Need, Others, Regime, Stall, WindowEffect, is_misled, needless, range,
+    share_of, time_told, window_share,
 };
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_recorded, proof, supported_if, words};
@@ -80,17 +80,10 @@ impl Window {
             .and_then(|tcp| tcp.cwnd_mean_bytes)
             .map(ByteCount::as_f64)
             .or_else(|| crate::readings::mean(over_time.iter().copied()))?;
+        let (low, high) = range(over_time.into_iter()).unwrap_or((mean, mean));
         Some(Self {
-            low: over_time
-                .iter()
-                .copied()
-                .min_by(f64::total_cmp)
-                .unwrap_or(mean),
-            high: over_time
-                .iter()
-                .copied()
-                .max_by(f64::total_cmp)
-                .unwrap_or(mean),
+            low,
+            high,
             mean,
             rate: trial.received_rate.or(trial.offered_load)?.as_f64(),
         })

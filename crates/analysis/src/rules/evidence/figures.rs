@@ -1,6 +1,6 @@
 //! Quantities that several rules read: gaps, plateaus, standing queues, placed losses.
 
-use super::{Evidence, is_short, load};
+use super::{Evidence, is_short, load, range};
 use crate::readings::mean;
 use crate::rules::words;
 use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
@@ -173,9 +173,8 @@ fn flatness(evidence: &Evidence<'_>, peak: f64) -> Option<bool> {
 
 /// Highest load over lowest.
 fn span(points: &[(f64, f64)]) -> f64 {
-    let loads = || points.iter().map(|(load, _)| *load);
-    let lowest = loads().min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
-    loads().max_by(f64::total_cmp).unwrap_or(0.0) / lowest
+    let loads = points.iter().map(|(load, _)| *load);
+    range(loads).map_or(0.0, |(lowest, highest)| highest / lowest)
 }
 
 /// Whether nearly all of a load near the peak arrived.

@@ -274,6 +274,14 @@ impl<'a> Evidence<'a> {
     }
 }
 
+/// The lowest and the highest value; `None` of nothing.
+pub(super) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let values: Vec<f64> = values.collect();
+    let lowest = values.iter().copied().min_by(f64::total_cmp)?;
+    let highest = values.into_iter().max_by(f64::total_cmp)?;
+    Some((lowest, highest))
+}
+
 /// The load that a trial was made at: intended, or what was offered if none was.
 pub(super) fn load(trial: &Trial) -> Option<f64> {
     trial

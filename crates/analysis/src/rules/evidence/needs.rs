@@ -1,6 +1,6 @@
 //! What a rule may need, whether a run has it, and what to call it when it is missing.
 
-use super::{Evidence, load};
+use super::{Evidence, load, range};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
 use linerate_model::sample::DatagramReceiver;
@@ -123,13 +123,9 @@ fn has_cpu(trial: &Trial, side: Side) -> bool {
 }
 
 fn several_loads(evidence: &Evidence<'_>) -> bool {
-    let loads = || evidence.trials.iter().filter_map(|trial| load(trial));
-    let lowest = loads().min_by(f64::total_cmp);
-    let highest = loads().max_by(f64::total_cmp);
+    let loads = evidence.trials.iter().filter_map(|trial| load(trial));
     // Two loads closer than this are one load measured twice.
-    lowest
-        .zip(highest)
-        .is_some_and(|(low, high)| high > low * 1.05)
+    range(loads).is_some_and(|(low, high)| high > low * 1.05)
 }
 
 /// Rate of the link element, or speed of the slowest interface that anything names, bit/s. An interface that less is said

@@ -1,6 +1,6 @@
 //! The receiving application before its socket: whether it emptied it, and why not.
 
-use super::{Cpu, Evidence};
+use super::{Cpu, Evidence, range};
 use crate::readings::{late_delay_floors, mean};
 use crate::rules::words;
 use linerate_model::Ratio;
@@ -107,9 +107,7 @@ fn emptying_share(trial: &Trial) -> Option<f64> {
 /// where fewer than two moments are known.
 fn floor(trial: &Trial) -> Option<(f64, f64)> {
     let known: Vec<f64> = late_delay_floors(trial).map(words::nanos).collect();
-    let low = known.iter().copied().min_by(f64::total_cmp)?;
-    let high = known.iter().copied().max_by(f64::total_cmp)?;
-    (known.len() >= 2).then_some((low, high))
+    range(known.iter().copied()).filter(|_| known.len() >= 2)
 }
 
 fn unattended(trial: &Trial) -> Option<f64> {

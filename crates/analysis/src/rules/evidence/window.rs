@@ -1,6 +1,6 @@
 //! Whether a trial's rate followed its congestion window.
 
-use super::Evidence;
+use super::{Evidence, range};
 use crate::readings::whole_intervals;
 use crate::rules::words;
 use linerate_model::run::Trial;
@@ -88,12 +88,8 @@ impl Slope {
             })
             .filter(|(window, rate)| *window > 0.0 && *rate > 0.0)
             .collect();
-        let range = |part: fn(&(f64, f64)) -> f64| {
-            let values = || known.iter().map(part);
-            let low = values().min_by(f64::total_cmp)?;
-            Some((low, values().max_by(f64::total_cmp)?))
-        };
-        let (window, rate) = (range(|pair| pair.0)?, range(|pair| pair.1)?);
+        let window = range(known.iter().map(|pair| pair.0))?;
+        let rate = range(known.iter().map(|pair| pair.1))?;
         if known.len() < INTERVALS || window.1 < window.0 * SPREAD {
             return None;
         }
