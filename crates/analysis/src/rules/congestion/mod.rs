@@ -49,13 +49,13 @@ impl Rule for Congestion {
             .iter()
             .filter_map(|t| Window::from_trial(t))
             .collect();
-        if windows.is_empty() {
+        let Some(first) = windows.first() else {
             return not_recorded(&[Need::CongestionWindow]);
-        }
+        };
         if let Some(share) = window_share(evidence) {
-            return by_chronograph(evidence, &windows, share);
+            return by_chronograph(evidence, first, share);
         }
-        by_window(evidence, &windows)
+        by_window(evidence, first, &windows)
     }
 }
 
@@ -107,7 +107,7 @@ impl Window {
     }
 }
 
-fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> RuleOutcome {
+fn by_chronograph(evidence: &Evidence<'_>, first: &Window, share: f64) -> RuleOutcome {
     if share < LEAST_SHARE {
         return clear(format!(
             "the congestion window limited only {} of the time",
@@ -145,21 +145,20 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
             words::percent(share)
         ));
     }
-    let described = windows.first().map_or_else(String::new, Window::describe);
+    let mut figures = vec![format!(
+        "Neither the receiver's window nor the send buffer held TCP back for {} of the trial (TCP chronographs).",
+        words::percent(share)
+    )];
+    figures.extend(time_told(evidence));
     case(
         (Some(share), WITH_ROOM),
         Confidence::Supported,
         format!(
-            "The congestion window limits: {described}, {} of the time, without a standing queue.",
+            "The congestion window limits: {}, {} of the time, without a standing queue.",
+            first.describe(),
             words::percent(share)
         ),
-        [format!(
-            "Neither the receiver's window nor the send buffer held TCP back for {} of the trial (TCP chronographs).",
-            words::percent(share)
-        )]
-        .into_iter()
-        .chain(time_told(evidence))
-        .collect(),
+        figures,
     )
 }
 
@@ -212,10 +211,8 @@ fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome 
 }
 
 /// A log that shows only the window: window / RTT is what a window-limited sender carries.
-fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
-    let (Some(first), fastest) = (windows.first(), fastest(windows)) else {
-        return not_recorded(&[Need::CongestionWindow]);
-    };
+fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> RuleOutcome {
+    let fastest = windows.iter().map(|window| window.rate).fold(0.0, f64::max);
     let of_link = evidence.link_speed().map(|speed| fastest / speed);
     if of_link.is_some_and(|share| share > 0.9) {
         return clear("the rate is the link's");
@@ -262,10 +259,6 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
         of_link.is_some_and(|share| share < 0.5) && (growing || rises_with_window(windows));
     let confidence = supported_if(supported);
     case((None, WITH_ROOM), confidence, format!("{claim}."), figures)
-}
-
-fn fastest(windows: &[Window]) -> f64 {
-    windows.iter().map(|window| window.rate).fold(0.0, f64::max)
 }
 
 /// What the RTT must be if the window limits.

@@ -87,20 +87,13 @@ impl Reader {
 
 /// Whether the reader often left its socket empty, even if each datagram had waited by then.
 fn empties(trial: &Trial) -> bool {
-    emptying_share(trial).is_some_and(|share| share >= EMPTYING_SHARE)
-}
-
-/// Share of the reads of datagrams that left the socket empty.
-fn emptying_share(trial: &Trial) -> Option<f64> {
     let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
-    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
-        (
-            reads.saturating_add(one.reads),
-            emptying.saturating_add(one.emptying_reads),
-        )
-    });
-    (reads > 0).then(|| Ratio::from_parts(emptying, reads).get())
+    let (mut reads, mut emptying) = (0_u64, 0_u64);
+    for socket in streams.filter_map(|stream| stream.work.receive_socket()) {
+        reads = reads.saturating_add(socket.reads);
+        emptying = emptying.saturating_add(socket.emptying_reads);
+    }
+    Ratio::from_parts(emptying, reads).get() >= EMPTYING_SHARE
 }
 
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`

@@ -72,23 +72,24 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         return not_recorded(&[Need::Ledger]);
     };
     let softirq = cpu.softirq_is_hot();
-    let thread = Reader::from_evidence(evidence).is_held_up(cpu) && !softirq || cpu.thread_is_hot();
-    let waiting = [(thread, THREAD_SERVES), (softirq, SOFTIRQ_SERVES)]
-        .into_iter()
-        .filter(|(hot, _)| *hot)
-        .flat_map(|(_, places)| places.iter().copied())
-        .collect::<Vec<Place>>();
-    let waiting = waiting.as_slice();
-    let share = placed.share(waiting);
+    let mut waiting = Vec::new();
+    // The reader is held up: by soft interrupts, or else by its own thread.
+    if cpu.thread_is_hot() || !softirq {
+        waiting.extend_from_slice(THREAD_SERVES);
+    }
+    if softirq {
+        waiting.extend_from_slice(SOFTIRQ_SERVES);
+    }
+    let share = placed.share(&waiting);
     if share < 0.1 {
         return clear(format!(
             "only {} were lost in the receiver",
-            placed.figure(waiting)
+            placed.figure(&waiting)
         ));
     }
     let claim = format!(
         "The receiver's CPU limits: {} were lost waiting for it, and {}.",
-        placed.figure(waiting),
+        placed.figure(&waiting),
         cpu.reason()
     );
     let experiment = less_work(cpu, evidence);
