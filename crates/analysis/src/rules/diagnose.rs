@@ -1,7 +1,7 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
 use super::evidence::{Gap, Regime};
-use super::{ALL, Evidence, Rule, ceiling, settle, words};
+use super::{ALL, Evidence, Rule, ceiling, settle};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
@@ -156,7 +156,7 @@ fn distrust(run: &Run, direction: Direction, verdict: &mut Verdict) {
 
 /// When not even `unknown` could be examined.
 fn undecided(findings: &[Finding]) -> Verdict {
-    let evidence = findings
+    let evidence: Vec<String> = findings
         .iter()
         .filter_map(|finding| match &finding.outcome {
             RuleOutcome::NotEvaluated { missing } => Some(format!("{}: {missing}", finding.rule)),
@@ -170,18 +170,11 @@ fn undecided(findings: &[Finding]) -> Verdict {
         confidence: Confidence::Weak,
         claim: format!(
             "Nothing can be said of what limits: {} of {} rules lack what they need.",
-            words::count(missing(findings)),
+            evidence.len(),
             ALL.len()
         ),
         evidence,
         experiment: None,
         weighed: None,
     }
-}
-
-fn missing(findings: &[Finding]) -> u64 {
-    let not = findings
-        .iter()
-        .filter(|finding| matches!(finding.outcome, RuleOutcome::NotEvaluated { .. }));
-    u64::try_from(not.count()).unwrap_or(u64::MAX)
 }

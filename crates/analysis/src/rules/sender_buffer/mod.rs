@@ -1,8 +1,9 @@
 //! The sender's socket buffer: what was in flight filled it, so the application had to wait.
 
-use super::evidence::{Evidence, Need, Regime, share_of, time_told};
+use super::evidence::{Evidence, Gap, Need, Regime, share_of, time_told};
 use super::receiver_window::{LEAST_SHARE, queue};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
+use crate::readings::streams;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
@@ -90,24 +91,21 @@ fn tcp_figures(evidence: &Evidence<'_>, share: f64) -> Vec<String> {
 
 /// Datagrams that the system refused because the buffer was full, against those intended.
 fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
-    let (mut refused, mut sent, mut known) = (0_u64, 0_u64, false);
+    let (mut refused, mut sent) = (None, 0_u64);
     let subject = evidence.subject();
-    let reports = subject.iter().flat_map(|trial| trial.raw());
-    for stream in reports
-        .filter(|r| r.side == Side::Sender)
-        .flat_map(|r| &r.streams)
-    {
-        if let Some(count) = stream.work.refused() {
-            known = true;
-            refused = refused.saturating_add(count.get());
+    for trial in &subject {
+        for stream in streams(trial, Side::Sender) {
+            if let Some(count) = stream.work.refused() {
+                refused = Some(refused.unwrap_or(0_u64).saturating_add(count.get()));
+            }
+            sent = sent.saturating_add(stream.packets.get());
         }
-        sent = sent.saturating_add(stream.packets.get());
     }
-    if !known {
+    let Some(refused) = refused else {
         return not_evaluated(
             "Not recorded: datagrams that the sender's system refused (trials.raw.streams.refused)",
         );
-    }
+    };
     let share = linerate_model::Ratio::from_parts(refused, refused.saturating_add(sent)).get();
     if share < 0.01 {
         return clear(format!(
@@ -116,7 +114,7 @@ fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
             words::count(refused.saturating_add(sent))
         ));
     }
-    let short = super::evidence::Gap::from_trials(&subject).short_share();
+    let short = Gap::from_trials(&subject).short_share();
     found(
         short,
         format!(

@@ -169,15 +169,9 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
 }
 
 fn loss(evidence: &Evidence<'_>) -> String {
-    let lost =
-        |trial: &&linerate_model::run::Trial| trial.packets().and_then(|packets| packets.lost);
-    let counts: Vec<u64> = evidence
-        .trials()
-        .iter()
-        .filter_map(lost)
-        .map(linerate_model::PacketCount::get)
-        .collect();
-    match counts.iter().copied().reduce(u64::saturating_add) {
+    let trials = evidence.trials().iter();
+    let lost = trials.filter_map(|trial| Some(trial.packets()?.lost?.get()));
+    match lost.reduce(u64::saturating_add) {
         None => "loss not recorded".to_owned(),
         Some(0) => "no loss".to_owned(),
         Some(lost) => format!("{} packets lost in all", words::count(lost)),

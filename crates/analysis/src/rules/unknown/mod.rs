@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need, Placed, Plateau, Regime, WindowEffect};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, words};
-use linerate_model::run::{Confidence, Experiment, Place, RuleOutcome as Outcome};
+use linerate_model::run::{Confidence, Experiment, Place};
 use linerate_model::spec::Side;
 
 /// No cause was found; says what is known, on which side, and what was not recorded.
@@ -26,11 +26,8 @@ impl Rule for Unknown {
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
-        let found = evidence
-            .earlier()
-            .iter()
-            .find(|finding| matches!(finding.outcome, Outcome::Found { .. }));
-        if let Some(found) = found {
+        let mut earlier = evidence.earlier().iter();
+        if let Some(found) = earlier.find(|finding| finding.found().is_some()) {
             return clear(format!("{} explains it", found.rule));
         }
         if evidence.trials().is_empty() {
