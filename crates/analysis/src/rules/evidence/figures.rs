@@ -85,7 +85,8 @@ pub(in crate::rules) struct Plateau {
     pub(in crate::rules) to: f64,
     /// Received rate at the highest load.
     pub(in crate::rules) last: f64,
-    flat: Option<bool>,
+    /// Whether the received rate stayed the same while the load grew; `None` if the load did not grow.
+    pub(in crate::rules) flat: Option<bool>,
 }
 
 /// Received rates within this of each other are one rate; a shaper's own granularity and
@@ -120,11 +121,6 @@ impl Plateau {
             to: last.0,
             last: last.1,
         })
-    }
-
-    /// Whether the received rate stayed the same while the load grew; `None` if the load did not grow.
-    pub(in crate::rules) fn is_flat(&self) -> Option<bool> {
-        self.flat
     }
 
     /// Whether less arrived at the highest load than at the best one.
@@ -249,7 +245,7 @@ fn pdv_median(trial: &Trial) -> Option<f64> {
 #[derive(Debug, Clone, Default)]
 pub(in crate::rules) struct Placed {
     /// All packets lost.
-    pub(in crate::rules) lost: u64,
+    lost: u64,
     /// Each trial that lost packets and says where: how many, and at which places.
     trials: Vec<(u64, Vec<(Place, u64)>)>,
     sources: Vec<(Place, String)>,

@@ -8,31 +8,27 @@ use linerate_model::tcp::TcpWait;
 
 impl View<'_> {
     pub(super) fn tcp(&self) -> RuleOutcome {
-        examine(self)
+        let Some(delays) = self.delays else {
+            return not_recorded(&[Need::Delay]);
+        };
+        if let Some(others) = Others::from_evidence(self.evidence) {
+            return clear(format!(
+                "the link is not this transfer's alone: {}",
+                others.describe()
+            ));
+        }
+        if let Some(why) = elsewhere(self.evidence) {
+            return clear(why);
+        }
+        if !delays.queue_stands() {
+            return clear(format!(
+                "no queue stands: RTT under load {} against {} at best",
+                words::time(delays.loaded),
+                words::time(delays.base)
+            ));
+        }
+        self.standing(delays)
     }
-}
-
-fn examine(view: &View<'_>) -> RuleOutcome {
-    let Some(delays) = view.delays else {
-        return not_recorded(&[Need::Delay]);
-    };
-    if let Some(others) = Others::from_evidence(view.evidence) {
-        return clear(format!(
-            "the link is not this transfer's alone: {}",
-            others.describe()
-        ));
-    }
-    if let Some(why) = elsewhere(view.evidence) {
-        return clear(why);
-    }
-    if !delays.queue_stands() {
-        return clear(format!(
-            "no queue stands: RTT under load {} against {} at best",
-            words::time(delays.loaded),
-            words::time(delays.base)
-        ));
-    }
-    view.standing(delays)
 }
 
 /// Why a queue that stands is not the link's: it stands in an end, or nothing had to wait for it.

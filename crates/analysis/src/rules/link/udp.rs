@@ -29,7 +29,7 @@ impl View<'_> {
     }
 
     pub(super) fn datagrams(&self) -> RuleOutcome {
-        let flat = self.plateau.and_then(|plateau| plateau.is_flat());
+        let flat = self.plateau.and_then(|plateau| plateau.flat);
         if let Some(delays) = self.delays.filter(|d| d.queue_stands() && self.lossless()) {
             return self.standing(delays);
         }

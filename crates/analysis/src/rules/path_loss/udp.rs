@@ -1,10 +1,14 @@
 //! Loss of datagrams: the same share at light and at heavy load.
 
-use super::case;
+use super::PathLoss;
 use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Overload, Placed, load};
-use crate::rules::{RuleOutcome, clear, not_evaluated, not_recorded, supported_if, words};
+use crate::rules::{
+    Case, Rule, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
+};
 use linerate_model::PacketCount;
-use linerate_model::run::{Confidence, Place, Trial};
+use linerate_model::run::{
+    Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, Trial,
+};
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !Need::Loss.is_met(evidence) {
@@ -178,15 +182,27 @@ fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 }
 
 fn found(confidence: Confidence, share: Option<f64>, all: Loss, claim: &str) -> RuleOutcome {
-    case(
-        confidence,
+    PathLoss.found(Case {
+        side: None,
         share,
-        format!("The path loses packets whatever the load: {claim}."),
-        vec![format!(
+        confidence,
+        claim: format!("The path loses packets whatever the load: {claim}."),
+        evidence: vec![format!(
             "{} of {} packets were lost in all ({}).",
             words::count(all.lost),
             words::count(all.sent),
             words::percent(all.ratio())
         )],
+        experiment: lighter_load(),
+    })
+}
+
+/// Loss that does not come from load stays at a quarter of it; that of a full link, a policer or a slow
+/// receiver goes away. The factor of two leaves room for chance: a hundred lost packets are enough.
+fn lighter_load() -> Experiment {
+    proof_from(
+        Baseline::BelowBest,
+        Change::Load { factor: 0.25 },
+        [Prediction::within(Quantity::LossRatio, 0.5, 2.0)],
     )
 }

@@ -41,7 +41,7 @@ impl Rule for Policer {
             return clear("no load lost more than the goal tolerates");
         };
         let bucket = Bucket::from_evidence(evidence);
-        match plateau.is_flat() {
+        match plateau.flat {
             _ if bucket.is_some() => {}
             Some(true) => {}
             Some(false) => {
