@@ -71,8 +71,11 @@ type Diagnosis = (Verdict, Vec<Finding>);
 fn strongest(all: impl Iterator<Item = Diagnosis>) -> Option<Diagnosis> {
     all.reduce(|best, next| {
         let rank = |verdict: &Verdict| (limits(verdict), score(verdict));
-        let (a, b) = (rank(&best.0), rank(&next.0));
-        if (b.0, b.1) > (a.0, a.1) { next } else { best }
+        if rank(&next.0) > rank(&best.0) {
+            next
+        } else {
+            best
+        }
     })
 }
 

@@ -91,19 +91,13 @@ impl Window {
 
     fn describe(&self) -> String {
         let kib = |bytes: f64| bytes / 1024.0;
-        if self.high - self.low < 1024.0 {
-            return format!(
-                "{} with a congestion window of {:.0} KiB",
-                words::rate(self.rate),
-                kib(self.mean)
-            );
-        }
-        format!(
-            "{} with a congestion window of {:.0} to {:.0} KiB",
-            words::rate(self.rate),
-            kib(self.low),
-            kib(self.high)
-        )
+        let window = if self.high - self.low < 1024.0 {
+            format!("{:.0}", kib(self.mean))
+        } else {
+            format!("{:.0} to {:.0}", kib(self.low), kib(self.high))
+        };
+        let rate = words::rate(self.rate);
+        format!("{rate} with a congestion window of {window} KiB")
     }
 }
 
@@ -240,9 +234,7 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
         .iter()
         .map(|window| format!("{}.", window.describe()))
         .collect();
-    if let Some(times) = implied_rtt(windows) {
-        figures.push(times);
-    }
+    figures.extend(implied_rtt(windows));
     let missing = [
         Need::Delay,
         Need::Chronographs,
@@ -255,9 +247,8 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
     if growing {
         figures.push("The window kept growing whenever nothing was retransmitted, which Linux allows only while the window is full.".to_owned());
     }
-    let supported =
-        of_link.is_some_and(|share| share < 0.5) && (growing || rises_with_window(windows));
-    let confidence = supported_if(supported);
+    let far_below_link = of_link.is_some_and(|share| share < 0.5);
+    let confidence = supported_if(far_below_link && (growing || rises_with_window(windows)));
     case((None, WITH_ROOM), confidence, format!("{claim}."), figures)
 }
 

@@ -2,7 +2,6 @@
 
 use super::Evidence;
 use linerate_model::run::Trial;
-use linerate_model::{BitRate, PacketCount, Ratio};
 
 /// Two trials that differ in length, of which the shorter passed whole at a load at which the
 /// longer lost: only something that counts volume does that without a queue.
@@ -39,24 +38,21 @@ impl Bucket {
 
     fn from_pair(passed: &Trial, lossy: &Trial) -> Option<Self> {
         let here = passed.packets()?;
-        let count = |n: Option<PacketCount>| n.map(PacketCount::get);
-        let whole = count(here.sent)?;
-        let loads = (
-            passed.offered_load.map(BitRate::as_f64)?,
-            lossy.offered_load.map(BitRate::as_f64)?,
-        );
-        let loss = lossy.loss_ratio().map(Ratio::get)?;
+        let whole = here.sent?;
+        let passed_load = passed.offered_load?.as_f64();
+        let lost_load = lossy.offered_load?.as_f64();
+        let loss = lossy.loss_ratio()?.get();
         // At a load that is lower by a little, what exceeded the path's rate would not have been lost.
-        let fits = ((1.0 - loss) * (loads.1 / loads.0).max(1.0)).min(1.0);
-        let chance = fits.powf(PacketCount::new(whole).as_f64());
-        let is_bucket = count(here.lost)? == 0
-            && loads.0 >= loads.1 * SAME_LOAD
+        let fits = ((1.0 - loss) * (lost_load / passed_load).max(1.0)).min(1.0);
+        let chance = fits.powf(whole.as_f64());
+        let is_bucket = here.lost?.get() == 0
+            && passed_load >= lost_load * SAME_LOAD
             && passed.duration?.mul_f64(LONGER) <= lossy.duration?
             && chance < CHANCE;
         is_bucket.then_some(Self {
-            passed_load: loads.0,
-            passed: whole,
-            lost_load: loads.1,
+            passed_load,
+            passed: whole.get(),
+            lost_load,
             loss,
         })
     }

@@ -156,12 +156,8 @@ fn flatness(evidence: &Evidence<'_>, peak: f64) -> Option<bool> {
         return Some(same(&beyond));
     }
     let far = beyond.iter().any(|(load, _)| *load >= peak * FAR_RATIO);
-    if far
-        && evidence
-            .trials()
-            .iter()
-            .any(|trial| nearly_all(trial, peak))
-    {
+    let mut trials = evidence.trials().iter();
+    if far && trials.any(|trial| nearly_all(trial, peak)) {
         return Some(same(&beyond));
     }
     (span(&points) >= SPAN_RATIO).then(|| same(&points))

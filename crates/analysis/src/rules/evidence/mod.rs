@@ -141,10 +141,8 @@ impl<'a> Evidence<'a> {
         let tolerated = self.goal.map_or(0.0, |goal| goal.loss_goal.get());
         let floor = self.goal.and_then(|goal| goal.lower_bound);
         let bounded_by = self.goal.and_then(|goal| goal.bounded_by);
-        let (by_delay, by_loss) = (
-            bounded_by == Some(BoundedBy::Delay),
-            bounded_by == Some(BoundedBy::Loss),
-        );
+        let by_delay = bounded_by == Some(BoundedBy::Delay);
+        let by_loss = bounded_by == Some(BoundedBy::Loss);
         let above = |trial: &Trial| {
             let intended = trial.intended_load.map_or(0.0, BitRate::as_f64);
             floor.is_none_or(|floor| intended > floor.as_f64() * ABOVE_BOUND)

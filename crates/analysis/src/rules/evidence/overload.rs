@@ -18,12 +18,10 @@ impl<'a> Overload<'a> {
     pub(in crate::rules) fn from_evidence(evidence: &Evidence<'a>) -> Option<Self> {
         let knee = evidence.run.curve()?.knee?;
         let rate = knee.saturated?;
-        let trials = evidence.trials().iter();
-        let mut there = trials.filter(|trial| {
+        let trial = evidence.trials().iter().find(|trial| {
             let asked = rate_of(trial);
             asked.is_some_and(|asked| (asked - rate.pps()).abs() <= 1e-6 * rate.pps())
-        });
-        let trial = *there.next()?;
+        })?;
         Some(Self { knee, rate, trial })
     }
 

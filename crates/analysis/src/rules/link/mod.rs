@@ -100,18 +100,14 @@ impl<'a> View<'a> {
 
     /// Bit/s on the wire, from the payload rate and the headers of each packet.
     fn on_the_wire(&self) -> Option<f64> {
-        let overhead = if self.evidence.is_tcp() {
-            FrameOverhead::TCP_IPV4
-        } else {
-            FrameOverhead::UDP_IPV4
-        };
         let trial = self.evidence.trials().first()?;
-        let segment = if self.evidence.is_tcp() {
-            trial.tcp().and_then(|tcp| tcp.smss_bytes).unwrap_or(1448)
+        let (overhead, payload) = if self.evidence.is_tcp() {
+            let smss = trial.tcp().and_then(|tcp| tcp.smss_bytes);
+            (FrameOverhead::TCP_IPV4, smss.unwrap_or(1448))
         } else {
-            trial.payload_bytes?.get()
+            (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get())
         };
-        let rate = overhead.rate_at(Layer::L1, BitRate::from_f64(self.carried), segment)?;
+        let rate = overhead.rate_at(Layer::L1, BitRate::from_f64(self.carried), payload)?;
         Some(rate.as_f64())
     }
 
@@ -213,10 +209,10 @@ impl<'a> View<'a> {
     /// second and so half the rate, and a policer would keep no queue. Twice the TCP streams share the
     /// same total, where windows would add up and a competing flow would lose its share.
     fn proving(&self) -> Experiment {
-        let queue = self
-            .delays
-            .filter(|delays| delays.queue_stands())
-            .map(|delays| Prediction::at_least(Quantity::Delay, QUEUE_LEFT * delays.loaded));
+        let standing = self.delays.filter(|delays| delays.queue_stands());
+        let queue = standing.map(|delays| {
+            Prediction::at_least(Quantity::Delay, QUEUE_LEFT * delays.loaded).absolute()
+        });
         if !self.evidence.is_tcp() && queue.is_none() && self.filled().is_none() {
             // Nothing that is only passed on at a rate tells a link from a policer.
             return Experiment::in_words(
@@ -232,10 +228,8 @@ impl<'a> View<'a> {
             let wire = Prediction::within(Quantity::WireRate, 0.9, 1.1);
             (Change::Payload { factor: 0.5 }, wire)
         };
-        let predictions: Vec<Prediction> = [rate]
-            .into_iter()
-            .chain(queue.map(Prediction::absolute))
-            .collect();
+        let mut predictions = vec![rate];
+        predictions.extend(queue);
         proof_from(Baseline::AbovePath, change, predictions)
     }
 

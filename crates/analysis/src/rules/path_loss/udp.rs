@@ -74,16 +74,13 @@ struct Loss {
 
 impl Loss {
     fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Self {
-        trials
-            .filter_map(|trial| trial.packets())
-            .fold(Self::default(), |sum, packets| Self {
-                sent: sum
-                    .sent
-                    .saturating_add(packets.sent.map_or(0, PacketCount::get)),
-                lost: sum
-                    .lost
-                    .saturating_add(packets.lost.map_or(0, PacketCount::get)),
-            })
+        let count = |known: Option<PacketCount>| known.map_or(0, PacketCount::get);
+        let mut sum = Self::default();
+        for packets in trials.filter_map(|trial| trial.packets()) {
+            sum.sent = sum.sent.saturating_add(count(packets.sent));
+            sum.lost = sum.lost.saturating_add(count(packets.lost));
+        }
+        sum
     }
 
     fn ratio(self) -> f64 {

@@ -105,10 +105,8 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
             .or(sampled)
             .map(words::nanos)
     });
-    if let (Some(window), Some(delays)) = (
-        window,
-        Delays::from_evidence(evidence).filter(|d| d.loaded > 0.0),
-    ) {
+    let delays = Delays::from_evidence(evidence).filter(|d| d.loaded > 0.0);
+    if let (Some(window), Some(delays)) = (window, delays) {
         figures.push(format!(
             "Window / RTT = {:.0} B / {} = {}; {} was received.",
             window,
@@ -123,11 +121,8 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
             "The path's bandwidth-delay product is at least {bdp:.0} B, the window {window:.0} B (RFC 6349)."
         ));
     }
-    figures.extend(
-        StreamReader::from_evidence(evidence)
-            .iter()
-            .flat_map(|reader| reader.figures()),
-    );
+    let reader = StreamReader::from_evidence(evidence);
+    figures.extend(reader.iter().flat_map(|reader| reader.figures()));
     figures.extend(time_told(evidence));
     figures
 }
