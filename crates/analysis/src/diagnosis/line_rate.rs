@@ -4,16 +4,13 @@ use super::outcome::greatest_place;
 use super::shaper;
 use super::suspects::Suspect;
 use crate::readings::packet;
-use crate::rules::link_speed;
+use crate::rules::{FULL_LINK, link_speed};
 use linerate_model::run::{Place, Run, Trial};
 use linerate_model::spec::Transport;
 use linerate_model::{Layer, Ratio};
 
-/// A limit is what gains a tenth when it is relieved: above this share of the speed there is half of that to gain. Well above
-/// the speed, the traffic did not go through the interface.
-const FULL: std::ops::RangeInclusive<f64> = 0.95..=1.02;
-
-/// Whether `suspect` may have limited `trial` beside the speed of its interfaces.
+/// Whether `suspect` may have limited `trial` beside the speed of its interfaces: a limit is what gains a tenth when it is
+/// relieved, and of a full interface there is half of that to gain.
 pub(super) fn may_limit(suspect: Suspect, run: &Run, trial: &Trial) -> bool {
     match suspect {
         Suspect::Link => true,
@@ -30,7 +27,7 @@ pub(super) fn is_reached(run: &Run, trial: &Trial) -> bool {
         let wire = overhead.rate_at(Layer::L1, trial.received_rate?, payload)?;
         Some(wire.as_f64() / link_speed(run)?)
     };
-    let is_full = share().is_some_and(|share| FULL.contains(&share));
+    let is_full = share().is_some_and(|share| FULL_LINK.contains(&share));
     is_full && (trial.transport == Transport::Tcp || !is_lost_elsewhere(trial))
 }
 

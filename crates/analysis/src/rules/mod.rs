@@ -38,7 +38,7 @@ mod unknown;
 pub use diagnose::{conclude, diagnose};
 pub(crate) use evidence::link_speed;
 use evidence::{Evidence, Need};
-pub(crate) use link::own_shaper;
+pub(crate) use link::{FULL_LINK, own_shaper};
 pub use page::page;
 
 use linerate_model::Ratio;

@@ -9,6 +9,7 @@ use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Limit, Place, Prediction, Quantity,
 };
 use linerate_model::{BitRate, FrameOverhead, Layer};
+use std::ops::RangeInclusive;
 
 /// A link or shaper carries all it can.
 pub(super) struct Link;
@@ -19,8 +20,9 @@ const BEFORE_RECEIVER: &[Place] = &[Place::SenderQdisc, Place::SenderNic, Place:
 /// A queue that stands keeps at least this share of its delay when only the packets change.
 const QUEUE_LEFT: f64 = 0.1;
 
-/// A link this full is full: the rest are gaps, pauses and other traffic.
-const FULL: f64 = 0.95;
+/// Shares of an interface's speed at which it is full: the rest are gaps, pauses and other traffic. What is well above the
+/// speed did not go through it.
+pub(crate) const FULL_LINK: RangeInclusive<f64> = 0.95..=1.02;
 
 /// The limit where the sender's own queueing discipline is what carries all it can: who reads "the link" would look for it
 /// in the wrong place.
@@ -118,8 +120,7 @@ impl<'a> View<'a> {
     /// Share of the interface's own speed that is used, if it is reached.
     fn filled(&self) -> Option<f64> {
         let share = self.on_the_wire()? / self.speed?;
-        // Above the speed of the interface, the traffic did not go through it.
-        (FULL..=1.02).contains(&share).then_some(share)
+        FULL_LINK.contains(&share).then_some(share)
     }
 
     /// The interface's own speed is reached.
