@@ -66,26 +66,58 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
 }
 
 /// Ethernet header, IPv4 header and TCP header with timestamps: what an interface counts per segment, in bytes.
-const HEADERS: f64 = 66.0;
+const SEGMENT_HEADERS: f64 = 66.0;
+/// The same per datagram.
+const DATAGRAM_HEADERS: f64 = 42.0;
 
-/// The share of the bytes of `side`'s interface, in the direction of the data, that the TCP streams of `trial` do not
-/// explain; `None` unless both are counted.
-pub(crate) fn cross_traffic_share(trial: &Trial, side: Side) -> Option<f64> {
+/// What others sent through an interface of the test, in the direction of the data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CrossTraffic {
+    /// Of the interface's bytes.
+    pub(crate) share: f64,
+    /// In bit/s of L2 frames.
+    pub(crate) rate: f64,
+}
+
+/// What `side`'s interface counted, and the streams of `trial` do not explain; `None` unless both are counted.
+pub(crate) fn cross_traffic(trial: &Trial, side: Side) -> Option<CrossTraffic> {
     let signal = match side {
         Side::Sender => NIC_TX_BYTES,
         Side::Receiver => NIC_RX_BYTES,
     };
     let all = ByteCount::new(*trial.counters(side)?.get(signal)?).as_f64();
-    // At both ends: the receiver may get a segment twice, but no more than was sent and is still to be.
-    let mut ours = 0.0;
+    let ours = match trial.transport {
+        Transport::Tcp => segments(trial)?,
+        Transport::Udp => datagrams(trial).filter(|_| side == Side::Sender)?,
+    };
+    let mut reports = trial.raw().iter().filter(|report| report.side == side);
+    let report = reports.next()?;
+    let between = report.after.at_ns.checked_sub(report.before.at_ns)?;
+    let seconds = Duration::from_nanos(between).as_secs_f64();
+    let others = (all - ours).max(0.0);
+    (all > 0.0 && ours > 0.0 && seconds > 0.0).then(|| CrossTraffic {
+        share: others / all,
+        rate: others * 8.0 / seconds,
+    })
+}
+
+/// Bytes of the segments of `trial`. At both ends: the receiver may get a segment twice, but no more than was sent and is
+/// still to be.
+fn segments(trial: &Trial) -> Option<f64> {
+    let mut bytes = 0.0;
     for stream in streams(trial, Side::Sender) {
         let last = stream.work.tcp_samples().last()?;
         let rest = last.notsent_bytes.unwrap_or(0);
-        ours += ByteCount::new(last.bytes_sent?.saturating_add(rest)).as_f64();
+        bytes += ByteCount::new(last.bytes_sent?.saturating_add(rest)).as_f64();
     }
     let smss = ByteCount::new(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?).as_f64();
-    let ours = ours * (1.0 + HEADERS / smss);
-    (all > 0.0 && ours > 0.0).then(|| (1.0 - ours / all).max(0.0))
+    Some(bytes * (1.0 + SEGMENT_HEADERS / smss))
+}
+
+/// Bytes of the datagrams that `trial` sent.
+fn datagrams(trial: &Trial) -> Option<f64> {
+    let sent = trial.packets()?.sent?.as_f64();
+    Some(sent * (trial.payload_bytes?.as_f64() + DATAGRAM_HEADERS))
 }
 
 /// The smallest delay of each moment of the second half in which a datagram came, in nanoseconds above the trial's

@@ -1,6 +1,6 @@
 //! Signs of a byte stream: what TCP waited for and who was late, what it sent again and what waited where.
 
-use super::{RECEIVER_THREAD, SHAPER, Sign};
+use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
 use crate::diagnosis::queue::QUEUED_PACKETS;
@@ -9,7 +9,7 @@ use crate::diagnosis::suspects::Suspect::{
     ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use crate::diagnosis::thread::{Thread, spent, thread};
-use crate::readings::{cross_traffic_share, mean, unread_shares};
+use crate::readings::{cross_traffic, mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
 use linerate_model::signals::{NIC_TX_PACKETS, QDISC_OVERLIMITS};
@@ -69,7 +69,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "cross-traffic",
         classes: CROSS_TRAFFIC,
-        read: |shown| cross_traffic(shown.trial),
+        read: cross_traffic_class,
     },
 ];
 
@@ -367,25 +367,41 @@ fn held_back(trial: &Trial) -> Option<&'static str> {
     })
 }
 
-/// How much of what an interface of the test sent or took, in the direction of the data, was others'.
+/// Whether others sent through an interface of the test too, and what they did with room that the test left.
 const CROSS_TRAFFIC: &[Class] = &[
     Class::new("none", Usually).possibly(&[Congestion]),
+    // Whether they would take more is not known.
     Class::new("some", Rarely).possibly(&[Congestion]),
-    Class::new("much", Hardly).usually(&[Congestion]),
+    Class::new("steady", Rarely),
+    Class::new("fills-room", Hardly).usually(&[Congestion]),
 ];
 
-/// Edges of the share: below the first it is housekeeping, and headers that differ from those reckoned with; from the
-/// second on, a stream that had the interface alone would carry a quarter more.
-const SHARED: [f64; 2] = [0.1, 0.2];
+/// Below this share it is housekeeping, and headers that differ from those reckoned with.
+const HOUSEKEEPING: f64 = 0.1;
+/// Others that take this share of what the test leaves them, and more, had been waiting for it: they fill the link.
+const FILLS: f64 = 0.3;
 
-fn cross_traffic(trial: &Trial) -> Option<&'static str> {
+fn cross_traffic_class(shown: &Shown<'_>) -> Option<&'static str> {
     let sides = [Side::Sender, Side::Receiver].into_iter();
-    let share = sides.filter_map(|side| cross_traffic_share(trial, side));
-    Some(match range(share.max_by(f64::total_cmp)?, SHARED) {
-        Range::Low => "none",
-        Range::Middle => "some",
-        Range::High => "much",
+    let shares = sides.filter_map(|side| Some(cross_traffic(shown.trial, side)?.share));
+    if shares.max_by(f64::total_cmp)? < HOUSEKEEPING {
+        return Some("none");
+    }
+    Some(match room_taken(shown) {
+        Some(share) if share >= FILLS => "fills-room",
+        Some(_) => "steady",
+        None => "some",
     })
+}
+
+/// The share that others took of what datagrams at half the rate left of it.
+fn room_taken(shown: &Shown<'_>) -> Option<f64> {
+    let half = shown.half?;
+    let received = |trial: &Trial| Some(trial.received_rate?.as_f64());
+    let others = |trial| Some(cross_traffic(trial, Side::Sender)?.rate);
+    let left = received(shown.trial)? - received(half)?;
+    let taken = others(half)? - others(shown.trial)?;
+    (left > 0.0).then(|| taken / left)
 }
 
 /// Share of TCP's time.

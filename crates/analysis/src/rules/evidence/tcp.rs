@@ -1,7 +1,7 @@
 //! What TCP's own figures say: where its time went, who else used the link, whether the peer reads.
 
 use super::Evidence;
-use crate::readings::{cross_traffic_share, mean, streams, unread_shares};
+use crate::readings::{cross_traffic, mean, streams, unread_shares};
 use crate::rules::words;
 use linerate_model::run::TcpSummary;
 use linerate_model::sample::StreamReport;
@@ -100,7 +100,7 @@ impl Others {
                 evidence
                     .subject()
                     .into_iter()
-                    .filter_map(|trial| cross_traffic_share(trial, side)),
+                    .filter_map(|trial| Some(cross_traffic(trial, side)?.share)),
             )?;
             Some(Self { share, side })
         };
