@@ -10,8 +10,8 @@ use std::time::Duration;
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "small-receive-buffer-and-a-reader-that-pauses",
-        expect: &["receiver-socket"],
-        why: "",
+        expect: &["receiver-socket", "receiver-app"],
+        why: "without its pauses the reader keeps up, and so it does with room for what comes in one: each is a limit",
         needs: &[],
         strengths: [
             Strength {
@@ -90,8 +90,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "receiver-pinned-beside-busy-loops",
-        expect: &["receiver-cpu"],
-        why: "",
+        expect: &["receiver-cpu", "receiver-socket"],
+        why: "a reader that gets its core in turns keeps up with room for what comes between them: each is a limit",
         needs: &[],
         strengths: [
             Strength {
