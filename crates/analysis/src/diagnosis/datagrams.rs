@@ -67,6 +67,16 @@ impl Datagrams {
         }
     }
 
+    /// Whether they arrived beside a bucket of tokens, which says nothing of the rate at which it fills.
+    fn fits_a_bucket(&self, outcome: Outcome, compared: &Compared<'_>) -> bool {
+        let arrived = [
+            Outcome::Carried,
+            Outcome::CarriedQueued,
+            Outcome::CarriedLossy,
+        ];
+        compared.has_bucket && self.factor > 1.0 && arrived.contains(&outcome)
+    }
+
     /// What became of them.
     pub(super) fn outcome(&self, compared: &Compared<'_>) -> Option<Outcome> {
         let around = Around {
@@ -103,6 +113,7 @@ impl Probe for Datagrams {
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
         let outcome = self.outcome(compared);
         outcome
+            .filter(|outcome| !self.fits_a_bucket(*outcome, compared))
             .into_iter()
             .map(|outcome| outcome as usize)
             .collect()
@@ -117,7 +128,11 @@ impl Probe for Datagrams {
             "Of datagrams{at}, {} were sent and {} arrived: {}.",
             shown(changed.offered_load),
             shown(changed.received_rate),
-            said(self.outcome(compared), changed)
+            match self.outcome(compared) {
+                Some(outcome) if self.fits_a_bucket(outcome, compared) =>
+                    "they fit into a bucket of tokens, which only longer tests empty".to_owned(),
+                outcome => said(outcome, changed),
+            }
         )
     }
 

@@ -120,6 +120,8 @@ struct Compared<'a> {
     half: Option<&'a Trial>,
     /// Datagrams somewhat above the rate, if they were sent.
     above: Option<&'a Trial>,
+    /// Whether the run's own trials emptied a bucket of tokens, which fills again before a probe.
+    has_bucket: bool,
 }
 
 impl Compared<'_> {

@@ -6,6 +6,7 @@ use super::likelihoods::Likelihoods;
 use super::signs::Shown;
 use super::weights::Suspects;
 use super::{half_load, last_of, limited, made, probes, shaper, shown_by, signs};
+use crate::rules;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 
@@ -24,6 +25,7 @@ impl Observation {
             trial: shown_by(run, limited),
             goal: run.goals().iter().max_by_key(|goal| goal.upper_bound),
             half: last_of(run, half_load::CHANGE),
+            has_bucket: rules::has_bucket(run, limited.direction),
             shaped: shaper::payload_rate(run, limited),
         };
         let seen = |id: &str, classes: Vec<&str>| Seen {

@@ -36,8 +36,8 @@ mod tool;
 mod unknown;
 
 pub use diagnose::{conclude, diagnose};
-pub(crate) use evidence::link_speed;
 use evidence::{Evidence, Need};
+pub(crate) use evidence::{has_bucket, link_speed};
 pub(crate) use link::{FULL_LINK, own_shaper};
 pub use page::page;
 

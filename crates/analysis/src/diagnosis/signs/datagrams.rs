@@ -4,7 +4,8 @@ use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
 use crate::diagnosis::outcome::{self, Around, OF_DATAGRAMS};
-use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, SenderCpu};
+use crate::diagnosis::queue::{Queue, queue};
+use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, PathLoss, Policer, SenderCpu};
 use crate::diagnosis::thread::spent;
 use linerate_model::BitRate;
 use linerate_model::run::{BoundedBy, GoalResult};
@@ -28,6 +29,11 @@ pub(super) const SIGNS: &[Sign] = &[
         classes: BOUNDED_BY,
         read: |shown| bounded_by(shown.goal?),
     },
+    Sign {
+        id: "bucket",
+        classes: BUCKET,
+        read: bucket,
+    },
 ];
 
 /// Where the sending thread's time went: one that has time to wait for its schedule is not what limits.
@@ -50,6 +56,25 @@ const BOUNDED_BY: &[Class] = &[
         .usually(&[SenderCpu, OwnShaper])
         .rarely(&[Link]),
 ];
+
+/// Whether a search emptied a bucket of tokens: what passes for a while, and is lost then without a queue, is counted.
+const BUCKET: &[Class] = &[
+    Class::new("none", Usually).possibly(&[Policer]),
+    // Outages come between short tests.
+    Class::new("emptied", Hardly)
+        .usually(&[Policer])
+        .rarely(&[PathLoss]),
+];
+
+fn bucket(shown: &Shown<'_>) -> Option<&'static str> {
+    shown.goal?;
+    let is_queued = queue(shown.trial, shown.half) == Queue::Standing;
+    Some(if shown.has_bucket && !is_queued {
+        "emptied"
+    } else {
+        "none"
+    })
+}
 
 fn bounded_by(goal: &GoalResult) -> Option<&'static str> {
     match goal.bounded_by? {

@@ -32,6 +32,8 @@ pub(super) struct Shown<'a> {
     pub(super) goal: Option<&'a GoalResult>,
     /// The probe at half the rate, if it was made.
     pub(super) half: Option<&'a Trial>,
+    /// Of a search: whether a load that passed whole for a short time lost in a longer one.
+    pub(super) has_bucket: bool,
     /// What a shaper at the sender's interface lets pass, in bit/s of L4 payload.
     pub(super) shaped: Option<f64>,
 }

@@ -66,6 +66,7 @@ fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
             changed: &half,
             half: None,
             above: None,
+            has_bucket: false,
         });
         let classes = half_load::OF_DATAGRAMS.classes();
         answer.first().map(|position| classes[*position].id)

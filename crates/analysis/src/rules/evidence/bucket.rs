@@ -1,7 +1,8 @@
 //! A bucket of tokens: a burst passes at any rate, and only what follows it is lost.
 
 use super::Evidence;
-use linerate_model::run::Trial;
+use linerate_model::run::{Run, Trial};
+use linerate_model::spec::Direction;
 
 /// Two trials that differ in length, of which the shorter passed whole at a load at which the
 /// longer lost: only something that counts volume does that without a queue.
@@ -25,6 +26,11 @@ const SAME_LOAD: f64 = 0.95;
 /// Chance of the shorter trial to pass whole if the path forwarded no more, or lost as large a share, as in the
 /// longer one.
 const CHANCE: f64 = 1e-6;
+
+/// Whether trials of `run` in `direction` emptied a bucket of tokens, or filled a queue.
+pub(crate) fn has_bucket(run: &Run, direction: Direction) -> bool {
+    Bucket::from_evidence(&Evidence::new(run, direction, &[])).is_some()
+}
 
 impl Bucket {
     /// The plainest such pair of trials, if there is one.

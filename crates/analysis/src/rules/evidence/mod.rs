@@ -10,6 +10,7 @@ mod tcp;
 mod window;
 
 pub(super) use bucket::Bucket;
+pub(crate) use bucket::has_bucket;
 pub(super) use cpu::{Cpu, HOT};
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
 pub(super) use overload::Overload;
