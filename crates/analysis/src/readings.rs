@@ -4,7 +4,7 @@ use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
 use linerate_model::spec::{Side, Transport};
-use linerate_model::{ByteCount, FrameOverhead};
+use linerate_model::{BitRate, ByteCount, FrameOverhead};
 use std::time::Duration;
 
 /// The mean; `None` of nothing.
@@ -27,6 +27,14 @@ pub(crate) fn whole_intervals(trial: &Trial) -> impl Iterator<Item = &TrialInter
         let twice = sent.saturating_mul(2);
         twice >= usual && twice >= length(interval)
     })
+}
+
+/// What arrived in the second half of a trial, in bit/s of L4 payload; `None` without intervals.
+pub(crate) fn lasting_rate(trial: &Trial) -> Option<f64> {
+    let rates = whole_intervals(trial).map(|interval| interval.received_rate.map(BitRate::as_f64));
+    let rates: Vec<f64> = rates.collect::<Option<_>>()?;
+    let late = rates.get(rates.len() / 2..).filter(|_| rates.len() > 1)?;
+    mean(late.iter().copied())
 }
 
 fn length(interval: &TrialInterval) -> Duration {

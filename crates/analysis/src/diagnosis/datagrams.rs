@@ -9,6 +9,7 @@ use super::suspects::Suspect;
 use super::thread::described;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
+use crate::readings::lasting_rate;
 use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
@@ -252,7 +253,7 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
 
 /// What was carried once queues had filled and buckets of tokens were empty.
 fn carried(baseline: &Trial) -> Option<BitRate> {
-    let rate = outcome::lasting_rate(baseline).map(BitRate::from_f64);
+    let rate = lasting_rate(baseline).map(BitRate::from_f64);
     rate.or(baseline.received_rate)
         .filter(|rate| rate.bps() > 0)
 }

@@ -10,7 +10,7 @@ use super::suspects::Suspect::{
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, is_kept_waiting, thread};
-use crate::readings::{is_packet_filters, mean, streams, whole_intervals};
+use crate::readings::{is_packet_filters, lasting_rate, streams, whole_intervals};
 use linerate_model::run::{Place, Trial, TrialInterval};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
@@ -276,14 +276,6 @@ pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) ->
         Queue::Standing => Outcome::Queued,
         _ => Outcome::Carried,
     })
-}
-
-/// What arrived in the second half of a trial, in bit/s of L4 payload; `None` without intervals.
-pub(super) fn lasting_rate(trial: &Trial) -> Option<f64> {
-    let rates = whole_intervals(trial).map(|interval| interval.received_rate.map(BitRate::as_f64));
-    let rates: Vec<f64> = rates.collect::<Option<_>>()?;
-    let late = rates.get(rates.len() / 2..).filter(|_| rates.len() > 1)?;
-    mean(late.iter().copied())
 }
 
 fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {

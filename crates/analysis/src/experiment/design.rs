@@ -51,6 +51,8 @@ pub struct Design {
 
 /// Length of a trial of datagrams, as of a search's final trials.
 const UDP_TIME: Duration = Duration::from_secs(1);
+/// Its second half tells what lasts from what a bucket or a queue held.
+const UDP_INTERVAL: Duration = Duration::from_millis(250);
 /// Length of a trial of TCP.
 const TCP_TIME: Duration = Duration::from_millis(1500);
 /// A slow start from ten segments to a window of ten thousand takes ten round trips; leave twice that.
@@ -137,7 +139,7 @@ fn shorten(spec: &mut TestSpec, run: &Run) {
         Transport::Udp => {
             spec.stop = Stop::After(UDP_TIME);
             spec.warm_up = Duration::ZERO;
-            spec.interval = spec.interval.min(UDP_TIME);
+            spec.interval = spec.interval.min(UDP_INTERVAL);
         }
         Transport::Tcp => {
             let rtt = |trial: &Trial| trial.tcp()?.srtt_mean_ns;

@@ -1,6 +1,7 @@
 //! From the pilot's figures to the two tests that are compared, and whether the change took effect.
 
 use super::design::{Design, NotRun, given_buffer};
+use crate::readings::lasting_rate;
 use linerate_model::run::{Change, Trial};
 use linerate_model::spec::{
     Direction, MAX_BUFFER, Pace, Side, Stop, TestSpec, Transport, validate,
@@ -125,10 +126,13 @@ fn relieved(before: &Trial, changed: &Trial) -> Result<(), NotRun> {
 }
 
 fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
-    let received = pilot.received_rate.filter(|rate| rate.bps() > 0);
-    let received = received.ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
+    // What a bucket of tokens or a queue held at its beginning does not come again.
+    let received = lasting_rate(pilot).or_else(|| Some(pilot.received_rate?.as_f64()));
+    let received = received
+        .filter(|rate| *rate > 0.0)
+        .ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
     spec.work
-        .set_pace(Pace::At(BitRate::from_f64(received.as_f64() * factor)));
+        .set_pace(Pace::At(BitRate::from_f64(received * factor)));
     if let (Stop::After(time), true) = (spec.stop, factor > 0.0 && factor < 1.0) {
         let longer =
             Duration::from_secs_f64((time.as_secs_f64() / factor).min(MAX_TIME.as_secs_f64()));

@@ -182,6 +182,21 @@ fn a_load_is_relative_to_what_was_received_and_a_lower_one_is_measured_longer() 
 }
 
 #[test]
+fn what_a_bucket_held_is_no_part_of_the_rate() {
+    let mut pilot = trial(100.0, 2_000);
+    pilot.intervals = serde_json::from_value(serde_json::json!([
+        {"start_s": 0.0, "end_s": 0.25, "received_bps": 98_000_000},
+        {"start_s": 0.25, "end_s": 0.5, "received_bps": 62_000_000},
+        {"start_s": 0.5, "end_s": 0.75, "received_bps": 40_000_000},
+        {"start_s": 0.75, "end_s": 1.0, "received_bps": 40_000_000}
+    ]))
+    .unwrap();
+    let design = design(&udp(), Change::Load { factor: 0.5 });
+    let (_, low) = design.prepare(&pilot).unwrap();
+    assert_eq!(low.pace(), Pace::At(BitRate::from_bps(20_000_000)));
+}
+
+#[test]
 fn payload_and_streams_are_multiplied() {
     let half = changed(&udp(), Change::Payload { factor: 0.5 }).unwrap();
     assert_eq!(half.payload(), ByteCount::new(724));
