@@ -50,8 +50,15 @@ impl Rule for SenderCpu {
 
 /// A CPU makes packets, not bytes: of half the size it makes about as many per second. A link or a
 /// policer that pushes back lets nearly twice as many pass. A thread that waits for its core, rather than
-/// uses it, runs freely on another. TCP makes its own packets; there only that can be tried.
+/// uses it, runs freely on another. TCP makes its own packets; there only that can be tried. What a quota
+/// leaves is time, in which a sender that is not busy catches up with its schedule whatever its packets are.
 fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
+    if cpu.is_throttled() {
+        return Experiment::in_words(
+            "give the sender's control group a larger CPU quota",
+            "the offered load grows in proportion",
+        );
+    }
     if cpu.is_starved() && (cpu.mostly_waits() || evidence.is_tcp()) {
         return proof(
             Change::OtherCore { side: Side::Sender },
