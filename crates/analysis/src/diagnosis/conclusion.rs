@@ -56,16 +56,9 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
     if is_undecided {
         return Some(undecided([best, suspects.second().0], seen));
     }
-    let mut verdict = found(best).cloned().unwrap_or_else(|| Verdict {
-        limit: best.limit(),
-        side: best.side(),
-        share_ratio: None,
-        confidence: Confidence::Weak,
-        claim: claim(best, run, limited),
-        evidence: Vec::new(),
-        experiment: None,
-        weighed: None,
-    });
+    let mut verdict = found(best)
+        .cloned()
+        .unwrap_or_else(|| unfound(best, run, limited));
     let passing = lost::in_passing(shown, 1.0 - SUPPORTED);
     let is_shown = passing.is_none() && others.is_none() && unproved(run, limited, best).is_none();
     verdict.confidence = if confirmed.is_some() {
@@ -101,6 +94,20 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> O
     Some(verdict)
 }
 
+/// The verdict where no rule found the limit, and has words for it.
+fn unfound(suspect: Suspect, run: &Run, limited: &Trial) -> Verdict {
+    Verdict {
+        limit: suspect.limit(),
+        side: suspect.side(),
+        share_ratio: None,
+        confidence: Confidence::Weak,
+        claim: claim(suspect, run, limited),
+        evidence: Vec::new(),
+        experiment: None,
+        weighed: None,
+    }
+}
+
 /// What a rule found of the same limit.
 fn found(findings: &[Finding], suspect: Suspect) -> Option<&Verdict> {
     let mut found = findings.iter().filter_map(Finding::found);
@@ -121,7 +128,6 @@ fn undecided(suspects: [Suspect; 2], evidence: Vec<String>) -> Verdict {
     }
 }
 
-/// What no rule has words for.
 fn claim(suspect: Suspect, run: &Run, limited: &Trial) -> String {
     let rate = limited.received_rate.unwrap_or_default();
     let mut subject = suspect.subject().to_owned();
