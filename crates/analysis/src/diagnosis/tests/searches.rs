@@ -1,10 +1,11 @@
 //! What bounds a search is what limits; what loads far above it meet is not.
 
-use super::{BUDGET, lost, trial};
+use super::{BUDGET, datagrams, lost, trial};
 use crate::diagnose;
 use crate::diagnosis::{Counts, Observation, SURE, next_by};
 use linerate_model::run::{Run, RunWork};
 use linerate_model::spec::{Pace, TestSpec};
+use linerate_model::{PacketCount, Ratio};
 use serde_json::json;
 
 /// A search that ended at 94 Mbit/s, of which the rules know next to nothing.
@@ -122,17 +123,66 @@ fn searched(loads: [(u32, u32); 3]) -> Run {
     run
 }
 
-fn missing(run: &Run) -> Vec<String> {
-    let seen = Observation::from_run(run).unwrap().seen;
-    let missing = seen.into_iter().filter(|seen| seen.id == "missing");
-    missing.flat_map(|seen| seen.classes).collect()
-}
-
 /// A path that loses at any rate keeps a search far below the link behind it.
 #[test]
 fn what_bounds_a_search_is_explained_and_not_what_comes_far_above_it() {
     let lossy = searched([(4, 125), (16, 125), (67, 6400)]);
-    assert_eq!(missing(&lossy), ["carried-lossy"]);
+    assert_eq!(seen_of(&lossy, "missing"), ["carried-lossy"]);
     let link = searched([(4, 3750), (16, 8400), (67, 9600)]);
-    assert_eq!(missing(&link), ["queued"]);
+    assert_eq!(seen_of(&link, "missing"), ["queued"]);
+}
+
+/// A search that passed 16 Mbit/s whole for 0.2 s, then lost two thirds of it in a second, and some of its bound, 6 Mbit/s,
+/// with this delay.
+fn emptied(delay_ns: u64) -> Run {
+    let mut run = search();
+    let at = |index: usize, load: u64, seconds: f64, [sent, lost]: [u64; 2]| {
+        let loss = Ratio::from_parts(lost, sent);
+        let arrived = PacketCount::new(load).as_f64() * (1.0 - loss.get());
+        let more = json!({
+            "work": "datagrams", "index": index, "intended_bps": load * 1_000_000, "offered_bps": load * 1_000_000,
+            "duration_s": seconds,
+            "packets": {"sent": sent, "received": sent - lost, "lost": lost, "loss_ratio": loss},
+            "ledger": [{"place": "network", "packets": lost, "source": "a counter"}],
+            "counters": {"sender": {}, "receiver": {"udp.rcvbuf_errors": 0}},
+            "delay": {"of": "pdv", "p50_ns": delay_ns}
+        });
+        trial("udp", arrived, &more)
+    };
+    let trials = [
+        at(0, 16, 0.2, [277, 0]),
+        at(1, 16, 1.0, [1382, 881]),
+        at(2, 6, 1.0, [518, 111]),
+    ];
+    run.trials = serde_json::from_value(json!(trials)).unwrap();
+    bound(&mut run, [1_000_000, 6_000_000], "loss");
+    run
+}
+
+fn seen_of(run: &Run, id: &str) -> Vec<String> {
+    let seen = Observation::from_run(run).unwrap().seen;
+    let of_it = seen.into_iter().filter(|seen| seen.id == id);
+    of_it.flat_map(|seen| seen.classes).collect()
+}
+
+#[test]
+fn a_bucket_that_a_search_emptied_is_a_policers() {
+    assert_eq!(seen_of(&emptied(5_000), "bucket"), ["emptied"]);
+    // A link's queue held as much.
+    assert_eq!(seen_of(&emptied(40_000_000), "bucket"), ["none"]);
+    assert_eq!(
+        seen_of(&searched([(4, 0), (16, 125), (67, 6400)]), "bucket"),
+        ["none"]
+    );
+    // It has filled again when a second above the rate is sent.
+    let carried = || datagrams(140.0, &lost(0, "network", 5_000));
+    let answer = |mut run: Run| {
+        run.probes = vec![carried()];
+        seen_of(&run, "datagrams-above")
+    };
+    assert!(answer(emptied(5_000)).is_empty());
+    assert_eq!(
+        answer(searched([(4, 0), (16, 125), (67, 6400)])),
+        ["carried"]
+    );
 }
