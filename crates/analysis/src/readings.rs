@@ -4,7 +4,7 @@ use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
 use linerate_model::spec::{Side, Transport};
-use linerate_model::{BitRate, ByteCount, FrameOverhead};
+use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use std::time::Duration;
 
 /// The mean; `None` of nothing.
@@ -73,10 +73,9 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .filter_map(held)
 }
 
-/// Ethernet header, IPv4 header and TCP header with timestamps: what an interface counts per segment, in bytes.
-const SEGMENT_HEADERS: f64 = 66.0;
-/// The same per datagram.
-const DATAGRAM_HEADERS: f64 = 42.0;
+/// Below this share of an interface's bytes, other traffic is housekeeping, ACKs of the other direction, and headers that
+/// differ from those reckoned with.
+pub(crate) const HOUSEKEEPING: f64 = 0.1;
 
 /// What others sent through an interface of the test, in the direction of the data.
 #[derive(Debug, Clone, Copy)]
@@ -94,10 +93,14 @@ pub(crate) fn cross_traffic(trial: &Trial, side: Side) -> Option<CrossTraffic> {
         Side::Receiver => NIC_RX_BYTES,
     };
     let all = ByteCount::new(*trial.counters(side)?.get(signal)?).as_f64();
-    let ours = match trial.transport {
-        Transport::Tcp => segments(trial)?,
-        Transport::Udp => datagrams(trial).filter(|_| side == Side::Sender)?,
+    let (overhead, payload) = counted_packet(trial)?;
+    let payload_bytes = match (trial.transport, side) {
+        (Transport::Tcp, _) => stream_bytes(trial)?,
+        (Transport::Udp, Side::Sender) => trial.packets()?.sent?.get().saturating_mul(payload),
+        (Transport::Udp, Side::Receiver) => return None,
     };
+    let frame = ByteCount::new(overhead.bytes_at(Layer::L2, payload)).as_f64();
+    let ours = ByteCount::new(payload_bytes).as_f64() * frame / ByteCount::new(payload).as_f64();
     let mut reports = trial.raw().iter().filter(|report| report.side == side);
     let report = reports.next()?;
     let between = report.after.at_ns.checked_sub(report.before.at_ns)?;
@@ -109,23 +112,16 @@ pub(crate) fn cross_traffic(trial: &Trial, side: Side) -> Option<CrossTraffic> {
     })
 }
 
-/// Bytes of the segments of `trial`. At both ends: the receiver may get a segment twice, but no more than was sent and is
-/// still to be.
-fn segments(trial: &Trial) -> Option<f64> {
-    let mut bytes = 0.0;
+/// Bytes that the TCP streams of `trial` gave to their interface. At both ends: the receiver may get a segment twice, but no
+/// more than was sent and is still to be.
+fn stream_bytes(trial: &Trial) -> Option<u64> {
+    let mut bytes = 0_u64;
     for stream in streams(trial, Side::Sender) {
         let last = stream.work.tcp_samples().last()?;
         let rest = last.notsent_bytes.unwrap_or(0);
-        bytes += ByteCount::new(last.bytes_sent?.saturating_add(rest)).as_f64();
+        bytes = bytes.saturating_add(last.bytes_sent?.saturating_add(rest));
     }
-    let smss = ByteCount::new(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?).as_f64();
-    Some(bytes * (1.0 + SEGMENT_HEADERS / smss))
-}
-
-/// Bytes of the datagrams that `trial` sent.
-fn datagrams(trial: &Trial) -> Option<f64> {
-    let sent = trial.packets()?.sent?.as_f64();
-    Some(sent * (trial.payload_bytes?.as_f64() + DATAGRAM_HEADERS))
+    Some(bytes)
 }
 
 /// The smallest delay of each moment of the second half in which a datagram came, in nanoseconds above the trial's
@@ -146,6 +142,19 @@ pub(crate) fn packet(trial: &Trial) -> Option<(FrameOverhead, u64)> {
         Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
         Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
     })
+}
+
+/// What interfaces and queueing disciplines count of a frame before the IP packet, and nothing behind it.
+const MAC_HEADER: u32 = 14;
+
+/// The same as interfaces and queueing disciplines count it.
+pub(crate) fn counted_packet(trial: &Trial) -> Option<(FrameOverhead, u64)> {
+    let (on_ethernet, payload) = packet(trial)?;
+    let without_fcs = FrameOverhead {
+        l2_bytes: MAC_HEADER,
+        ..on_ethernet
+    };
+    (payload > 0).then_some((without_fcs, payload))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::thread::described;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
 use crate::readings::lasting_rate;
+use crate::rules;
 use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
@@ -75,7 +76,9 @@ impl Datagrams {
             Outcome::CarriedQueued,
             Outcome::CarriedLossy,
         ];
-        compared.has_bucket && self.factor > 1.0 && arrived.contains(&outcome)
+        self.factor > 1.0
+            && arrived.contains(&outcome)
+            && rules::has_bucket(compared.run, compared.limited.direction)
     }
 
     /// What became of them.

@@ -4,8 +4,8 @@ use super::outcome::greatest_place;
 use super::shaper;
 use super::suspects::Suspect;
 use crate::readings::packet;
-use crate::rules::{FULL_LINK, link_speed};
-use linerate_model::run::{Place, Run, Trial};
+use crate::rules::{BEFORE_RECEIVER, FULL_LINK, link_speed};
+use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 use linerate_model::{Layer, Ratio};
 
@@ -33,7 +33,6 @@ pub(super) fn is_reached(run: &Run, trial: &Trial) -> bool {
 
 /// Whether datagrams were lost that had passed the link, or may have.
 fn is_lost_elsewhere(trial: &Trial) -> bool {
-    let before = [Place::SenderQdisc, Place::SenderNic, Place::Network];
     let is_lossy = trial.loss_ratio().is_some_and(|loss| loss > Ratio::ZERO);
-    is_lossy && !greatest_place(trial).is_some_and(|place| before.contains(&place))
+    is_lossy && !greatest_place(trial).is_some_and(|place| BEFORE_RECEIVER.contains(&place))
 }

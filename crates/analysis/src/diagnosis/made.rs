@@ -1,7 +1,6 @@
 //! Probes that were made, each beside the trials that it is compared with.
 
 use super::{Compared, Probe, datagrams, half_load, last_of, probes, reference};
-use crate::rules;
 use linerate_model::run::{Change, Probe as Made, Run, Trial};
 
 /// Every probe of `run` that is known, with what it compares; of one that was made again the last.
@@ -14,7 +13,6 @@ pub(super) fn compared<'a>(
             .iter()
             .all(|later| later.change != change)
     };
-    let has_bucket = rules::has_bucket(run, limited.direction);
     let made = run.probes.iter().enumerate();
     made.filter(move |(at, made)| is_last(*at, made.change))
         .filter_map(move |(_, Made { change, trial })| {
@@ -23,12 +21,12 @@ pub(super) fn compared<'a>(
             Some((
                 *probe,
                 Compared {
+                    run,
                     limited,
                     baseline: reference(run, limited, *change)?,
                     changed: trial,
                     half: last_of(run, half_load::CHANGE),
                     above: last_of(run, datagrams::OVERLOAD.change()),
-                    has_bucket,
                 },
             ))
         })

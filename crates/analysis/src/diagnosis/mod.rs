@@ -111,6 +111,8 @@ trait Probe: Sync {
 
 /// A probe's trial beside others.
 struct Compared<'a> {
+    /// The run that it was made in.
+    run: &'a Run,
     /// The run's own, which is to be explained.
     limited: &'a Trial,
     /// The one without the change: the run's own, or the probe at the same load.
@@ -120,8 +122,6 @@ struct Compared<'a> {
     half: Option<&'a Trial>,
     /// Datagrams somewhat above the rate, if they were sent.
     above: Option<&'a Trial>,
-    /// Whether the run's own trials emptied a bucket of tokens, which fills again before a probe.
-    has_bucket: bool,
 }
 
 impl Compared<'_> {

@@ -6,7 +6,6 @@ use super::likelihoods::Likelihoods;
 use super::signs::Shown;
 use super::weights::Suspects;
 use super::{half_load, last_of, limited, made, probes, shaper, shown_by, signs};
-use crate::rules;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 
@@ -22,10 +21,10 @@ impl Observation {
     /// Of the trial of `run` that is to be explained.
     pub(super) fn of(run: &Run, limited: &Trial) -> Self {
         let shown = Shown {
+            run,
             trial: shown_by(run, limited),
             goal: run.goals().iter().max_by_key(|goal| goal.upper_bound),
             half: last_of(run, half_load::CHANGE),
-            has_bucket: rules::has_bucket(run, limited.direction),
             shaped: shaper::payload_rate(run, limited),
         };
         let seen = |id: &str, classes: Vec<&str>| Seen {

@@ -3,25 +3,18 @@
 use super::class::Class;
 use super::class::Often::{Rarely, Usually};
 use super::suspects::Suspect::OwnShaper;
-use crate::readings::packet;
+use crate::readings::counted_packet;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Side;
-use linerate_model::{BitRate, FrameOverhead, Layer};
-
-/// What a queueing discipline counts of a frame before the IP packet, and nothing behind it.
-const MAC_HEADER: u32 = 14;
+use linerate_model::{BitRate, Layer};
 
 /// What a shaper at the sender's interface lets pass, in bit/s of L4 payload in packets as large as those of `trial`;
 /// `None` where there is none, or its rate is not known.
 pub(super) fn payload_rate(run: &Run, trial: &Trial) -> Option<f64> {
     let sender = run.host_of(trial.direction, Side::Sender)?;
     let frames = sender.facts.queueing_discipline_rate_bps?;
-    let (on_ethernet, payload) = packet(trial)?;
-    let without_fcs = FrameOverhead {
-        l2_bytes: MAC_HEADER,
-        ..on_ethernet
-    };
-    let rate = without_fcs.payload_rate(Layer::L2, frames, payload);
+    let (overhead, payload) = counted_packet(trial)?;
+    let rate = overhead.payload_rate(Layer::L2, frames, payload);
     Some(rate.as_f64()).filter(|rate| *rate > 0.0)
 }
 

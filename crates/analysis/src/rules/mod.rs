@@ -38,7 +38,7 @@ mod unknown;
 pub use diagnose::{conclude, diagnose};
 use evidence::{Evidence, Need};
 pub(crate) use evidence::{has_bucket, link_speed};
-pub(crate) use link::{FULL_LINK, own_shaper};
+pub(crate) use link::{BEFORE_RECEIVER, FULL_LINK, own_shaper};
 pub use page::page;
 
 use linerate_model::Ratio;

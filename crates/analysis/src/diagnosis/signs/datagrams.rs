@@ -7,6 +7,7 @@ use crate::diagnosis::outcome::{self, Around, OF_DATAGRAMS};
 use crate::diagnosis::queue::{Queue, queue};
 use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, PathLoss, Policer, SenderCpu};
 use crate::diagnosis::thread::spent;
+use crate::rules;
 use linerate_model::BitRate;
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Side;
@@ -68,8 +69,9 @@ const BUCKET: &[Class] = &[
 
 fn bucket(shown: &Shown<'_>) -> Option<&'static str> {
     shown.goal?;
-    let is_queued = queue(shown.trial, shown.half) == Queue::Standing;
-    Some(if shown.has_bucket && !is_queued {
+    let is_queued = || queue(shown.trial, shown.half) == Queue::Standing;
+    let has_bucket = rules::has_bucket(shown.run, shown.trial.direction);
+    Some(if has_bucket && !is_queued() {
         "emptied"
     } else {
         "none"

@@ -11,7 +11,7 @@ use super::class::Often::{Hardly, Possibly, Rarely, Usually};
 use super::shaper;
 use super::suspects::Suspect::{ReceiverApp, ReceiverCpu, SenderCpu};
 use super::thread::spent;
-use linerate_model::run::{GoalResult, Trial};
+use linerate_model::run::{GoalResult, Run, Trial};
 use linerate_model::spec::{Side, Transport};
 
 /// What a trial shows, in classes.
@@ -25,6 +25,7 @@ pub(super) struct Sign {
 
 /// The trials that signs are read from.
 pub(super) struct Shown<'a> {
+    pub(super) run: &'a Run,
     /// The run's own, which is to be explained; of a search one above the bound that it found, since what is carried whole
     /// shows no limit.
     pub(super) trial: &'a Trial,
@@ -32,8 +33,6 @@ pub(super) struct Shown<'a> {
     pub(super) goal: Option<&'a GoalResult>,
     /// The probe at half the rate, if it was made.
     pub(super) half: Option<&'a Trial>,
-    /// Of a search: whether a load that passed whole for a short time lost in a longer one.
-    pub(super) has_bucket: bool,
     /// What a shaper at the sender's interface lets pass, in bit/s of L4 payload.
     pub(super) shaped: Option<f64>,
 }

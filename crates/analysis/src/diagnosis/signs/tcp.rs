@@ -9,7 +9,7 @@ use crate::diagnosis::suspects::Suspect::{
     ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use crate::diagnosis::thread::{Thread, spent, thread};
-use crate::readings::{cross_traffic, mean, unread_shares};
+use crate::readings::{HOUSEKEEPING, cross_traffic, mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
 use linerate_model::signals::{NIC_TX_PACKETS, QDISC_OVERLIMITS};
@@ -376,8 +376,6 @@ const CROSS_TRAFFIC: &[Class] = &[
     Class::new("fills-room", Hardly).usually(&[Congestion]),
 ];
 
-/// Below this share it is housekeeping, and headers that differ from those reckoned with.
-const HOUSEKEEPING: f64 = 0.1;
 /// Others that take this share of what the test leaves them, and more, had been waiting for it: they fill the link.
 const FILLS: f64 = 0.3;
 

@@ -77,7 +77,7 @@ fn beside_programs_that_take_the_cores_a_verdict_on_a_cpu_is_weak() {
 }
 
 #[test]
-fn what_the_path_does_is_told_beside_other_programs_too() {
+fn what_the_path_does_is_identified_beside_other_programs_too() {
     let (verdict, _) = diagnose(&on_one_host(&json!({"sender": cpu(1.0, 0.1)})));
     let says = (verdict.limit.id(), verdict.confidence);
     assert_eq!(says, ("link", Confidence::Supported));

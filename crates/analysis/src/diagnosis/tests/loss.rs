@@ -1,6 +1,6 @@
 //! Loss that comes with the rate, and loss that comes at any.
 
-use super::trial;
+use super::{search, trial};
 use crate::diagnosis::outcome::{self, Around, INTERVAL, Outcome};
 use crate::diagnosis::{Compared, Probe as _, half_load};
 use linerate_model::run::Trial;
@@ -61,12 +61,12 @@ fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
     let answer = |megabits: u32, run: &Trial| {
         let half = second(megabits, [0; 10]);
         let answer = half_load::OF_DATAGRAMS.read(&Compared {
+            run: &search(),
             limited: run,
             baseline: run,
             changed: &half,
             half: None,
             above: None,
-            has_bucket: false,
         });
         let classes = half_load::OF_DATAGRAMS.classes();
         answer.first().map(|position| classes[*position].id)

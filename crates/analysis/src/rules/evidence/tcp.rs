@@ -1,17 +1,13 @@
 //! What TCP's own figures say: where its time went, who else used the link, whether the peer reads.
 
 use super::Evidence;
-use crate::readings::{cross_traffic, mean, streams, unread_shares};
+use crate::readings::{HOUSEKEEPING, cross_traffic, mean, streams, unread_shares};
 use crate::rules::words;
 use linerate_model::run::TcpSummary;
 use linerate_model::sample::StreamReport;
 use linerate_model::signals;
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
-
-/// Other traffic below this share of an interface is housekeeping, ACKs of the other direction, and
-/// headers that differ from those reckoned with.
-const OTHERS: f64 = 0.1;
 
 /// Share of the time spent on `wait`, over the trials that the verdict is about.
 pub(in crate::rules) fn share_of(evidence: &Evidence<'_>, wait: TcpWait) -> Option<f64> {
@@ -106,7 +102,7 @@ impl Others {
         };
         let ends = [Side::Sender, Side::Receiver].into_iter().filter_map(at);
         ends.max_by(|a, b| a.share.total_cmp(&b.share))
-            .filter(|others| others.share >= OTHERS)
+            .filter(|others| others.share >= HOUSEKEEPING)
     }
 
     /// `other traffic was 52.0 % of what the receiver's interface took`.

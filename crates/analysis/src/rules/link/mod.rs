@@ -15,7 +15,8 @@ use std::ops::RangeInclusive;
 pub(super) struct Link;
 
 /// Where packets are lost that a link or shaper had no room for.
-const BEFORE_RECEIVER: &[Place] = &[Place::SenderQdisc, Place::SenderNic, Place::Network];
+pub(crate) const BEFORE_RECEIVER: &[Place] =
+    &[Place::SenderQdisc, Place::SenderNic, Place::Network];
 
 /// A queue that stands keeps at least this share of its delay when only the packets change.
 const QUEUE_LEFT: f64 = 0.1;
