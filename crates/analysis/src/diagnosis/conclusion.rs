@@ -5,8 +5,8 @@ use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
 use super::{
-    Counts, Observation, candidate, delivered, explains, line_rate, lost, next_limit, paused,
-    shown_by, unproved,
+    Counts, Observation, candidate, carried_more, delivered, explains, line_rate, lost, next_limit,
+    paused, shown_by, unproved,
 };
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
@@ -27,6 +27,7 @@ pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
             && lost::may_limit(suspect, shown)
             && paused::may_limit(suspect, shown)
             && line_rate::may_limit(suspect, run, shown)
+            && carried_more::may_limit(suspect, run, limited)
     });
     suspects
 }

@@ -12,6 +12,7 @@
 
 mod aggregation;
 mod buffers;
+mod carried_more;
 mod class;
 mod conclusion;
 mod contention;

@@ -1,6 +1,7 @@
 //! Scenes end where they must.
 
 mod calibration;
+mod carried_more;
 mod contention;
 mod cross_traffic;
 mod delivered;

@@ -1,0 +1,28 @@
+//! A link that let far more pass in a probe than the run ever carried: its rate is not what limited.
+
+use super::suspects::Suspect;
+use crate::readings::whole_intervals;
+use linerate_model::run::{Run, Trial};
+
+/// Of the run's greatest rate: a queue lets what it holds pass after a probe's end, which may be as much as fits through the
+/// link in that second, and a quarter is left to what the two measure differently.
+const FAR_MORE: f64 = 2.5;
+
+/// Whether `suspect` may have limited `limited` beside what the run's probes carried. A policer is left out: what its bucket
+/// gathers while little is sent may let any probe pass.
+pub(super) fn may_limit(suspect: Suspect, run: &Run, limited: &Trial) -> bool {
+    !matches!(suspect, Suspect::Link | Suspect::OwnShaper) || !is_exceeded(run, limited)
+}
+
+fn is_exceeded(run: &Run, limited: &Trial) -> bool {
+    let within = whole_intervals(limited).filter_map(|interval| interval.received_rate);
+    let Some(most) = within.chain(limited.received_rate).max() else {
+        return false;
+    };
+    let probes = run.probes.iter().map(|made| &made.trial);
+    let mut alike = probes.filter(|trial| trial.valid && trial.direction == limited.direction);
+    alike.any(|trial| {
+        let received = trial.received_rate;
+        received.is_some_and(|rate| rate.as_f64() >= most.as_f64() * FAR_MORE)
+    })
+}
