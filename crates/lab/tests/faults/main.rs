@@ -38,6 +38,7 @@ use linerate_model::run::Run;
 use linerate_sys::clock::MonoClock;
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::pages;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -295,9 +296,14 @@ fn laboratory(request: &Request) -> Result<bool> {
         return compose(scenes, request, &mut guard);
     }
     let rows = play_all(&cells, request, &mut guard);
-    let (text, good) = table::conclusion(&rows);
+    let (mut text, good) = table::conclusion(&rows);
     // Two limits alone were asked for.
-    let good = good || rows.is_empty();
+    let mut good = good || rows.is_empty();
+    if request.wants_two_limits() && guard.has_quota() {
+        let (found, are_named) = two_limits::are_named(&mut guard)?;
+        let _ = write!(text, "\n\n{found}");
+        good &= are_named;
+    }
     say(&text);
     if request.write {
         let text = format!("{}\n{text}\n", table::text(&rows));
@@ -305,8 +311,6 @@ fn laboratory(request: &Request) -> Result<bool> {
     }
     let is_sampled = matches!(request.composed, ComposedScenes::Sample);
     let good = good && (!is_sampled || records::sample(&mut guard)?);
-    let are_two_wanted = request.wants_two_limits() && guard.has_quota();
-    let good = good && (!are_two_wanted || two_limits::are_named(&mut guard)?);
     let ignored = rows
         .iter()
         .filter(|row| matches!(row.outcome, Outcome::NotRun(_)))

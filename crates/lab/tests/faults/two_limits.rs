@@ -4,13 +4,13 @@
 
 use crate::guard::Guard;
 use crate::rig::{self, Proof};
-use crate::say;
 use crate::scene::{Place, Scene, Test, kib, mbit, reverse};
 use anyhow::{Context as _, Result};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Pace, Side, TestSpec};
 use linerate_testbed::HostId;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Of one core.
@@ -24,8 +24,13 @@ const TOLERANCE: f64 = 0.15;
 /// A frame without FCS and its payload, of TCP; of UDP it is 24 bytes less.
 const FRAME_OF_PAYLOAD: f64 = 1514.0 / 1448.0;
 
-/// Builds both for TCP and for datagrams; whether the verdicts were right.
-pub(crate) fn are_named(guard: &mut Guard) -> Result<bool> {
+/// The shaper lets so much more pass than the two together did, or they limited as one.
+const LEAST_ABOVE: f64 = 1.1;
+/// What a quota lets pass changes with the kernel's timing of it.
+const MOST_TRIES: usize = 3;
+
+/// Builds both for TCP and for datagrams: what was found, a line each, and whether the verdicts were right.
+pub(crate) fn are_named(guard: &mut Guard) -> Result<(String, bool)> {
     let datagrams = |spec: &mut TestSpec| {
         reverse(spec);
         spec.work.set_pace(Pace::Unpaced);
@@ -36,19 +41,32 @@ pub(crate) fn are_named(guard: &mut Guard) -> Result<bool> {
         ("TCP", Test::tcp(reverse)),
         ("UDP", Test::udp(mbit(1), datagrams)),
     ];
-    let mut good = true;
+    let (mut text, mut good) = ("Two limits at once:".to_owned(), true);
     for (name, test) in tests {
-        let found = play(&test, guard)?;
-        say(&format!("\n{name}: {}", found.text()));
+        let found = play_as_meant(&test, guard)?;
+        let _ = write!(text, "\n- {name}: {}", found.text());
         good &= found.is_right();
     }
-    Ok(good)
+    Ok((text, good))
+}
+
+/// The first of some tries in which the quota limited, and the shaper above it.
+fn play_as_meant(test: &Test, guard: &mut Guard) -> Result<Found> {
+    let mut found = play(test, guard)?;
+    for _ in 1..MOST_TRIES {
+        if found.is_as_meant() {
+            break;
+        }
+        found = play(test, guard)?;
+    }
+    Ok(found)
 }
 
 /// What was measured, and what was said.
 struct Found {
     quota_alone: BitRate,
     shaper_alone: BitRate,
+    together: BitRate,
     both: Box<Run>,
     is_disturbed: bool,
 }
@@ -72,6 +90,7 @@ fn play(test: &Test, guard: &mut Guard) -> Result<Found> {
     Ok(Found {
         quota_alone,
         shaper_alone: rate(&relieved.run)?,
+        together: rate(&both.run)?,
         is_disturbed: alone.is_disturbed || both.is_disturbed || relieved.is_disturbed,
         both: Box::new(both.run),
     })
@@ -84,11 +103,15 @@ fn rate(run: &Run) -> Result<BitRate> {
 }
 
 impl Found {
+    /// What others take away is a limit of its own.
+    fn is_as_meant(&self) -> bool {
+        let above = self.shaper_alone.as_f64() / self.together.as_f64();
+        !self.is_disturbed && above >= LEAST_ABOVE
+    }
+
     fn is_right(&self) -> bool {
-        let verdict = self.both.verdict.as_ref();
-        let Some(verdict) = verdict.filter(|_| !self.is_disturbed) else {
-            // What others took away is a limit of its own.
-            return self.is_disturbed;
+        let Some(verdict) = self.both.verdict.as_ref().filter(|_| self.is_as_meant()) else {
+            return false;
         };
         let next = verdict
             .weighed
@@ -115,13 +138,14 @@ impl Found {
             },
         );
         format!(
-            "a quota lets {} pass, a shaper {}; of both together is said: {said}{}",
+            "a quota lets {} pass, a shaper {}, both {}; of both is said: {said}{}",
             self.quota_alone,
             self.shaper_alone,
-            if self.is_disturbed {
-                " (disturbed)"
-            } else {
+            self.together,
+            if self.is_as_meant() {
                 ""
+            } else {
+                " (not judged: disturbed, or not built as meant)"
             }
         )
     }

@@ -4,7 +4,7 @@ use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, line, mbit, reverse};
 use linerate_model::spec::{Imitation, Pace, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
-use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
+use linerate_testbed::{HostId, Link, LinkConfig, Outage, PacketFilter};
 use std::time::Duration;
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -95,16 +95,16 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[],
         strengths: [
             Strength {
-                name: "5 of 400",
-                scene: || burst_loss(5, 400),
+                name: "2 ms each 100 ms",
+                scene: || burst_loss(2, 100),
             },
             Strength {
-                name: "10 of 400",
-                scene: || burst_loss(10, 400),
+                name: "5 ms each 100 ms",
+                scene: || burst_loss(5, 100),
             },
             Strength {
-                name: "20 of 500",
-                scene: || burst_loss(20, 500),
+                name: "5 ms each 200 ms",
+                scene: || burst_loss(5, 200),
             },
         ],
     },
@@ -402,13 +402,14 @@ fn random_loss(share: f64) -> Scene {
     Scene::shaped(long(path), Test::tcp(|_| {}))
 }
 
-/// Of every `period` segments the first `lost` are dropped, after the first period.
-fn burst_loss(lost: u64, period: u64) -> Scene {
-    /// More segments than a cell sends.
-    const SEGMENTS: u64 = 200_000;
-    let bursts = (1..SEGMENTS / period).map(|n| n * period + 1);
+/// Bursts in time, as a radio's fades are: one of so many packets would outlast all retransmissions of a connection that
+/// sends nothing else, each of them later than the one before.
+fn burst_loss(length_ms: u64, every_ms: u64) -> Scene {
     let path = LinkConfig {
-        drop: PacketList::from_numbers(bursts.flat_map(|first| first..first + lost)),
+        outage: Some(Outage {
+            every: Duration::from_millis(every_ms),
+            length: Duration::from_millis(length_ms),
+        }),
         ..LinkConfig::default()
     };
     Scene::shaped(long(path), Test::tcp(|_| {}))
