@@ -176,6 +176,25 @@ fn a_clock_that_went_back_spoils_the_trial() {
 }
 
 #[test]
+fn a_paced_senders_last_slot_may_end_after_the_trial() {
+    let judged = |counted_ms: u64, is_paced: bool| {
+        let mut sender = report(Side::Sender, 10, 100);
+        sender.after.at_ns = sender.before.at_ns + 1_000_000_000;
+        sender.streams[0].duration = Duration::from_millis(counted_ms);
+        sender.streams[0].work = DatagramSender {
+            pacing: is_paced.then(Histogram::new).into(),
+            ..DatagramSender::default()
+        }
+        .into();
+        udp(Some(sender), Some(report(Side::Receiver, 10, 100))).valid
+    };
+    // Ten datagrams of 110 ms each: the last begins at 990 ms.
+    assert!(judged(1100, true));
+    assert!(!judged(1100, false), "no schedule");
+    assert!(!judged(1200, true), "the last began after the trial");
+}
+
+#[test]
 fn chronograph_shares_are_of_the_time_between_readings() {
     let sample = |at_s: u64, busy: u64, rwnd: u64| TcpSample {
         at_ns: at_s * 1_000_000_000,
