@@ -55,6 +55,9 @@ const UDP_TIME: Duration = Duration::from_secs(1);
 const UDP_INTERVAL: Duration = Duration::from_millis(250);
 /// Length of a trial of TCP.
 const TCP_TIME: Duration = Duration::from_millis(1500);
+/// In an experiment it lasts so many round trips at least: a segment that is lost holds back what came after it for one.
+const TRIAL_RTTS: u32 = 10;
+const MAX_TCP_TIME: Duration = Duration::from_secs(5);
 /// A slow start from ten segments to a window of ten thousand takes ten round trips; leave twice that.
 const SLOW_START_RTTS: u32 = 10;
 const MIN_WARM_UP: Duration = Duration::from_millis(500);
@@ -82,6 +85,10 @@ impl Design {
             baseline.work.set_pace(Pace::At(load));
         }
         shorten(&mut baseline, run);
+        if baseline.transport() == Transport::Tcp {
+            let trips = longest_round_trip(run).saturating_mul(TRIAL_RTTS);
+            baseline.stop = Stop::After(trips.clamp(TCP_TIME, MAX_TCP_TIME));
+        }
         validate(&baseline).map_err(|error| NotRun::Impossible(error.to_string()))?;
         let experiment = verdict
             .experiment
@@ -142,15 +149,20 @@ fn shorten(spec: &mut TestSpec, run: &Run) {
             spec.interval = spec.interval.min(UDP_INTERVAL);
         }
         Transport::Tcp => {
-            let rtt = |trial: &Trial| trial.tcp()?.srtt_mean_ns;
-            let rtt = run.trials.iter().filter_map(rtt).max().unwrap_or(0);
             spec.stop = Stop::After(TCP_TIME);
-            spec.warm_up = Duration::from_nanos(rtt)
+            spec.warm_up = longest_round_trip(run)
                 .saturating_mul(SLOW_START_RTTS)
                 .clamp(MIN_WARM_UP, MAX_WARM_UP);
             spec.interval = spec.interval.min(TCP_INTERVAL);
         }
     }
+}
+
+/// Of the trials' mean round trips under load; zero where none is known.
+fn longest_round_trip(run: &Run) -> Duration {
+    let mean = |trial: &Trial| trial.tcp()?.srtt_mean_ns.map(Duration::from_nanos);
+    let of_each = run.trials.iter().filter_map(mean);
+    of_each.max().unwrap_or_default()
 }
 
 /// The load of a search's baseline: just above the bound, where the limit shows and little else does.

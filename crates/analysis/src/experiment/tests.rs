@@ -117,12 +117,12 @@ fn the_baseline_is_the_test_but_short() {
     assert_eq!(design.baseline.pace(), udp().pace());
 }
 
-#[test]
-fn a_tcp_baseline_warms_up_for_its_slow_start() {
+/// The baseline of a run of TCP with this mean round trip.
+fn tcp_baseline(milliseconds: u64) -> TestSpec {
     let mut run = run_of(RunKind::Tcp, &TestSpec::tcp_bulk());
     let work = ByteStreamResult {
         tcp: Some(linerate_model::run::TcpSummary {
-            srtt_mean_ns: Some(100_000_000),
+            srtt_mean_ns: Some(milliseconds * 1_000_000),
             ..Default::default()
         }),
         ..ByteStreamResult::default()
@@ -134,8 +134,20 @@ fn a_tcp_baseline_warms_up_for_its_slow_start() {
         Some(Side::Receiver),
         Some(test_of(Change::ReceiveBuffer { factor: 2.0 })),
     );
-    let design = Design::from_run(&run, &claim).unwrap();
-    assert_eq!(design.baseline.warm_up, Duration::from_secs(1));
+    Design::from_run(&run, &claim).unwrap().baseline
+}
+
+#[test]
+fn a_tcp_baseline_warms_up_for_its_slow_start() {
+    assert_eq!(tcp_baseline(100).warm_up, Duration::from_secs(1));
+}
+
+#[test]
+fn a_tcp_baseline_lasts_for_some_round_trips() {
+    for (rtt, length) in [(100, 1500), (400, 4000), (2000, 5000)] {
+        let length = Duration::from_millis(length);
+        assert_eq!(tcp_baseline(rtt).stop, Stop::After(length));
+    }
 }
 
 #[test]

@@ -386,6 +386,26 @@ fn loss_at_any_rate_is_looked_for_at_what_one_thread_sends() {
     assert_eq!(at(8000.0, &mut run), 1_125_000_000);
 }
 
+#[test]
+fn the_half_of_a_few_round_trips_is_not_what_lasts() {
+    // Of TCP at 94 Mbit/s, which handed on hardly anything for a round trip of its second half.
+    let half_load = |rtt_ns: u64| {
+        let mut run = run();
+        let tcp = json!({
+            "work": "byte-stream", "tcp": {"smss_bytes": 1448, "srtt_mean_ns": rtt_ns},
+            "intervals": [
+                {"start_s": 0.0, "end_s": 0.5, "received_bps": 138_000_000},
+                {"start_s": 0.5, "end_s": 1.0, "received_bps": 50_000_000}
+            ]
+        });
+        run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &tcp)).unwrap()];
+        let test = super::Probe::test(&super::half_load::OF_TCP, &run, &run.trials[0]);
+        test.unwrap().pace().intended_load().unwrap().bps()
+    };
+    assert_eq!(half_load(50_000_000), 25_000_000);
+    assert_eq!(half_load(51_000_000), 47_000_000);
+}
+
 /// The same at half the rate.
 fn at_half(mut made: Made) -> Made {
     made.change = Change::Datagrams { factor: 0.5 };
