@@ -95,16 +95,16 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[],
         strengths: [
             Strength {
-                name: "2 ms each 100 ms",
-                scene: || burst_loss(2, 100),
+                name: "2 ms each 110 ms",
+                scene: || burst_loss(2, 110),
             },
             Strength {
-                name: "5 ms each 100 ms",
-                scene: || burst_loss(5, 100),
+                name: "5 ms each 110 ms",
+                scene: || burst_loss(5, 110),
             },
             Strength {
-                name: "5 ms each 200 ms",
-                scene: || burst_loss(5, 200),
+                name: "5 ms each 170 ms",
+                scene: || burst_loss(5, 170),
             },
         ],
     },
@@ -403,7 +403,8 @@ fn random_loss(share: f64) -> Scene {
 }
 
 /// Bursts in time, as a radio's fades are: one of so many packets would outlast all retransmissions of a connection that
-/// sends nothing else, each of them later than the one before.
+/// sends nothing else, each of them later than the one before. TCP waits 200, 400 and 800 ms for what was lost: of no
+/// time between bursts is that a multiple, or each of them would meet the next burst.
 fn burst_loss(length_ms: u64, every_ms: u64) -> Scene {
     let path = LinkConfig {
         outage: Some(Outage {
