@@ -95,16 +95,16 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[],
         strengths: [
             Strength {
-                name: "2 ms each 110 ms",
-                scene: || burst_loss(2, 110),
+                name: "5 ms each 70 ms",
+                scene: || burst_loss(5, 70),
             },
             Strength {
-                name: "5 ms each 110 ms",
-                scene: || burst_loss(5, 110),
+                name: "10 ms each 110 ms",
+                scene: || burst_loss(10, 110),
             },
             Strength {
-                name: "5 ms each 170 ms",
-                scene: || burst_loss(5, 170),
+                name: "10 ms each 170 ms",
+                scene: || burst_loss(10, 170),
             },
         ],
     },
@@ -404,7 +404,8 @@ fn random_loss(share: f64) -> Scene {
 
 /// Bursts in time, as a radio's fades are: one of so many packets would outlast all retransmissions of a connection that
 /// sends nothing else, each of them later than the one before. TCP waits 200, 400 and 800 ms for what was lost: of no
-/// time between bursts is that a multiple, or each of them would meet the next burst.
+/// time between bursts is that a multiple, or each of them would meet the next burst. A shorter burst falls between what slow
+/// start sends at once in each round trip, and lets it grow until the send buffer is full.
 fn burst_loss(length_ms: u64, every_ms: u64) -> Scene {
     let path = LinkConfig {
         outage: Some(Outage {
