@@ -376,7 +376,19 @@ fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Opti
 /// to trial, and hide in the sum what comes with the rate.
 fn loses_more_often(trial: &Trial, half: Option<&Trial>) -> bool {
     let both = half.and_then(|half| Some((median_loss(trial)?, median_loss(half)?)));
-    both.is_some_and(|(here, at_half)| here > at_half.mul_add(SAME, LOSSY))
+    both.is_some_and(|(here, at_half)| {
+        let is_more = here > at_half.mul_add(SAME, LOSSY);
+        is_more && would_show_in_each_interval(here, half)
+    })
+}
+
+/// Whether most intervals of `half` would show a loss of this share: a few datagrams may all arrive by chance.
+fn would_show_in_each_interval(share: f64, half: Option<&Trial>) -> bool {
+    let each = half.and_then(|half| {
+        let intervals = PacketCount::new(whole_intervals(half).count() as u64);
+        Some(half.packets()?.sent?.as_f64() / intervals.as_f64())
+    });
+    each.is_some_and(|sent| sent * share >= EXPECTED)
 }
 
 /// The median of the loss ratios of a trial's intervals; `None` where they are longer than those of probes, so that most

@@ -55,6 +55,19 @@ fn an_outage_does_not_hide_what_comes_with_the_rate() {
     assert_eq!(outcome_above(&some, &half), Some(Outcome::SameLoss));
 }
 
+/// Four datagrams in a tenth of a second: of a fifth of them that is lost by chance most tenths show nothing.
+#[test]
+fn tenths_of_few_datagrams_do_not_show_that_loss_comes_with_the_rate() {
+    let of = |scale: u32| {
+        let lossy = second(3 * scale, [20; 10]);
+        let half = second(scale, [0, 50, 0, 0, 25, 0, 25, 0, 0, 25]);
+        outcome_above(&lossy, &half)
+    };
+    // 8 and 32 datagrams in each tenth at half the rate.
+    assert_eq!(of(1), Some(Outcome::SameLoss));
+    assert_eq!(of(4), Some(Outcome::Dropped));
+}
+
 /// Of few datagrams none may be lost by chance.
 #[test]
 fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
