@@ -384,11 +384,8 @@ fn loses_more_often(trial: &Trial, half: Option<&Trial>) -> bool {
 
 /// Whether most intervals of `half` would show a loss of this share: a few datagrams may all arrive by chance.
 fn would_show_in_each_interval(share: f64, half: Option<&Trial>) -> bool {
-    let each = half.and_then(|half| {
-        let intervals = PacketCount::new(whole_intervals(half).count() as u64);
-        Some(half.packets()?.sent?.as_f64() / intervals.as_f64())
-    });
-    each.is_some_and(|sent| sent * share >= EXPECTED)
+    let intervals = half.map_or(0, |half| whole_intervals(half).count());
+    would_show(share / PacketCount::new(intervals as u64).as_f64(), half)
 }
 
 /// The median of the loss ratios of a trial's intervals; `None` where they are longer than those of probes, so that most
