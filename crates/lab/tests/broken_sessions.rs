@@ -13,7 +13,8 @@ use linerate_store::Store;
 use linerate_studies::context::Context;
 use linerate_studies::run::{SaturatePlan, saturate};
 use linerate_studies::watch::{Event, Watcher};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use linerate_testkit::ports::free_address;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, spawn};
@@ -27,9 +28,7 @@ struct Server {
 
 impl Server {
     fn started() -> Self {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_address(Ipv4Addr::LOCALHOST.into()).unwrap().port();
         let mut server = Self {
             port,
             running: None,

@@ -7,4 +7,5 @@ pub mod devtools;
 pub mod disturbance;
 pub mod namespaces;
 pub mod pages;
+pub mod ports;
 pub mod tmux;

@@ -2,10 +2,11 @@
 
 use crate::harness::{Ended, Place, Running, linerate};
 use linerate_schema_check::{DOCTOR_1, validate_against};
+use linerate_testkit::ports::free_address;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -305,9 +306,7 @@ struct Sshd {
 impl Sshd {
     fn start() -> Self {
         let place = Place::new();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_address(Ipv4Addr::LOCALHOST.into()).unwrap().port();
         for key in ["host_key", "other_key", "user_key"] {
             let file = place.file(key);
             let mut keygen = Command::new("ssh-keygen");

@@ -1,10 +1,11 @@
 //! Peers that are busy, gone, silent, or something else; and users who have seen enough.
 
 use crate::harness::{Place, Running, Server};
+use linerate_testkit::ports::free_address;
 use rustix::process::Signal;
 use std::fs::Permissions;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::thread;
@@ -44,9 +45,8 @@ fn a_hundred_slow_streams_leave_a_server_small() {
 #[test]
 fn nobody_listens() {
     let place = Place::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap().to_string();
-    drop(free);
+    let free = free_address(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let address = free.to_string();
     let ended = place.run(&["tcp", &address]);
     ended.failed(5, &[&address, "refused", "start `linerate serve`"]);
     place.is_sound_with(0);

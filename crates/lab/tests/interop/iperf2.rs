@@ -5,11 +5,12 @@
 
 use crate::ends::{OwnServer, both, connect, loopback, spec as usual};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell, programs};
-use crate::program::{Program, free_address, unpacked};
+use crate::program::{Program, unpacked};
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_client::{Client, DirectionOutcome};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Stop, TestSpec, Transport};
+use linerate_testkit::ports::free_address;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;

@@ -2,10 +2,11 @@
 
 use crate::ends::{OwnServer, loopback, measure};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use crate::program::{Program, free_address, unpacked};
+use crate::program::{Program, unpacked};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::Client;
 use linerate_model::spec::Transport;
+use linerate_testkit::ports::free_address;
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;

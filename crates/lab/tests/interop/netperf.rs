@@ -2,11 +2,12 @@
 
 use crate::ends::{OwnServer, both, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use crate::program::{Program, free_address, unpacked};
+use crate::program::{Program, unpacked};
 use anyhow::{Context as _, Result, bail};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
+use linerate_testkit::ports::free_address;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

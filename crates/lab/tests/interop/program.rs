@@ -5,9 +5,8 @@ use linerate_model::spec::Transport;
 use linerate_testkit::child::KilledChild;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -17,20 +16,6 @@ const FOREIGN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/foreign
 /// A program of another component or release of Debian, by its command in ci/packages.
 pub(crate) fn unpacked(command: &str) -> String {
     format!("{FOREIGN}{command}")
-}
-
-/// An address of `ip` that nobody has, below the ports that the kernel gives to those who do not care: a program may take
-/// a while until it listens there, and tests beside this one open many connections.
-pub(crate) fn free_address(ip: IpAddr) -> Result<SocketAddr> {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    // Not where another process of tests begins.
-    let first = 20_000 + u16::try_from(std::process::id() % 100)? * 100;
-    let ports = std::iter::from_fn(|| Some(first + TAKEN.fetch_add(1, Ordering::Relaxed)));
-    let mut addresses = ports.take(100).map(|port| SocketAddr::new(ip, port));
-    let is_free = |address: &SocketAddr| {
-        TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
-    };
-    addresses.find(is_free).context("a free port")
 }
 
 /// A program, and what it prints; it ends with this.

@@ -4,7 +4,7 @@
 
 use crate::ends::{OwnServer, loopback};
 use crate::matrix::{Cell, Count, Role, Tool, Way, every_cell};
-use crate::program::{Program, free_address};
+use crate::program::Program;
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_agent::AgentPlan;
 use linerate_client::address::PeerAddress;
@@ -12,6 +12,7 @@ use linerate_client::{Client, Target};
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Stop, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, Histogram};
+use linerate_testkit::ports::free_address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
 use std::time::Duration;

@@ -3,10 +3,11 @@
 
 use crate::ends::{OwnServer, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use crate::program::{Program, free_address};
+use crate::program::Program;
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::ByteCount;
 use linerate_model::spec::{Stop, TestSpec, Transport};
+use linerate_testkit::ports::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;

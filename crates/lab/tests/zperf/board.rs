@@ -5,6 +5,7 @@
 
 use linerate_model::Clock as _;
 use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_testkit::ports::free_address;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -69,7 +70,7 @@ impl Board {
         let truth = start(era, host.try_clone().unwrap(), host);
         Self {
             truth,
-            url: serial_url(&path, free_port()),
+            url: serial_url(&path),
             _line: Some(kept),
         }
     }
@@ -85,26 +86,23 @@ impl Board {
             stream.write_all(b"\xff\xfb\x01\xff\xfb\x03").unwrap();
             talk(era, stream.try_clone().unwrap(), stream, shared);
         });
-        let port = free_port();
         Self {
             truth,
-            url: format!("zperf+telnet://{address}?host={BOARD}&port={port}"),
+            url: format!("zperf+telnet://{address}?{}", host_and_port()),
             _line: None,
         }
     }
 }
 
-fn serial_url(path: &Path, port: u16) -> String {
-    format!(
-        "zperf+serial://{}?baud=115200&host={BOARD}&port={port}",
-        path.display()
-    )
+fn serial_url(path: &Path) -> String {
+    let (path, board) = (path.display(), host_and_port());
+    format!("zperf+serial://{path}?baud=115200&{board}")
 }
 
-/// A port that is free for TCP and was a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((BOARD, 0)).unwrap();
-    listener.local_addr().unwrap().port()
+/// Where its zperf will listen once it is told to.
+fn host_and_port() -> String {
+    let port = free_address(BOARD.into()).unwrap().port();
+    format!("host={BOARD}&port={port}")
 }
 
 fn start(era: Era, from: File, to: File) -> Arc<Truth> {
