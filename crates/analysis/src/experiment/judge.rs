@@ -1,6 +1,7 @@
 //! What pairs of trials say to predictions.
 
 use super::observe::{observe, observe_positive};
+use super::{FIRST_LOOK, MAX_PAIRS, MAX_TRIES, VAIN_TRIES};
 use crate::statistics::{USUAL_CONFIDENCE, mean, paired_ratio};
 use linerate_model::run::{Answer, ExperimentOutcome, ExperimentTest, Observed, Prediction, Trial};
 use linerate_model::spec::Side;
@@ -61,6 +62,29 @@ pub fn judge(
         pairs: number(used.len()),
         observed,
         notes,
+    }
+}
+
+/// What follows a pair of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Another pair.
+    Pair,
+    /// Nothing: what the pairs say stands.
+    Done,
+    /// Nothing: too many pairs were left out for an answer.
+    TooFew,
+}
+
+/// What follows after `tries` pairs, those included that were left out, of which the others say `outcome`.
+pub fn next(outcome: &ExperimentOutcome, tries: u32) -> Next {
+    let is_answered = outcome.answer != Answer::Undecided || outcome.pairs >= MAX_PAIRS;
+    if outcome.pairs >= FIRST_LOOK && is_answered {
+        Next::Done
+    } else if tries >= MAX_TRIES || (outcome.pairs == 0 && tries >= VAIN_TRIES) {
+        Next::TooFew
+    } else {
+        Next::Pair
     }
 }
 

@@ -23,7 +23,7 @@ mod tests;
 
 pub(crate) use design::short_test;
 pub use design::{Design, NotRun, repeatable};
-pub use judge::{describe, judge};
+pub use judge::{Next, describe, judge, next};
 pub use observe::observe;
 pub(crate) use prepare::{changed_test, took_effect};
 
@@ -32,4 +32,6 @@ pub const FIRST_LOOK: u32 = 4;
 /// Pairs after which an experiment ends undecided.
 pub const MAX_PAIRS: u32 = 6;
 /// Pairs that are made at most, with those that are left out.
-pub const MAX_TRIES: u32 = 10;
+const MAX_TRIES: u32 = 10;
+/// Pairs that are made where each had to be left out: what spoils three in a row spoils the next.
+const VAIN_TRIES: u32 = 3;

@@ -449,23 +449,47 @@ fn invalid_trials_and_what_was_not_recorded_are_said() {
     );
 }
 
+#[test]
+fn an_experiment_ends_where_further_pairs_would_tell_nothing() {
+    let outcome = |pairs, answer| ExperimentOutcome {
+        answer,
+        pairs,
+        observed: Vec::new(),
+        notes: Vec::new(),
+    };
+    for (pairs, answer, tries, expected) in [
+        // Fewer than the first look's have intervals too wide to be believed.
+        (3, Answer::Agreed, 3, Next::Pair),
+        (4, Answer::Undecided, 4, Next::Pair),
+        (4, Answer::Disagreed, 7, Next::Done),
+        (6, Answer::Undecided, 6, Next::Done),
+        (3, Answer::Undecided, 9, Next::Pair),
+        (3, Answer::Agreed, 10, Next::TooFew),
+        (5, Answer::Undecided, 10, Next::TooFew),
+        // Whatever spoils every pair.
+        (0, Answer::Undecided, 2, Next::Pair),
+        (0, Answer::Undecided, 3, Next::TooFew),
+    ] {
+        let found = next(&outcome(pairs, answer), tries);
+        assert_eq!(found, expected, "{pairs} of {tries}, {answer:?}");
+    }
+}
+
 /// The answer of an experiment as `studies` runs it: looks from [`FIRST_LOOK`] pairs on.
 fn sequential(random: &mut Random, truth: f64, noise: f64, prediction: Prediction) -> Answer {
     let mut pairs = Vec::new();
-    loop {
+    for tries in 1.. {
         let rate = |random: &mut Random, mean: f64| mean * (noise * random.normal()).exp();
         pairs.push((
             trial(rate(random, 100.0), 0),
             trial(rate(random, 100.0 * truth), 0),
         ));
-        if pairs.len() < FIRST_LOOK as usize {
-            continue;
-        }
-        let answer = judged(&[prediction], &pairs).answer;
-        if answer != Answer::Undecided || pairs.len() >= MAX_PAIRS as usize {
-            return answer;
+        let outcome = judged(&[prediction], &pairs);
+        if next(&outcome, tries) == Next::Done {
+            return outcome.answer;
         }
     }
+    unreachable!("it ends")
 }
 
 /// Shares of agreed and disagreed among 2000 experiments.

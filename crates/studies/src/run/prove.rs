@@ -6,7 +6,7 @@ use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
 use anyhow::Result;
 use linerate_analysis::experiment::{
-    Design, FIRST_LOOK, MAX_PAIRS, MAX_TRIES, NotRun, describe, judge, repeatable,
+    Design, MAX_PAIRS, Next, NotRun, describe, judge, next, repeatable,
 };
 use linerate_client::Target;
 use linerate_model::Ratio;
@@ -180,12 +180,10 @@ fn pairs(
         design.took_effect(&pilot, &after)?;
         pairs.push((before, after));
         let outcome = judge(&design.test, design.side, &pairs);
-        let enough = outcome.pairs >= FIRST_LOOK;
-        if enough && (outcome.answer != Answer::Undecided || outcome.pairs >= MAX_PAIRS) {
-            return Ok(outcome);
-        }
-        if log.pair >= MAX_TRIES {
-            return Ok(cut(outcome, "too few pairs could be judged"));
+        match next(&outcome, log.pair) {
+            Next::Pair => {}
+            Next::Done => return Ok(outcome),
+            Next::TooFew => return Ok(cut(outcome, "too few pairs could be judged")),
         }
     }
 }
