@@ -9,7 +9,7 @@ use super::suspects::Suspect;
 use super::thread::described;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
-use crate::readings::lasting_rate;
+use crate::readings::carried_rate;
 use crate::rules;
 use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
@@ -254,17 +254,8 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
     Some((suspect, carried(trial)?.as_f64()))
 }
 
-/// The half of a trial that lasts fewer mean round trips tells less than the whole: TCP hands nothing on for one where a
-/// segment was lost, and then all that came behind it.
-const LASTING_RTTS: u32 = 10;
-
-/// What was carried once queues had filled and buckets of tokens were empty.
-fn carried(baseline: &Trial) -> Option<BitRate> {
-    let half = baseline.duration.map(|whole| whole / 2);
-    let trips = || Duration::from_nanos(baseline.tcp()?.srtt_mean_ns?).checked_mul(LASTING_RTTS);
-    let is_long = trips().is_none_or(|trips| half.is_some_and(|half| half >= trips));
-    let lasting = lasting_rate(baseline).filter(|_| is_long);
-    let rate = lasting.map(BitRate::from_f64);
-    rate.or(baseline.received_rate)
-        .filter(|rate| rate.bps() > 0)
+/// A rate that datagrams can be compared with: more than nothing.
+fn carried(trial: &Trial) -> Option<BitRate> {
+    let rate = carried_rate(trial).map(BitRate::from_f64);
+    rate.filter(|rate| rate.bps() > 0)
 }

@@ -10,13 +10,13 @@ use super::suspects::Suspect::{
     ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, is_kept_waiting, thread};
-use crate::readings::{is_packet_filters, lasting_rate, streams, whole_intervals};
+use crate::readings::{carried_rate, is_packet_filters, streams, whole_intervals};
 use linerate_model::run::{Place, Trial, TrialInterval};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
 };
 use linerate_model::spec::{Side, Transport};
-use linerate_model::{BitRate, PacketCount, Ratio};
+use linerate_model::{PacketCount, Ratio};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,7 +265,7 @@ pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) ->
     if missing >= MISSING && loss < LOSSY.min(missing / 2.0) {
         return not_sent(trial, around);
     }
-    let arrived = lasting_rate(trial).or_else(|| trial.received_rate.map(BitRate::as_f64));
+    let arrived = carried_rate(trial);
     let is_carried = arrived.is_some_and(|rate| rate >= intended.unwrap_or(offered) * CARRIED);
     if loss >= LOSSLESS {
         return lost(trial, loss, is_carried, around);

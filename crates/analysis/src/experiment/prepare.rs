@@ -1,7 +1,7 @@
 //! From the pilot's figures to the two tests that are compared, and whether the change took effect.
 
 use super::design::{Design, NotRun, given_buffer};
-use crate::readings::lasting_rate;
+use crate::readings::carried_rate;
 use linerate_model::run::{Change, Trial};
 use linerate_model::spec::{
     Direction, MAX_BUFFER, Pace, Side, Stop, TestSpec, Transport, validate,
@@ -127,8 +127,7 @@ fn relieved(before: &Trial, changed: &Trial) -> Result<(), NotRun> {
 
 fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
     // What a bucket of tokens or a queue held at its beginning does not come again.
-    let received = lasting_rate(pilot).or_else(|| Some(pilot.received_rate?.as_f64()));
-    let received = received
+    let received = carried_rate(pilot)
         .filter(|rate| *rate > 0.0)
         .ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
     spec.work
