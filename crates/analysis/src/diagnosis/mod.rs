@@ -284,8 +284,9 @@ fn shown_by<'a>(run: &'a Run, limited: &'a Trial) -> &'a Trial {
     overloaded(run, limited).unwrap_or(limited)
 }
 
-/// Of a search: the trial that bounds it from above, of several the one that lost most. What loads far above it meet is
-/// what would limit next.
+/// Of a search: the trial that bounds it from above, of several the one that lost most, and where they lost alike the one
+/// that sent most: a sender that fell short of what it sent in another was interrupted, which tells nothing of a limit.
+/// What loads far above it meet is what would limit next.
 fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
     let bound = upper_bound(run)?;
     let beyond = run.trials.iter().filter(|trial| {
@@ -295,7 +296,9 @@ fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
     let loss = |trial: &Trial| trial.loss_ratio().map_or(0.0, Ratio::get);
     beyond.min_by(|a, b| {
         let loads = a.intended_load.cmp(&b.intended_load);
-        loads.then(loss(b).total_cmp(&loss(a)))
+        loads
+            .then(loss(b).total_cmp(&loss(a)))
+            .then(b.offered_load.cmp(&a.offered_load))
     })
 }
 

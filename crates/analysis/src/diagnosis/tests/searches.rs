@@ -2,10 +2,10 @@
 
 use super::{BUDGET, datagrams, lost, trial};
 use crate::diagnose;
-use crate::diagnosis::{Counts, Observation, SURE, next_by};
+use crate::diagnosis::{Counts, Observation, SURE, next_by, shown_by};
 use linerate_model::run::{Run, RunWork};
 use linerate_model::spec::{Pace, TestSpec};
-use linerate_model::{PacketCount, Ratio};
+use linerate_model::{BitRate, PacketCount, Ratio};
 use serde_json::json;
 
 /// A search that ended at 94 Mbit/s, of which the rules know next to nothing.
@@ -102,6 +102,34 @@ fn a_search_that_its_sender_bounds_is_limited_by_its_cpu() {
     assert!(weight > 0.5, "{weight}");
     let (likeliest, weight) = bounded("loss");
     assert!(likeliest != "sender-cpu" || weight < 0.5, "{weight}");
+}
+
+/// Of three trials at the upper bound, none of which lost anything, this much was sent, in Mbit/s.
+fn sent_at_the_bound(loads: [f64; 3]) -> Run {
+    let mut run = search();
+    let at = |(index, megabits): (usize, f64)| {
+        let more = json!({
+            "work": "datagrams", "index": index, "intended_bps": 96_130_000,
+            "offered_bps": BitRate::from_f64(megabits * 1e6),
+            "packets": {"sent": 8_299, "received": 8_299, "lost": 0, "loss_ratio": 0.0}
+        });
+        trial("udp", megabits.min(95.7), &more)
+    };
+    let trials: Vec<_> = loads.into_iter().enumerate().map(at).collect();
+    run.trials = serde_json::from_value(json!(trials)).unwrap();
+    bound(&mut run, [95_860_000, 96_130_000], "delay");
+    run
+}
+
+/// A sender that an interruption kept from sending once was taken for what limits, beside a link's full queue.
+#[test]
+fn a_trial_that_was_interrupted_does_not_stand_for_those_that_were_not() {
+    for loads in [[94.2, 96.1, 96.1], [96.1, 94.2, 95.0], [94.2, 94.2, 96.1]] {
+        let run = sent_at_the_bound(loads);
+        let shown = shown_by(&run, &run.trials[0]);
+        let sent = shown.offered_load.map(|load| load.as_f64() / 1e6);
+        assert_eq!(sent, Some(96.1), "{loads:?}");
+    }
 }
 
 /// Loads above a search's lower bound in Mbit/s, each with what of it was lost of 10 000 datagrams.
