@@ -33,14 +33,15 @@ pub(crate) fn whole_intervals(trial: &Trial) -> impl Iterator<Item = &TrialInter
 /// segment was lost, and then all that came behind it.
 const LASTING_RTTS: u32 = 10;
 
-/// What was carried once queues had filled and buckets of tokens were empty, in bit/s of L4 payload as the receiver
-/// counted it: what arrived in the second half of a trial, or in all of it where there are no intervals or the half is
-/// short for its round trips.
-pub(crate) fn carried_rate(trial: &Trial) -> Option<f64> {
-    lasting_rate(trial).or_else(|| trial.received_rate.map(BitRate::as_f64))
+/// What was carried once queues had filled and buckets of tokens were empty, of L4 payload as the receiver counted it:
+/// what arrived in the second half of a trial, or in all of it where there are no intervals or the half is short for its
+/// round trips; `None` of nothing.
+pub(crate) fn carried_rate(trial: &Trial) -> Option<BitRate> {
+    let rate = lasting_rate(trial).or(trial.received_rate);
+    rate.filter(|rate| rate.bps() > 0)
 }
 
-fn lasting_rate(trial: &Trial) -> Option<f64> {
+fn lasting_rate(trial: &Trial) -> Option<BitRate> {
     let half = trial.duration.map(|whole| whole / 2);
     let trips = || Duration::from_nanos(trial.tcp()?.srtt_mean_ns?).checked_mul(LASTING_RTTS);
     if trips().is_some_and(|trips| half.is_none_or(|half| half < trips)) {
@@ -49,7 +50,7 @@ fn lasting_rate(trial: &Trial) -> Option<f64> {
     let rates = whole_intervals(trial).map(|interval| interval.received_rate.map(BitRate::as_f64));
     let rates: Vec<f64> = rates.collect::<Option<_>>()?;
     let late = rates.get(rates.len() / 2..).filter(|_| rates.len() > 1)?;
-    mean(late.iter().copied())
+    mean(late.iter().copied()).map(BitRate::from_f64)
 }
 
 fn length(interval: &TrialInterval) -> Duration {

@@ -88,7 +88,7 @@ impl Datagrams {
             half: compared.half,
         };
         let intended = compared.changed.intended_load.or_else(|| {
-            let carried = carried(compared.limited)?;
+            let carried = carried_rate(compared.limited)?;
             Some(BitRate::from_f64(carried.as_f64() * self.factor))
         });
         outcome::read(compared.changed, intended.map(BitRate::as_f64), &around)
@@ -143,7 +143,7 @@ impl Probe for Datagrams {
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
         let impossible = |why: &str| Err(NotRun::Impossible(why.to_owned()));
         let asked = crate::experiment::repeatable(run)?;
-        let Some(rate) = carried(baseline) else {
+        let Some(rate) = carried_rate(baseline) else {
             return impossible("nothing was carried");
         };
         let load = rate.as_f64() * self.factor;
@@ -251,11 +251,5 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
         Outcome::AtSocketStarved | Outcome::BeforeSocket => Suspect::ReceiverCpu,
         _ => return None,
     };
-    Some((suspect, carried(trial)?.as_f64()))
-}
-
-/// A rate that datagrams can be compared with: more than nothing.
-fn carried(trial: &Trial) -> Option<BitRate> {
-    let rate = carried_rate(trial).map(BitRate::from_f64);
-    rate.filter(|rate| rate.bps() > 0)
+    Some((suspect, carried_rate(trial)?.as_f64()))
 }

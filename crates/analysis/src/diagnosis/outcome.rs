@@ -265,8 +265,8 @@ pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) ->
     if missing >= MISSING && loss < LOSSY.min(missing / 2.0) {
         return not_sent(trial, around);
     }
-    let arrived = carried_rate(trial);
-    let is_carried = arrived.is_some_and(|rate| rate >= intended.unwrap_or(offered) * CARRIED);
+    let enough = intended.unwrap_or(offered) * CARRIED;
+    let is_carried = carried_rate(trial).is_some_and(|rate| rate.as_f64() >= enough);
     if loss >= LOSSLESS {
         return lost(trial, loss, is_carried, around);
     }

@@ -127,11 +127,10 @@ fn relieved(before: &Trial, changed: &Trial) -> Result<(), NotRun> {
 
 fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
     // What a bucket of tokens or a queue held at its beginning does not come again.
-    let received = carried_rate(pilot)
-        .filter(|rate| *rate > 0.0)
-        .ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
+    let received =
+        carried_rate(pilot).ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
     spec.work
-        .set_pace(Pace::At(BitRate::from_f64(received * factor)));
+        .set_pace(Pace::At(BitRate::from_f64(received.as_f64() * factor)));
     if let (Stop::After(time), true) = (spec.stop, factor > 0.0 && factor < 1.0) {
         let longer =
             Duration::from_secs_f64((time.as_secs_f64() / factor).min(MAX_TIME.as_secs_f64()));
