@@ -99,7 +99,7 @@ fn serial_url(path: &Path) -> String {
     format!("zperf+serial://{path}?baud=115200&{board}")
 }
 
-/// Where its zperf will listen once it is told to.
+/// Where its zperf listens once it is started.
 fn host_and_port() -> String {
     let port = free_address(BOARD.into()).unwrap().port();
     format!("host={BOARD}&port={port}")
