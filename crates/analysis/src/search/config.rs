@@ -94,6 +94,11 @@ impl SearchConfig {
         }
     }
 
+    /// How long a trial lasts that counts in full for `goal`.
+    pub(super) fn full_length(&self, goal: &SearchGoal) -> Duration {
+        goal.final_trial_duration.max(self.initial_trial_duration)
+    }
+
     /// Checks that a search with these values can be made and can end.
     pub fn validate(&self) -> Result<(), SearchError> {
         if self.min_load == BitRate::default() || self.min_load >= self.max_load {

@@ -1,6 +1,7 @@
 //! How far the search for one goal is, and why it may have ended early.
 
-use linerate_model::Ratio;
+use super::floor::Loss;
+use linerate_model::BitRate;
 use std::fmt;
 use std::time::Duration;
 
@@ -9,6 +10,10 @@ use std::time::Duration;
 pub(super) struct GoalState {
     /// Predicted loads tried; after a few, bisection alone is sure to end.
     pub(super) jumps: u32,
+    /// The load that the last prediction was made from.
+    pub(super) predicted_from: Option<BitRate>,
+    /// Predicted loads in a row that lost nearly as much as the load they were predicted from.
+    pub(super) misses: u32,
     /// Trials made to learn whether loss depends on load.
     pub(super) probes: u32,
     /// Trial time asked for on behalf of this goal.
@@ -22,7 +27,7 @@ pub(super) struct GoalState {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum GiveUp {
     /// So much is lost at every load.
-    Floor(Ratio),
+    Floor(Loss),
     /// A trial told no delay, but the goal limits it.
     NoDelay,
     /// No trial was valid.
@@ -34,7 +39,8 @@ impl fmt::Display for GiveUp {
         match self {
             Self::Floor(loss) => write!(
                 f,
-                "out of reach, as {loss} is lost at every load, also far below saturation"
+                "out of reach, as {} is lost at every load down to {}",
+                loss.ratio, loss.lowest_load
             ),
             Self::NoDelay => f.write_str("not judged, as trials told no delay to compare"),
             Self::NoTrial => f.write_str("not judged, as no trial was valid"),

@@ -111,6 +111,15 @@ impl History {
             .unwrap_or_default()
     }
 
+    /// Lost / sent of all trials at a load.
+    pub(super) fn loss_at(&self, load: BitRate) -> f64 {
+        let entries = self.loads.get(&load).into_iter().flatten();
+        let (lost, sent) = entries.fold((0.0, 0.0), |(lost, sent), Entry { outcome, .. }| {
+            (lost + outcome.lost(), sent + outcome.sent.as_f64())
+        });
+        if sent > 0.0 { lost / sent } else { 0.0 }
+    }
+
     /// The smallest rise of delay that can be told from the path's own jitter: twice the median
     /// PDV of the calmest trial, as two packets are compared.
     pub(super) fn resolution(&self) -> Resolution {

@@ -11,7 +11,7 @@
 
 use super::classify::Class;
 use super::config::{SearchConfig, SearchError, SearchGoal};
-use super::floor::{self, Floor};
+use super::floor::{self, Advice};
 use super::goal_state::{GiveUp, GoalState};
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
@@ -54,6 +54,8 @@ pub struct Controller {
     /// Loads from here on cannot be measured.
     wall: Option<BitRate>,
     states: Vec<GoalState>,
+    /// Whether a share of loss that is the same over much of the range below saturation is gone far below it.
+    is_cured_far_below: bool,
     ended: bool,
     share: f64,
 }
@@ -91,8 +93,11 @@ const LARGEST_END: u32 = 3;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
-/// Probes for load-independent loss per goal.
-const PROBE_LIMIT: u32 = 3;
+/// A predicted load that loses more than this part of what the load before it lost was predicted in vain, if that was
+/// more than the goal's width.
+const SAME_LOSS: f64 = 0.8;
+/// So many such in a row: no more predictions for the goal. One may be a device that forwards less at times.
+const MISS_LIMIT: u32 = 2;
 /// Where to put the bounds about a predicted load, as shares of the goal width: together a
 /// little less than the width, as what is offered differs a little from what is intended.
 const BELOW: f64 = 0.45;
@@ -118,6 +123,7 @@ impl Controller {
             invalid: 0,
             disturbed: 0,
             wall: None,
+            is_cured_far_below: false,
             ended: false,
             share: 0.0,
         })
@@ -436,9 +442,7 @@ impl Controller {
     }
 
     fn full(&self, goal: &SearchGoal, load: BitRate) -> Trial {
-        let duration = goal
-            .final_trial_duration
-            .max(self.config.initial_trial_duration);
+        let duration = self.config.full_length(goal);
         Trial { load, duration }
     }
 
@@ -462,6 +466,11 @@ impl Controller {
             return Need::Trial(self.full(&goal, load));
         }
         let load = BitRate::from_f64((lower.as_f64() * upper.as_f64()).sqrt());
+        if self.is_unpredictable(index) {
+            // What comes in moments is missed by short trials, and they are what `lower` rests on.
+            let is_seen = self.history.time_at(lower) >= goal.final_trial_duration;
+            return Need::Trial(self.full(&goal, if is_seen { load } else { lower }));
+        }
         if width > COARSE * goal.width.get() {
             return Need::Trial(Trial {
                 load,
@@ -486,16 +495,16 @@ impl Controller {
         if self.history.time_at(upper) < goal.final_trial_duration {
             return Some(Need::Trial(self.full(goal, upper)));
         }
-        if reason == BoundedBy::Loss {
-            match floor::examine(&self.history, goal, upper) {
-                Floor::AboveGoal(loss) => return Some(Need::GiveUp(GiveUp::Floor(loss))),
-                Floor::Unknown if self.states[index].probes < PROBE_LIMIT => {
+        if reason == BoundedBy::Loss && !self.is_cured_far_below {
+            let probes = self.states[index].probes;
+            match floor::advise(&self.history, &self.config, goal, upper, probes) {
+                Advice::GiveUp(loss) => return Some(Need::GiveUp(GiveUp::Floor(loss))),
+                Advice::Probe { load, duration } => {
                     self.states[index].probes += 1;
-                    // One load for all probes, so that every goal profits from each.
-                    let load = floor::probe_load(&self.history).max(self.config.min_load);
-                    return Some(Need::Trial(self.full(goal, load)));
+                    return Some(Need::Trial(Trial { load, duration }));
                 }
-                Floor::Absent | Floor::Unknown => {}
+                Advice::Bisect => self.is_cured_far_below = true,
+                Advice::SearchOn => {}
             }
         }
         let surprising = upper.as_f64() < seen * (1.0 - SURPRISE * goal.width.get());
@@ -513,10 +522,11 @@ impl Controller {
         lower: BitRate,
         upper: BitRate,
     ) -> Option<BitRate> {
-        if self.states[index].jumps >= JUMP_LIMIT {
+        let width = goal.width.get();
+        self.count_misses(index, upper, width);
+        if self.states[index].jumps >= JUMP_LIMIT || self.is_unpredictable(index) {
             return None;
         }
-        let width = goal.width.get();
         let (low, high) = (lower.as_f64(), upper.as_f64());
         let critical = self.history.prediction(goal, upper)?;
         if critical < low || critical > high {
@@ -534,7 +544,23 @@ impl Controller {
             return None;
         }
         self.states[index].jumps += 1;
+        self.states[index].predicted_from = Some(upper);
         Some(BitRate::from_f64(load))
+    }
+
+    /// Counts predictions for the goal in vain: loss stays what it was as the load falls to what was forwarded.
+    fn count_misses(&mut self, index: usize, upper: BitRate, width: f64) {
+        let state = &mut self.states[index];
+        if let Some(from) = state.predicted_from.take_if(|from| upper < *from) {
+            let (before, now) = (self.history.loss_at(from), self.history.loss_at(upper));
+            let is_same = before > width && now > before * SAME_LOSS;
+            state.misses = if is_same { state.misses + 1 } else { 0 };
+        }
+    }
+
+    /// Whether what is lost says nothing of the load at which the goal is met: it is not what is beyond a capacity.
+    fn is_unpredictable(&self, index: usize) -> bool {
+        self.is_cured_far_below || self.states[index].misses >= MISS_LIMIT
     }
 
     /// Rough: the ramp is a tenth, the rest is shared by the goals.

@@ -2,10 +2,10 @@
 //! implementations on.
 //!
 //! A fluid model with whole packets: sender limit, then loss at every load, then a queue of so
-//! many bytes in front of a server of so many bits per second.
+//! many bytes in front of a server of so many bits per second, then a receiver that may stand still now and then.
 //!
 //! ```text
-//!  load ──► sender (limit, fall) ──► random loss ──► queue ──► capacity (noise, fall) ──► receiver
+//!  load ──► sender (limit, fall) ──► random loss ──► queue ──► capacity (noise, fall) ──► receiver (stalls)
 //! ```
 
 use super::outcome::{DelayQuantiles, TrialOutcome};
@@ -30,6 +30,12 @@ pub struct Device {
     pub bucket: ByteCount,
     /// Chance of each packet to be lost at any load.
     pub loss: Ratio,
+    /// How long the receiver stands still at a time.
+    pub stall: Duration,
+    /// From one such time to the next, on average.
+    pub stall_every: Duration,
+    /// Packets that a buffer holds meanwhile; the others of that time are lost.
+    pub stall_buffer: PacketCount,
     /// Share of the overload by which capacity falls, down to half: 0 keeps it.
     pub overload_fall: f64,
     /// What the sender can offer at most, if that is limited.
@@ -61,12 +67,26 @@ impl Device {
             queue: ByteCount::new(0),
             bucket: ByteCount::new(0),
             loss: Ratio::ZERO,
+            stall: Duration::ZERO,
+            stall_every: Duration::from_secs(1),
+            stall_buffer: PacketCount::new(0),
             overload_fall: 0.0,
             sender_limit: None,
             sender_fall: 0.0,
             jitter: Duration::from_micros(30),
             tells_growth: false,
             random: Random::new(seed),
+        }
+    }
+
+    /// A receiver that stands still for a tenth of the time.
+    pub fn stalling(capacity: BitRate, seed: u64) -> Self {
+        Self {
+            id: "stalling",
+            summary: "hard capacity; the receiver stands still for 100 ms a second with room for 64 packets",
+            stall: Duration::from_millis(100),
+            stall_buffer: PacketCount::new(64),
+            ..Self::hard(capacity, seed)
         }
     }
 
@@ -128,6 +148,7 @@ impl Device {
                 bucket: ByteCount::new(64 * 1024),
                 ..hard
             },
+            Self::stalling(capacity, seed),
         ]
     }
 
@@ -137,7 +158,7 @@ impl Device {
         let seconds = duration.as_secs_f64();
         let packet_bits = bits(PAYLOAD);
         let sent = (offered * seconds / packet_bits).round().max(1.0);
-        let lost_at_random = self.random_losses(sent);
+        let lost_at_random = self.random_losses(sent) + self.stall_losses(offered, seconds);
         let arriving = offered * (1.0 - lost_at_random / sent);
         let server = self.server(arriving);
         let queue_bits = bits(self.queue);
@@ -190,6 +211,17 @@ impl Device {
         let capacity = self.capacity.as_f64() * noise;
         let overload = (arriving - capacity).max(0.0);
         (capacity - overload * self.overload_fall).max(capacity / 2.0)
+    }
+
+    /// Losses while the receiver stands still in a trial of so many seconds.
+    fn stall_losses(&mut self, offered: f64, seconds: f64) -> f64 {
+        if self.stall.is_zero() {
+            return 0.0;
+        }
+        let stalls = (seconds / self.stall_every.as_secs_f64() + self.random.unit()).floor();
+        let come = offered / bits(PAYLOAD) * self.stall.as_secs_f64();
+        let each = (come - self.stall_buffer.as_f64()).floor().max(0.0);
+        (stalls * each).min(offered * seconds / bits(PAYLOAD))
     }
 
     /// Losses among `sent` packets, drawn as gaps between losses.

@@ -1,8 +1,8 @@
 use super::simulated::Device;
 use super::*;
-use linerate_model::BitRate;
 use linerate_model::random::Random;
 use linerate_model::run::BoundedBy;
+use linerate_model::{BitRate, PacketCount};
 use std::time::Duration;
 
 mod contract;
@@ -243,6 +243,38 @@ fn loss_at_every_load_ends_the_strict_goals_soon_and_leaves_the_others_alone() {
                 .any(|note| note.starts_with("loss goal 0.0 %: out of reach")),
             "{seed}"
         );
+    }
+}
+
+/// A receiver that stands still a tenth of the time loses that share of packets at any load above 7.5 Mbit/s, and nothing
+/// below, where its buffer holds what comes meanwhile: once a second, which one short trial in five sees, or ten times.
+#[test]
+fn loss_that_is_gone_far_below_saturation_is_no_floor() {
+    for (stall, every, critical) in [(100, 1000, 65.0 / 0.1), (10, 100, 7.0 / 0.01)] {
+        let critical = critical * 1448.0 * 8.0;
+        for seed in 0..SEEDS {
+            let mut device = Device::stalling(CAPACITY, seed);
+            device.stall = Duration::from_millis(stall);
+            device.stall_every = Duration::from_millis(every);
+            device.stall_buffer = PacketCount::new(64 * stall / 100);
+            let config = SearchConfig {
+                time_budget: Duration::from_mins(1),
+                ..config(seed)
+            };
+            let run = run(start(config), |load, duration| {
+                device.measure(load, duration)
+            });
+            assert_eq!(run.notes, Vec::<String>::new(), "{every} {seed}");
+            for goal in &run.goals {
+                let (lower, upper) = (lower(goal).as_f64(), upper(goal).as_f64());
+                let holds = lower > 0.9 * critical && upper < 1.15 * critical;
+                assert!(holds, "{every} {seed}: {goal:?}");
+            }
+            assert!(
+                lower(&run.goals[0]).as_f64() < 1.01 * critical,
+                "{every} {seed}"
+            );
+        }
     }
 }
 
@@ -494,7 +526,7 @@ fn random_answers_end_within_the_budget_with_ordered_bounds() {
                 offered_load: rate(share()),
                 received_rate: rate(share()),
                 loss_ratio: share(),
-                sent: linerate_model::PacketCount::new(1000),
+                sent: PacketCount::new(1000),
                 duration: duration.mul_f64(share().get()),
                 receiver_duration: Some(duration.mul_f64(share().get())),
                 delay: None,
@@ -516,7 +548,7 @@ fn nothing(load: BitRate, duration: Duration) -> TrialOutcome {
         offered_load: BitRate::default(),
         received_rate: BitRate::default(),
         loss_ratio: Ratio::ZERO,
-        sent: linerate_model::PacketCount::new(0),
+        sent: PacketCount::new(0),
         duration,
         receiver_duration: None,
         delay: None,
