@@ -42,6 +42,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
         }
     }
     ended_early(ends, trial, &mut judgement);
+    beyond_the_load(ends, trial, &mut judgement);
     too_few(ends, &mut judgement);
     refused(ends, &mut judgement);
     send_errors(ends, &mut judgement);
@@ -194,17 +195,19 @@ fn path_notes(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
 }
 
 /// A trial that had less than half its time measured something else than was asked.
+/// Below this many packets the counted time, first to last packet, is naturally short.
+const ENOUGH_PACKETS: u64 = 20;
+
+fn sent_few(trial: &Trial) -> bool {
+    let sent = trial.packets().and_then(|packets| packets.sent);
+    sent.is_some_and(|sent| sent.get() < ENOUGH_PACKETS)
+}
+
 fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
-    // Below this many packets the counted time, first to last packet, is naturally short.
-    const ENOUGH_PACKETS: u64 = 20;
     let Stop::After(asked) = ends.spec.stop else {
         return;
     };
-    let few = trial
-        .packets()
-        .and_then(|packets| packets.sent)
-        .is_some_and(|sent| sent.get() < ENOUGH_PACKETS);
-    let (Some(sender), false) = (super::duration(ends.sender), few) else {
+    let (Some(sender), false) = (super::duration(ends.sender), sent_few(trial)) else {
         return;
     };
     // As many as were asked for at most is a whole test.
@@ -220,6 +223,21 @@ fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
             "ended after {:.3} s of {:.3} s",
             sender.as_secs_f64(),
             asked.as_secs_f64()
+        ));
+    }
+}
+
+/// A sender that does not keep to its rate: what happens at the intended load is not known, and a load that is changed
+/// changes nothing.
+fn beyond_the_load(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
+    /// Tools that count a rate in KiB, or send in bursts, go a few percent beyond it.
+    const MOST: f64 = 1.25;
+    let (Some(offered), Some(intended)) = (trial.offered_load, trial.intended_load) else {
+        return;
+    };
+    if ends.is_datagrams() && !sent_few(trial) && offered.as_f64() > intended.as_f64() * MOST {
+        judgement.spoilt.push(format!(
+            "the sender sent {offered} where {intended} was intended: it does not keep to this rate; intend more than it sends, or another size"
         ));
     }
 }

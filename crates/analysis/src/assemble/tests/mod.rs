@@ -163,6 +163,29 @@ fn what_the_system_refused_is_not_offered_and_not_lost() {
 }
 
 #[test]
+fn a_sender_beyond_its_rate_spoils_the_trial() {
+    let at = |rate: u64, packets: u64| {
+        let mut spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(rate)));
+        spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
+        let [sender, receiver] =
+            [Side::Sender, Side::Receiver].map(|side| Some(report(side, packets, 1448)));
+        trial(0, &spec, Direction::Forward, sender, receiver)
+    };
+    let offered = at(1_000_000, 100).offered_load.unwrap().bps();
+    let beyond = at(offered / 2, 100);
+    assert!(!beyond.valid);
+    assert_eq!(
+        beyond.reasons,
+        [
+            "the sender sent 1.16 Mbit/s where 579.2 kbit/s was intended: it does not keep to this rate; intend more than it sends, or another size"
+        ]
+    );
+    assert!(at(offered * 9 / 10, 100).valid);
+    // So few packets have no rate.
+    assert!(at(offered / 20, 10).valid);
+}
+
+#[test]
 fn a_clock_that_went_back_spoils_the_trial() {
     let mut sender = report(Side::Sender, 1000, 1448);
     sender.before.at_ns = 2_000_000_000;
