@@ -45,7 +45,8 @@ impl Deref for Protocol {
 mod tests {
     use super::*;
     use crate::settings::Setting;
-    use linerate_model::spec::{Pace, TestSpec};
+    use linerate_model::BitRate;
+    use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
     use std::collections::BTreeSet;
     use std::time::Duration;
 
@@ -83,22 +84,34 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_warm_up_of_a_protocol_is_one_that_it_takes() {
-        let least = Duration::from_millis(500);
-        for test in [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)] {
-            for kind in crate::ALL {
-                let with = |warm_up| TestSpec {
-                    warm_up,
-                    ..test.clone()
-                };
-                let shortest = kind.warm_up(least);
-                assert!(
-                    shortest >= least && shortest <= Duration::from_secs(1),
-                    "{}",
-                    kind.id()
-                );
-                let takes_any = kind.check(&with(Duration::from_secs(1)));
-                assert_eq!(kind.check(&with(shortest)), takes_any, "{}", kind.id());
+    fn a_protocol_takes_the_times_that_a_test_is_fitted_with() {
+        let whole = Duration::from_secs(1);
+        for base in [
+            TestSpec::tcp_bulk(),
+            TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(1_000_000))),
+        ] {
+            for direction in [Direction::Forward, Direction::Reverse] {
+                for (warm_up, time) in [(0, 200), (500, 1000), (500, 200)] {
+                    let test = |warm_up, time| TestSpec {
+                        direction,
+                        warm_up,
+                        stop: Stop::After(time),
+                        ..base.clone()
+                    };
+                    let (warm_up, time) =
+                        (Duration::from_millis(warm_up), Duration::from_millis(time));
+                    for kind in crate::ALL {
+                        let fitted = kind.fitted(test(warm_up, time));
+                        let Stop::After(longer) = fitted.stop else {
+                            panic!("{}: {fitted:?}", kind.id());
+                        };
+                        assert!(fitted.warm_up >= warm_up && longer >= time, "{}", kind.id());
+                        assert!(fitted.warm_up <= whole && longer <= whole, "{}", kind.id());
+                        let most = if warm_up.is_zero() { warm_up } else { whole };
+                        let takes_any = kind.check(&test(most, whole));
+                        assert_eq!(kind.check(&fitted), takes_any, "{}", kind.id());
+                    }
+                }
             }
         }
     }

@@ -113,14 +113,28 @@ pub trait PeerKind: Send + Sync {
     fn check(&self, _spec: &TestSpec) -> Result<(), String> {
         Ok(())
     }
-    /// The shortest warm-up that it can leave out and that is not below `least`: some count it in whole seconds.
-    fn warm_up(&self, least: Duration) -> Duration {
-        least
+    /// The same test with times that it takes, none of them shorter: some count in whole seconds.
+    fn fitted(&self, spec: TestSpec) -> TestSpec {
+        spec
     }
     /// The end that asks for tests, on a connection that has just been opened.
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
     /// The end that is asked, on a connection that has just been accepted.
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
+}
+
+/// `time`, or the next whole second above it.
+pub(crate) fn whole_seconds(time: Duration) -> Duration {
+    let begun = u64::from(time.subsec_nanos() != 0);
+    Duration::from_secs(time.as_secs().saturating_add(begun))
+}
+
+/// `stop`, but a time in whole seconds, none shorter.
+pub(crate) fn in_whole_seconds(stop: Stop) -> Stop {
+    match stop {
+        Stop::After(time) => Stop::After(whole_seconds(time)),
+        Stop::Bytes(_) | Stop::Transactions(_) => stop,
+    }
 }
 
 /// How a server tells which test a data stream belongs to.

@@ -41,7 +41,7 @@ mod tests;
 
 pub use streams::{COOKIE_LEN, Cookie, Counters, Streams};
 
-use crate::session::{ClientConfig, Demux, PeerKind, ServerConfig, Session, Tests};
+use crate::session::{ClientConfig, Demux, PeerKind, ServerConfig, Session, Tests, whole_seconds};
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
@@ -75,8 +75,9 @@ impl PeerKind for Iperf3 {
         params::check(spec)
     }
 
-    fn warm_up(&self, least: Duration) -> Duration {
-        params::whole_seconds(least)
+    fn fitted(&self, mut spec: TestSpec) -> TestSpec {
+        spec.warm_up = whole_seconds(spec.warm_up);
+        spec
     }
 
     fn demux(&self) -> Demux {

@@ -53,12 +53,6 @@ fn wrong(code: i32, cause: impl Into<String>) -> Wrong {
     }
 }
 
-/// `time`, or the next whole second above it.
-pub(super) fn whole_seconds(time: Duration) -> Duration {
-    let begun = u64::from(time.subsec_nanos() != 0);
-    Duration::from_secs(time.as_secs().saturating_add(begun))
-}
-
 /// Whether iperf3 can carry this test; if not, why, and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     let stops_by_time = matches!(spec.stop, Stop::After(_));

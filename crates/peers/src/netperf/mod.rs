@@ -38,9 +38,9 @@ mod tests;
 
 pub use streams::Streams;
 
-use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
+use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests, in_whole_seconds};
 use linerate_model::MonoInstant;
-use linerate_model::spec::TestSpec;
+use linerate_model::spec::{Direction, TestSpec};
 use std::time::Duration;
 
 /// The registry entry.
@@ -70,6 +70,13 @@ impl PeerKind for Netperf {
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {
         classic::check(spec)
+    }
+
+    fn fitted(&self, mut spec: TestSpec) -> TestSpec {
+        if spec.direction == Direction::Reverse {
+            spec.stop = in_whole_seconds(spec.stop);
+        }
+        spec
     }
 
     fn tells_facts(&self) -> bool {

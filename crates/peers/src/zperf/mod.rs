@@ -38,10 +38,12 @@ pub use shell::{Board, Config, Event, Shell, ShellError};
 pub use units::Release;
 
 use crate::iperf2::Iperf2;
-use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
+use crate::session::{
+    ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests, in_whole_seconds,
+};
 use crate::settings::{Setting, SettingValues};
 use linerate_model::MonoInstant;
-use linerate_model::spec::TestSpec;
+use linerate_model::spec::{Direction, TestSpec};
 use std::sync::Arc;
 
 /// The registry entry: the protocol, and which Zephyr the board runs.
@@ -118,6 +120,13 @@ impl PeerKind for Zperf {
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {
         command::check(spec)
+    }
+
+    fn fitted(&self, mut spec: TestSpec) -> TestSpec {
+        if spec.direction == Direction::Reverse {
+            spec.stop = in_whole_seconds(spec.stop);
+        }
+        spec
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -38,7 +38,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs one test of one direction, with a longer warm-up where the peer's protocol knows no shorter one; its trial, or
+    /// Runs one test of one direction, with longer times where the peer's protocol knows no shorter ones; its trial, or
     /// `None` if the user stopped it.
     pub(super) fn measure(
         &mut self,
@@ -51,10 +51,7 @@ impl<'a> Bench<'a> {
             Some(client) => client,
             none => none.insert(Client::connect(self.target).map_err(NoTrial::Failed)?),
         };
-        let spec = &TestSpec {
-            warm_up: self.target.far.kind().warm_up(spec.warm_up),
-            ..spec.clone()
-        };
+        let spec = &self.target.far.kind().fitted(spec.clone());
         let planned = planned_time(spec);
         let outcome = client.run(spec, &mut |pulse: &Pulse| {
             if !pulse.elapsed.is_zero() {

@@ -125,10 +125,10 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
         if context.interrupted() {
             break;
         }
-        let spec = TestSpec {
+        let spec = target.far.kind().fitted(TestSpec {
             stop: Stop::After(duration),
             ..plan.spec.clone().with_pace(Pace::At(intended_load))
-        };
+        });
         let (done, doing) = search.progress();
         let mut progress = SearchProgress {
             inner: &mut *context.watcher,
