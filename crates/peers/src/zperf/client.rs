@@ -11,10 +11,10 @@ use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, Refusal,
     RefusalCode, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
 };
-use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::{MonoInstant, PacketCount};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -55,6 +55,10 @@ impl State {
     }
 }
 
+/// How long after the board has said that it is done its TCP stream may go on: what it still had to send goes out. Some
+/// stop at the first write that would wait, and forget the connection without closing it.
+const STREAM_END: Duration = Duration::from_secs(5);
+
 /// What is known of the test under way.
 #[derive(Debug, Default)]
 struct Known {
@@ -67,6 +71,8 @@ struct Known {
     /// What the board says that it sent, and the bytes of each write or datagram that it was told to send.
     upload: Option<Upload>,
     size: u32,
+    /// When its TCP stream, of which this end has not seen the end, is given up.
+    stream_end: Option<MonoInstant>,
 }
 
 /// A client session.
@@ -211,6 +217,9 @@ impl Client {
         {
             traffic.handle(now, Input::Timeout)?;
         }
+        if self.state == State::Receiving && is_due(self.known.stream_end) {
+            self.stop(RefusalCode::Timeout, &self.unended());
+        }
         if is_due(self.shell.deadline()) {
             self.shell.pass(now)?;
         }
@@ -256,6 +265,25 @@ impl Client {
         }
         self.state = State::Receiving;
         self.shell.begin(now, job);
+    }
+
+    /// Of a stream whose end never came.
+    fn unended(&self) -> String {
+        let said = self
+            .known
+            .upload
+            .as_ref()
+            .map_or_else(String::new, |upload| {
+                let failed = upload.errors.map_or(0, PacketCount::get);
+                let time = upload.duration.as_secs_f64();
+                format!(
+                    "after {} writes in {time:.2} s, {failed} of which failed, ",
+                    upload.sent
+                )
+            });
+        format!(
+            "the board says that it is done {said}but its TCP stream has no end: its zperf stopped sending and did not close the connection; restart the board, as it may use the same port again"
+        )
     }
 
     /// This host's session of what a board sends.
@@ -336,6 +364,8 @@ impl Client {
                 self.stop(RefusalCode::Timeout, reason);
             }
             (State::Receiving, Event::Uploaded(numbers)) => {
+                let is_stream = numbers.transport == Transport::Tcp;
+                self.known.stream_end = is_stream.then(|| now.after(STREAM_END));
                 self.known.upload = Some(numbers);
                 self.conclude(now);
             }
@@ -446,6 +476,7 @@ impl Session for Client {
         let traffic = match self.state {
             State::Closed => return None,
             State::Sending => self.sender.deadline(),
+            State::Receiving => self.known.stream_end,
             _ => None,
         };
         let receiver = self

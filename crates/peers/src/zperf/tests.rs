@@ -228,6 +228,42 @@ fn a_board_that_has_sent_to_nobody_here_is_told_so() {
     assert_eq!(board.session.deadline(), None);
 }
 
+/// Zephyr 2.5 stops at the first write that would wait, says so, and forgets the connection.
+#[test]
+fn a_stream_that_the_board_never_closes_is_given_up_with_what_it_said() {
+    let mut board = Board::ready();
+    let spec = TestSpec {
+        direction: Direction::Reverse,
+        stop: Stop::After(Duration::from_secs(1)),
+        ..TestSpec::tcp_bulk().with_payload(ByteCount::new(1000))
+    };
+    board.give(Input::Begin(Box::new(spec)));
+    let ports = vec![(Side::Receiver, vec![40_000])];
+    let done = board.give(Input::Prepared(Ok(ports)));
+    let command = "zperf tcp upload 192.0.2.2 40000 1 1000\r";
+    assert_eq!(typed(&done), command);
+    board.shell(&format!("{command}\nStarting...\r\n"));
+    let opening = [[0; 4], [b'z'; 4]].concat();
+    let (transport, bytes) = (Transport::Tcp, opening.as_slice());
+    board.give(Input::Stream(StreamEvent::Opened { transport, bytes }));
+    board.give(Input::Prepared(Ok(Vec::new())));
+    board.give(Input::Connected);
+    let said = "Failed to send the packet (-11)\r\n-\r\nUpload completed!\r\nDuration:\t10.00 ms\r\nNum packets:\t39\r\nNum errors:\t1 (retry or fail)\r\nRate:\t\t29.75 Mbps\r\nuart:~$ ";
+    assert_eq!(board.shell(said), []);
+    let due = board.session.deadline().unwrap();
+    assert!(due <= board.now.after(Duration::from_secs(5)));
+    board.now = due;
+    let done = board.give(Input::Timeout);
+    let [Action::Stop { code, reason, .. }] = &done[..] else {
+        panic!("{done:?}");
+    };
+    assert_eq!(*code, RefusalCode::Timeout);
+    assert!(
+        reason.contains("39 writes in 0.01 s, 1 of which failed"),
+        "{reason}"
+    );
+}
+
 #[test]
 fn a_test_that_is_ended_ends_the_boards_server_before_the_next() {
     let mut board = Board::sending();
