@@ -1,8 +1,9 @@
 //! What broken and mean programs do.
 
 use anyhow::{Result, bail};
+use linerate_testkit::ports;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -95,7 +96,7 @@ const WORDS: &[(&str, &[u8])] = &[
 
 /// A peer that does this to every connection, and answers every datagram so.
 pub(crate) fn peer(attack: Attack) -> Result<SocketAddr> {
-    let (listener, socket) = both_ports()?;
+    let (listener, socket) = ports::both(Ipv4Addr::LOCALHOST.into())?;
     let address = listener.local_addr()?;
     thread::spawn(move || {
         // Nobody comes when the test is over; the thread ends with the process.
@@ -113,17 +114,6 @@ pub(crate) fn peer(attack: Attack) -> Result<SocketAddr> {
         }
     });
     Ok(address)
-}
-
-/// The same port of TCP and of UDP.
-pub(crate) fn both_ports() -> Result<(TcpListener, UdpSocket)> {
-    for _ in 0..20 {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        if let Ok(socket) = UdpSocket::bind(listener.local_addr()?) {
-            return Ok((listener, socket));
-        }
-    }
-    bail!("no port is free for both")
 }
 
 /// Does this to a server as its client; an error if the server does not end it.

@@ -4,6 +4,7 @@ use linerate_model::Clock as _;
 use linerate_responder::{Config, Instant, Port, Reply, Responder, Signal};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::tcp::wait_readable;
+use linerate_testkit::ports;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -134,8 +135,8 @@ impl Sockets {
         Self {
             control,
             client: None,
-            datagrams: [a, c],
-            listeners: [b, d],
+            datagrams: [b, d],
+            listeners: [a, c],
             stream: None,
             unsent: 0,
         }
@@ -294,17 +295,12 @@ impl Sockets {
     }
 }
 
-/// A UDP socket and a TCP listener of one port.
-fn both() -> (UdpSocket, TcpListener) {
-    loop {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        // Another program may have the same number of UDP.
-        if let Ok(socket) = UdpSocket::bind(listener.local_addr().unwrap()) {
-            listener.set_nonblocking(true).unwrap();
-            socket.set_nonblocking(true).unwrap();
-            return (socket, listener);
-        }
-    }
+/// A TCP listener and a UDP socket of one port, neither of which waits.
+fn both() -> (TcpListener, UdpSocket) {
+    let (listener, socket) = ports::both(Ipv4Addr::LOCALHOST.into()).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    (listener, socket)
 }
 
 fn now() -> Instant {
