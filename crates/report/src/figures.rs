@@ -7,8 +7,8 @@ pub const UNKNOWN: &str = "not recorded";
 
 /// Significant digits that tell bounds 0.5 % apart from each other.
 const SIGNIFICANT: i32 = 4;
-/// From this far below a power of ten on, so many digits round up to it.
-const HALF_A_DIGIT: f64 = 0.000_05;
+/// Of times.
+const SIGNIFICANT_OF_TIMES: i32 = 3;
 
 /// A count as a number for drawing; exact below 2^53.
 pub(crate) const fn float(count: u64) -> f64 {
@@ -91,25 +91,23 @@ impl Unit {
 
     /// For bit/s: the largest unit of which `largest` is at least two.
     pub fn for_rate(largest: f64) -> Self {
-        Self::pick(RATES, largest / 2.0)
+        Self::pick(RATES, largest / 2.0, SIGNIFICANT)
     }
 
     /// For nanoseconds: the largest unit of which `typical` is at least one.
     pub fn for_nanos(typical: f64) -> Self {
-        Self::pick(TIMES, typical)
+        Self::pick(TIMES, typical, SIGNIFICANT_OF_TIMES)
     }
 
     /// For bytes: the largest unit of which `largest` is at least one.
     pub fn for_bytes(largest: f64) -> Self {
-        Self::pick(SIZES, largest)
+        Self::pick(SIZES, largest, SIGNIFICANT)
     }
 
-    fn pick(units: &[Self], value: f64) -> Self {
-        // What rounds up to a whole unit is one: 999.96 kbit/s would read 1000.
-        let fits = units
-            .iter()
-            .rev()
-            .find(|unit| value >= unit.factor * (1.0 - HALF_A_DIGIT));
+    fn pick(units: &[Self], value: f64, digits: i32) -> Self {
+        // What so many digits round up to a whole unit is one: 999.96 kbit/s would read 1000.
+        let least = 1.0 - 0.5 * 10_f64.powi(-digits);
+        let fits = units.iter().rev().find(|unit| value >= unit.factor * least);
         *fits.unwrap_or(&units[0])
     }
 
@@ -136,7 +134,7 @@ impl Unit {
 
 /// A rate in the unit that suits it.
 pub fn rate(rate: BitRate) -> String {
-    Unit::pick(RATES, rate.as_f64()).show(rate.as_f64())
+    Unit::pick(RATES, rate.as_f64(), SIGNIFICANT).show(rate.as_f64())
 }
 
 /// A rate that may be unknown.
@@ -147,7 +145,8 @@ pub(crate) fn rate_or_unknown(value: Option<BitRate>) -> String {
 /// A time in nanoseconds, in the unit that suits it, three significant digits.
 pub fn nanos(nanos: f64) -> String {
     let unit = Unit::for_nanos(nanos);
-    format!("{} {}", significant(unit.of(nanos), 3), unit.symbol)
+    let number = significant(unit.of(nanos), SIGNIFICANT_OF_TIMES);
+    format!("{number} {}", unit.symbol)
 }
 
 /// A share in percent, three significant digits.
@@ -329,6 +328,8 @@ mod tests {
         assert_eq!(rate(BitRate::from_bps(89_100_000)), "89.1 Mbit/s");
         assert_eq!(rate(BitRate::from_bps(0)), "0 bit/s");
         assert_eq!(rate(BitRate::from_bps(999_960)), "1 Mbit/s");
+        assert_eq!(nanos(999.6), "1 µs");
+        assert_eq!(nanos(999.4), "999 ns");
         assert_eq!(rate(BitRate::from_bps(999_940)), "999.9 kbit/s");
         assert_eq!(nanos(1_234.0), "1.23 µs");
         assert_eq!(nanos(45_678_000.0), "45.7 ms");
