@@ -67,7 +67,7 @@ const FALSE_ALARM: f64 = 0.01;
 /// Trials below saturation for one goal, and then so many far below the load that misses it.
 const PROBE_LIMIT: u32 = 3;
 /// The part of the time budget that one of the latter may take, if that is more than a full-length trial.
-const FAR_TIME_PART: u32 = 24;
+const FAR_TIME_PART: u32 = 12;
 
 /// What to do about `upper`, which misses its goal by loss, after `probes` trials that were advised here.
 ///
