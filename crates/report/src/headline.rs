@@ -27,6 +27,13 @@ pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
     }
 }
 
+/// What spoilt a run without a valid trial: there is no figure, and nothing to limit.
+pub(crate) fn spoilt(run: &Run) -> Option<&str> {
+    let no_figure = run.goals().is_empty() && run.trials.iter().all(|trial| !trial.valid);
+    let first = run.trials.first().filter(|_| no_figure)?;
+    first.reasons.first().map(String::as_str)
+}
+
 /// What the bounds of a search are bounds of.
 const LOAD: &str = "(intended load, L4 payload)";
 

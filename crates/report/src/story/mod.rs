@@ -8,6 +8,7 @@ mod rates;
 pub(crate) use rates::{SideBySide, of_run};
 
 use crate::figures::BigFigure;
+use crate::headline::spoilt;
 use crate::path::PathPicture;
 use crate::words;
 use linerate_model::run::{HostRole, Run, RunKind, Trial};
@@ -48,7 +49,11 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     let mut clauses = rates::clauses(&rates);
     clauses.extend(delay.iter().map(|story| story.clause.clone()));
     let sentence = if clauses.is_empty() {
-        "No result was recorded.".to_owned()
+        let why = leaves.iter().find_map(|run| spoilt(run));
+        why.map_or_else(
+            || "No result was recorded.".to_owned(),
+            |why| format!("No result: {why}."),
+        )
     } else {
         opened(&clauses.join("; ")) + "."
     };

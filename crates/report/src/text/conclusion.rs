@@ -2,7 +2,7 @@
 
 use crate::charts::{bounds, goal_name};
 use crate::figures::{float, nanos, rate};
-use crate::headline::{Headline, headlines};
+use crate::headline::{Headline, headlines, spoilt};
 use crate::words;
 use linerate_model::run::{GoalResult, Run, RunKind, RunStatus, RunWork};
 use linerate_model::{BitRate, Ratio};
@@ -45,6 +45,9 @@ fn of_one(run: &Run) -> Vec<String> {
     let verdict = run.verdict.as_ref();
     if let Some(answer) = verdict.filter(|verdict| verdict.limit.is_round_trip()) {
         return vec![answer.claim.clone()];
+    }
+    if let Some(why) = spoilt(run) {
+        return vec![why.to_owned()];
     }
     let figures = if run.goals().is_empty() {
         of_headlines(&headlines(run))

@@ -3,11 +3,11 @@
 use crate::runs::{bare, report, tcp};
 use linerate_model::run::{
     Confidence, DatagramsResult, Host, HostRole, LedgerEntry, Limit, Packets, Place, Run, RunKind,
-    Trial, Verdict,
+    RunStatus, Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{BitRate, PacketCount, Ratio};
-use linerate_report::renderers;
+use linerate_report::{Style, renderers, summary_text};
 use linerate_testkit::browser::Page;
 use serde_json::Value;
 
@@ -229,4 +229,23 @@ fn a_phone_shows_every_label_whole_within_the_picture() {
             assert!(label[edge].as_f64().unwrap() >= 0.0, "{edge}: {label}");
         }
     }
+}
+
+#[test]
+fn a_run_without_a_valid_trial_says_why_and_names_no_limit() {
+    let mut run = placed();
+    run.status = RunStatus::Invalid;
+    for trial in &mut run.trials {
+        trial.valid = false;
+        trial.reasons = vec!["the sender sent too much".to_owned()];
+    }
+    let text = summary_text(&run, None, 200, Style::Plain);
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.ends_with("invalid: its result cannot be trusted; the sender sent too much."),
+        "{first}"
+    );
+    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let page = html.render(&report(&[run])).unwrap();
+    assert!(page.contains("No result: the sender sent too much."));
 }
