@@ -9,7 +9,7 @@ use crate::error::ProtocolError;
 use crate::iperf2::Iperf2;
 use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, Refusal,
-    RefusalCode, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
+    RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
 };
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
@@ -218,7 +218,7 @@ impl Client {
             traffic.handle(now, Input::Timeout)?;
         }
         if self.state == State::Receiving && is_due(self.known.stream_end) {
-            self.stop(RefusalCode::Timeout, &self.unended());
+            self.give_up_stream();
         }
         if is_due(self.shell.deadline()) {
             self.shell.pass(now)?;
@@ -267,23 +267,15 @@ impl Client {
         self.shell.begin(now, job);
     }
 
-    /// Of a stream whose end never came.
-    fn unended(&self) -> String {
-        let said = self
-            .known
-            .upload
-            .as_ref()
-            .map_or_else(String::new, |upload| {
-                let failed = upload.errors.map_or(0, PacketCount::get);
-                let time = upload.duration.as_secs_f64();
-                format!(
-                    "after {} writes in {time:.2} s, {failed} of which failed, ",
-                    upload.sent
-                )
-            });
-        format!(
-            "the board says that it is done {said}but its TCP stream has no end: its zperf stopped sending and did not close the connection; restart the board, as it may use the same port again"
-        )
+    /// Takes what came of a stream whose end does not come for all of it.
+    fn give_up_stream(&mut self) {
+        self.known.stream_end = None;
+        let failed = self.known.upload.as_ref().and_then(|upload| upload.errors);
+        let failed = failed.map_or(0, PacketCount::get);
+        self.act(Action::Peer(PeerEvent::Note(format!(
+            "the board said that it was done (failed writes: {failed}) and never closed its TCP stream: it stops at a write that would wait; for some minutes this host may take its next stream, from the same port, for the old one"
+        ))));
+        self.act(Action::PeerFinished { sent: Sent::Untold });
     }
 
     /// This host's session of what a board sends.
