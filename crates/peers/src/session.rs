@@ -28,7 +28,9 @@ use crate::settings::{Setting, SettingValues};
 use crate::stream_format::StreamFormat;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
+use linerate_model::spec::{
+    Direction, MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport,
+};
 use linerate_model::time::as_seconds;
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount, Ratio};
 use serde::{Deserialize, Serialize};
@@ -129,12 +131,12 @@ pub(crate) fn whole_seconds(time: Duration) -> Duration {
     Duration::from_secs(time.as_secs().saturating_add(begun))
 }
 
-/// `stop`, but a time in whole seconds, none shorter.
-pub(crate) fn in_whole_seconds(stop: Stop) -> Stop {
-    match stop {
-        Stop::After(time) => Stop::After(whole_seconds(time)),
-        Stop::Bytes(_) | Stop::Transactions(_) => stop,
+/// The same test, in whole seconds where the server sends, which cannot stop at another time.
+pub(crate) fn with_whole_seconds_back(mut spec: TestSpec) -> TestSpec {
+    if let (Direction::Reverse, Stop::After(time)) = (spec.direction, &mut spec.stop) {
+        *time = whole_seconds(*time);
     }
+    spec
 }
 
 /// How a server tells which test a data stream belongs to.

@@ -194,7 +194,6 @@ fn path_notes(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
     judgement.careful.extend(said);
 }
 
-/// A trial that had less than half its time measured something else than was asked.
 /// Below this many packets the counted time, first to last packet, is naturally short.
 const ENOUGH_PACKETS: u64 = 20;
 
@@ -203,6 +202,7 @@ fn sent_few(trial: &Trial) -> bool {
     sent.is_some_and(|sent| sent.get() < ENOUGH_PACKETS)
 }
 
+/// A trial that had less than half its time measured something else than was asked.
 fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
     let Stop::After(asked) = ends.spec.stop else {
         return;

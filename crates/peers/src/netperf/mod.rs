@@ -38,9 +38,11 @@ mod tests;
 
 pub use streams::Streams;
 
-use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests, in_whole_seconds};
+use crate::session::{
+    ClientConfig, PeerKind, ServerConfig, Session, Tests, with_whole_seconds_back,
+};
 use linerate_model::MonoInstant;
-use linerate_model::spec::{Direction, TestSpec};
+use linerate_model::spec::TestSpec;
 use std::time::Duration;
 
 /// The registry entry.
@@ -72,11 +74,8 @@ impl PeerKind for Netperf {
         classic::check(spec)
     }
 
-    fn fitted(&self, mut spec: TestSpec) -> TestSpec {
-        if spec.direction == Direction::Reverse {
-            spec.stop = in_whole_seconds(spec.stop);
-        }
-        spec
+    fn fitted(&self, spec: TestSpec) -> TestSpec {
+        with_whole_seconds_back(spec)
     }
 
     fn tells_facts(&self) -> bool {

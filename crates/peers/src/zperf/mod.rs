@@ -39,11 +39,11 @@ pub use units::Release;
 
 use crate::iperf2::Iperf2;
 use crate::session::{
-    ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests, in_whole_seconds,
+    ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests, with_whole_seconds_back,
 };
 use crate::settings::{Setting, SettingValues};
 use linerate_model::MonoInstant;
-use linerate_model::spec::{Direction, TestSpec};
+use linerate_model::spec::TestSpec;
 use std::sync::Arc;
 
 /// The registry entry: the protocol, and which Zephyr the board runs.
@@ -122,11 +122,8 @@ impl PeerKind for Zperf {
         command::check(spec)
     }
 
-    fn fitted(&self, mut spec: TestSpec) -> TestSpec {
-        if spec.direction == Direction::Reverse {
-            spec.stop = in_whole_seconds(spec.stop);
-        }
-        spec
+    fn fitted(&self, spec: TestSpec) -> TestSpec {
+        with_whole_seconds_back(spec)
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -85,19 +85,23 @@ impl Board {
         board
     }
 
-    /// Begins a test in which the board sends; it is told to.
-    fn receiving() -> Self {
+    /// Begins a test in which the board sends; it is told to by this command, and answers so.
+    fn receiving(spec: TestSpec, command: &str, answer: &str) -> Self {
         let mut board = Self::ready();
-        let done = board.give(Input::Begin(Box::new(spec(Direction::Reverse))));
-        let transport = Transport::Udp;
-        let port = 5001;
+        let (transport, port) = (spec.transport(), 5001);
+        let done = board.give(Input::Begin(Box::new(spec)));
         assert_eq!(done, [Action::Listen { transport, port }]);
         let ports = vec![(Side::Receiver, vec![40_000])];
         let done = board.give(Input::Prepared(Ok(ports)));
-        let command = "zperf udp upload 192.0.2.2 40000 1 1000 4000000\r";
         assert_eq!(typed(&done), command);
-        board.shell(UPLOADS);
+        board.shell(answer);
         board
+    }
+
+    /// The same of the usual datagrams.
+    fn receiving_datagrams() -> Self {
+        let command = "zperf udp upload 192.0.2.2 40000 1 1000 4000000\r";
+        Self::receiving(spec(Direction::Reverse), command, UPLOADS)
     }
 }
 
@@ -108,6 +112,19 @@ fn spec(direction: Direction) -> TestSpec {
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(4_000_000)))
             .with_payload(ByteCount::new(1000))
     }
+}
+
+/// The board's report at the end of a complete test.
+#[track_caller]
+fn complete(done: &[Action]) -> &[EndpointReport] {
+    let [
+        Action::Peer(PeerEvent::Report(reports)),
+        Action::TestOver(TestEnd::Complete),
+    ] = done
+    else {
+        panic!("{done:?}");
+    };
+    reports
 }
 
 /// What is typed into the shell.
@@ -174,19 +191,13 @@ fn a_board_that_receives_is_reported_by_what_its_shell_prints() {
     };
     assert!(typed(&done).contains("zperf udp download stop"), "{done:?}");
     let done = board.shell(STOPPED);
-    let [
-        Action::Peer(PeerEvent::Report(reports)),
-        Action::TestOver(TestEnd::Complete),
-    ] = &done[..]
-    else {
-        panic!("{done:?}");
-    };
+    let reports = complete(&done);
     assert_eq!(reports[0].streams[0].packets.get(), 2666);
 }
 
 #[test]
 fn a_board_that_sends_is_reported_by_what_its_shell_prints() {
-    let mut board = Board::receiving();
+    let mut board = Board::receiving_datagrams();
     let (transport, bytes) = (Transport::Udp, opening());
     let bytes = bytes.as_slice();
     let opened = Input::Stream(StreamEvent::Opened { transport, bytes });
@@ -200,13 +211,7 @@ fn a_board_that_sends_is_reported_by_what_its_shell_prints() {
     assert_eq!(done, [Action::Start(Side::Receiver)]);
     board.give(Input::Reports(received(490)));
     let done = board.shell(UPLOADED);
-    let [
-        Action::Peer(PeerEvent::Report(reports)),
-        Action::TestOver(TestEnd::Complete),
-    ] = &done[..]
-    else {
-        panic!("{done:?}");
-    };
+    let reports = complete(&done);
     assert_eq!(reports[0].side, Side::Sender);
     assert_eq!(reports[0].streams[0].packets.get(), 500);
     // And the next one.
@@ -216,7 +221,7 @@ fn a_board_that_sends_is_reported_by_what_its_shell_prints() {
 
 #[test]
 fn a_board_that_has_sent_to_nobody_here_is_told_so() {
-    let mut board = Board::receiving();
+    let mut board = Board::receiving_datagrams();
     let done = board.shell(UPLOADED);
     let [Action::Stop { code, reason, .. }] = &done[..] else {
         panic!("{done:?}");
@@ -231,18 +236,13 @@ fn a_board_that_has_sent_to_nobody_here_is_told_so() {
 /// Zephyr 2.5 stops at the first write that would wait, says so, and forgets the connection.
 #[test]
 fn what_came_of_a_stream_that_the_board_never_closes_is_all_of_it() {
-    let mut board = Board::ready();
     let spec = TestSpec {
         direction: Direction::Reverse,
         stop: Stop::After(Duration::from_secs(1)),
         ..TestSpec::tcp_bulk().with_payload(ByteCount::new(1000))
     };
-    board.give(Input::Begin(Box::new(spec)));
-    let ports = vec![(Side::Receiver, vec![40_000])];
-    let done = board.give(Input::Prepared(Ok(ports)));
     let command = "zperf tcp upload 192.0.2.2 40000 1 1000\r";
-    assert_eq!(typed(&done), command);
-    board.shell(&format!("{command}\nStarting...\r\n"));
+    let mut board = Board::receiving(spec, command, &format!("{command}\nStarting...\r\n"));
     let opening = [[0; 4], [b'z'; 4]].concat();
     let (transport, bytes) = (Transport::Tcp, opening.as_slice());
     board.give(Input::Stream(StreamEvent::Opened { transport, bytes }));
@@ -263,13 +263,7 @@ fn what_came_of_a_stream_that_the_board_never_closes_is_all_of_it() {
     };
     assert!(note.contains("(failed writes: 1)"), "{note}");
     let done = board.give(Input::Reports(received(38)));
-    let [
-        Action::Peer(PeerEvent::Report(reports)),
-        Action::TestOver(TestEnd::Complete),
-    ] = &done[..]
-    else {
-        panic!("{done:?}");
-    };
+    let reports = complete(&done);
     assert_eq!(reports[0].streams[0].bytes.get(), 39_000);
 }
 
