@@ -5,7 +5,7 @@ use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::{Demux, PeerKind, Protocol};
 use linerate_session::{Flows, StreamDemux};
-use linerate_sys::shared::bind_shared;
+use linerate_sys::shared::bind_both;
 use linerate_sys::sockopt::{set_max_segment, set_receive_buffer};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -144,12 +144,6 @@ impl Port {
                 format!("cannot listen on {wanted}: {error}; {hint} {option}"),
             )
         };
-        let listener = TcpListener::bind(wanted).map_err(refused)?;
-        listener.set_nonblocking(true)?;
-        if speaking.is_own() {
-            set_max_segment(&listener, SMALL_SEGMENT)?;
-        }
-        let address = listener.local_addr()?;
         let by = match speaking.kind.demux() {
             Demux::OwnPorts => None,
             Demux::EachATest { opening_len } => Some(By::Itself {
@@ -161,17 +155,23 @@ impl Port {
                 Some(By::Cookie(Arc::new(demux)))
             }
         };
-        let share = |by| -> Result<Shared> {
-            let udp = bind_shared(address).map_err(refused)?;
-            udp.set_nonblocking(true)?;
-            set_receive_buffer(&udp, FIRST_DATAGRAMS_BYTES)?;
-            Ok(Shared { udp, by })
+        let (listener, shared) = match by {
+            None => (TcpListener::bind(wanted).map_err(refused)?, None),
+            Some(by) => {
+                let (listener, udp) = bind_both(wanted).map_err(refused)?;
+                udp.set_nonblocking(true)?;
+                set_receive_buffer(&udp, FIRST_DATAGRAMS_BYTES)?;
+                (listener, Some(Shared { udp, by }))
+            }
         };
-        let shared = by.map(share).transpose()?;
+        listener.set_nonblocking(true)?;
+        if speaking.is_own() {
+            set_max_segment(&listener, SMALL_SEGMENT)?;
+        }
         Ok(Self {
             kind,
+            address: listener.local_addr()?,
             listener,
-            address,
             shared,
         })
     }

@@ -5,7 +5,7 @@ use crate::flows::{Flows, Place};
 use crate::opening::peek;
 use anyhow::{Context as _, Result};
 use linerate_model::spec::Transport;
-use linerate_sys::shared::bind_shared;
+use linerate_sys::shared::bind_both;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -42,14 +42,12 @@ impl StreamListener {
     }
 
     fn on(transport: Transport, address: SocketAddr) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
         if transport == Transport::Tcp {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
             return Ok(Self::Tcp(listener));
         }
-        let address = listener.local_addr()?;
-        drop(UdpSocket::bind(address)?);
-        let socket = bind_shared(address)?;
+        let (listener, socket) = bind_both(address)?;
         socket.set_nonblocking(true)?;
         Ok(Self::Udp {
             socket,

@@ -1,8 +1,46 @@
-//! UDP sockets of one port: one that takes what is not connected, and connected ones beside it.
+//! Sockets that share a port: a UDP socket that takes what is not connected, connected ones beside it, and a TCP
+//! listener.
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+/// A TCP listener, and a UDP socket as by [`bind_shared`] that nobody else is bound to, at the same port of `local`.
+/// For port 0 it is one that the kernel chose.
+///
+/// # Errors
+///
+/// `AddrInUse` if another program has that port of either transport; for port 0, if others had the UDP ports of twenty
+/// listeners.
+pub fn bind_both(local: SocketAddr) -> io::Result<(TcpListener, UdpSocket)> {
+    both_of(|| TcpListener::bind(local), local.port() == 0)
+}
+
+/// With the next listener, if `is_any_port`, where the UDP port of one is taken: the kernel chooses a port by what is free
+/// for TCP alone.
+fn both_of(
+    mut listen: impl FnMut() -> io::Result<TcpListener>,
+    is_any_port: bool,
+) -> io::Result<(TcpListener, UdpSocket)> {
+    const LISTENERS: usize = 20;
+    // Those of no use stay open meanwhile: each takes another port.
+    let mut useless = Vec::new();
+    loop {
+        let listener = listen()?;
+        let address = listener.local_addr()?;
+        let nobodys = UdpSocket::bind(address).map(drop);
+        match nobodys.and_then(|()| bind_shared(address)) {
+            Err(error)
+                if error.kind() == ErrorKind::AddrInUse
+                    && is_any_port
+                    && useless.len() + 1 < LISTENERS =>
+            {
+                useless.push(listener);
+            }
+            socket => return Ok((listener, socket?)),
+        }
+    }
+}
 
 /// Binds a UDP socket on `local`, which other sockets that ask for the same may be bound to too
 /// (`SO_REUSEADDR`). Of these the kernel prefers the one that is connected to a datagram's sender, then
@@ -21,6 +59,27 @@ pub fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_whose_udp_is_anothers_gives_way_to_the_next_one() {
+        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let mut wanted = [address, "127.0.0.1:0".parse().unwrap()].into_iter();
+        let (listener, socket) =
+            both_of(|| TcpListener::bind(wanted.next().unwrap()), true).unwrap();
+        assert_eq!(wanted.next(), None);
+        let port = listener.local_addr().unwrap();
+        assert_ne!(port, address);
+        assert_eq!(socket.local_addr().unwrap(), port);
+        assert_eq!(bind_both(address).unwrap_err().kind(), ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_port_that_another_shares_is_taken_too() {
+        let others = bind_shared("127.0.0.1:0".parse().unwrap()).unwrap();
+        let refused = bind_both(others.local_addr().unwrap()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+    }
 
     #[test]
     fn a_connected_socket_takes_its_peers_datagrams_from_the_shared_one() {

@@ -1,27 +1,8 @@
-//! Ports: for programs that cannot say themselves which one they were given, and for both transports.
+//! Ports for programs that cannot say themselves which one they were given.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
-
-/// A TCP listener and a UDP socket at the same port of `ip`, one that the kernel chose.
-///
-/// # Errors
-///
-/// If `ip` is none of this host's, or the ports of twenty listeners were others' of UDP.
-pub fn both(ip: IpAddr) -> Result<(TcpListener, UdpSocket)> {
-    for _ in 0..20 {
-        let listener = TcpListener::bind((ip, 0))?;
-        match UdpSocket::bind(listener.local_addr()?) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse => {}
-            socket => return Ok((listener, socket?)),
-        }
-    }
-    Err(Error::new(
-        ErrorKind::AddrInUse,
-        format!("no port of {ip} is free for both"),
-    ))
-}
 
 /// An address of `ip` whose port nobody has, of TCP or UDP, and that no other call in this process gets.
 ///

@@ -1,7 +1,7 @@
 //! What broken and mean programs do.
 
 use anyhow::{Result, bail};
-use linerate_testkit::ports;
+use linerate_sys::shared::bind_both;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
@@ -96,7 +96,7 @@ const WORDS: &[(&str, &[u8])] = &[
 
 /// A peer that does this to every connection, and answers every datagram so.
 pub(crate) fn peer(attack: Attack) -> Result<SocketAddr> {
-    let (listener, socket) = ports::both(Ipv4Addr::LOCALHOST.into())?;
+    let (listener, socket) = bind_both((Ipv4Addr::LOCALHOST, 0).into())?;
     let address = listener.local_addr()?;
     thread::spawn(move || {
         // Nobody comes when the test is over; the thread ends with the process.

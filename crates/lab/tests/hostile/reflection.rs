@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use linerate_agent::AgentPlan;
 use linerate_model::spec::MAX_DURATION;
 use linerate_peers::sockperf;
-use linerate_testkit::ports;
+use linerate_sys::shared::bind_both;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::sync::mpsc::Receiver;
@@ -115,7 +115,7 @@ fn many_forged_requests_to_iperf2_are_answered_with_fewer_bytes() {
 /// The port to call back is one that never asked, of the same address.
 #[test]
 fn a_forged_call_back_of_iperf2_goes_to_nobody() {
-    let (listener, other) = ports::both(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let (listener, other) = bind_both((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     drop(listener);
     let port = other.local_addr().unwrap().port();
     let words = [

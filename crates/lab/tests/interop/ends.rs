@@ -1,7 +1,7 @@
 //! linerate's part of a cell: its server, its client, and what its reports say.
 
 use crate::matrix::{Cell, Count, Way};
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, DirectionOutcome, Target};
@@ -115,7 +115,10 @@ impl OwnServer {
                 let _ = say.send(line.to_owned());
             })
         });
-        let first = said.recv().context("the server ended at once")?;
+        let Ok(first) = said.recv() else {
+            let ended = thread.join().map_err(|_| anyhow!("the server panicked"))?;
+            bail!("the server ended at once: {ended:?}");
+        };
         let address = first.rsplit(' ').next().unwrap_or_default();
         Ok(Self {
             stop,

@@ -3,8 +3,8 @@
 use linerate_model::Clock as _;
 use linerate_responder::{Config, Instant, Port, Reply, Responder, Signal};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::shared::bind_both;
 use linerate_sys::tcp::wait_readable;
-use linerate_testkit::ports;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -297,7 +297,7 @@ impl Sockets {
 
 /// A TCP listener and a UDP socket of one port, neither of which waits.
 fn both() -> (TcpListener, UdpSocket) {
-    let (listener, socket) = ports::both(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let (listener, socket) = bind_both((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     listener.set_nonblocking(true).unwrap();
     socket.set_nonblocking(true).unwrap();
     (listener, socket)
