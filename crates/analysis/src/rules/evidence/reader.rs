@@ -76,10 +76,14 @@ impl Reader {
             ));
         }
         if let Some(always) = self.always {
-            figures.push(format!(
-                "In the second half of the trial no moment had a delay below {} more than the smallest.",
-                words::time(always)
-            ));
+            figures.push(if always > 0.0 {
+                format!(
+                    "In the second half of the trial every datagram took at least {} longer than the fastest of all.",
+                    words::time(always)
+                )
+            } else {
+                "In the second half of the trial a datagram was as fast as the fastest of all.".to_owned()
+            });
         }
         figures
     }
