@@ -17,6 +17,7 @@ mod check;
 mod control;
 pub mod datapaths;
 mod delay_floor;
+mod departures;
 mod endpoint;
 mod error;
 mod ipdv;

@@ -30,7 +30,7 @@ pub(super) enum GiveUp {
     Floor(Loss),
     /// A trial told no delay, but the goal limits it.
     NoDelay,
-    /// No trial was valid.
+    /// No valid trial counted what was sent and what came.
     NoTrial,
 }
 
@@ -43,7 +43,9 @@ impl fmt::Display for GiveUp {
                 loss.ratio, loss.lowest_load
             ),
             Self::NoDelay => f.write_str("not judged, as trials told no delay to compare"),
-            Self::NoTrial => f.write_str("not judged, as no trial was valid"),
+            Self::NoTrial => {
+                f.write_str("not judged, as no valid trial counted what was sent and what came")
+            }
         }
     }
 }

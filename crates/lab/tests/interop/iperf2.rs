@@ -181,6 +181,17 @@ fn as_client(iperf: &str, cell: Cell) -> Result<Vec<Count>> {
     let outcome = server.client()?.run(&spec(cell), &mut |_| true)?;
     let directions = &outcome.directions;
     if cell.transport == Transport::Udp {
+        for sender in directions.iter().filter_map(|done| done.sender.as_ref()) {
+            // A second, also where only the stamps of what came tell it.
+            let took = sender
+                .streams
+                .iter()
+                .map(|stream| stream.duration.as_secs_f64());
+            ensure!(
+                took.clone().all(|took| (0.5..2.0).contains(&took)),
+                "{took:?}"
+            );
+        }
         let counts: Result<Vec<_>> = directions.iter().map(|done| both(cell, done)).collect();
         return Ok(counts?.concat());
     }

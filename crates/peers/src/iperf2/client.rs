@@ -367,10 +367,14 @@ impl Client {
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
         let own = self.own.iter().flatten().filter(is_receiver);
         let stream = |stream: &StreamReport| {
-            let packets = stream.work.get::<DatagramReceiver>()?.sent_there?;
+            let receiver = stream.work.get::<DatagramReceiver>()?;
+            let packets = receiver.sent_there?;
             let bytes = ByteCount::new(packets.get().saturating_mul(payload));
             let known = StreamReport::new(stream.index, PeerStream::default());
-            Some(known.with_counts(bytes, packets))
+            Some(StreamReport {
+                duration: receiver.sent_there_in.unwrap_or_default(),
+                ..known.with_counts(bytes, packets)
+            })
         };
         own.flat_map(|report| &report.streams)
             .filter_map(stream)

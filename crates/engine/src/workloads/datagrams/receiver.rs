@@ -4,6 +4,7 @@ use super::dropped::Dropped;
 use crate::control::{Received, StreamControl};
 use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
+use crate::departures::Departures;
 use crate::error::EngineError;
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
@@ -58,6 +59,7 @@ struct Counts {
     tracker: Tracker,
     pdv: DelayVariation,
     floor: DelayFloor,
+    departures: Departures,
     foreign: u64,
     reads: u64,
     emptying_reads: u64,
@@ -100,6 +102,7 @@ impl Receiver {
                 tally: None,
                 tracker: Tracker::default(),
                 pdv: DelayVariation::default(),
+                departures: Departures::default(),
                 foreign: 0,
                 reads: 0,
                 emptying_reads: 0,
@@ -175,6 +178,7 @@ impl Counts {
         if counts {
             self.pdv.record(transit);
             self.floor.record(sent, transit);
+            self.departures.record(sequence, sent);
             self.ipdv.record(sequence, transit);
         } else {
             self.pdv.refer_to(transit);
@@ -346,10 +350,12 @@ impl Counts {
         }
         // What came before the end of a warm-up after which nothing came is no more than that.
         self.is_counted(self.counted_from);
+        let sent_there = self.end.and_then(|(sent, _)| sent);
         let work = DatagramReceiver {
             socket,
             sequence: self.sequence(),
-            sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
+            sent_there: sent_there.map(PacketCount::new),
+            sent_there_in: sent_there.and_then(|sent| self.departures.time_of(sent)),
             rtp_jitter_ns: self.jitter.finish(),
             omitted: self.omitted,
             times: MessageTimes {

@@ -11,7 +11,7 @@ use crate::session::{
 use crate::steps::OVERTIME;
 use linerate_model::sample::{
     DatagramReceiver, DatagramSender, EndpointReport, PeerCounts, PeerStream, SequenceCount,
-    StreamReport,
+    StreamReport, StreamWork,
 };
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
@@ -460,6 +460,28 @@ fn of_a_tcp_stream_the_peer_tells_nothing() {
         );
         assert_eq!(all.last(), Some(&Action::TestOver(TestEnd::Complete)));
     }
+}
+
+#[test]
+fn a_far_sender_of_datagrams_took_as_long_as_its_stamps_say() {
+    let (mut client, _) = begun(&spec(Transport::Udp, Direction::Reverse));
+    drop(actions(&mut client));
+    let took = Duration::from_millis(990);
+    let mut own = received();
+    let StreamWork::DatagramReceiver(receiver) = &mut own.work else {
+        panic!("{own:?}");
+    };
+    receiver.sent_there_in = Some(took);
+    let own = vec![report(Side::Receiver, vec![own])];
+    client.handle(START, Input::Reports(own)).unwrap();
+    let (all, _) = actions(&mut client);
+    let Some(Action::Peer(PeerEvent::Report(reports))) = all.first() else {
+        panic!("{all:?}");
+    };
+    assert_eq!(reports[0].side, Side::Sender);
+    let far = &reports[0].streams[0];
+    assert_eq!((far.packets.get(), far.bytes.get()), (100, 100_000));
+    assert_eq!(far.duration, took);
 }
 
 #[test]
