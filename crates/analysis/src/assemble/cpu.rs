@@ -10,9 +10,12 @@ use linerate_model::{PacketCount, Ratio};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// CPU use of each end that reported; `None` if neither did.
+/// CPU use of each end of which anything is known; `None` if nothing is of either.
 pub(super) fn summary(ends: &Ends<'_>) -> Option<CpuSummary> {
-    let side = |side| ends.report(side).map(|report| of_report(ends, report));
+    let side = |side| {
+        let use_there = of_report(ends, ends.report(side)?);
+        (use_there != CpuSide::default()).then_some(use_there)
+    };
     let summary = CpuSummary {
         sender: side(Side::Sender),
         receiver: side(Side::Receiver),

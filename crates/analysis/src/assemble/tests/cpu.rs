@@ -24,6 +24,24 @@ fn a_sender_that_sleeps_in_its_calls_was_blocked() {
 }
 
 #[test]
+fn of_an_end_that_tells_nothing_nothing_is_known() {
+    let receiver = || {
+        let mut receiver = report(Side::Receiver, 1000, 1448);
+        receiver.streams[0].thread_cpu = Duration::from_millis(100);
+        receiver
+    };
+    let cpu = |sender| udp(Some(sender), Some(receiver())).cpu.unwrap();
+    let mut sender = report(Side::Sender, 1000, 1448);
+    // A peer that counts, and does not look at its host.
+    sender.after = Snapshot::default();
+    let summary = cpu(sender.clone());
+    assert!(summary.sender.is_none(), "{summary:?}");
+    assert!(summary.receiver.is_some());
+    sender.streams[0].thread_cpu = Duration::from_millis(1);
+    assert!(cpu(sender).sender.is_some());
+}
+
+#[test]
 fn a_thread_runs_waits_for_a_core_pauses_or_sleeps_in_its_calls() {
     let spent = |paused: Option<u64>| {
         let mut receiver = report(Side::Receiver, 1000, 1448);
