@@ -5,7 +5,7 @@
 
 use crate::ends::{OwnServer, both, connect, loopback, spec as usual};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell, programs};
-use crate::program::{Program, unpacked};
+use crate::program::{Program, about, unpacked};
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_client::{Client, DirectionOutcome};
 use linerate_model::sample::EndpointReport;
@@ -68,12 +68,7 @@ impl Tool for Iperf2 {
 
     /// `2.1.8` of `iperf version 2.1.8 (12 August 2022) pthreads`.
     fn version(&self, program: &str) -> Result<String> {
-        let output = Command::new(program)
-            .arg("--version")
-            .output()
-            .context("see ci/packages, and run ci/need packages-test")?;
-        let said = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&said).into_owned();
+        let text = about(program, "--version")?;
         let (_, rest) = text.split_once("version ").context("it says no version")?;
         Ok(rest.split(' ').next().unwrap_or_default().to_owned())
     }

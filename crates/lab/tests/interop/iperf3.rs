@@ -2,7 +2,7 @@
 
 use crate::ends::{OwnServer, loopback, measure};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use crate::program::{Program, unpacked};
+use crate::program::{Program, about, unpacked};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::Client;
 use linerate_model::spec::Transport;
@@ -38,11 +38,7 @@ impl Tool for Iperf3 {
 
     /// `3.12` of `iperf 3.12 (cJSON 1.7.15)`.
     fn version(&self, program: &str) -> Result<String> {
-        let output = Command::new(program)
-            .arg("--version")
-            .output()
-            .context("see ci/packages, and run ci/need packages-test")?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = about(program, "--version")?;
         let version = text.split_whitespace().nth(1);
         Ok(version.context("it says no version")?.to_owned())
     }

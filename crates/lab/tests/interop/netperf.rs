@@ -2,7 +2,7 @@
 
 use crate::ends::{OwnServer, both, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use crate::program::{Program, unpacked};
+use crate::program::{Program, about, unpacked};
 use anyhow::{Context as _, Result, bail};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
@@ -63,11 +63,7 @@ impl Tool for Netperf {
 
     /// `2.7.0` of `Netperf version 2.7.0`.
     fn version(&self, program: &str) -> Result<String> {
-        let output = Command::new(program)
-            .arg("-V")
-            .output()
-            .context("see ci/packages, and run ci/need packages-test")?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = about(program, "-V")?;
         let version = text.split_whitespace().nth(2);
         Ok(version.context("it says no version")?.to_owned())
     }

@@ -18,6 +18,23 @@ pub(crate) fn unpacked(command: &str) -> String {
     format!("{FOREIGN}{command}")
 }
 
+/// What it prints of itself when it is asked by `option`, on both outputs.
+pub(crate) fn about(program: &str, option: &str) -> Result<String> {
+    /// Of a shell and of the dynamic loader: it cannot be run.
+    const CANNOT_RUN: i32 = 127;
+    let output = Command::new(program)
+        .arg(option)
+        .output()
+        .with_context(|| format!("{program}: see ci/packages, and run ci/need packages-test"))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    ensure!(
+        output.status.code() != Some(CANNOT_RUN),
+        "{program}: {said}"
+    );
+    Ok(said)
+}
+
 /// A program, and what it prints; it ends with this.
 pub(crate) struct Program {
     child: KilledChild,

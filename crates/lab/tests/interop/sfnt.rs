@@ -4,7 +4,7 @@
 
 use crate::ends::{OwnServer, loopback};
 use crate::matrix::{Cell, Count, Role, Tool, Way, every_cell};
-use crate::program::Program;
+use crate::program::{Program, about};
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_agent::AgentPlan;
 use linerate_client::address::PeerAddress;
@@ -75,11 +75,7 @@ struct Identity {
 
 impl Identity {
     fn of(program: &str) -> Result<Self> {
-        let output = Command::new(program)
-            .arg("--version")
-            .output()
-            .with_context(|| format!("starting {program}"))?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = about(program, "--version")?;
         let after = |word: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix(word));
             let told = line.with_context(|| format!("`{word}` in {said:?}"));

@@ -3,7 +3,7 @@
 
 use crate::ends::{OwnServer, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use crate::program::Program;
+use crate::program::{Program, about};
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::ByteCount;
 use linerate_model::spec::{Stop, TestSpec, Transport};
@@ -53,11 +53,7 @@ impl Tool for Sockperf {
 
     /// `3.7` of `sockperf, version 3.7-no.git`.
     fn version(&self, program: &str) -> Result<String> {
-        let output = Command::new(program)
-            .arg("--version")
-            .output()
-            .context("see ci/packages")?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = about(program, "--version")?;
         let (_, rest) = text.split_once("version ").context("it says no version")?;
         let version = rest.split(['-', '\n', ' ']).next();
         Ok(version.unwrap_or_default().to_owned())
