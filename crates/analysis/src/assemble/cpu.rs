@@ -13,8 +13,8 @@ use std::time::Duration;
 /// CPU use of each end of which anything is known; `None` if nothing is of either.
 pub(super) fn summary(ends: &Ends<'_>) -> Option<CpuSummary> {
     let side = |side| {
-        let use_there = of_report(ends, ends.report(side)?);
-        (use_there != CpuSide::default()).then_some(use_there)
+        let known = of_report(ends, ends.report(side)?);
+        (known != CpuSide::default()).then_some(known)
     };
     let summary = CpuSummary {
         sender: side(Side::Sender),
