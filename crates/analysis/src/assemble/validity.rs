@@ -5,7 +5,7 @@ use super::{Ends, requests, streams, total};
 use crate::readings::is_packet_filters;
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
-use linerate_model::sample::{DatagramSender, EndpointReport, StreamReport};
+use linerate_model::sample::{DatagramReceiver, DatagramSender, EndpointReport, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{MAX_OVERTIME, Side, Stop};
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     let mut judgement = Judgement::default();
     reports_exist(ends, &mut judgement);
     more_received_than_sent(ends, trial, &mut judgement);
+    ends_unheard(ends, &mut judgement);
     for (side, report) in [("sender", ends.sender), ("receiver", ends.receiver)] {
         if let Some(report) = report {
             clocks(side, report, &mut judgement);
@@ -115,6 +116,26 @@ fn more_received_than_sent(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judge
             total(receiver, |stream| stream.bytes.get()),
             total(sender, |stream| stream.bytes.get())
         ));
+    }
+}
+
+/// A sender that says in its stream how many it sent, and was not heard, counts by the numbers of what came.
+fn ends_unheard(ends: &Ends<'_>, judgement: &mut Judgement) {
+    let known = ends.sender.map(|report| by_stream(report, |_| 0));
+    for stream in streams(ends.receiver) {
+        let is_unheard = |received: &DatagramReceiver| {
+            received.sent_in.is_some() && received.sent_there.is_none()
+        };
+        if stream.work.get().is_some_and(is_unheard)
+            && known
+                .as_ref()
+                .is_some_and(|known| known.contains_key(&stream.index))
+        {
+            judgement.careful.push(format!(
+                "stream {}: its last datagram, which says how many were sent, did not come; sent are those up to the last that came",
+                stream.index
+            ));
+        }
     }
 }
 

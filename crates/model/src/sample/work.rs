@@ -210,16 +210,17 @@ pub struct DatagramReceiver {
     /// stream does not tell its end (others than iperf2), or that was not heard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_there: Option<PacketCount>,
-    /// Time in which the sender sent those, by its stamps: from the first that came to the last, and as long for each
-    /// of the others; `None` without their number, or if fewer than two came.
+    /// Time in which the sender sent all that are numbered (`sequence.next_expected`), by its stamps: from the first that
+    /// came to the last, and as long for each of the others; `None` where the stream does not tell its end, or if fewer
+    /// than two came.
     #[serde(
-        rename = "sent_there_in_s",
+        rename = "sent_in_s",
         with = "as_optional_seconds",
         default,
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(with = "Option<f64>")]
-    pub sent_there_in: Option<Duration>,
+    pub sent_in: Option<Duration>,
 }
 
 /// The receiver of datagrams without numbers (netperf): its socket and its calls are all that it knows.

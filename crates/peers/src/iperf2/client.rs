@@ -12,7 +12,7 @@ use crate::session::{
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::{DatagramReceiver, EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
-use linerate_model::{BitRate, ByteCount, MonoInstant};
+use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -361,24 +361,37 @@ impl Client {
         reports
     }
 
-    /// Far senders of datagrams, each as its end told.
+    /// Far senders of datagrams, each as its end told, or as the numbers of what came do.
     fn peer_senders(&self) -> Vec<StreamReport> {
         let payload = self.spec.payload().get();
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
         let own = self.own.iter().flatten().filter(is_receiver);
         let stream = |stream: &StreamReport| {
             let receiver = stream.work.get::<DatagramReceiver>()?;
-            let packets = receiver.sent_there?;
+            let packets = receiver.sent_there.or_else(|| self.sent_unsaid(receiver))?;
             let bytes = ByteCount::new(packets.get().saturating_mul(payload));
             let known = StreamReport::new(stream.index, PeerStream::default());
             Some(StreamReport {
-                duration: receiver.sent_there_in.unwrap_or_default(),
+                duration: receiver.sent_in.unwrap_or_default(),
                 ..known.with_counts(bytes, packets)
             })
         };
         own.flat_map(|report| &report.streams)
             .filter_map(stream)
             .collect()
+    }
+
+    /// What a far sender sent whose end did not come (iperf2 says it once, to a socket that may be full): what the numbers
+    /// show, where it had no time for more than a hundredth of what was lost.
+    fn sent_unsaid(&self, receiver: &DatagramReceiver) -> Option<PacketCount> {
+        let (Stop::After(asked), Some(took)) = (self.spec.stop, receiver.sent_in) else {
+            return None;
+        };
+        let numbered = receiver.sequence.next_expected;
+        let left = asked.saturating_sub(took).as_nanos();
+        let unseen = (left * u128::from(numbered)).checked_div(took.as_nanos())? + 1;
+        let lost = numbered.saturating_sub(receiver.sequence.received.get());
+        (unseen * 100 <= u128::from(lost)).then_some(PacketCount::new(numbered))
     }
 
     fn end_traffic(&mut self, now: MonoInstant) {

@@ -148,6 +148,26 @@ fn without_a_receiver_nothing_is_said_of_loss() {
 }
 
 #[test]
+fn a_trial_whose_sender_was_not_heard_at_its_end_says_so() {
+    let trial = |sent_there: Option<u64>| {
+        let mut receiver = report(Side::Receiver, 900, 1448);
+        let seen = received(&mut receiver);
+        seen.sequence.next_expected = 1000;
+        seen.sent_in = Some(Duration::from_secs(1));
+        seen.sent_there = sent_there.map(PacketCount::new);
+        udp(Some(report(Side::Sender, 1000, 1448)), Some(receiver))
+    };
+    let unheard = trial(None);
+    assert!(unheard.valid);
+    assert!(
+        unheard.reasons[0].contains("stream 0: its last datagram"),
+        "{:?}",
+        unheard.reasons
+    );
+    assert_eq!(trial(Some(1000)).reasons, Vec::<String>::new());
+}
+
+#[test]
 fn what_the_system_refused_is_not_offered_and_not_lost() {
     let mut sender = report(Side::Sender, 900, 1448);
     let refused = PacketCount::new(100);

@@ -350,12 +350,14 @@ impl Counts {
         }
         // What came before the end of a warm-up after which nothing came is no more than that.
         self.is_counted(self.counted_from);
-        let sent_there = self.end.and_then(|(sent, _)| sent);
+        let sequence = self.sequence();
+        let tells_its_end = self.plan.format.tells_its_end();
+        let time_of_all = || self.departures.time_of(sequence.next_expected);
         let work = DatagramReceiver {
             socket,
-            sequence: self.sequence(),
-            sent_there: sent_there.map(PacketCount::new),
-            sent_there_in: sent_there.and_then(|sent| self.departures.time_of(sent)),
+            sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
+            sent_in: tells_its_end.then(time_of_all).flatten(),
+            sequence,
             rtp_jitter_ns: self.jitter.finish(),
             omitted: self.omitted,
             times: MessageTimes {

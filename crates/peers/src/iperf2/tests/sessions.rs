@@ -11,7 +11,7 @@ use crate::session::{
 use crate::steps::OVERTIME;
 use linerate_model::sample::{
     DatagramReceiver, DatagramSender, EndpointReport, PeerCounts, PeerStream, SequenceCount,
-    StreamReport, StreamWork,
+    StreamReport,
 };
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
@@ -464,24 +464,50 @@ fn of_a_tcp_stream_the_peer_tells_nothing() {
 
 #[test]
 fn a_far_sender_of_datagrams_took_as_long_as_its_stamps_say() {
+    let took = Duration::from_millis(990);
+    let far = far_sender(|receiver| receiver.sent_in = Some(took)).unwrap();
+    assert_eq!((far.packets.get(), far.bytes.get()), (100, 100_000));
+    assert_eq!(far.duration, took);
+}
+
+#[test]
+fn a_far_sender_whose_end_was_lost_sent_what_the_numbers_show_if_little_can_be_missing() {
+    let sent = |received: u64, took_millis: u64| {
+        let far = far_sender(|receiver| {
+            receiver.sent_there = None;
+            receiver.sent_in = Some(Duration::from_millis(took_millis));
+            receiver.sequence.next_expected = 10_000;
+            receiver.sequence.received = PacketCount::new(received);
+        });
+        far.map(|far| far.packets.get())
+    };
+    // Of the second 1 ms is left, for 11 datagrams at most.
+    assert_eq!(sent(8_899, 999), Some(10_000));
+    assert_eq!(sent(8_901, 999), None);
+    // It took as long as it was to, and longer.
+    assert_eq!(sent(9_900, 1000), Some(10_000));
+    assert_eq!(sent(9_900, 1001), Some(10_000));
+    assert_eq!(sent(9_901, 1001), None);
+    assert_eq!(sent(10_000, 1000), None);
+    assert_eq!(sent(5_000, 0), None);
+}
+
+/// What is reported of a far sender of a second of datagrams, by what the receiver here saw of it.
+fn far_sender(change: impl FnOnce(&mut DatagramReceiver)) -> Option<StreamReport> {
     let (mut client, _) = begun(&spec(Transport::Udp, Direction::Reverse));
     drop(actions(&mut client));
-    let took = Duration::from_millis(990);
     let mut own = received();
-    let StreamWork::DatagramReceiver(receiver) = &mut own.work else {
-        panic!("{own:?}");
-    };
-    receiver.sent_there_in = Some(took);
+    change(own.work.get_mut().unwrap());
     let own = vec![report(Side::Receiver, vec![own])];
     client.handle(START, Input::Reports(own)).unwrap();
     let (all, _) = actions(&mut client);
-    let Some(Action::Peer(PeerEvent::Report(reports))) = all.first() else {
-        panic!("{all:?}");
+    let Some(Action::Peer(PeerEvent::Report(reports))) = all.into_iter().next() else {
+        panic!("no report");
     };
-    assert_eq!(reports[0].side, Side::Sender);
-    let far = &reports[0].streams[0];
-    assert_eq!((far.packets.get(), far.bytes.get()), (100, 100_000));
-    assert_eq!(far.duration, took);
+    let sender = reports
+        .into_iter()
+        .find(|report| report.side == Side::Sender)?;
+    sender.streams.into_iter().next()
 }
 
 #[test]
