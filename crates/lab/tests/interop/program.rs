@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::spec::Transport;
 use linerate_testkit::child::KilledChild;
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -39,6 +39,8 @@ pub(crate) fn about(program: &str, option: &str) -> Result<String> {
 pub(crate) struct Program {
     child: KilledChild,
     lines: mpsc::Receiver<String>,
+    /// What it prints on standard error.
+    errors: mpsc::Receiver<String>,
 }
 
 impl Program {
@@ -50,33 +52,39 @@ impl Program {
         let child = Command::new(name)
             .args(arguments)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .with_context(|| {
                 format!("starting {name}: see ci/packages, and run ci/need packages-test")
             })?;
         let mut child = KilledChild::from(child);
-        let out = child.stdout.take().context("its output")?;
-        let (say, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            let lines = BufReader::new(out).lines();
-            // What it prints later must go somewhere, so this goes on when nobody listens.
-            for line in lines.map_while(Result::ok) {
-                let _ = say.send(line);
-            }
-        });
-        Ok(Self { child, lines })
+        let lines = lines_of(child.stdout.take().context("its output")?);
+        let errors = lines_of(child.stderr.take().context("its errors")?);
+        Ok(Self {
+            child,
+            lines,
+            errors,
+        })
     }
 
     /// The next line that is looked for.
     pub(crate) fn await_line(&self, is_it: impl Fn(&str) -> bool) -> Result<String> {
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(10));
-            let line = line.context("a line of the program's that did not come")?;
+            let line = line.with_context(|| {
+                let errors = self.errors();
+                format!("a line of the program's that did not come; its errors: {errors:?}")
+            })?;
             if is_it(&line) {
                 return Ok(line);
             }
         }
+    }
+
+    /// What it printed on standard error, also in its last moment.
+    fn errors(&self) -> Vec<String> {
+        let next = || self.errors.recv_timeout(Duration::from_millis(200)).ok();
+        std::iter::from_fn(next).collect()
     }
 
     /// Waits until somebody listens there: not every program says so only then.
@@ -103,7 +111,8 @@ impl Program {
             // What it says meanwhile is of no use.
             let _ = self.lines.recv_timeout(Duration::from_millis(10));
         }
-        bail!("nobody listens on {address}")
+        let errors = self.errors();
+        bail!("nobody listens on {address}; the program's errors: {errors:?}")
     }
 
     /// Ends it as Ctrl-C does; what it printed since.
@@ -115,4 +124,16 @@ impl Program {
         self.child.wait()?;
         Ok(said)
     }
+}
+
+/// The lines that come there.
+fn lines_of(out: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (say, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        // What is printed later must go somewhere, so this goes on when nobody listens.
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            let _ = say.send(line);
+        }
+    });
+    lines
 }
