@@ -361,7 +361,7 @@ impl Client {
         reports
     }
 
-    /// Far senders of datagrams, each as its end told, or as the numbers of what came do.
+    /// Far senders of datagrams, each as its end says, or as the numbers of what came do.
     fn peer_senders(&self) -> Vec<StreamReport> {
         let payload = self.spec.payload().get();
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;

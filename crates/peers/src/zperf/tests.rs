@@ -85,7 +85,7 @@ impl Board {
         board
     }
 
-    /// Begins a test in which the board sends; it is told to by this command, and answers so.
+    /// Begins a test in which the board sends; this command asks it to, and it answers so.
     fn receiving(spec: TestSpec, command: &str, answer: &str) -> Self {
         let mut board = Self::ready();
         let (transport, port) = (spec.transport(), 5001);

@@ -59,7 +59,8 @@ struct Counts {
     tracker: Tracker,
     pdv: DelayVariation,
     floor: DelayFloor,
-    departures: Departures,
+    /// Only where the sender says how many it sent, and not in which time.
+    departures: Option<Departures>,
     foreign: u64,
     reads: u64,
     emptying_reads: u64,
@@ -87,6 +88,7 @@ impl Receiver {
     pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let mut path = setup.path.datagrams()?;
         let format = setup.plan.datagrams()?;
+        let tells_its_end = setup.plan.format.tells_its_end();
         Ok(Self {
             overflows_before: path.overflows(),
             path,
@@ -94,6 +96,7 @@ impl Receiver {
                 most: super::most_per_call(Side::Receiver, &setup.plan),
                 numbers: format.numbers(),
                 transit: format.shows_clock().then(Transit::new),
+                departures: tells_its_end.then(Departures::default),
                 format,
                 readings: Vec::new(),
                 floor: DelayFloor::over(setup.plan.counted_time()),
@@ -102,7 +105,6 @@ impl Receiver {
                 tally: None,
                 tracker: Tracker::default(),
                 pdv: DelayVariation::default(),
-                departures: Departures::default(),
                 foreign: 0,
                 reads: 0,
                 emptying_reads: 0,
@@ -178,7 +180,9 @@ impl Counts {
         if counts {
             self.pdv.record(transit);
             self.floor.record(sent, transit);
-            self.departures.record(sequence, sent);
+            if let Some(departures) = &mut self.departures {
+                departures.record(sequence, sent);
+            }
             self.ipdv.record(sequence, transit);
         } else {
             self.pdv.refer_to(transit);
@@ -351,12 +355,11 @@ impl Counts {
         // What came before the end of a warm-up after which nothing came is no more than that.
         self.is_counted(self.counted_from);
         let sequence = self.sequence();
-        let tells_its_end = self.plan.format.tells_its_end();
-        let time_of_all = || self.departures.time_of(sequence.next_expected);
+        let time_of_all = |departures: Departures| departures.time_of(sequence.next_expected);
         let work = DatagramReceiver {
             socket,
             sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
-            sent_in: tells_its_end.then(time_of_all).flatten(),
+            sent_in: self.departures.and_then(time_of_all),
             sequence,
             rtp_jitter_ns: self.jitter.finish(),
             omitted: self.omitted,
