@@ -4,7 +4,7 @@
 use crate::AgentPlan;
 use crate::state::serve_one;
 use anyhow::{Context as _, Result};
-use linerate_client::deploy::CONSOLE_GREETING;
+use linerate_deploy::CONSOLE_GREETING;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::carrier::Carrier;

@@ -10,7 +10,7 @@
 
 use crate::{Agent, AgentPlan};
 use anyhow::{Context as _, Result, bail};
-use linerate_client::deploy::{AGENT_FILE, AGENT_GREETING, SILENCE};
+use linerate_deploy::{AGENT_FILE, AGENT_GREETING, SILENCE};
 use linerate_model::Clock as _;
 use linerate_peers::key::Key;
 use linerate_sys::clock::MonoClock;

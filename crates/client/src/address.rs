@@ -2,9 +2,9 @@
 
 pub use linerate_model::run::IpChoice;
 
-use crate::deploy::{ConsoleHost, ConsolePeer, DeployedAgent, Deployment, SshHost};
 use crate::shell::{self, ShellAddress, ShellPeer};
 use linerate_boards::{BoardName, Boards};
+use linerate_deploy::{ConsoleHost, ConsolePeer, DeployedAgent, Deployment, SshHost};
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::host_port::split_port;

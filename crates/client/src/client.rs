@@ -1,13 +1,13 @@
 //! One session with a peer, in which tests run one after the other.
 
 use crate::address::PeerAddress;
-use crate::deploy::DeployedAgent;
 use crate::no_greeting::no_greeting;
 use crate::pulse::Pulse;
 use crate::shell::ShellAddress;
 use crate::target::Target;
 use anyhow::{Context as _, Result};
 use linerate_boards::{Greeting, HeldLink};
+use linerate_deploy::DeployedAgent;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;

@@ -3,7 +3,6 @@
 
 pub mod address;
 mod client;
-pub mod deploy;
 mod describe;
 mod no_greeting;
 mod pulse;

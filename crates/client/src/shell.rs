@@ -1,18 +1,17 @@
 //! The shell of a device that is told what to do: how addresses say where it is, and the way to it.
 
 use anyhow::Result;
+use linerate_deploy::{DEFAULT_BAUD, no_line};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::host_port::split_port;
+use linerate_model::query::Query;
 use linerate_peers::{PeerKind, SettingValues, Wire};
 use linerate_session::Shell;
-use linerate_sys::serial::{SerialError, SerialLine};
+use linerate_sys::serial::SerialLine;
 use std::fmt;
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-
-/// The rate of most boards' consoles.
-pub(crate) const DEFAULT_BAUD: u32 = 115_200;
 
 /// The port of a telnet server.
 const TELNET_PORT: u16 = 23;
@@ -168,73 +167,6 @@ fn telnet(place: &str) -> Result<ShellAddress, String> {
         host: host.to_owned(),
         port,
     })
-}
-
-/// What follows the question mark.
-pub(crate) struct Query(Vec<(String, String)>);
-
-impl Query {
-    pub(crate) fn read(query: &str) -> Result<Self, String> {
-        let parts = query.split('&').filter(|part| !part.is_empty());
-        let pair = |part: &str| {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| format!("\"{part}\" is not name=value"))?;
-            Ok((key.to_owned(), value.to_owned()))
-        };
-        parts.map(pair).collect::<Result<_, _>>().map(Self)
-    }
-
-    pub(crate) fn take(&mut self, key: &str) -> Option<String> {
-        let position = self.0.iter().position(|(found, _)| found == key)?;
-        Some(self.0.remove(position).1)
-    }
-
-    /// A number over zero.
-    pub(crate) fn number<N>(&mut self, key: &str, otherwise: N) -> Result<N, String>
-    where
-        N: std::str::FromStr + Default + PartialEq,
-    {
-        let Some(text) = self.take(key) else {
-            return Ok(otherwise);
-        };
-        let number = text.parse().ok().filter(|n| *n != N::default());
-        number.ok_or_else(|| format!("{key}={text} is not a number in its range"))
-    }
-
-    /// Nothing is left over; `known` is what there may be.
-    pub(crate) fn end(self, known: &[&str]) -> Result<(), String> {
-        let Some((key, _)) = self.0.first() else {
-            return Ok(());
-        };
-        Err(format!(
-            "there is no {key}=; there are {}",
-            known.join(", ")
-        ))
-    }
-}
-
-pub(crate) fn no_line(device: &Path, error: &SerialError) -> Failure {
-    let path = device.display();
-    let (why, hint) = match error {
-        SerialError::Open(source) => (
-            format!("cannot open {path}: {source}"),
-            "see that the board is plugged in, and that you may use it (group dialout on Debian)",
-        ),
-        SerialError::Busy => (
-            format!("cannot use {path}: another program has it"),
-            "end the terminal program that shows the board's console",
-        ),
-        SerialError::NoLine(source) => (
-            format!("{path} is not a serial line: {source}"),
-            "name one such as /dev/ttyUSB0",
-        ),
-        other => (
-            format!("cannot set up {path}: {other}"),
-            "use a rate that the adapter has, such as baud=115200",
-        ),
-    };
-    Failure::new(ExitCode::HostLacks, format!("{why}; {hint}"))
 }
 
 fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream> {

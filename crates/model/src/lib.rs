@@ -25,6 +25,7 @@ pub mod link;
 pub mod one_way;
 mod origin;
 pub mod profile;
+pub mod query;
 pub mod random;
 pub mod reproduction;
 mod requests;

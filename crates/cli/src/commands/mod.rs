@@ -99,10 +99,10 @@ enum Command {
     #[command(name = linerate_studies::run::CHILD, hide = true)]
     WrappedTurns,
     /// Serve one client over the console that this is started on: what `serial://` starts on a board.
-    #[command(name = linerate_client::deploy::CONSOLE_AGENT, hide = true)]
+    #[command(name = linerate_deploy::CONSOLE_AGENT, hide = true)]
     ConsoleAgent(deployed::ConsoleArgs),
     /// Serve until standard input ends, with the key that comes on it: what `ssh://` starts on another host.
-    #[command(name = linerate_client::deploy::DEPLOYED_AGENT, hide = true)]
+    #[command(name = linerate_deploy::DEPLOYED_AGENT, hide = true)]
     DeployedAgent(deployed::DeployedArgs),
     /// Start an emulated board and end it, as the parent process asks on standard input: what `board up` starts.
     #[command(name = linerate_boards::SUPERVISOR, hide = true)]

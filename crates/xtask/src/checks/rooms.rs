@@ -26,16 +26,17 @@ const TABLE: &[(&str, &[&str])] = &[
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("boards", &["model", "sys", "testbed"]),
     ("stacks", &["model", "sys", "peers"]),
+    ("deploy", &["model", "sys", "peers", "session", "boards"]),
     (
         "client",
         &[
-            "model", "sys", "peers", "observe", "session", "boards", "stacks",
+            "model", "sys", "peers", "observe", "session", "boards", "stacks", "deploy",
         ],
     ),
     (
         "agent",
         &[
-            "model", "sys", "peers", "observe", "testbed", "session", "client",
+            "model", "sys", "peers", "observe", "testbed", "session", "deploy", "client",
         ],
     ),
     (
@@ -63,8 +64,8 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "live", "session", "boards", "stacks", "client", "agent", "doctor",
-            "studies",
+            "model", "report", "live", "session", "boards", "stacks", "deploy", "client", "agent",
+            "doctor", "studies",
         ],
     ),
     ("responder", &[]),

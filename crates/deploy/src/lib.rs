@@ -3,14 +3,16 @@
 //! Such an agent removes its own file before it serves, has a key that only this process knows, and ends when its
 //! standard input does or says nothing for [`SILENCE`]: nothing is left behind, however this process or the way to the
 //! host ends.
+#![forbid(unsafe_code)]
 
 mod console;
 mod conversation;
 mod ssh;
 
-pub use console::{CONSOLE_AGENT, CONSOLE_GREETING};
-pub(crate) use console::{ConsoleHost, ConsolePeer};
-pub(crate) use ssh::{DeployedAgent, Deployment, SshHost};
+pub use console::{
+    CONSOLE_AGENT, CONSOLE_GREETING, ConsoleHost, ConsolePeer, DEFAULT_BAUD, no_line,
+};
+pub use ssh::{DeployedAgent, Deployment, SshHost};
 
 use std::time::Duration;
 

@@ -3,20 +3,20 @@
 //!
 //! Noise may spoil what is typed or answered: what is not understood is tried again, up to a limit.
 
-use crate::shell::{DEFAULT_BAUD, Query, no_line};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::query::Query;
 use linerate_peers::carrier::Carrier;
 use linerate_session::{CONSOLE_TIMEOUT, ConsoleLink, Line, connection_pair, type_in};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
-use linerate_sys::serial::SerialLine;
+use linerate_sys::serial::{SerialError, SerialLine};
 use linerate_sys::tcp::wait_readable;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -27,6 +27,9 @@ pub const CONSOLE_AGENT: &str = "console-agent";
 
 /// What that agent says when it takes the console over.
 pub const CONSOLE_GREETING: &str = "linerate-console ready";
+
+/// The rate of most boards' consoles.
+pub const DEFAULT_BAUD: u32 = 115_200;
 
 /// How long a login may take in all: an agent whose client was killed keeps the console for half of it.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(2);
@@ -47,11 +50,11 @@ const ENDED: &str = "linerate-ended";
 
 /// A board with a console, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ConsoleHost {
+pub struct ConsoleHost {
     device: PathBuf,
     baud: u32,
     /// Its address in the network under test.
-    pub(crate) host: String,
+    pub host: String,
     login: Option<String>,
     password: Option<String>,
     /// linerate on the board.
@@ -60,7 +63,7 @@ pub(crate) struct ConsoleHost {
 
 impl ConsoleHost {
     /// Reads what follows `serial://`; why it cannot be.
-    pub(crate) fn read(rest: &str) -> Result<Self, String> {
+    pub fn read(rest: &str) -> Result<Self, String> {
         let (device, query) = rest.split_once('?').unwrap_or((rest, ""));
         if !device.starts_with('/') {
             return Err(
@@ -111,7 +114,7 @@ impl fmt::Display for ConsoleHost {
 
 /// A board with a console, and the session over it that this process has.
 #[derive(Debug)]
-pub(crate) struct ConsolePeer {
+pub struct ConsolePeer {
     host: ConsoleHost,
     carried: Mutex<Option<JoinHandle<()>>>,
 }
@@ -123,14 +126,16 @@ impl Drop for ConsolePeer {
 }
 
 impl ConsolePeer {
-    pub(crate) const fn new(host: ConsoleHost) -> Self {
+    /// That board; nothing is started yet.
+    pub const fn new(host: ConsoleHost) -> Self {
         Self {
             host,
             carried: Mutex::new(None),
         }
     }
 
-    pub(crate) const fn host(&self) -> &ConsoleHost {
+    /// As it was written.
+    pub const fn host(&self) -> &ConsoleHost {
         &self.host
     }
 
@@ -144,7 +149,7 @@ impl ConsolePeer {
     }
 
     /// Starts an agent over the console: a control connection with it, for traffic with `remote`.
-    pub(crate) fn open(&self, remote: SocketAddr) -> Result<Line> {
+    pub fn open(&self, remote: SocketAddr) -> Result<Line> {
         self.finish();
         let local = Line::to(remote).context("looking for the way to the board")?;
         let local = local.local().ip();
@@ -363,7 +368,7 @@ impl Console {
     fn failed(&self, what: &str, hint: &str) -> Failure {
         let from = self.heard.len().saturating_sub(MAX_SHOWN);
         let last = &self.heard[self.heard.ceil_char_boundary(from)..];
-        let said = super::conversation::clean(last.trim());
+        let said = crate::conversation::clean(last.trim());
         let said = if said.is_empty() {
             "it said nothing".to_owned()
         } else {
@@ -371,6 +376,30 @@ impl Console {
         };
         Failure::new(ExitCode::Peer, format!("{what} ({said}); {hint}"))
     }
+}
+
+/// Says why a serial line cannot be used, and what to do about it.
+pub fn no_line(device: &Path, error: &SerialError) -> Failure {
+    let path = device.display();
+    let (why, hint) = match error {
+        SerialError::Open(source) => (
+            format!("cannot open {path}: {source}"),
+            "see that the board is plugged in, and that you may use it (group dialout on Debian)",
+        ),
+        SerialError::Busy => (
+            format!("cannot use {path}: another program has it"),
+            "end the terminal program that shows the board's console",
+        ),
+        SerialError::NoLine(source) => (
+            format!("{path} is not a serial line: {source}"),
+            "name one such as /dev/ttyUSB0",
+        ),
+        other => (
+            format!("cannot set up {path}: {other}"),
+            "use a rate that the adapter has, such as baud=115200",
+        ),
+    };
+    Failure::new(ExitCode::HostLacks, format!("{why}; {hint}"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //!    | <-------------- linerate-agent PORT | the agent has removed its folder
 //! ```
 
-use super::{AGENT_FILE, AGENT_GREETING, DEPLOYED_AGENT};
+use crate::{AGENT_FILE, AGENT_GREETING, DEPLOYED_AGENT};
 use linerate_boards::Arch;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
@@ -33,7 +33,7 @@ const START: &str = "start";
 
 /// The program of the far shell. Only what POSIX has, and `head -c`. The agent is no `exec`, so that the folder is
 /// removed also where the agent does not start.
-pub(super) fn script(port: u16) -> String {
+pub(crate) fn script(port: u16) -> String {
     format!(
         r#"umask 077; d=
 trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM
@@ -56,15 +56,15 @@ read -r go && [ "$go" = {START} ] || exit 1
 
 /// An agent that serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Serving {
-    pub(super) port: u16,
+pub(crate) struct Serving {
+    pub(crate) port: u16,
     /// What is to be known of how it came there.
-    pub(super) note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// Why there is none.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// This end or the host lacks something.
     Refused(Failure),
     /// The shell ended, before this was heard.
@@ -78,7 +78,7 @@ impl From<Failure> for Broken {
 }
 
 /// Copies an agent there and starts it with this key. `agent` gives the one for an architecture.
-pub(super) fn deploy(
+pub(crate) fn deploy(
     mut heard: impl BufRead,
     mut said: impl Write,
     agent: impl FnOnce(Arch) -> Result<Vec<u8>, Failure>,
@@ -156,14 +156,14 @@ fn verify(sum: &str, agent: &[u8]) -> Result<Option<String>, Failure> {
 }
 
 /// Words of the far side, without what only a terminal understands.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
 /// Reads to the end, and keeps the first `most` bytes, safe for a terminal.
-pub(super) fn kept(mut from: impl io::Read, most: u64) -> String {
+pub(crate) fn kept(mut from: impl io::Read, most: u64) -> String {
     let mut bytes = Vec::new();
     let _ = from.by_ref().take(most).read_to_end(&mut bytes);
     let _ = io::copy(&mut from, &mut io::sink());

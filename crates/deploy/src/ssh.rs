@@ -2,13 +2,13 @@
 //!
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
-use super::conversation::{Broken, Serving, deploy, kept, script};
-use super::{BEAT, SILENCE};
-use crate::shell::Query;
+use crate::conversation::{Broken, Serving, deploy, kept, script};
+use crate::{BEAT, SILENCE};
 use linerate_boards::{Linking, agent_folders, find_agent};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
+use linerate_model::query::Query;
 use linerate_model::ssh::{SshDestination, is_name};
 use linerate_peers::key::Key;
 use linerate_sys::clock::MonoClock;
@@ -34,7 +34,7 @@ const MAX_SAID: u64 = 4 * 1024;
 
 /// A host to reach by ssh, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SshHost {
+pub struct SshHost {
     destination: SshDestination,
     /// Its address in the network under test, where ssh goes another way.
     address: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct SshHost {
 
 impl SshHost {
     /// Reads what follows `ssh://`; why it cannot be.
-    pub(crate) fn read(rest: &str) -> Result<Self, String> {
+    pub fn read(rest: &str) -> Result<Self, String> {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let destination = place.parse()?;
         let mut parts = Query::read(query)?;
@@ -118,36 +118,40 @@ impl fmt::Display for SshHost {
 
 /// An agent that serves, and what only its starter knows.
 #[derive(Debug, Clone)]
-pub(crate) struct DeployedAgent {
+pub struct DeployedAgent {
     /// Its host's name or address in the network under test.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) key: Key,
+    pub host: String,
+    /// Where it listens.
+    pub port: u16,
+    /// What clients must show.
+    pub key: Key,
     /// What is to be known of how it came there.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// A host by ssh, and the agent that this process has there.
 #[derive(Debug)]
-pub(crate) struct Deployment {
+pub struct Deployment {
     host: SshHost,
     running: Mutex<Option<Running>>,
 }
 
 impl Deployment {
-    pub(crate) const fn new(host: SshHost) -> Self {
+    /// That host; nothing is started yet.
+    pub const fn new(host: SshHost) -> Self {
         Self {
             host,
             running: Mutex::new(None),
         }
     }
 
-    pub(crate) const fn host(&self) -> &SshHost {
+    /// As it was written.
+    pub const fn host(&self) -> &SshHost {
         &self.host
     }
 
     /// The agent there, which is started if none is.
-    pub(crate) fn agent(&self) -> Result<DeployedAgent, Failure> {
+    pub fn agent(&self) -> Result<DeployedAgent, Failure> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.as_mut().is_none_or(Running::has_ended) {
             // What is left of one that has ended makes room first.
@@ -161,7 +165,7 @@ impl Deployment {
     }
 
     /// What is to be known of how the agent came there.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref()?.agent.note.clone()
     }
@@ -315,7 +319,7 @@ fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Recei
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn hosts_are_read_and_shown_as_they_are_written() {
