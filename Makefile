@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo site pictures check test test-all dist firmware bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
+.PHONY: all build demo site pictures check test test-all dist firmware bench calibrate laboratory verdicts verdicts-fit verdicts-guard interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -62,6 +62,7 @@ laboratory: ## build known bottlenecks, prove every verdict; writes docs/results
 # is fitted on; nor is it on seeds 8, 12 and 14.
 SCENES = 100
 PLAY = $(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --scenes
+GUARD = $(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --guard
 verdicts: ## compose scenes at random, measure what limits them, judge the verdicts; writes docs/results/verdicts.md
 	@ci/need cargo namespaces packages-test
 	$(PLAY) 18 $(SCENES) --keep $(CURDIR)/target/verdicts/judged --write
@@ -69,6 +70,10 @@ verdicts: ## compose scenes at random, measure what limits them, judge the verdi
 verdicts-fit: ## the same of other scenes, and make the table that verdicts are drawn from of what they show
 	@ci/need cargo namespaces packages-test
 	$(PLAY) 11 $(SCENES) --keep $(CURDIR)/target/verdicts/fitted --fit
+
+verdicts-guard: ## keep the scenes that both have played, reduced, for `make check` to judge
+	$(foreach set,judged fitted,$(GUARD) $(set) --keep $(CURDIR)/target/verdicts/$(set) &&) true
+	LINERATE_SCENES=write $(CARGO) test --locked -p linerate-analysis --test scenes
 
 interop: ## measure with the real tools, in every combination; writes docs/results/interop.md
 	@ci/need cargo packages-test

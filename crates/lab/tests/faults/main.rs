@@ -13,7 +13,8 @@
 //! `--scenes SEED COUNT --keep DIR` plays composed scenes instead, those of the first so many that the folder lacks, and
 //! judges the verdicts on all that it holds; with `--write` that is the page `docs/results/verdicts.md`. With `--fit` it
 //! judges nothing, and makes the table that verdicts are drawn from of what they show. `--side-by-side`: other programs do
-//! the same at this time. `--rare`: only scenes with a mechanism that few are limited by.
+//! the same at this time. `--rare`: only scenes with a mechanism that few are limited by. `--guard SET --keep DIR` plays
+//! nothing, and writes the scenes that the folder holds as that set of the guard in `crates/analysis/tests/scenes`.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod composed;
@@ -22,6 +23,9 @@ mod fault;
 mod guard;
 mod learning;
 mod records;
+mod reduction;
+#[path = "../../../analysis/tests/scenes/replay.rs"]
+mod replay;
 mod rig;
 mod rivals;
 mod scene;
@@ -73,6 +77,8 @@ struct Request {
     filters: Vec<String>,
     skips: Vec<String>,
     keep: Option<PathBuf>,
+    /// The set of the guard that what is kept becomes.
+    guard: Option<String>,
     list: bool,
     run: bool,
     write: bool,
@@ -219,6 +225,7 @@ impl Request {
                 "--list" => request.list = true,
                 "--write" => request.write = true,
                 "--keep" => request.keep = arguments.next().map(PathBuf::from),
+                "--guard" => request.guard = arguments.next(),
                 "--skip" => request.skips.extend(arguments.next()),
                 "--test-threads" | "--format" | "--color" | "--logfile" => {
                     drop(arguments.next());
@@ -274,6 +281,11 @@ fn laboratory(request: &Request) -> Result<bool> {
         .filter_map(table::complaint)
         .collect();
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("; "));
+    if let Some(set) = &request.guard {
+        let kept = request.keep.as_deref();
+        let kept = kept.context("--guard needs --keep DIR")?;
+        return reduction::write(kept, set).map(|()| true);
+    }
     let cells = request.cells();
     if request.list {
         for (fault, strength) in cells {

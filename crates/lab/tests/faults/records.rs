@@ -6,14 +6,15 @@
 use crate::composed::{Carried, Composed, Expected, Mechanism};
 use crate::guard::Guard;
 use crate::learning::Labelled;
+use crate::replay::{named, replayed};
 use crate::rig::on_scene;
 use crate::say;
 use crate::table::FALSE_ALARMS;
 use crate::{Purpose, Scenes};
 use anyhow::{Context as _, Result};
-use linerate_analysis::{Observation, diagnose, next_probe};
-use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
-use linerate_model::spec::{Side, Stop, TestSpec, Transport};
+use linerate_analysis::{Observation, diagnose};
+use linerate_model::run::{Confidence, Run, Verdict};
+use linerate_model::spec::{Side, Transport};
 use linerate_studies::run::{diagnose as probe, probe_all};
 use linerate_testkit::disturbance::{DISTURBED, observed};
 use linerate_testkit::pages;
@@ -176,7 +177,8 @@ impl Record {
         is_near(first / last) && is_near(own / (first * last).sqrt())
     }
 
-    fn is_quiet(&self) -> bool {
+    /// Whether other programs took no CPU time to speak of from its tests.
+    pub(crate) fn is_quiet(&self) -> bool {
         self.taken < DISTURBED
     }
 
@@ -290,43 +292,28 @@ impl Record {
     }
 
     /// The verdict that the command would have come to in its ten seconds, and how long that took.
-    fn replayed(&self) -> (Verdict, Duration) {
-        let mut run = self.run.clone();
-        let mut recorded = std::mem::take(&mut run.probes);
-        conclude(&mut run);
-        let (mut spent, mut refused) = (Duration::ZERO, Vec::<Change>::new());
-        while let Some(next) = next_probe(&run, BUDGET.saturating_sub(spent), &refused) {
-            let Some(at) = recorded
-                .iter()
-                .position(|probe| probe.change == next.change)
-            else {
-                refused.push(next.change);
-                continue;
-            };
-            spent += traffic(&next.test);
-            let probe: Probe = recorded.remove(at);
-            run.probes.push(probe);
-        }
-        conclude(&mut run);
-        (diagnose(&run).0, spent)
+    pub(crate) fn replayed(&self) -> (Verdict, Duration) {
+        replayed(&self.run)
+    }
+
+    /// Its seed and number.
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.seed, self.number)
+    }
+
+    /// The test with every probe.
+    pub(crate) const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The main limit of a steady scene, by its id in the table of counts.
+    pub(crate) fn label(&self) -> Option<String> {
+        self.main_limit().filter(|_| self.is_steady()).map(name)
     }
 }
 
 /// What the commands spend.
 const BUDGET: Duration = Duration::from_secs(10);
-
-/// How long a test sends.
-fn traffic(test: &TestSpec) -> Duration {
-    match test.stop {
-        Stop::After(time) => test.warm_up + time,
-        _ => test.warm_up,
-    }
-}
-
-fn conclude(run: &mut Run) {
-    let (verdict, findings) = diagnose(run);
-    (run.verdict, run.findings) = (Some(verdict), findings);
-}
 
 /// The limit of a link that others fill.
 const CONGESTION: &str = "congestion";
@@ -350,16 +337,11 @@ fn confidence(verdict: &Verdict) -> &'static str {
 }
 
 fn found(verdict: &Verdict) -> String {
-    let own = verdict.limit.id() == "link" && verdict.side == Some(Side::Sender);
-    if own {
-        OWN_SHAPER.to_owned()
-    } else {
-        verdict.limit.id().to_owned()
-    }
+    named(verdict).to_owned()
 }
 
 /// Every record of `folder`, in the order of their names.
-fn read(folder: &Path) -> Result<Vec<Record>> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<Record>> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
@@ -378,10 +360,9 @@ fn read(folder: &Path) -> Result<Vec<Record>> {
 /// What the scenes of `folder` with one main limit show, for the table of counts.
 pub(crate) fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
     let labelled = |record: &Record| {
-        let limit = record.main_limit().filter(|_| record.is_steady())?;
         Some(Labelled {
-            scene: format!("{}-{}", record.seed, record.number),
-            limit: name(limit),
+            scene: record.name(),
+            limit: record.label()?,
             observation: Observation::from_run(&record.run)?,
         })
     };

@@ -1,0 +1,40 @@
+//! A verdict as the command would have come to it, from a run that holds every probe that could be made.
+
+use linerate_analysis::{conclude, next_probe};
+use linerate_model::run::{Change, Run, Verdict};
+use linerate_model::spec::Stop;
+use std::time::Duration;
+
+/// What the commands spend on probes.
+const BUDGET: Duration = Duration::from_secs(10);
+
+/// The verdict on `run` after the probes that the command makes of those recorded, and the time that these sent.
+pub(crate) fn replayed(run: &Run) -> (Verdict, Duration) {
+    let mut run = run.clone();
+    let mut recorded = std::mem::take(&mut run.probes);
+    conclude(&mut run);
+    let (mut spent, mut refused) = (Duration::ZERO, Vec::<Change>::new());
+    while let Some(next) = next_probe(&run, BUDGET.saturating_sub(spent), &refused) {
+        let is_next = |made: &linerate_model::run::Probe| made.change == next.change;
+        let Some(at) = recorded.iter().position(is_next) else {
+            refused.push(next.change);
+            continue;
+        };
+        spent += next.test.warm_up;
+        if let Stop::After(time) = next.test.stop {
+            spent += time;
+        }
+        run.probes.push(recorded.remove(at));
+    }
+    conclude(&mut run);
+    (run.verdict.unwrap(), spent)
+}
+
+/// The limit that `verdict` names, by its id in the table of counts: a link that is the sender's own queueing discipline
+/// is not the path's.
+pub(crate) fn named(verdict: &Verdict) -> &str {
+    match verdict.limit.id() {
+        "link" if verdict.side.is_some() => "own-shaper",
+        id => id,
+    }
+}
