@@ -23,13 +23,13 @@ struct Open {
     streams: BTreeMap<u64, TcpStream>,
 }
 
-/// One that is known as long as this lives.
-pub(crate) struct Known<'a> {
+/// Keeps a connection among the open ones until it is dropped.
+pub(crate) struct ConnectionGuard<'a> {
     connections: &'a Connections,
     number: u64,
 }
 
-impl Drop for Known<'_> {
+impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
         self.connections.lock().streams.remove(&self.number);
         self.connections.changed.notify_all();
@@ -41,8 +41,8 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Knows one more.
-    pub(crate) fn enter(&self, stream: &TcpStream) -> io::Result<Known<'_>> {
+    /// Adds one that has been accepted.
+    pub(crate) fn enter(&self, stream: &TcpStream) -> io::Result<ConnectionGuard<'_>> {
         let stream = stream.try_clone()?;
         let mut open = self.lock();
         if open.has_ended {
@@ -53,7 +53,7 @@ impl Connections {
         open.streams.insert(number, stream);
         drop(open);
         let connections = self;
-        Ok(Known {
+        Ok(ConnectionGuard {
             connections,
             number,
         })

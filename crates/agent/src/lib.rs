@@ -19,6 +19,7 @@ pub use port::Speaking;
 
 use access::{Access, Network};
 use anyhow::{Context as _, Result};
+use linerate_model::agent::AgentEvent;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_model::{BitRate, Clock as _};
@@ -126,13 +127,13 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
     linerate_peers::served().flat_map(PeerKind::settings)
 }
 
-/// Serves until `stop` is set. `tell` gets one line per event.
-pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<()> {
+/// Serves until `stop` is set. `tell` gets every event.
+pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&AgentEvent)) -> Result<()> {
     check_keys(plan)?;
     let ports = open_all(plan)?;
     warm_up(plan);
     for port in &ports {
-        tell(&port.words());
+        tell(&port.event());
     }
     accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
 }

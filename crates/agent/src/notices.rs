@@ -1,10 +1,11 @@
-//! Lines about clients for who runs the server: so many in a second, so that a flood of clients is none of lines.
+//! Events about clients for who runs the server: so many in a second, so that a flood of clients is none of events.
 
 use linerate_model::MonoInstant;
+use linerate_model::agent::AgentEvent;
 use std::time::Duration;
 
-/// Most lines in one window.
-const MAX_LINES: u32 = 50;
+/// Most events in one window.
+const MAX_EVENTS: u32 = 50;
 
 /// Length of a window.
 const NOTICE_WINDOW: Duration = Duration::from_secs(1);
@@ -18,13 +19,13 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Whether a line may be told at `now`; if not, it counts as left out.
+    /// Whether an event may be told at `now`; if not, it counts as left out.
     pub(crate) fn admit(&mut self, now: MonoInstant) -> bool {
         if now >= self.since.after(NOTICE_WINDOW) {
             self.since = now;
             self.printed = 0;
         }
-        let is_printed = self.printed < MAX_LINES;
+        let is_printed = self.printed < MAX_EVENTS;
         if is_printed {
             self.printed += 1;
         } else {
@@ -33,15 +34,15 @@ impl Notices {
         is_printed
     }
 
-    /// A line about those left out, once the window in which they were is over.
-    pub(crate) fn summary(&mut self, now: MonoInstant) -> Option<String> {
+    /// How many were left out, once the window in which they were is over.
+    pub(crate) fn summary(&mut self, now: MonoInstant) -> Option<AgentEvent> {
         if self.left_out == 0 || now < self.since.after(NOTICE_WINDOW) {
             return None;
         }
-        let count = std::mem::take(&mut self.left_out);
-        Some(format!(
-            "{count} more lines about clients were left out: more than {MAX_LINES} in a second"
-        ))
+        Some(AgentEvent::LeftOut {
+            events: std::mem::take(&mut self.left_out),
+            limit: MAX_EVENTS,
+        })
     }
 }
 
@@ -57,8 +58,11 @@ mod tests {
         assert_eq!(printed, 50);
         assert_eq!(notices.summary(start), None);
         let later = start.after(NOTICE_WINDOW);
-        let summary = notices.summary(later).unwrap();
-        assert!(summary.starts_with("950 more"), "{summary}");
+        let left_out = AgentEvent::LeftOut {
+            events: 950,
+            limit: 50,
+        };
+        assert_eq!(notices.summary(later), Some(left_out));
         assert_eq!(notices.summary(later), None);
         assert!(notices.admit(later));
     }

@@ -2,6 +2,7 @@
 //! be, in all and of one address.
 
 use crate::per_address::{Counted, PerAddress};
+use linerate_model::agent::AdmissionLimit;
 use linerate_model::spec::MAX_STREAMS;
 use std::net::IpAddr;
 
@@ -16,18 +17,16 @@ const MAX_PENDING_PER_ADDRESS: u32 = MAX_STREAMS as u32 * 5 / 4;
 pub(crate) struct Pending(PerAddress);
 
 impl Pending {
-    /// A place for one more from `from`, taken as long as it lives; the reason if there is none.
-    pub(crate) fn enter(&self, from: IpAddr) -> Result<Counted<'_>, String> {
+    /// A place for one more from `from`, taken as long as it lives; which limit is reached if there is none.
+    pub(crate) fn enter(&self, from: IpAddr) -> Result<Counted<'_>, AdmissionLimit> {
         let (place, counts) = self.0.one_more(from);
         if counts.total > MAX_PENDING {
-            return Err(format!(
-                "{MAX_PENDING} connections wait to be admitted already"
-            ));
+            return Err(AdmissionLimit::Pending { limit: MAX_PENDING });
         }
         if counts.of_address > MAX_PENDING_PER_ADDRESS {
-            return Err(format!(
-                "{MAX_PENDING_PER_ADDRESS} connections of this address wait to be admitted already"
-            ));
+            return Err(AdmissionLimit::PendingOfAddress {
+                limit: MAX_PENDING_PER_ADDRESS,
+            });
         }
         Ok(place)
     }
@@ -41,7 +40,7 @@ mod tests {
     fn fill(pending: &Pending, last: u8, count: u32) -> Vec<Counted<'_>> {
         let from = IpAddr::from(Ipv4Addr::new(192, 0, 2, last));
         (0..count)
-            .map(|_| pending.enter(from).unwrap_or_else(|why| panic!("{why}")))
+            .map(|_| pending.enter(from).unwrap_or_else(|why| panic!("{why:?}")))
             .collect()
     }
 

@@ -2,6 +2,7 @@
 
 use crate::AgentPlan;
 use anyhow::Result;
+use linerate_model::agent::AgentEvent;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::{Demux, PeerKind, Protocol};
 use linerate_session::{Flows, StreamDemux};
@@ -183,8 +184,12 @@ impl Port {
     }
 
     /// How it is announced.
-    pub(crate) fn words(&self) -> String {
-        format!("serving {} on {}", self.kind.name(), self.address)
+    pub(crate) fn event(&self) -> AgentEvent {
+        AgentEvent::Listening {
+            protocol: self.kind.id().to_owned(),
+            name: self.kind.name().to_owned(),
+            address: self.address,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::AgentPlan;
 use crate::access::{is_in, unproved_sending};
 use crate::connections::Connections;
-use crate::data_streams::{Addresses, describe};
+use crate::data_streams::{Addresses, events};
 use crate::notices::Notices;
 use crate::pending::Pending;
 use crate::per_address::{Counted as Place, PerAddress};
@@ -11,6 +11,7 @@ use crate::port::{By, Port, Shared};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
+use linerate_model::agent::{AdmissionLimit, AgentEvent};
 use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_model::{ByteCount, Clock as _};
@@ -25,6 +26,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use linerate_sys::tcp::wait_readable;
 use linerate_sys::wake::Waker;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -64,7 +66,7 @@ struct AgentState<'a> {
     sessions: AtomicU64,
     /// Clients that have left.
     left: AtomicU64,
-    lines: mpsc::Sender<String>,
+    events: mpsc::Sender<AgentEvent>,
     notices: Mutex<Notices>,
     /// Wakes the listener.
     wakeup_fd: &'a Waker,
@@ -75,21 +77,18 @@ pub(crate) fn accept_loop(
     plan: &AgentPlan,
     stop: &AtomicBool,
     wakeup_fd: &Waker,
-    tell: &mut dyn FnMut(&str),
+    tell: &mut dyn FnMut(&AgentEvent),
 ) -> Result<()> {
-    let (lines, inbox) = mpsc::channel::<String>();
-    let state = AgentState::new(plan, stop, lines, wakeup_fd);
+    let (events, inbox) = mpsc::channel();
+    let state = AgentState::new(plan, stop, events, wakeup_fd);
     let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
     fds.push(state.wakeup_fd.as_fd());
     thread::scope(|scope| {
         let mut connections = 0;
         loop {
             state.wakeup_fd.clear();
-            while let Ok(line) = inbox.try_recv() {
-                tell(&line);
-            }
-            if let Some(line) = state.notices().summary(MonoClock.now()) {
-                tell(&line);
+            for event in inbox.try_iter().chain(state.summary()) {
+                tell(&event);
             }
             let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
             if stop.load(Ordering::Relaxed) {
@@ -110,8 +109,8 @@ pub(crate) fn accept_loop(
 /// Serves one client of linerate's own protocol, which came over `line`, to its end.
 pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Result<()> {
     let wakeup_fd = crate::wakeup_fd()?;
-    let (lines, _) = mpsc::channel();
-    let state = AgentState::new(plan, stop, lines, &wakeup_fd);
+    let (events, _) = mpsc::channel();
+    let state = AgentState::new(plan, stop, events, &wakeup_fd);
     state.converse(line, None, linerate_peers::own(), None)
 }
 
@@ -119,7 +118,7 @@ pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Resu
 fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     match port.listener.accept() {
         Ok(accepted) => Some(accepted),
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
         // A client that is gone before it was accepted, or a moment without descriptors.
         Err(_) => {
             sleep_until(MonoClock.now().after(ACCEPT_RETRY_INTERVAL));
@@ -128,23 +127,26 @@ fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
+/// The end of a session that an error ended.
+fn failed(client: SocketAddr, error: &anyhow::Error) -> AgentEvent {
+    AgentEvent::Failed {
+        client,
+        error: format!("{error:#}"),
+    }
+}
+
 /// An IPv4 address that came over IPv6 as IPv4.
 fn canonical(from: SocketAddr) -> SocketAddr {
     SocketAddr::new(from.ip().to_canonical(), from.port())
 }
 
-/// Starts a thread in `scope`. Where the host allows no more threads the error says what to do.
+/// Starts a thread in `scope`, if the host allows one more.
 fn start_thread<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     thread: thread::Builder,
     work: impl FnOnce() + Send + 'scope,
-) -> Result<()> {
-    match thread.spawn_scoped(scope, work) {
-        Ok(_) => Ok(()),
-        Err(error) => bail!(
-            "cannot start a thread for it: {error}; raise the limit of processes (ulimit -u, or the container's pids limit)"
-        ),
-    }
+) -> io::Result<()> {
+    thread.spawn_scoped(scope, work).map(drop)
 }
 
 impl<'a> AgentState<'a> {
@@ -152,7 +154,7 @@ impl<'a> AgentState<'a> {
     fn new(
         plan: &'a AgentPlan,
         stop: &'a AtomicBool,
-        lines: mpsc::Sender<String>,
+        events: mpsc::Sender<AgentEvent>,
         wakeup_fd: &'a Waker,
     ) -> Self {
         Self {
@@ -164,7 +166,7 @@ impl<'a> AgentState<'a> {
             connections: Connections::default(),
             sessions: AtomicU64::new(0),
             left: AtomicU64::new(0),
-            lines,
+            events,
             notices: Mutex::default(),
             wakeup_fd,
         }
@@ -206,9 +208,15 @@ impl AgentState<'_> {
     /// A place among those that wait to be admitted, if there is one for this address.
     fn pend(&self, from: IpAddr) -> Option<Place<'_>> {
         let place = self.pending.enter(from);
-        place
-            .map_err(|why| self.note(format!("{from}: refused: {why}")))
-            .ok()
+        place.map_err(|lacks| self.refuse(from, None, lacks)).ok()
+    }
+
+    fn refuse(&self, address: IpAddr, port: Option<u16>, lacks: AdmissionLimit) {
+        self.note(AgentEvent::Refused {
+            address,
+            port,
+            lacks,
+        });
     }
 
     /// The same for a datagram stream; who may not come is answered nothing.
@@ -226,7 +234,9 @@ impl AgentState<'_> {
         work: impl FnOnce() + Send + 'scope,
     ) {
         if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
-            self.note(format!("{}: refused: {error:#}", canonical(from)));
+            let error = error.to_string();
+            let address = from.ip().to_canonical();
+            self.refuse(address, Some(from.port()), AdmissionLimit::Thread { error });
         }
     }
 
@@ -234,10 +244,15 @@ impl AgentState<'_> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says something about a client, of which there may be a flood.
-    fn note(&self, line: String) {
+    /// How many events were left out, if it is time to say so.
+    fn summary(&self) -> Option<AgentEvent> {
+        self.notices().summary(MonoClock.now())
+    }
+
+    /// Tells of a client, of which there may be a flood.
+    fn note(&self, event: AgentEvent) {
         if self.notices().admit(MonoClock.now()) {
-            self.say(line);
+            self.tell(event);
         }
     }
 
@@ -246,7 +261,7 @@ impl AgentState<'_> {
         let Ok(from) = stream.peer_addr() else { return };
         let from = canonical(from);
         let Ok(_known) = self.connections.enter(&stream) else {
-            return self.note(format!("{from}: refused: no more files may be open"));
+            return self.refuse(from.ip(), Some(from.port()), AdmissionLimit::OpenFile);
         };
         let served = match &port.shared {
             None => self.serve(stream, place, None, port),
@@ -274,20 +289,19 @@ impl AgentState<'_> {
     }
 
     /// Says how a client left.
-    fn log_disconnect(&self, from: SocketAddr, served: Result<()>) {
-        let said = match served {
-            Ok(()) => format!("{from} left"),
-            Err(error) => format!("{from}: {error:#}"),
-        };
+    fn log_disconnect(&self, client: SocketAddr, served: Result<()>) {
         self.left.fetch_add(1, Ordering::Relaxed);
-        self.note(said);
+        self.note(match served {
+            Ok(()) => AgentEvent::Left { client },
+            Err(error) => failed(client, &error),
+        });
         // Also where nothing is said: `--once` waits for it.
         drop(self.wakeup_fd.wake());
     }
 
     /// Nobody listens any more when the agent ends.
-    fn say(&self, line: String) {
-        drop(self.lines.send(line));
+    fn tell(&self, event: AgentEvent) {
+        drop(self.events.send(event));
         drop(self.wakeup_fd.wake());
     }
 
@@ -354,15 +368,16 @@ impl AgentState<'_> {
         thread::scope(|scope| {
             let result = answer(&mut driver, self.stop, Some(opening), &mut |event| {
                 is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
-                for line in describe(from, &*port.kind, event) {
-                    self.say(line);
+                for event in events(from, &*port.kind, event) {
+                    self.tell(event);
                 }
                 if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
                     let to = SocketAddr::new(from.ip(), *there);
                     let spec = spec.clone();
                     let work = move || self.call_back(to, &spec, &*port.kind);
                     if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
-                        self.say(format!("{to}: not called back: {error:#}"));
+                        let error = error.to_string();
+                        self.tell(AgentEvent::NotCalledBack { client: to, error });
                     }
                 }
             });
@@ -401,11 +416,11 @@ impl AgentState<'_> {
                     .directions
                     .into_iter()
                     .filter_map(|done| done.sender);
-                for line in describe(to, kind, &SessionEvent::OwnReports(reports.collect())) {
-                    self.say(line);
+                for event in events(to, kind, &SessionEvent::OwnReports(reports.collect())) {
+                    self.tell(event);
                 }
             }
-            Err(error) => self.say(format!("{to}: {error:#}")),
+            Err(error) => self.tell(failed(to, &error)),
         }
     }
 
@@ -609,8 +624,7 @@ mod tests {
         let refused = thread::Builder::new().stack_size(1 << 60);
         let (done, outcome) = mpsc::channel();
         thread::scope(|scope| {
-            let error = start_thread(scope, refused, || {}).expect_err("no such stack");
-            assert!(format!("{error:#}").contains("pids limit"), "{error:#}");
+            start_thread(scope, refused, || {}).expect_err("no such stack");
             start_thread(scope, thread::Builder::new(), move || {
                 done.send(()).unwrap();
             })

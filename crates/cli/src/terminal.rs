@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::BitRate;
+use linerate_model::agent::AgentEvent;
 use linerate_model::run::{RunKind, Trial};
 use linerate_report::figures::{clean, clean_char};
 use linerate_report::{
@@ -285,6 +286,17 @@ impl fmt::Display for OutputFailed {
 /// Prints a note to standard error. What peers, logs and files say in it commands no terminal.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {}", clean(text));
+}
+
+/// Prints an event at a server: a note, or a line of JSON on standard output.
+pub(crate) fn agent_event(event: &AgentEvent, is_json: bool) {
+    if !is_json {
+        return note(&linerate_report::agent_event(event));
+    }
+    if let Ok(line) = serde_json::to_string(event) {
+        // Who reads the events may leave before the server does.
+        let _ = writeln!(io::stdout(), "{line}");
+    }
 }
 
 /// Prints help to standard error, for who asked for nothing.

@@ -47,7 +47,7 @@ impl Server {
                 speak: vec![format!("iperf3:{port}").parse().unwrap()],
                 ..AgentPlan::private()
             };
-            serve(&plan, &seen, &mut |line| drop(tell.send(line.to_owned()))).unwrap();
+            serve(&plan, &seen, &mut |event| drop(tell.send(event.clone()))).unwrap();
         });
         told.recv().unwrap();
         self.running = Some((thread, stop));

@@ -4,6 +4,7 @@
 //! compared and made up in a test. The run document (`linerate/run/2`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod audit;
 pub mod board;
 pub mod calibration;
@@ -27,6 +28,7 @@ mod origin;
 pub mod profile;
 pub mod query;
 pub mod random;
+mod refusal;
 pub mod reproduction;
 mod requests;
 pub mod responsiveness;
@@ -44,6 +46,7 @@ pub mod units;
 pub use estimate::{Estimate, Interval};
 pub use hex::hex;
 pub use histogram::Histogram;
+pub use refusal::RefusalCode;
 pub use time::{Clock, MonoInstant, PeerInstant, WallTime};
 pub use units::{
     BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Quantile, Ratio,

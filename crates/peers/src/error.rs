@@ -1,6 +1,6 @@
 //! How a peer can fail a session, in words for the user in front of it.
 
-use crate::refusal::RefusalCode;
+use linerate_model::RefusalCode;
 use std::fmt;
 use std::time::Duration;
 

@@ -18,7 +18,6 @@ pub mod login;
 pub mod native;
 pub mod netperf;
 mod protocol;
-mod refusal;
 mod session;
 mod settings;
 pub mod sfnt;

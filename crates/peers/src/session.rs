@@ -23,9 +23,9 @@
 use crate::error::ProtocolError;
 use crate::key::Credential;
 use crate::login::{Gate, LoginAttempt};
-pub use crate::refusal::RefusalCode;
 use crate::settings::{Setting, SettingValues};
 use crate::stream_format::StreamFormat;
+pub use linerate_model::RefusalCode;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{

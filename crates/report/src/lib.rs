@@ -49,7 +49,7 @@ pub use text::{
     details_text, examination_text, explanation_text, interval_heading, interval_line,
     listing_text, sparkline, summaries_text, summary_text, trial_heading, trial_line,
 };
-pub use words::{progress, quantity_name};
+pub use words::{agent_event, progress, quantity_name};
 
 /// The runs to report on, and what the report says of itself.
 #[derive(Debug, Clone)]

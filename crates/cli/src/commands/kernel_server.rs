@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use linerate_agent::AgentPlan;
+use linerate_model::agent::AgentEvent;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::Side;
 use linerate_model::stack::StackTraffic;
 use linerate_model::{ByteCount, PacketCount};
 use linerate_stacks::{Caller, kernel_counts, protocol};
@@ -17,7 +19,7 @@ const ENDING: Duration = Duration::from_secs(10);
 
 /// Serves until the caller is gone.
 pub(crate) fn serve() -> Result<ExitCode> {
-    let (lines, stop) = (ServerLines::default(), AtomicBool::new(false));
+    let (events, stop) = (ServerEvents::default(), AtomicBool::new(false));
     let plan = AgentPlan {
         listen: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0),
         speak: vec![protocol().id().parse()?],
@@ -25,11 +27,11 @@ pub(crate) fn serve() -> Result<ExitCode> {
     };
     thread::scope(|scope| {
         let server = scope.spawn(|| {
-            let served = linerate_agent::serve(&plan, &stop, &mut |line| lines.hear(line));
-            lines.change(|seen| seen.is_over = true);
+            let served = linerate_agent::serve(&plan, &stop, &mut |event| events.hear(event));
+            events.change(|seen| seen.is_over = true);
             served
         });
-        let answered = answer(&lines);
+        let answered = answer(&events);
         stop.store(true, Ordering::Relaxed);
         let outcome = server
             .join()
@@ -40,14 +42,14 @@ pub(crate) fn serve() -> Result<ExitCode> {
 }
 
 /// Says that the server is ready, and what it has counted whenever that is asked.
-fn answer(lines: &ServerLines) -> Result<(), Failure> {
+fn answer(events: &ServerEvents) -> Result<(), Failure> {
     let caller = Caller::default();
-    if lines.wait(|seen| seen.is_serving).is_over {
+    if events.wait(|seen| seen.is_serving).is_over {
         return Ok(());
     }
     caller.ready()?;
     while let Some(streams) = caller.hear() {
-        let seen = lines.wait(|seen| seen.ended >= streams);
+        let seen = events.wait(|seen| seen.ended >= streams);
         let (tcp, udp) = (seen.tcp, seen.udp);
         drop(seen);
         caller.counts(&kernel_counts(tcp, udp))?;
@@ -57,7 +59,7 @@ fn answer(lines: &ServerLines) -> Result<(), Failure> {
 
 /// What the server has said so far.
 #[derive(Debug, Default)]
-struct ServerLines {
+struct ServerEvents {
     seen: Mutex<Seen>,
     changed: Condvar,
 }
@@ -72,11 +74,11 @@ struct Seen {
     udp: StackTraffic,
 }
 
-impl ServerLines {
-    fn hear(&self, line: &str) {
+impl ServerEvents {
+    fn hear(&self, event: &AgentEvent) {
         self.change(|seen| {
             seen.is_serving = true;
-            seen.take(line);
+            seen.take(event);
         });
     }
 
@@ -95,75 +97,64 @@ impl ServerLines {
 }
 
 impl Seen {
-    /// Reads the line by which the server says how a stream ended:
-    /// `10.0.0.1:5 iperf2: received 9 bytes in 1.000 s, 4 bit/s, 1 datagrams, …`.
-    fn take(&mut self, line: &str) {
-        let number_before = |unit: &str| -> Option<u64> {
-            let (before, _) = line.split_once(unit)?;
-            before.rsplit(' ').next()?.parse().ok()
-        };
-        let Some(bytes) = number_before(" bytes in ") else {
+    fn take(&mut self, event: &AgentEvent) {
+        let AgentEvent::Counted { traffic, .. } = event else {
             return;
         };
-        let is_sent = line.contains(": sent ");
-        match number_before(" datagrams") {
-            None => self.tcp.add(is_sent, bytes),
-            Some(datagrams) if is_sent => self.udp.add_datagrams(is_sent, bytes, datagrams),
-            // The one that opened the stream is counted there, as long as the others.
-            Some(datagrams) => {
-                let opening = bytes / datagrams.max(1);
-                self.udp
-                    .add_datagrams(is_sent, bytes - opening, datagrams.saturating_sub(1));
-            }
-        }
         self.ended += 1;
-    }
-}
-
-/// Adds up streams.
-trait Add {
-    fn add(&mut self, is_sent: bool, bytes: u64);
-    fn add_datagrams(&mut self, is_sent: bool, bytes: u64, datagrams: u64);
-}
-
-impl Add for StackTraffic {
-    fn add(&mut self, is_sent: bool, bytes: u64) {
-        let sum = if is_sent {
-            &mut self.sent_bytes
-        } else {
-            &mut self.received_bytes
+        let (mut bytes, mut packets) = (traffic.bytes, traffic.packets);
+        // The datagram that opened a stream is counted by its receiver, as long as the others.
+        if let (Side::Receiver, Some(datagrams)) = (traffic.side, traffic.packets) {
+            let datagrams = datagrams.get();
+            bytes = ByteCount::new(bytes.get() - bytes.get() / datagrams.max(1));
+            packets = Some(PacketCount::new(datagrams.saturating_sub(1)));
+        }
+        let total = match packets {
+            None => &mut self.tcp,
+            Some(_) => &mut self.udp,
         };
-        *sum = ByteCount::new(sum.get() + bytes);
-    }
-
-    fn add_datagrams(&mut self, is_sent: bool, bytes: u64, datagrams: u64) {
-        self.add(is_sent, bytes);
-        let sum = if is_sent {
-            &mut self.sent_packets
-        } else {
-            &mut self.received_packets
+        let (all_bytes, all_packets) = match traffic.side {
+            Side::Sender => (&mut total.sent_bytes, &mut total.sent_packets),
+            Side::Receiver => (&mut total.received_bytes, &mut total.received_packets),
         };
-        let before = sum.map_or(0, PacketCount::get);
-        *sum = Some(PacketCount::new(before + datagrams));
+        *all_bytes = ByteCount::new(all_bytes.get() + bytes.get());
+        if let Some(packets) = packets {
+            let before = all_packets.map_or(0, PacketCount::get);
+            *all_packets = Some(PacketCount::new(before + packets.get()));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::agent::CountedTraffic;
+
+    fn counted(side: Side, bytes: u64, packets: Option<u64>) -> AgentEvent {
+        AgentEvent::Counted {
+            client: "10.79.1.1:40000".parse().unwrap(),
+            protocol: protocol().id().to_owned(),
+            traffic: CountedTraffic {
+                side,
+                bytes: ByteCount::new(bytes),
+                duration: Duration::from_secs(1),
+                packets: packets.map(PacketCount::new),
+                sequences: Vec::new(),
+            },
+        }
+    }
 
     #[test]
     fn streams_add_up_by_transport_and_way() {
         let mut seen = Seen::default();
-        for line in [
-            "serving iperf2 on [::]:5001",
-            "10.79.1.1:40000 iperf2: received 1000 bytes in 1.000 s, 8 kbit/s",
-            "10.79.1.1:40001 iperf2: received 500 bytes in 1.000 s, 4 kbit/s",
-            "10.79.1.1:40001 iperf2: sent 70 bytes in 1.000 s, 560 bit/s",
-            "10.79.1.1:40002 iperf2: received 1100 bytes in 1.000 s, 8 kbit/s, 11 datagrams, 0 of 11 lost, 0 reordered, 0 twice",
-            "10.79.1.1:40003 iperf2: sent 400 bytes in 1.000 s, 3 kbit/s, 4 datagrams",
+        for event in [
+            counted(Side::Receiver, 1000, None),
+            counted(Side::Receiver, 500, None),
+            counted(Side::Sender, 70, None),
+            counted(Side::Receiver, 1100, Some(11)),
+            counted(Side::Sender, 400, Some(4)),
         ] {
-            seen.take(line);
+            seen.take(&event);
         }
         assert_eq!(seen.ended, 5);
         assert_eq!(
@@ -180,9 +171,9 @@ mod tests {
 
     #[test]
     fn who_waits_hears_of_the_end() {
-        let lines = ServerLines::default();
-        lines.change(|seen| seen.is_over = true);
-        assert!(lines.wait(|seen| seen.is_serving).is_over);
-        assert!(!lines.wait(|_| true).is_serving);
+        let events = ServerEvents::default();
+        events.change(|seen| seen.is_over = true);
+        assert!(events.wait(|seen| seen.is_serving).is_over);
+        assert!(!events.wait(|_| true).is_serving);
     }
 }

@@ -108,7 +108,10 @@ impl ServeArgs {
         let intrusive = parse_all::<Network>(&self.allow_intrusive)?;
         plan.allow_intrusive.extend(intrusive);
         let interrupt = interrupt_flag()?;
-        serve(&plan, &interrupt, &mut |text| terminal::note(text))?;
+        let is_json = output.json || output.stream;
+        serve(&plan, &interrupt, &mut |event| {
+            terminal::agent_event(event, is_json);
+        })?;
         Ok(ExitCode::Done)
     }
 

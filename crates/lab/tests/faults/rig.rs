@@ -8,6 +8,7 @@ use linerate_agent::{Agent, AgentPlan, Speaking, serve};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress as Address;
 use linerate_model::run::Run;
+use linerate_report::agent_event;
 use linerate_studies::context::{Context, unattended};
 use linerate_studies::run::{diagnose, prove, saturate, single};
 use linerate_testbed::{Host, HostId, TwoHosts};
@@ -262,9 +263,9 @@ pub(crate) fn peer_main() -> Result<()> {
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             stop.store(true, Ordering::Relaxed);
         });
-        serve(&plan()?, &stop, &mut |line| {
+        serve(&plan()?, &stop, &mut |event| {
             // Only the first line has a reader; the others may fail.
-            let _ = writeln!(std::io::stdout(), "{line}");
+            let _ = writeln!(std::io::stdout(), "{}", agent_event(event));
         })
     })
 }

@@ -5,8 +5,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_model::Clock as _;
+use linerate_model::agent::AgentEvent;
 use linerate_model::spec::{TestSpec, Transport};
+use linerate_model::{Clock as _, RefusalCode};
 use linerate_peers::{Action, ClientConfig, Input, PeerEvent, RANDOM_BYTES};
 use linerate_sys::clock::MonoClock;
 use std::io::{Read as _, Write as _};
@@ -101,12 +102,13 @@ fn a_server_ends_though_clients_keep_it_waiting() {
         let (say, said) = mpsc::channel();
         let stopped = Arc::clone(&stop);
         let server = thread::spawn(move || {
-            serve(&plan, &stopped, &mut |line| {
-                let _ = say.send(line.to_owned());
+            serve(&plan, &stopped, &mut |event| {
+                let _ = say.send(event.clone());
             })
         });
-        let first = said.recv().unwrap();
-        let address = first.rsplit(' ').next().unwrap().parse().unwrap();
+        let AgentEvent::Listening { address, .. } = said.recv().unwrap() else {
+            panic!("it says first where it listens");
+        };
         let mut held = begin(address).unwrap();
         stop.store(true, Ordering::Relaxed);
         // The connection ends before the wait for its client would.
@@ -117,6 +119,11 @@ fn a_server_ends_though_clients_keep_it_waiting() {
         let _ = held.read_to_end(&mut rest);
         assert!(rest.len() < 1000, "{rest:?}");
     }
+}
+
+/// Whether the server ended a test by one of its limits.
+const fn is_limit(event: &AgentEvent) -> bool {
+    matches!(event, AgentEvent::TestEnded { code, .. } if matches!(code, RefusalCode::Limit))
 }
 
 /// What a client sends beyond the server's longest test is no test of its own: it would be told of a part as of all.
@@ -139,7 +146,7 @@ fn datagrams_beyond_the_longest_test_are_no_other_test() {
             anyhow::Ok(std::iter::from_fn(|| socket.recv(&mut room).ok()).count())
         };
         let mut answers = 0;
-        while !said.try_iter().any(|line| line.contains("limit: ")) {
+        while !said.try_iter().any(|event| is_limit(&event)) {
             answers += ping()?;
         }
         ensure!(answers > 0, "nothing was answered in time");

@@ -12,6 +12,7 @@ use attacks::{Attack, PATIENCE, peer, strike};
 use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
+use linerate_model::agent::AgentEvent;
 use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use linerate_peers::PeerKind;
@@ -147,22 +148,22 @@ fn server_meets_all(kind: &'static dyn PeerKind) -> Result<()> {
 /// Does `work` with a server's address and what the server says, then ends the server.
 fn with_server<T>(
     plan: &AgentPlan,
-    work: impl FnOnce(SocketAddr, &mpsc::Receiver<String>) -> Result<T>,
+    work: impl FnOnce(SocketAddr, &mpsc::Receiver<AgentEvent>) -> Result<T>,
 ) -> Result<T> {
     let stop = AtomicBool::new(false);
     let (say, said) = mpsc::channel();
     thread::scope(|scope| {
         let server = scope.spawn(|| {
-            serve(plan, &stop, &mut |line| {
-                let _ = say.send(line.to_owned());
+            serve(plan, &stop, &mut |event| {
+                let _ = say.send(event.clone());
             })
         });
         let done = said
             .recv()
             .context("the server ended at once")
-            .and_then(|first| {
-                let address = first.rsplit(' ').next().unwrap_or_default().parse()?;
-                work(address, &said)
+            .and_then(|first| match first {
+                AgentEvent::Listening { address, .. } => work(address, &said),
+                other => bail!("it says first where it listens, not {other:?}"),
             });
         stop.store(true, Ordering::Relaxed);
         server.join().expect("no panic")?;

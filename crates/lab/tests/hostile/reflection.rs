@@ -4,8 +4,10 @@ use super::attacks::PATIENCE;
 use super::{plan, with_server};
 use anyhow::{Context as _, Result, ensure};
 use linerate_agent::AgentPlan;
+use linerate_model::agent::AgentEvent;
 use linerate_model::spec::MAX_DURATION;
 use linerate_peers::sockperf;
+use linerate_report::agent_event;
 use linerate_sys::shared::bind_both;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
@@ -64,10 +66,10 @@ fn careful(id: &str) -> Result<AgentPlan> {
 }
 
 /// Waits until the server says `words`.
-fn wait_for(said: &Receiver<String>, words: &str) -> Result<()> {
+fn wait_for(said: &Receiver<AgentEvent>, words: &str) -> Result<()> {
     loop {
-        let line = said.recv_timeout(PATIENCE).context(words.to_owned())?;
-        if line.contains(words) {
+        let event = said.recv_timeout(PATIENCE).context(words.to_owned())?;
+        if agent_event(&event).contains(words) {
             return Ok(());
         }
     }
@@ -173,7 +175,7 @@ fn without_control_connection_the_others_answer_no_datagram() {
             }
             // The server has met them when it says how a connection ended that came after them.
             drop(TcpStream::connect(server)?);
-            let line = said.recv_timeout(PATIENCE)?;
+            let line = agent_event(&said.recv_timeout(PATIENCE)?);
             ensure!(line.contains("127.0.0.1"), "{line}");
             Ok(())
         })

@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, DirectionOutcome, Target};
+use linerate_model::agent::AgentEvent;
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
@@ -90,7 +91,7 @@ pub(crate) struct OwnServer {
     thread: Option<JoinHandle<Result<()>>>,
     pub(crate) address: SocketAddr,
     /// What it says after where it listens.
-    pub(crate) said: mpsc::Receiver<String>,
+    pub(crate) said: mpsc::Receiver<AgentEvent>,
 }
 
 impl OwnServer {
@@ -111,18 +112,17 @@ impl OwnServer {
         let seen = Arc::clone(&stop);
         let (say, said) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            serve(&plan, &seen, &mut |line| {
-                let _ = say.send(line.to_owned());
+            serve(&plan, &seen, &mut |event| {
+                let _ = say.send(event.clone());
             })
         });
-        let Ok(first) = said.recv() else {
+        let Ok(AgentEvent::Listening { address, .. }) = said.recv() else {
             let ended = thread.join().map_err(|_| anyhow!("the server panicked"))?;
             bail!("the server ended at once: {ended:?}");
         };
-        let address = first.rsplit(' ').next().unwrap_or_default();
         Ok(Self {
             stop,
-            address: address.parse()?,
+            address,
             thread: Some(thread),
             said,
         })

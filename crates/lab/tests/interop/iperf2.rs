@@ -8,8 +8,9 @@ use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell, program
 use crate::program::{Program, about, unpacked};
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_client::{Client, DirectionOutcome};
+use linerate_model::agent::{AgentEvent, CountedTraffic};
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Stop, TestSpec, Transport};
+use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_testkit::ports::free_address;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -256,36 +257,15 @@ fn own_server(ip: IpAddr) -> Result<OwnServer> {
     OwnServer::start(ip, "iperf2")
 }
 
-/// What our server says of a stream.
-#[derive(Debug)]
-struct Said {
-    is_received: bool,
-    bytes: u64,
-    datagrams: Option<u64>,
-}
-
-impl Said {
-    /// Of `… iperf2: received 501600 bytes in 1.000 s, 4.01 Mbit/s, 456 datagrams, 0 of 456 lost, …`.
-    fn read(line: &str) -> Option<Self> {
-        let (_, rest) = line.split_once(" iperf2: ")?;
-        let (done, rest) = rest.split_once(' ')?;
-        let bytes = rest.split(' ').next()?.parse().ok()?;
-        let mut parts = rest.split(", ");
-        let datagrams = parts.find_map(|part| part.strip_suffix(" datagrams")?.parse().ok());
-        Some(Self {
-            is_received: done == "received",
-            bytes,
-            datagrams,
-        })
-    }
-}
-
 /// What our server says of so many streams.
-fn said(server: &OwnServer, count: usize) -> Result<Vec<Said>> {
+fn said(server: &OwnServer, count: usize) -> Result<Vec<CountedTraffic>> {
     let mut said = Vec::new();
     while said.len() < count {
-        let line = server.said.recv_timeout(Duration::from_secs(10))?;
-        said.extend(Said::read(&line));
+        if let AgentEvent::Counted { traffic, .. } =
+            server.said.recv_timeout(Duration::from_secs(10))?
+        {
+            said.push(traffic);
+        }
     }
     Ok(said)
 }
@@ -323,12 +303,12 @@ fn as_server(iperf: &str, cell: Cell) -> Result<Vec<Count>> {
 }
 
 /// What a stock client printed that it sent, and what our server says that it received.
-fn forward(printed: &str, said: &[Said], transport: Transport) -> Vec<Count> {
+fn forward(printed: &str, said: &[CountedTraffic], transport: Transport) -> Vec<Count> {
     let lines: Vec<_> = printed.lines().filter_map(Printed::read).collect();
     // Of datagrams it prints the server's report too.
     let sent = sum(&lines, |line| !line.is_back && line.lost.is_none());
-    let ours = || said.iter().filter(|said| said.is_received);
-    let bytes = Count::new("B", sent, ours().map(|said| said.bytes).sum());
+    let ours = || said.iter().filter(|said| said.side == Side::Receiver);
+    let bytes = Count::new("B", sent, ours().map(|said| said.bytes.get()).sum());
     if transport == Transport::Tcp {
         return vec![bytes.with(&OWN_HEADER)];
     }
@@ -337,24 +317,24 @@ fn forward(printed: &str, said: &[Said], transport: Transport) -> Vec<Count> {
         let _: u32 = id.trim_start_matches('[').trim().parse().ok()?;
         rest.strip_suffix(" datagrams")?.parse::<u64>().ok()
     });
-    let received = ours().filter_map(|said| said.datagrams).sum();
+    let received = ours().filter_map(|said| Some(said.packets?.get())).sum();
     let packets = Count::new("packets", datagrams.sum(), received);
     vec![bytes.with(&END), packets.with(&END)]
 }
 
 /// What our server says that it sent, and what a stock client printed that it received.
-fn backward(printed: &str, said: &[Said], transport: Transport) -> Vec<Count> {
+fn backward(printed: &str, said: &[CountedTraffic], transport: Transport) -> Vec<Count> {
     let lines: Vec<_> = printed.lines().filter_map(Printed::read).collect();
     let back = || lines.iter().filter(|line| line.is_back);
-    let ours = || said.iter().filter(|said| !said.is_received);
-    let sent = ours().map(|said| said.bytes).sum();
+    let ours = || said.iter().filter(|said| said.side == Side::Sender);
+    let sent = ours().map(|said| said.bytes.get()).sum();
     let bytes = Count::new("B", sent, back().map(|line| line.bytes).sum());
     if transport == Transport::Tcp {
         return vec![bytes];
     }
     let received = back().filter_map(|line| line.lost);
     let received = received.map(|(lost, all)| all.saturating_sub(lost)).sum();
-    let sent = ours().filter_map(|said| said.datagrams).sum();
+    let sent = ours().filter_map(|said| Some(said.packets?.get())).sum();
     let packets = Count::new("packets", sent, received);
     vec![bytes.with(&END), packets.with(&END)]
 }
@@ -374,8 +354,8 @@ fn both_ways_over_two_streams(option: &'static str, transport: Transport) -> Res
         let options = [option, "-L", &port, "-t", "1", "-b", "2m", "-l", "1100"];
         let printed = stock_client(&program, server.address, transport, &options)?;
         let said = said(&server, 2)?;
-        for is_received in [true, false] {
-            let found = said.iter().any(|said| said.is_received == is_received);
+        for side in [Side::Receiver, Side::Sender] {
+            let found = said.iter().any(|said| said.side == side);
             assert!(found, "{program}: {said:?}");
         }
         assert!(printed_streams(&printed).len() >= 2, "{printed}");

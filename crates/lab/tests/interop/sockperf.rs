@@ -5,8 +5,9 @@ use crate::ends::{OwnServer, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
 use crate::program::{Program, about};
 use anyhow::{Context as _, Result, bail, ensure};
-use linerate_model::ByteCount;
+use linerate_model::agent::AgentEvent;
 use linerate_model::spec::{Stop, TestSpec, Transport};
+use linerate_model::{ByteCount, PacketCount};
 use linerate_testkit::ports::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -113,10 +114,13 @@ fn ping_pong(program: &str, cell: Cell) -> Result<Count> {
 /// This end of a byte stream ends with it, and says what it answered.
 fn all_answered(server: &OwnServer, cell: Cell, wanted: u64) -> Result<()> {
     if cell.transport == Transport::Tcp {
-        let line = server.said.recv_timeout(Duration::from_secs(10))?;
-        let (_, answered) = line.rsplit_once(", ").context("its messages")?;
-        let is_all = answered.starts_with(&format!("{wanted} "));
-        ensure!(is_all, "{wanted} wanted: {line}");
+        let event = server.said.recv_timeout(Duration::from_secs(10))?;
+        let answered = match &event {
+            AgentEvent::Counted { traffic, .. } => traffic.packets,
+            _ => None,
+        };
+        let is_all = answered == Some(PacketCount::new(wanted));
+        ensure!(is_all, "{wanted} wanted: {event:?}");
     }
     Ok(())
 }

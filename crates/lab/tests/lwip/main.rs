@@ -14,7 +14,8 @@ use bench::{BOARD, Board, HOST};
 use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
+use linerate_model::agent::AgentEvent;
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main, not_run};
@@ -119,11 +120,11 @@ fn linerate_counts_what_lwiperf_sends() {
         ..AgentPlan::private()
     };
     let stop = AtomicBool::new(false);
-    let (say, said) = mpsc::channel::<String>();
+    let (say, said) = mpsc::channel();
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {
-            serve(&plan, &stop, &mut |line| {
-                let _ = say.send(line.to_owned());
+            serve(&plan, &stop, &mut |event| {
+                let _ = say.send(event.clone());
             })
         });
         // It listens once it says so.
@@ -132,8 +133,8 @@ fn linerate_counts_what_lwiperf_sends() {
         let mut board = Board::start(&program, &["client", &local, &remote]).unwrap();
         let (kind, sent) = board.report().unwrap();
         assert_eq!(kind, "sent");
-        let mut lines = std::iter::from_fn(|| said.recv_timeout(PATIENCE).ok());
-        let received = lines.find_map(|line| bytes_in(&line));
+        let mut events = std::iter::from_fn(|| said.recv_timeout(PATIENCE).ok());
+        let received = events.find_map(|event| received(&event));
         stop.store(true, Ordering::Relaxed);
         server.join().unwrap().unwrap();
         let received = received.unwrap();
@@ -197,8 +198,12 @@ fn the_responder_on_lwip_counts_what_linerate_sends_and_asks() {
 /// lwIP counts bytes in 32 bits, and a fast host takes more in the ten seconds of its client.
 const LWIP_COUNTS: u64 = 1 << 32;
 
-/// The bytes in `… received 1000 bytes in 1.000 s …`.
-fn bytes_in(line: &str) -> Option<u64> {
-    let (_, rest) = line.split_once("received ")?;
-    rest.split(' ').next()?.parse().ok()
+/// The bytes that the server says it received.
+fn received(event: &AgentEvent) -> Option<u64> {
+    match event {
+        AgentEvent::Counted { traffic, .. } if traffic.side == Side::Receiver => {
+            Some(traffic.bytes.get())
+        }
+        _ => None,
+    }
 }

@@ -1,6 +1,9 @@
 //! The words for enums, in one place.
 
+mod agent;
 pub(crate) mod stack;
+
+pub use agent::agent_event;
 
 use crate::figures::{UNKNOWN, Unit};
 use linerate_model::one_way::{ClockMethod, Stage};

@@ -1,0 +1,154 @@
+//! What a server says, in a line each.
+
+use linerate_model::BitRate;
+use linerate_model::agent::{AdmissionLimit, AgentEvent, CountedTraffic};
+use linerate_model::spec::Side;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+/// An event at a server, for who runs it.
+pub fn agent_event(event: &AgentEvent) -> String {
+    match event {
+        AgentEvent::Listening { name, address, .. } => format!("serving {name} on {address}"),
+        AgentEvent::Refused {
+            address,
+            port: Some(port),
+            lacks,
+        } => {
+            let client = SocketAddr::new(*address, *port);
+            format!("{client}: refused: {}", lack(lacks))
+        }
+        AgentEvent::Refused {
+            address,
+            port: None,
+            lacks,
+        } => format!("{address}: refused: {}", lack(lacks)),
+        AgentEvent::Curtailed {
+            client,
+            protocol,
+            what,
+        } => format!("{client} {protocol}: {what}"),
+        AgentEvent::Counted {
+            client,
+            protocol,
+            traffic,
+        } => format!("{client} {protocol}: {}", counted(traffic)),
+        AgentEvent::TestEnded {
+            client,
+            protocol,
+            code,
+            reason,
+        } => format!("{client} {protocol}: {code}: {reason}"),
+        AgentEvent::NotCalledBack { client, error } => {
+            format!("{client}: not called back: {}", no_thread(error))
+        }
+        AgentEvent::Left { client } => format!("{client} left"),
+        AgentEvent::Failed { client, error } => format!("{client}: {error}"),
+        AgentEvent::LeftOut { events, limit } => format!(
+            "{events} more lines about clients were left out: more than {limit} in a second"
+        ),
+    }
+}
+
+fn lack(limit: &AdmissionLimit) -> String {
+    match limit {
+        AdmissionLimit::Pending { limit } => {
+            format!("{limit} connections wait to be admitted already")
+        }
+        AdmissionLimit::PendingOfAddress { limit } => {
+            format!("{limit} connections of this address wait to be admitted already")
+        }
+        AdmissionLimit::OpenFile => "no more files may be open".to_owned(),
+        AdmissionLimit::Thread { error } => no_thread(error),
+    }
+}
+
+fn no_thread(error: &str) -> String {
+    format!(
+        "cannot start a thread for it: {error}; raise the limit of processes (ulimit -u, or the container's pids limit)"
+    )
+}
+
+fn counted(traffic: &CountedTraffic) -> String {
+    let done = match traffic.side {
+        Side::Sender => "sent",
+        Side::Receiver => "received",
+    };
+    let mut text = format!(
+        "{done} {} bytes in {:.3} s",
+        traffic.bytes.get(),
+        traffic.duration.as_secs_f64()
+    );
+    // Writing to a string cannot fail.
+    if let Some(rate) = BitRate::from_bytes(traffic.bytes, traffic.duration) {
+        let _ = write!(text, ", {rate}");
+    }
+    if let Some(packets) = traffic.packets {
+        let _ = write!(text, ", {} datagrams", packets.get());
+    }
+    for sequence in &traffic.sequences {
+        let _ = write!(
+            text,
+            ", {} of {} lost, {} reordered, {} twice",
+            sequence.lost.get(),
+            sequence.expected.get(),
+            sequence.reordered.get(),
+            sequence.duplicated.get()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::agent::SequenceTotals;
+    use linerate_model::{ByteCount, PacketCount};
+    use std::time::Duration;
+
+    #[test]
+    fn a_stream_of_datagrams_is_one_line() {
+        let event = AgentEvent::Counted {
+            client: "10.79.1.1:40002".parse().unwrap(),
+            protocol: "iperf2".to_owned(),
+            traffic: CountedTraffic {
+                side: Side::Receiver,
+                bytes: ByteCount::new(1100),
+                duration: Duration::from_secs(1),
+                packets: Some(PacketCount::new(11)),
+                sequences: vec![SequenceTotals {
+                    expected: PacketCount::new(12),
+                    lost: PacketCount::new(1),
+                    reordered: PacketCount::new(0),
+                    duplicated: PacketCount::new(0),
+                }],
+            },
+        };
+        assert_eq!(
+            agent_event(&event),
+            "10.79.1.1:40002 iperf2: received 1100 bytes in 1.000 s, 8.8 kbit/s, 11 datagrams, 1 of 12 lost, 0 reordered, 0 twice"
+        );
+    }
+
+    #[test]
+    fn a_flood_is_told_by_its_size_and_an_address_by_itself() {
+        let left_out = AgentEvent::LeftOut {
+            events: 950,
+            limit: 50,
+        };
+        assert!(agent_event(&left_out).starts_with("950 more lines about clients"));
+        let refused = AgentEvent::Refused {
+            address: "192.0.2.1".parse().unwrap(),
+            port: None,
+            lacks: AdmissionLimit::PendingOfAddress { limit: 160 },
+        };
+        let said =
+            "192.0.2.1: refused: 160 connections of this address wait to be admitted already";
+        assert_eq!(agent_event(&refused), said);
+        let failed = AgentEvent::NotCalledBack {
+            client: "192.0.2.1:9".parse().unwrap(),
+            error: "Resource temporarily unavailable".to_owned(),
+        };
+        assert!(agent_event(&failed).contains("pids limit"));
+    }
+}
