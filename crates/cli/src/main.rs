@@ -87,10 +87,7 @@ fn words(error: &anyhow::Error) -> String {
 
 /// The code that the chain's first [`Failure`] asks for.
 fn code_of(error: &anyhow::Error) -> ExitCode {
-    error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Failure>())
-        .map_or(ExitCode::Other, |failure| failure.code)
+    Failure::of(error.as_ref()).map_or(ExitCode::Other, |failure| failure.code)
 }
 
 /// Whoever read our output has seen enough.

@@ -1,13 +1,12 @@
 //! One session with a peer, in which tests run one after the other.
 
 use crate::address::PeerAddress;
+use crate::address::routes::{Reached, Started};
 use crate::no_greeting::no_greeting;
 use crate::pulse::Pulse;
-use crate::shell::ShellAddress;
 use crate::target::Target;
-use anyhow::{Context as _, Result};
+use anyhow::{Result, anyhow};
 use linerate_boards::{Greeting, HeldLink};
-use linerate_deploy::DeployedAgent;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
@@ -19,9 +18,9 @@ use linerate_observe::{Observer, Scope};
 use linerate_peers::{
     ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
 };
-use linerate_session::key::{Key, credential};
+use linerate_session::key::credential;
 use linerate_session::login::{LoginAttempt, moment};
-use linerate_session::{CONSOLE_TIMEOUT, Driver, Line, SessionEvent};
+use linerate_session::{Driver, Line, SessionError, SessionEvent};
 use linerate_stacks::RunningStack;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
@@ -97,17 +96,13 @@ impl Client {
     /// Connects and says hello; a stack is started first, and ends with the client, as a link element does.
     pub fn connect(target: &Target) -> Result<Self> {
         let link = target.hold_link()?;
-        let Some(stack) = target.far.stack() else {
+        let Some(Started { mut running, peer }) = target.far.start(target.ip)? else {
             let mut client = Self::connect_to(target)?;
             client.link = link;
             return Ok(client);
         };
-        let mut running = stack.start()?;
         let target = Target {
-            far: target
-                .far
-                .clone()
-                .running_at(running.addresses(), target.ip)?,
+            far: peer,
             ..target.clone()
         };
         let mut client = match Self::connect_to(&target) {
@@ -140,15 +135,15 @@ impl Client {
     fn with_patience(
         target: &Target,
         patience: Duration,
-        may_pass: fn(&anyhow::Error) -> bool,
+        may_pass: fn(&SessionError) -> bool,
     ) -> Result<Self> {
         let deadline = MonoClock.now().after(patience);
         loop {
             let error = match Self::open(target) {
                 Ok(mut client) => match client.greet(client.target.first_answer, &mut || true) {
                     Ok(()) => return Ok(client),
-                    Err(error) if !may_pass(&error) => return Err(client.failed(&error).into()),
-                    Err(error) => client.failed(&error).into(),
+                    Err(error) if !may_pass(&error) => return Err(client.failed(error).into()),
+                    Err(error) => client.failed(error).into(),
                 },
                 Err(error) => error,
             };
@@ -161,52 +156,45 @@ impl Client {
 
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
-        let deployed = target.far.deployed()?;
-        if deployed.is_some() && target.key.is_some() {
-            let message = format!(
-                "--key: the agent of {} gets a key of its own; leave --key out",
-                target.far
-            );
-            return Err(Failure::new(ExitCode::Usage, message).into());
-        }
-        if let Some(console) = target.far.console() {
-            let addresses = target.far.resolve(None, target.ip)?;
-            let line = console.open(addresses[0])?;
-            let mut patient = target.clone();
-            patient.set_timeout(target.timeout.max(CONSOLE_TIMEOUT));
-            return Self::over(line, &patient, target.key.as_ref());
-        }
-        let line = open(target, deployed.as_ref())?;
-        let key = deployed.map(|agent| agent.key);
-        Self::over(line, target, key.as_ref().or(target.key.as_ref()))
+        Self::over(target.far.route().reach(target)?, target)
     }
 
-    /// A session with the peer at the other end of `line`.
-    fn over(line: Line, target: &Target, key: Option<&Key>) -> Result<Self> {
+    /// A session with the peer that is reached like this.
+    fn over(reached: Reached, target: &Target) -> Result<Self> {
+        let Reached {
+            line,
+            key,
+            patience,
+            wire,
+        } = reached;
+        let mut target = target.clone();
+        if patience > target.timeout {
+            target.set_timeout(patience);
+        }
         let local = line.local().ip();
-        let observer = observer(target, local, line.remote().ip());
+        let observer = observer(&target, local, line.remote().ip());
         let facts = observer.facts();
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             first_answer: target.first_answer,
-            credential: credential(key)?,
+            credential: credential(key.as_ref())?,
             local,
             random: random_bytes()?,
-            login: login_attempt(target),
+            login: login_attempt(&target),
             far_output: target.far_output,
             remote_port: line.remote().port(),
-            wire: target.far.shell().map(ShellAddress::wire),
+            wire,
         };
         let kind = target.far.kind();
         let session = kind.client(config, MonoClock.now());
         let driver = Driver::client(line, session, observer, target.timeout).told_by(kind.demux());
         Ok(Self {
             driver,
-            target: target.clone(),
             last: None,
             is_broken: false,
             peer: target.far.to_string(),
+            target,
             hello: PeerHello::default(),
             facts,
             stack: None,
@@ -359,7 +347,7 @@ impl Client {
         if self.tests() != Tests::Many || self.target.far.kind().control() == Control::Absent {
             return Ok(());
         }
-        match self.driver.turn().map_err(|error| self.failed(&error))? {
+        match self.driver.turn().map_err(|error| self.failed(error))? {
             Some(SessionEvent::Closed) => {
                 let message = format!(
                     "{} closed the control connection between two tests",
@@ -378,13 +366,13 @@ impl Client {
     ) -> Result<TestOutcome> {
         self.driver
             .begin(spec)
-            .map_err(|error| self.failed(&error))?;
+            .map_err(|error| self.failed(error))?;
         let (mut own, mut theirs, mut far_output) = (Vec::new(), Vec::new(), None);
         let mut notes = Vec::new();
         let mut stopping = false;
         let mut peer = None;
         loop {
-            match self.driver.turn().map_err(|error| self.failed(&error))? {
+            match self.driver.turn().map_err(|error| self.failed(error))? {
                 Some(SessionEvent::OwnReports(reports)) => own = reports,
                 Some(SessionEvent::Peer(PeerEvent::Report(reports))) => theirs = reports,
                 Some(SessionEvent::Peer(PeerEvent::Output(text))) => far_output = Some(text),
@@ -434,7 +422,11 @@ impl Client {
     }
 
     /// Waits for the peer's hello, as long as it is to `go_on`; not for long if the peer says nothing at all.
-    fn greet(&mut self, first_answer: Duration, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
+    fn greet(
+        &mut self,
+        first_answer: Duration,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), SessionError> {
         let deadline = MonoClock.now().after(first_answer);
         // A shell says nothing before it is asked, and may have to be asked again.
         let answers_at_once = self.target.far.kind().control() != Control::Shell;
@@ -445,10 +437,10 @@ impl Client {
                 && !self.driver.was_heard()
                 && (is_overdue || MonoClock.now() >= deadline)
             {
-                anyhow::bail!(no_greeting(&self.target.far, first_answer));
+                return Err(anyhow!(no_greeting(&self.target.far, first_answer)).into());
             }
             if !go_on() {
-                anyhow::bail!("nobody waits for its hello any more");
+                return Err(anyhow!("nobody waits for its hello any more").into());
             }
             match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
@@ -456,25 +448,22 @@ impl Client {
                     return Ok(());
                 }
                 Some(SessionEvent::Closed) => {
-                    anyhow::bail!(
-                        "it closed the connection instead of saying hello; is it {}?",
-                        self.target.far.kind().start_hint()
-                    );
+                    let hint = self.target.far.kind().start_hint();
+                    let what = "it closed the connection instead of saying hello; is it";
+                    return Err(anyhow!("{what} {hint}?").into());
                 }
                 _ => {}
             }
         }
     }
 
-    fn failed(&self, error: &anyhow::Error) -> Failure {
-        let code = match error.downcast_ref() {
-            Some(ProtocolError::Shell { code, .. }) => exit_code(*code),
+    fn failed(&self, error: SessionError) -> Failure {
+        let code = match &error {
+            SessionError::Protocol(ProtocolError::Shell { code, .. }) => exit_code(*code),
             _ => ExitCode::Peer,
         };
-        Failure::new(
-            code,
-            format!("the test with {} failed: {error:#}", self.peer),
-        )
+        let message = format!("the test with {} failed: {}", self.peer, error.words());
+        Failure::new(code, message)
     }
 
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
@@ -498,26 +487,27 @@ impl Drop for Client {
 
 /// Greets the agent of an emulated board over a fresh connection, and waits for its answer as long as it is to `go_on`.
 pub fn greet(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Greeting {
-    let spoken = stream.peer_addr().map_err(anyhow::Error::from);
-    let spoken = spoken.and_then(|address| {
-        let mut target = Target::new(PeerAddress::from(address));
-        // Looking at itself takes it long. A second connection would have it do that twice at once.
-        target.set_timeout(linerate_peers::EMULATED_TIMEOUT);
-        let line = Line::over(stream, target.timeout)?;
-        Client::over(line, &target, None)?.greet(target.first_answer, go_on)
-    });
-    match spoken {
+    match greet_over(stream, go_on) {
         Ok(()) => Greeting::Heard,
-        Err(error) => match error.downcast_ref() {
-            Some(ProtocolError::Version { .. }) => Greeting::Refused(error.to_string()),
-            _ => Greeting::NotYet(format!("{error:#}")),
-        },
+        Err(SessionError::Protocol(error @ ProtocolError::Version { .. })) => {
+            Greeting::Refused(error.to_string())
+        }
+        Err(error) => Greeting::NotYet(error.words()),
     }
 }
 
+fn greet_over(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Result<(), SessionError> {
+    let address = stream.peer_addr().map_err(anyhow::Error::from)?;
+    let mut target = Target::new(PeerAddress::from(address));
+    // Looking at itself takes it long. A second connection would have it do that twice at once.
+    target.set_timeout(linerate_peers::EMULATED_TIMEOUT);
+    let reached = Reached::over(Line::over(stream, target.timeout)?, &target);
+    Client::over(reached, &target)?.greet(target.first_answer, go_on)
+}
+
 /// Whether nothing was heard for as long as the protocol allows.
-fn is_silence(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ProtocolError::Silent { .. }))
+const fn is_silence(error: &SessionError) -> bool {
+    matches!(error, SessionError::Protocol(ProtocolError::Silent { .. }))
 }
 
 /// The exit code of a test that was not made.
@@ -530,15 +520,18 @@ const fn exit_code(code: RefusalCode) -> ExitCode {
 }
 
 /// Whether a peer hung up as one does that closes its port for a moment.
-fn is_closing(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ProtocolError::Eof { .. }))
+const fn is_closing(error: &SessionError) -> bool {
+    matches!(error, SessionError::Protocol(ProtocolError::Eof { .. }))
 }
 
 /// Whether that, or it is still busy with the end of our last test.
-fn is_ending(error: &anyhow::Error) -> bool {
-    let code = RefusalCode::Busy;
+const fn is_ending(error: &SessionError) -> bool {
+    const BUSY: RefusalCode = RefusalCode::Busy;
     is_closing(error)
-        || matches!(error.downcast_ref(), Some(ProtocolError::TurnedAway { code: said, .. }) if *said == code)
+        || matches!(
+            error,
+            SessionError::Protocol(ProtocolError::TurnedAway { code: BUSY, .. })
+        )
 }
 
 /// The user to show in a session that begins now.
@@ -546,37 +539,6 @@ fn login_attempt(target: &Target) -> Option<LoginAttempt> {
     let login = target.login.clone()?;
     let moment = moment();
     Some(LoginAttempt { login, moment })
-}
-
-/// Opens the way to the first address that answers; without a control connection, that has a route.
-fn open(target: &Target, deployed: Option<&DeployedAgent>) -> Result<Line> {
-    let addresses = target.far.resolve(deployed, target.ip)?;
-    let control = target.far.kind().control();
-    let mut last = None;
-    for address in &addresses {
-        let opened = match control {
-            Control::Absent | Control::Shell => Line::to(*address),
-            Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
-                Ok(stream) => return Line::over(stream, target.timeout),
-                Err(error) => Err(error),
-            },
-        };
-        match (opened, target.far.shell()) {
-            (Ok(line), None) => return Ok(line),
-            (Ok(line), Some(shell)) => {
-                let shell = shell.open(target.far.kind().id(), target.timeout)?;
-                return line.with_shell(shell, target.timeout);
-            }
-            (Err(error), _) => last = Some(error),
-        }
-    }
-    let error = last.context("invariant: resolving gives at least one address")?;
-    let message = format!(
-        "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
-        target.far,
-        target.far.kind().start_hint()
-    );
-    Err(Failure::new(ExitCode::Peer, message).into())
 }
 
 /// Watches the interface that carries tests between these ends.

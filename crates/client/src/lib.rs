@@ -1,4 +1,4 @@
-//! Asks a peer for tests: its address, the session with it, and the way to the shell of a board that has no port to ask at.
+//! Asks a peer for tests: its address, the ways to it, and the session with it.
 #![forbid(unsafe_code)]
 
 pub mod address;
@@ -6,7 +6,6 @@ mod client;
 mod describe;
 mod no_greeting;
 mod pulse;
-mod shell;
 mod target;
 
 pub use client::{Client, DirectionOutcome, TestOutcome, greet};

@@ -6,7 +6,7 @@
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::query::Query;
+use linerate_model::query::{self, Query};
 use linerate_peers::carrier::Carrier;
 use linerate_session::{CONSOLE_TIMEOUT, ConsoleLink, Line, connection_pair, type_in};
 use linerate_sys::clock::MonoClock;
@@ -64,18 +64,10 @@ pub struct ConsoleHost {
 impl ConsoleHost {
     /// Reads what follows `serial://`; why it cannot be.
     pub fn read(rest: &str) -> Result<Self, String> {
-        let (device, query) = rest.split_once('?').unwrap_or((rest, ""));
-        if !device.starts_with('/') {
-            return Err(
-                "a serial line is a path such as /dev/ttyUSB0, after two slashes".to_owned(),
-            );
-        }
-        let mut parts = Query::read(query)?;
-        let host = parts.take("host");
-        let host = host.ok_or("host=, the board's address in the network, is missing")?;
-        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
-            return Err(format!("\"{host}\" is not a host's name or address"));
-        }
+        let (device, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let device = query::device(device)?;
+        let mut parts = Query::read(parameters)?;
+        let host = parts.host()?;
         let baud = parts.number("baud", DEFAULT_BAUD)?;
         let [login, password, agent] = ["login", "password", "agent"].map(|name| parts.take(name));
         let agent = agent.unwrap_or_else(|| "linerate".to_owned());
@@ -85,7 +77,7 @@ impl ConsoleHost {
         }
         parts.end(&["host=", "baud=", "login=", "password=", "agent="])?;
         Ok(Self {
-            device: PathBuf::from(device),
+            device,
             baud,
             host,
             login,

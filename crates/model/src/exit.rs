@@ -1,5 +1,8 @@
 //! Exit codes: a contract with scripts.
 
+use std::error::Error;
+use std::iter::successors;
+
 /// How a command ended, as the process's exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCode {
@@ -61,5 +64,10 @@ impl Failure {
             code,
             message: message.into(),
         }
+    }
+
+    /// The first failure among an error and its causes.
+    pub fn of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        successors(Some(error), |&error| error.source()).find_map(<dyn Error>::downcast_ref)
     }
 }

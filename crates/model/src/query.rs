@@ -1,5 +1,7 @@
 //! The part of an address that follows its question mark: `name=value&name=value`.
 
+use std::path::PathBuf;
+
 /// The parameters of an address, in their order.
 #[derive(Debug, Clone)]
 pub struct Query(Vec<(String, String)>);
@@ -21,6 +23,16 @@ impl Query {
     pub fn take(&mut self, key: &str) -> Option<String> {
         let position = self.0.iter().position(|(found, _)| found == key)?;
         Some(self.0.remove(position).1)
+    }
+
+    /// The address of a device in the network under test, which is then used up.
+    pub fn host(&mut self) -> Result<String, String> {
+        let host = self.take("host");
+        let host = host.ok_or("host=, the board's address in the network, is missing")?;
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
+            return Err(format!("\"{host}\" is not a host's name or address"));
+        }
+        Ok(host)
     }
 
     /// The value of `key`, a number above zero, or `otherwise`.
@@ -45,4 +57,12 @@ impl Query {
             known.join(", ")
         ))
     }
+}
+
+/// The serial line that an address names before its question mark.
+pub fn device(place: &str) -> Result<PathBuf, String> {
+    if !place.starts_with('/') {
+        return Err("a serial line is a path such as /dev/ttyUSB0, after two slashes".to_owned());
+    }
+    Ok(PathBuf::from(place))
 }

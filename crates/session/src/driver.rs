@@ -1,12 +1,13 @@
 //! Drives one control session: the same loop at both ends.
 
 use crate::demux::{AwaitedStreams, DemuxHandle};
-use crate::endpoints::{DataStreams, Endpoints, cause, sides};
+use crate::endpoints::{DataStreams, Endpoints, sides};
+use crate::error::{Result, SessionError};
 use crate::flows::Place;
 use crate::line::{Line, LineRead};
 use crate::listener::StreamListener;
 use crate::state::{State, Test};
-use anyhow::{Result, bail};
+use anyhow::anyhow;
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Observe, Side, TestSpec, Transport, WaitMode};
@@ -77,7 +78,7 @@ enum Awaited {
     /// They are here.
     Streams(DataStreams),
     /// Not all came in time.
-    Failed(anyhow::Error),
+    Failed(SessionError),
     /// None will come, which the session knows or will hear from its client.
     Over,
 }
@@ -256,14 +257,14 @@ impl Driver {
     }
 
     /// Ends the test because of what failed here.
-    fn abort(&mut self, code: RefusalCode, error: &anyhow::Error) -> Result<()> {
-        let reason = format!("{error:#}");
+    fn abort(&mut self, code: RefusalCode, error: impl Into<SessionError>) -> Result<()> {
+        let reason = error.into().words();
         self.tell(Input::End(Ending::Test { code, reason }))
     }
 
     /// Does not make the test that is asked for.
-    fn refuse(&mut self, code: RefusalCode, error: &anyhow::Error) -> Result<()> {
-        let message = format!("{error:#}");
+    fn refuse(&mut self, code: RefusalCode, error: impl Into<SessionError>) -> Result<()> {
+        let message = error.into().words();
         self.tell(Input::Prepared(Err(Refusal { code, message })))
     }
 
@@ -332,7 +333,7 @@ impl Driver {
                 self.listener = Some(listener);
                 self.tell(Input::Prepared(Ok(vec![(Side::Receiver, vec![port])])))
             }
-            Err(error) => self.refuse(RefusalCode::Unsupported, &error),
+            Err(error) => self.refuse(RefusalCode::Unsupported, error),
         }
     }
 
@@ -363,7 +364,7 @@ impl Driver {
         let endpoints = match Endpoints::listen(self.role, &spec, format, self.line.local()) {
             Ok(endpoints) => endpoints,
             Err(error) => {
-                self.refuse(RefusalCode::Unsupported, &error)?;
+                self.refuse(RefusalCode::Unsupported, error)?;
                 return Ok(None);
             }
         };
@@ -396,7 +397,7 @@ impl Driver {
                 Ok(Some(SessionEvent::TestBegan))
             }
             Err(error) => {
-                self.abort(RefusalCode::Unsupported, &error)?;
+                self.abort(RefusalCode::Unsupported, error)?;
                 Ok(None)
             }
         }
@@ -414,7 +415,9 @@ impl Driver {
                 self.arrivals = Arrivals::Through(handle);
                 awaited
             }
-            Arrivals::None => bail!("bug in linerate: its streams came to no shared port"),
+            Arrivals::None => {
+                Err(anyhow!("bug in linerate: its streams came to no shared port").into())
+            }
         }
     }
 
@@ -427,7 +430,7 @@ impl Driver {
             count,
         };
         if let Err(error) = handle.expect(wanted, self.line.connection()?, STREAMS_LIMIT) {
-            self.refuse(RefusalCode::Busy, &error)?;
+            self.refuse(RefusalCode::Busy, error)?;
             return Ok(Awaited::Over);
         }
         self.tell(Input::Prepared(Ok(Vec::new())))?;
@@ -435,7 +438,7 @@ impl Driver {
         Ok(match handle.wait(self.line.connection()?, STREAMS_LIMIT) {
             Ok(Some(streams)) => Awaited::Streams(streams),
             Ok(None) => Awaited::Over,
-            Err(error) => Awaited::Failed(error),
+            Err(error) => Awaited::Failed(error.into()),
         })
     }
 
@@ -455,7 +458,7 @@ impl Driver {
             // Reading tells why.
             Err(_) if self.line.has_ended() => Ok(None),
             Err(error) => {
-                self.abort(RefusalCode::Timeout, &error)?;
+                self.abort(RefusalCode::Timeout, error)?;
                 Ok(None)
             }
         }
@@ -477,14 +480,14 @@ impl Driver {
                 Endpoints::adopt(Role::Client, &spec, format, kept)
                     .map(|endpoints| Test { spec, endpoints })
             }
-            _ => bail!("bug in linerate: streams are opened for no test"),
+            _ => return Err(anyhow!("bug in linerate: streams are opened for no test").into()),
         };
         match opened {
             Ok(test) => {
                 self.state = State::Open(test);
                 self.tell(Input::Connected)
             }
-            Err(error) => self.abort(cause(&error), &error),
+            Err(error) => self.abort(error.code(), error),
         }
     }
 
@@ -494,7 +497,7 @@ impl Driver {
             return Ok(());
         };
         if let Err(error) = test.endpoints.start(side, &self.observer) {
-            self.abort(cause(&error), &error)?;
+            self.abort(error.code(), error)?;
         }
         self.state.run(MonoClock.now());
         // From here on: what the cores did before the test is none of it.
@@ -534,8 +537,8 @@ impl Driver {
         if is_taken {
             return Ok(());
         }
-        let error = anyhow::anyhow!("it announced more than a thousand rounds ahead");
-        self.abort(RefusalCode::Protocol, &error)
+        let error = anyhow!("it announced more than a thousand rounds ahead");
+        self.abort(RefusalCode::Protocol, error)
     }
 
     /// Tells what comes on a data stream of which the session makes no test yet.

@@ -1,16 +1,15 @@
 //! This end's part of one test: its endpoints, from sockets to reports.
 
-use anyhow::Result;
+use crate::error::Result;
 use linerate_engine::{
-    Early, EndpointPlan, EngineError, HeldSockets, KeptStreams, Opened, Progress, Role, Running,
-    datapaths,
+    Early, EndpointPlan, HeldSockets, KeptStreams, Opened, Progress, Role, Running, datapaths,
 };
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
-use linerate_peers::{Grant, RefusalCode, Sent, StreamFormat};
+use linerate_peers::{Grant, Sent, StreamFormat};
 use linerate_sys::clock::{MonoClock, resolution};
 use linerate_sys::tcp::receive;
 use linerate_sys::udp::Blocking;
@@ -554,13 +553,5 @@ fn ordered(role: Role, direction: Direction) -> &'static [Side] {
     match (role, direction) {
         (Role::Client, Direction::Duplex) => &[Side::Sender, Side::Receiver],
         _ => sides(role, direction),
-    }
-}
-
-/// Whether this end lacks something for the test, or the cause is another.
-pub(crate) fn cause(error: &anyhow::Error) -> RefusalCode {
-    match error.downcast_ref() {
-        Some(EngineError::Host { .. } | EngineError::Plan { .. }) => RefusalCode::Unsupported,
-        _ => RefusalCode::Internal,
     }
 }

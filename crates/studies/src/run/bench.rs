@@ -73,9 +73,7 @@ impl<'a> Bench<'a> {
 
 /// A test that the peer does not allow or cannot do is one that cannot be made.
 fn obstacle(error: anyhow::Error) -> NoTrial {
-    let refused = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Failure>())
+    let refused = Failure::of(error.as_ref())
         .filter(|failure| matches!(failure.code, ExitCode::Usage | ExitCode::HostLacks))
         .map(|failure| failure.message.clone());
     match refused {

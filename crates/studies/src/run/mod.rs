@@ -149,7 +149,5 @@ impl Measurement<'_, '_> {
 
 /// Whether it is the peer that failed.
 fn is_of_peer(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain();
-    let failure = causes.find_map(|cause| cause.downcast_ref::<Failure>());
-    failure.is_some_and(|failure| failure.code == ExitCode::Peer)
+    Failure::of(error.as_ref()).is_some_and(|failure| failure.code == ExitCode::Peer)
 }

@@ -37,9 +37,7 @@ fn turn(request: &ChildRequest) -> Result<ChildTurn> {
 }
 
 fn failed(error: &anyhow::Error) -> Answer {
-    let failure = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Failure>());
+    let failure = Failure::of(error.as_ref());
     Answer::Failed {
         code: failure.map_or(ExitCode::Other, |failure| failure.code) as u8,
         message: format!("{error:#}"),

@@ -1,0 +1,103 @@
+//! The way to an emulated board that is up, by its name.
+
+use super::resolve::{connect, resolve};
+use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, prefix};
+use crate::address::PeerAddress;
+use crate::target::Target;
+use anyhow::Result;
+use linerate_boards::{BoardName, Boards};
+use linerate_peers::{Control, PeerKind};
+use std::fmt;
+
+/// The kind.
+pub(super) struct Board;
+
+/// The agent of a board, or another tool's server on it.
+struct OnBoard {
+    name: BoardName,
+    address: String,
+}
+
+impl RouteKind for Board {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["board"]
+    }
+
+    fn carries(&self, kind: &dyn PeerKind) -> bool {
+        kind.control() != Control::Shell
+    }
+
+    fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
+        (!kind.is_foreign()).then(|| RouteHelp {
+            addresses: vec!["board://NAME".to_owned()],
+            what: "the emulated board that `linerate board up NAME` started".to_owned(),
+        })
+    }
+
+    fn read(
+        &self,
+        kind: &'static dyn PeerKind,
+        _scheme: &str,
+        rest: &str,
+    ) -> Result<PeerAddress, BadAddress> {
+        let name: BoardName = rest.parse()?;
+        let address = Boards::of_user()?.reach(&name)?.address.to_string();
+        Ok(PeerAddress::by(kind, OnBoard { name, address }))
+    }
+}
+
+impl Route for OnBoard {
+    fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}board://{}", prefix(kind), self.name)
+    }
+
+    fn reach(&self, target: &Target) -> Result<Reached> {
+        let port = target.far.kind().default_port();
+        let line = connect(target, &resolve(&self.address, port, target.ip)?)?;
+        Ok(Reached::over(line, target))
+    }
+
+    fn board(&self) -> Option<&BoardName> {
+        Some(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::exit::ExitCode;
+
+    fn on_board(kind: &'static dyn PeerKind) -> PeerAddress {
+        let route = OnBoard {
+            name: "unleashed".parse().unwrap(),
+            address: "10.78.1.2".to_owned(),
+        };
+        PeerAddress::by(kind, route)
+    }
+
+    #[test]
+    fn a_board_that_is_not_up_is_said_to_be_started_first() {
+        for text in ["board://no-such-board", "iperf3+board://no-such-board"] {
+            let error = PeerAddress::parse(text).unwrap_err();
+            assert_eq!(error.code, ExitCode::Peer);
+            let remedy = "linerate board up no-such-board";
+            assert!(error.message.contains(remedy), "{error}");
+        }
+        for text in ["board://a/b", "iperf3+board://a/b", "iperf3+ssh://a"] {
+            let error = PeerAddress::parse(text).unwrap_err();
+            assert_eq!(error.code, ExitCode::Usage, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_board_is_given_more_time_than_other_peers() {
+        let foreign = on_board(linerate_peers::find("iperf3").unwrap());
+        assert_eq!(foreign.to_string(), "iperf3+board://unleashed");
+        let board = on_board(linerate_peers::own());
+        assert_eq!(board.to_string(), "board://unleashed");
+        let other = PeerAddress::parse("10.78.1.2").unwrap();
+        let [other, board] = [other, board].map(Target::new);
+        assert!(board.timeout > other.timeout);
+        assert!(board.first_answer > other.first_answer);
+    }
+}

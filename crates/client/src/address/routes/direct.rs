@@ -1,0 +1,100 @@
+//! The way to a peer that listens at a port of a host.
+
+use super::resolve::{connect, resolve};
+use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
+use crate::address::PeerAddress;
+use crate::target::Target;
+use anyhow::Result;
+use linerate_model::host_port::split_port;
+use linerate_model::spec::{Pace, TestSpec};
+use linerate_peers::{Control, PeerKind};
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The kind: no scheme but that of the protocol.
+pub(super) struct Direct;
+
+/// A host, by its name or address, and a port.
+pub(crate) struct At {
+    host: String,
+    port: u16,
+}
+
+impl From<SocketAddr> for At {
+    fn from(address: SocketAddr) -> Self {
+        Self {
+            host: address.ip().to_string(),
+            port: address.port(),
+        }
+    }
+}
+
+impl RouteKind for Direct {
+    fn schemes(&self) -> &'static [&'static str] {
+        &[""]
+    }
+
+    fn carries(&self, kind: &dyn PeerKind) -> bool {
+        kind.control() != Control::Shell
+    }
+
+    /// The program that the protocol is of, and what it does not measure.
+    fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
+        let one_way = [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)];
+        let limit = if one_way.iter().all(|spec| kind.check(spec).is_err()) {
+            " (`latency` only)"
+        } else {
+            ""
+        };
+        // The command alone.
+        let command = kind.start_hint().split_inclusive('`').take(2);
+        kind.is_foreign().then(|| RouteHelp {
+            addresses: vec![format!("{}://board", kind.id())],
+            what: format!("{}{limit}", command.collect::<String>()),
+        })
+    }
+
+    fn read(
+        &self,
+        kind: &'static dyn PeerKind,
+        _scheme: &str,
+        rest: &str,
+    ) -> Result<PeerAddress, BadAddress> {
+        let (host, port) = split_port(rest).ok_or(BadAddress::NoHost)?;
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
+            return Err(BadAddress::NoHost);
+        }
+        let port = match port {
+            None => kind.default_port(),
+            Some(digits) => digits
+                .parse()
+                .ok()
+                .filter(|p| *p > 0)
+                .ok_or(BadAddress::NoHost)?,
+        };
+        let host = host.to_owned();
+        Ok(PeerAddress::by(kind, At { host, port }))
+    }
+}
+
+impl Route for At {
+    fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if kind.is_foreign() {
+            write!(f, "{}://", kind.id())?;
+        }
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+
+    fn reach(&self, target: &Target) -> Result<Reached> {
+        let line = connect(target, &resolve(&self.host, self.port, target.ip)?)?;
+        Ok(Reached::over(line, target))
+    }
+
+    fn port(&self, _kind: &dyn PeerKind) -> u16 {
+        self.port
+    }
+}

@@ -1,0 +1,84 @@
+//! Host names and addresses, and the line to the first that answers.
+
+use crate::address::IpChoice;
+use crate::target::Target;
+use anyhow::{Context as _, Result};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::Control;
+use linerate_session::Line;
+use std::net::{SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
+
+/// The addresses that `host` stands for, best first.
+pub(super) fn resolve(host: &str, port: u16, ip: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
+    if let Some(address) = scoped(host, port) {
+        return fitting(host, [address], ip);
+    }
+    let found = (host, port).to_socket_addrs().map_err(|error| {
+        let hint = "check the name, or give an address";
+        let message = format!("cannot resolve {host}: {error}; {hint}");
+        Failure::new(ExitCode::Peer, message)
+    })?;
+    fitting(host, found, ip)
+}
+
+/// Those of `found` that `ip` leaves.
+pub(super) fn fitting(
+    host: &str,
+    found: impl IntoIterator<Item = SocketAddr>,
+    ip: IpChoice,
+) -> Result<Vec<SocketAddr>, Failure> {
+    let fitting: Vec<_> = found.into_iter().filter(|found| ip.fits(found)).collect();
+    if fitting.is_empty() {
+        let message = format!("{host} has no {ip} address; leave out -4 and -6 to use any");
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    Ok(fitting)
+}
+
+/// An IPv6 address with a zone: `fe80::1%eth0` or `fe80::1%2`.
+fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
+    let (address, zone) = host.split_once('%')?;
+    let scope = match zone.parse() {
+        Ok(index) => index,
+        Err(_) => linerate_sys::interface::index_of(zone)?,
+    };
+    Some(SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
+}
+
+/// The line to the first address that answers; without a control connection, to which there is a route.
+pub(super) fn connect(target: &Target, addresses: &[SocketAddr]) -> Result<Line> {
+    let kind = target.far.kind();
+    let mut last = None;
+    for address in addresses {
+        let opened = match kind.control() {
+            Control::Absent | Control::Shell => Line::to(*address),
+            Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
+                Ok(stream) => return Line::over(stream, target.timeout),
+                Err(error) => Err(error),
+            },
+        };
+        match opened {
+            Ok(line) => return Ok(line),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.context("invariant: resolving gives at least one address")?;
+    let message = format!(
+        "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
+        target.far,
+        kind.start_hint()
+    );
+    Err(Failure::new(ExitCode::Peer, message).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wrong_ip_version_is_named() {
+        let error = resolve("127.0.0.1", 7, IpChoice::V6).unwrap_err();
+        assert!(error.message.contains("no IPv6 address"), "{error}");
+        assert_eq!(error.code, ExitCode::Usage);
+    }
+}

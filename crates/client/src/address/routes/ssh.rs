@@ -1,0 +1,74 @@
+//! The way to a host on which an agent is started by ssh.
+
+use super::resolve::{connect, resolve};
+use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
+use crate::address::PeerAddress;
+use crate::target::Target;
+use anyhow::Result;
+use linerate_deploy::{Deployment, SshHost};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::PeerKind;
+use std::fmt;
+use std::sync::Arc;
+
+/// The kind.
+pub(super) struct Ssh;
+
+impl RouteKind for Ssh {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["ssh"]
+    }
+
+    fn help(&self, _kind: &dyn PeerKind) -> Option<RouteHelp> {
+        Some(RouteHelp {
+            addresses: vec!["ssh://USER@HOST".to_owned()],
+            what: "a host where linerate is copied to, started, and removed from".to_owned(),
+        })
+    }
+
+    fn examples(&self, _kind: &dyn PeerKind) -> Vec<String> {
+        ["ssh://user@host", "ssh://host:2222"]
+            .map(str::to_owned)
+            .into()
+    }
+
+    fn read(
+        &self,
+        kind: &'static dyn PeerKind,
+        _scheme: &str,
+        rest: &str,
+    ) -> Result<PeerAddress, BadAddress> {
+        let host = SshHost::read(rest)?;
+        Ok(PeerAddress::by(kind, Deployment::new(host)))
+    }
+}
+
+impl Route for Deployment {
+    fn show(&self, _kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.host(), f)
+    }
+
+    fn reach(&self, target: &Target) -> Result<Reached> {
+        if target.key.is_some() {
+            let message = format!(
+                "--key: the agent of {} gets a key of its own; leave --key out",
+                target.far
+            );
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+        let agent = self.agent()?;
+        let line = connect(target, &resolve(&agent.host, agent.port, target.ip)?)?;
+        Ok(Reached {
+            key: Some(agent.key),
+            ..Reached::over(line, target)
+        })
+    }
+
+    fn restarted(&self) -> Option<Arc<dyn Route>> {
+        Some(Arc::new(Self::new(self.host().clone())))
+    }
+
+    fn note(&self) -> Option<String> {
+        Self::note(self)
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a session came to its end before its time.
+
+use linerate_engine::EngineError;
+use linerate_peers::{ProtocolError, RefusalCode};
+
+/// Why a session came to its end before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// An endpoint cannot be opened or run here.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A connection or socket failed, or this end has a bug.
+    #[error(transparent)]
+    Other(#[from] anyhow::Error),
+    /// The peer, or the driver, broke the protocol.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+/// What a session gave, or why it is over.
+pub type Result<T, E = SessionError> = std::result::Result<T, E>;
+
+impl SessionError {
+    /// Whether this end lacks something for the test, or the cause is another.
+    pub(crate) const fn code(&self) -> RefusalCode {
+        match self {
+            Self::Engine(EngineError::Host { .. } | EngineError::Plan { .. }) => {
+                RefusalCode::Unsupported
+            }
+            _ => RefusalCode::Internal,
+        }
+    }
+
+    /// It and its causes as one sentence.
+    pub fn words(self) -> String {
+        format!("{:#}", anyhow::Error::from(self))
+    }
+}
