@@ -18,13 +18,13 @@ fn native(data: &[u8]) {
     let Some((byte, body)) = data.split_first() else {
         return;
     };
-    let Some((kind, ..)) = Kind::from_byte(*byte) else {
+    let Some(kind) = Kind::from_byte(*byte) else {
         return;
     };
-    if let Ok(message) = Message::decode(*kind, body)
+    if let Ok(message) = Message::decode(kind, body)
         && let Ok(frame) = message.encode()
     {
-        let again = Message::decode(*kind, &frame[5..]).expect("what was encoded can be decoded");
+        let again = Message::decode(kind, &frame[5..]).expect("what was encoded can be decoded");
         assert_eq!(again.kind(), message.kind());
         assert_eq!(again.encode().expect("as long as before"), frame);
     }

@@ -1,42 +1,10 @@
 //! Time: monotonic instants of this host and of the far one, and wall time as a label.
 
+pub use linerate_wire::MonoInstant;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Duration;
-
-/// Nanoseconds on this host's monotonic clock (`CLOCK_MONOTONIC`).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct MonoInstant(u64);
-
-impl MonoInstant {
-    /// From nanoseconds since the clock's own zero.
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// Nanoseconds since the clock's own zero.
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// Time from `earlier` to `self`; zero if `earlier` is later.
-    #[must_use]
-    pub const fn saturating_since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
-    }
-
-    /// The instant `duration` later, saturating at the end of the clock.
-    #[must_use]
-    pub fn after(self, duration: Duration) -> Self {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
-    }
-}
 
 /// Nanoseconds on the peer's monotonic clock. Not comparable with [`MonoInstant`].
 #[derive(
@@ -145,6 +113,7 @@ pub mod as_optional_seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn earlier_minus_later_is_zero_not_a_panic() {

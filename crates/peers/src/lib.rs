@@ -22,12 +22,12 @@ mod session;
 mod settings;
 pub mod sfnt;
 pub mod sockperf;
-mod stamp;
 mod steps;
 mod stream_format;
 pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
+pub use linerate_wire::{Stamp, distance_48};
 pub use protocol::Protocol;
 pub use session::{
     Action, ClientConfig, Control, Demux, EMULATED_TIMEOUT, Ending, FIRST_ANSWER, Grant, Input,
@@ -36,7 +36,7 @@ pub use session::{
     TestEnd, Tests, UnprovedSending, Wire,
 };
 pub use settings::{Setting, SettingValues};
-pub use stamp::{Stamp, distance_48};
+
 pub use stream_format::{
     AfterTraffic, Arrival, BadLength, Batch, DatagramFormat, DatagramHeader, DatagramMark,
     Datagrams, Handshake, HandshakeStep, Message, MessageFormat, Numbers, Part, Reading, Refusals,

@@ -3,9 +3,9 @@
 //! Each protocol implements [`StreamFormat`] in its own folder: bytes in, bytes out. Its session names the format in
 //! an action; the engine does the I/O and asks once per batch of datagrams or per message, never per packet.
 
-use crate::stamp::{Stamp, distance_48};
 use linerate_model::MonoInstant;
 use linerate_model::spec::Side;
+use linerate_wire::{Stamp, distance_48};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;

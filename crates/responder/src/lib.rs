@@ -9,7 +9,7 @@
 //! stack hands it what came, sends what it gives, and calls [`Responder::poll`] after each round.
 //!
 //! Carries one client at a time and one stream per direction; refuses every other test with the reason. Counts
-//! datagrams as the engine's receiver does (RFC 4737, RFC 5560), in a smaller window: see [`SEQUENCE_WINDOW`].
+//! datagrams as a host's receiver does (RFC 4737, RFC 5560), in a smaller window: see [`SEQUENCE_WINDOW`].
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -20,21 +20,16 @@ mod order;
 mod refusal;
 mod report;
 mod responder;
-mod schedule;
 mod signal;
 mod stream;
 mod tally;
 mod test;
 mod text;
-mod time;
-mod tracker;
 mod traffic;
-mod wire;
 
 pub use config::{CONTROL_PORT, Config, Port};
+pub use linerate_wire::MonoInstant as Instant;
 pub use link::State;
 pub use responder::Responder;
 pub use signal::Signal;
-pub use time::Instant;
-pub use tracker::SEQUENCE_WINDOW;
-pub use traffic::Reply;
+pub use traffic::{Reply, SEQUENCE_WINDOW};

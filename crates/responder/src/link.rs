@@ -8,17 +8,12 @@
 use crate::json::Json;
 use crate::order::Order;
 use crate::refusal::Refusal;
-use crate::time::{Instant, Nanos};
-
-/// The version of the protocol: that of `peers::native`.
-pub(crate) const VERSION: u16 = 2;
-pub(crate) const MAGIC: &[u8; 8] = b"linerate";
-const PREAMBLE_LEN: usize = 10;
+use core::time::Duration;
+use linerate_wire::MonoInstant;
+use linerate_wire::frame::{FRAME_HEADER_LEN, Kind, MAGIC, PREAMBLE_LEN, VERSION};
 
 /// Bytes of the longest message that is kept: twice a specification with all its settings.
 const INBOX: usize = 2048;
-/// Length field and kind byte.
-pub(crate) const HEADER: usize = 5;
 /// Messages that wait to be sent; an orderly client causes three at once.
 const QUEUE: usize = 8;
 
@@ -71,9 +66,6 @@ pub(crate) enum Message {
         sent: u64,
     },
     Hello,
-    Other {
-        kind: u8,
-    },
     Ping,
     Prepare {
         test: u32,
@@ -101,22 +93,22 @@ pub(crate) enum Outgoing {
 }
 
 impl Outgoing {
-    /// The byte of its kind; the preamble has none.
-    pub(crate) const fn kind(self) -> Option<u8> {
+    /// Its kind; the preamble has none.
+    pub(crate) const fn kind(self) -> Option<Kind> {
         Some(match self {
             Self::Preamble => return None,
-            Self::Welcome => 2,
-            Self::Farewell(_) => 3,
-            Self::Ping => 4,
-            Self::Ready => 17,
-            Self::Refused { .. } => 18,
-            Self::Connected(_) => 19,
-            Self::Started(_) => 21,
-            Self::Progress(_) => 22,
-            Self::Finished { .. } => 23,
-            Self::Report => 24,
-            Self::Abort { .. } => 26,
-            Self::Aborted(_) => 27,
+            Self::Welcome => Kind::Welcome,
+            Self::Farewell(_) => Kind::Farewell,
+            Self::Ping => Kind::Ping,
+            Self::Ready => Kind::Ready,
+            Self::Refused { .. } => Kind::Refused,
+            Self::Connected(_) => Kind::Connected,
+            Self::Started(_) => Kind::Started,
+            Self::Progress(_) => Kind::Progress,
+            Self::Finished { .. } => Kind::Finished,
+            Self::Report => Kind::Report,
+            Self::Abort { .. } => Kind::Abort,
+            Self::Aborted(_) => Kind::Aborted,
         })
     }
 }
@@ -125,7 +117,7 @@ impl Outgoing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) test: u32,
-    pub(crate) elapsed: Nanos,
+    pub(crate) elapsed: Duration,
     pub(crate) bytes: u64,
     pub(crate) packets: u64,
     pub(crate) missing: Option<u64>,
@@ -152,8 +144,8 @@ pub(crate) struct Link {
     waiting: usize,
     /// How much of the first has been sent.
     pub(crate) offset: usize,
-    pub(crate) heard: Instant,
-    pub(crate) sent: Instant,
+    pub(crate) heard: MonoInstant,
+    pub(crate) sent: MonoInstant,
 }
 
 impl Link {
@@ -166,12 +158,12 @@ impl Link {
             first: 0,
             waiting: 0,
             offset: 0,
-            heard: Instant::from_nanos(0),
-            sent: Instant::from_nanos(0),
+            heard: MonoInstant::from_nanos(0),
+            sent: MonoInstant::from_nanos(0),
         }
     }
 
-    pub(crate) const fn reset(&mut self, now: Instant) {
+    pub(crate) const fn reset(&mut self, now: MonoInstant) {
         self.filled = 0;
         self.has_preamble = false;
         self.waiting = 0;
@@ -198,7 +190,7 @@ impl Link {
             return Ok(None);
         }
         let filled = self.inbox.get(..self.filled).unwrap_or_default();
-        let Some(&[a, b, c, d, kind]) = filled.first_chunk::<HEADER>() else {
+        let Some(&[a, b, c, d, kind]) = filled.first_chunk::<FRAME_HEADER_LEN>() else {
             return Ok(None);
         };
         let length = u32::from_be_bytes([a, b, c, d]);
@@ -209,7 +201,7 @@ impl Link {
         let Some(end) = fits.map(|length| length + 4) else {
             return Err(Broken::Refused(Refusal::Length { length, most }));
         };
-        let Some(body) = filled.get(HEADER..end) else {
+        let Some(body) = filled.get(FRAME_HEADER_LEN..end) else {
             return Ok(None);
         };
         let message = read(kind, body, max_datagram);
@@ -275,39 +267,40 @@ impl Link {
     }
 }
 
-/// Reads a message of a kind.
+/// Reads a message of the kind with this byte.
 fn read(kind: u8, body: &[u8], max_datagram: u16) -> Result<Message, Refusal> {
     let unexpected = Refusal::Unexpected { kind };
+    let kind = Kind::from_byte(kind).ok_or(unexpected)?;
     match kind {
-        3 => return Ok(Message::Farewell),
-        4 => return Ok(Message::Ping),
-        5 => return Ok(Message::Bye),
+        Kind::Farewell => return Ok(Message::Farewell),
+        Kind::Ping => return Ok(Message::Ping),
+        Kind::Bye => return Ok(Message::Bye),
         _ => {}
     }
     let json = Json::read(body).ok_or(unexpected)?;
-    if kind == 1 {
+    if kind == Kind::Hello {
         return Ok(Message::Hello);
     }
     let number = json.get("test").and_then(Json::whole);
     let test = number.and_then(|test| u32::try_from(test).ok());
     let test = test.ok_or(unexpected)?;
     Ok(match kind {
-        16 => {
+        Kind::Prepare => {
             let spec = json.get("spec").ok_or(unexpected)?;
             let order = Order::read(spec, max_datagram);
             Message::Prepare { test, order }
         }
-        20 => Message::Start(test),
-        23 => {
+        Kind::Start => Message::Start(test),
+        Kind::Finished => {
             let sent = json.get("sent").and_then(|sent| sent.first()?.whole());
             let sent = sent.ok_or(unexpected)?;
             Message::Finished { test, sent }
         }
-        25 => Message::Acknowledge(test),
-        26 => Message::Abort(test),
-        27 => Message::Aborted(test),
-        28 => Message::EndTraffic(test),
-        _ => Message::Other { kind },
+        Kind::Acknowledge => Message::Acknowledge(test),
+        Kind::Abort => Message::Abort(test),
+        Kind::Aborted => Message::Aborted(test),
+        Kind::EndTraffic => Message::EndTraffic(test),
+        _ => return Err(unexpected),
     })
 }
 
@@ -348,28 +341,6 @@ mod tests {
                 ]
             );
         }
-    }
-
-    #[test]
-    fn kinds_are_the_hosts() {
-        let refusal = Refusal::Streams;
-        let test = 1;
-        for (ours, theirs) in [
-            (Outgoing::Welcome, host::Kind::Welcome),
-            (Outgoing::Farewell(refusal), host::Kind::Farewell),
-            (Outgoing::Ping, host::Kind::Ping),
-            (Outgoing::Ready, host::Kind::Ready),
-            (Outgoing::Refused { test, refusal }, host::Kind::Refused),
-            (Outgoing::Connected(1), host::Kind::Connected),
-            (Outgoing::Started(1), host::Kind::Started),
-            (Outgoing::Finished { test, sent: 0 }, host::Kind::Finished),
-            (Outgoing::Report, host::Kind::Report),
-            (Outgoing::Abort { test, refusal }, host::Kind::Abort),
-            (Outgoing::Aborted(1), host::Kind::Aborted),
-        ] {
-            assert_eq!(ours.kind(), Some(theirs as u8));
-        }
-        assert_eq!(VERSION, linerate_peers::native::VERSION);
     }
 
     #[test]

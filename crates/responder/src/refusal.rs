@@ -1,9 +1,9 @@
 //! Why this device does not make a test, or no longer: as the client's user reads it.
 
 use crate::tally::MAX_INTERVALS;
-use crate::time::Nanos;
-use crate::wire::HEADER_LEN;
 use core::fmt;
+use core::time::Duration;
+use linerate_wire::header::HEADER_LEN;
 
 /// What keeps a test from being made or going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) enum Refusal {
     Datapath,
     Decompose,
     Duplex,
-    Duration { most: Nanos },
+    Duration { most: Duration },
     Imitation,
     Intervals,
     Length { length: u32, most: usize },
@@ -75,7 +75,7 @@ impl fmt::Display for Refusal {
             Self::Duration { most } => write!(
                 f,
                 "the test is longer than this responder allows: use at most {} s",
-                most.0 / crate::time::NANOS_PER_SECOND
+                most.as_secs()
             ),
             Self::Imitation => f.write_str("this responder imitates no slow application"),
             Self::Intervals => write!(

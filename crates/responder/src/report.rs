@@ -6,7 +6,7 @@ use crate::order::{MAX_DURATION, Work};
 use crate::refusal::Refusal;
 use crate::tally::Numbers;
 use crate::test::Test;
-use crate::text::Escaped;
+use crate::text::{Escaped, Seconds};
 use crate::traffic::Sink;
 use core::fmt::{self, Write};
 
@@ -48,8 +48,9 @@ impl Source<'_> {
         let (config, session) = (self.config, self.session);
         write!(
             out,
-            r#"{{"version":"{}","session":"{session}","limits":{{"max_duration_s":{MAX_DURATION},"max_streams":1}},"facts":{{"cores_online":1"#,
-            env!("CARGO_PKG_VERSION")
+            r#"{{"version":"{}","session":"{session}","limits":{{"max_duration_s":{},"max_streams":1}},"facts":{{"cores_online":1"#,
+            env!("CARGO_PKG_VERSION"),
+            Seconds(MAX_DURATION)
         )?;
         for (key, value) in [
             ("board", config.board),
@@ -105,9 +106,10 @@ impl Source<'_> {
         let active = sink.tally.active();
         write!(
             out,
-            r#"{{"side":"receiver","streams":[{{"index":0,"bytes":{},"packets":{},"duration_s":{active},"intervals":"#,
+            r#"{{"side":"receiver","streams":[{{"index":0,"bytes":{},"packets":{},"duration_s":{},"intervals":"#,
             sink.tally.bytes(),
-            sink.tally.packets()
+            sink.tally.packets(),
+            Seconds(active)
         )?;
         let is_numbered = matches!(work, Work::Datagrams { .. });
         let numbers = if is_numbered {
@@ -131,9 +133,10 @@ impl Source<'_> {
         let duration = source.duration;
         write!(
             out,
-            r#"{{"side":"sender","streams":[{{"index":0,"bytes":{},"packets":{},"duration_s":{duration},"intervals":"#,
+            r#"{{"side":"sender","streams":[{{"index":0,"bytes":{},"packets":{},"duration_s":{},"intervals":"#,
             source.tally.bytes(),
-            source.tally.packets()
+            source.tally.packets(),
+            Seconds(duration)
         )?;
         source.tally.write(out, duration, Numbers::Hidden)?;
         if matches!(work, Work::Datagrams { .. }) {
@@ -200,7 +203,8 @@ fn progress(so_far: Progress, out: &mut dyn Write) -> fmt::Result {
     } = so_far;
     write!(
         out,
-        r#"{{"test":{test},"progress":{{"elapsed_s":{elapsed},"bytes":{bytes},"packets":{packets}"#
+        r#"{{"test":{test},"progress":{{"elapsed_s":{},"bytes":{bytes},"packets":{packets}"#,
+        Seconds(elapsed)
     )?;
     if let Some(missing) = missing {
         write!(out, r#","missing":{missing}"#)?;

@@ -1,7 +1,7 @@
 //! Counters of the device, by the names that linerate's snapshots have.
 
-use crate::time::{Instant, Nanos};
 use core::fmt;
+use linerate_wire::MonoInstant;
 
 /// A counter that the device's driver or stack keeps: cumulative since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +67,14 @@ impl Signal {
 /// The last reading of every counter, and when.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot {
-    at: Instant,
+    at: MonoInstant,
     values: [Option<u64>; Signal::ALL.len()],
 }
 
 impl Snapshot {
     pub(crate) const fn new() -> Self {
         Self {
-            at: Instant::from_nanos(0),
+            at: MonoInstant::from_nanos(0),
             values: [None; Signal::ALL.len()],
         }
     }
@@ -83,7 +83,7 @@ impl Snapshot {
         self.values[signal as usize] = Some(value);
     }
 
-    pub(crate) const fn taken_at(&self, at: Instant) -> Self {
+    pub(crate) const fn taken_at(&self, at: MonoInstant) -> Self {
         Self { at, ..*self }
     }
 
@@ -113,7 +113,7 @@ impl Snapshot {
     pub(crate) fn busy_thousandths(&self, earlier: &Self) -> Option<u64> {
         let idle = |snapshot: &Self| snapshot.values[Signal::CpuIdle as usize];
         let slept = idle(self)?.checked_sub(idle(earlier)?)?;
-        let Nanos(whole) = self.at.since(earlier.at);
+        let whole = self.at.as_nanos().saturating_sub(earlier.at.as_nanos());
         let busy = whole.saturating_sub(slept);
         busy.saturating_mul(1000).checked_div(whole)
     }

@@ -1,8 +1,8 @@
 //! The data connection of a test over TCP: its opening, and messages that go back as they came but for the time.
 
-use crate::time::Instant;
 use crate::traffic::Sink;
-use crate::wire::{HEADER_LEN, SENT, clock};
+use linerate_wire::MonoInstant;
+use linerate_wire::header::{HEADER_LEN, SENT, clock};
 
 /// Token and stream index, which a data connection begins with.
 const OPENING: usize = 6;
@@ -54,7 +54,13 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// Makes answers of the next bytes of messages of `size`, and counts those that are whole with them.
-    pub(crate) fn answer(&mut self, now: Instant, size: usize, bytes: &mut [u8], sink: &mut Sink) {
+    pub(crate) fn answer(
+        &mut self,
+        now: MonoInstant,
+        size: usize,
+        bytes: &mut [u8],
+        sink: &mut Sink,
+    ) {
         let mut rest = bytes;
         while !rest.is_empty() && size > 0 {
             if self.position <= SENT.start {
@@ -90,8 +96,9 @@ mod tests {
     use super::*;
     use crate::json::Json;
     use crate::order::Order;
-    use crate::wire::{Header, Kind};
     use linerate_model::spec::{TestSpec, Transport};
+    use linerate_wire::Stamp;
+    use linerate_wire::header::{Header, Kind};
 
     #[test]
     fn a_connection_is_open_when_it_has_shown_the_token_in_any_pieces() {
@@ -118,12 +125,12 @@ mod tests {
             stream: 0,
             kind: Kind::Counted,
             sequence: 9,
-            sent,
+            sent: Stamp::from_bits(sent),
         };
         for size in [1, 17, 18, 32] {
             for piece in 1..70 {
                 let mut sink = Sink::new();
-                sink.start(Instant::default(), &order);
+                sink.start(MonoInstant::default(), &order);
                 let mut messages = Messages::default();
                 let mut bytes = vec![0xaa; size * 3];
                 for message in bytes.chunks_mut(size) {
@@ -131,7 +138,7 @@ mod tests {
                 }
                 let sent = bytes.clone();
                 for part in bytes.chunks_mut(piece) {
-                    messages.answer(Instant::from_nanos(5), size, part, &mut sink);
+                    messages.answer(MonoInstant::from_nanos(5), size, part, &mut sink);
                 }
                 assert_eq!(sink.tally.packets(), 3);
                 assert_eq!(sink.tally.bytes(), size as u64 * 3);

@@ -1,10 +1,13 @@
 //! Totals and intervals of one stream, by the time they were seen: the engine's tally in memory of fixed size.
 
-use crate::time::{Instant, Nanos};
+use crate::text::Seconds;
 use core::fmt;
+use core::time::Duration;
+use linerate_wire::MonoInstant;
 
 /// Intervals that are kept: a minute of the usual ones.
-pub(crate) const MAX_INTERVALS: usize = 64;
+pub(crate) const MAX_INTERVALS: u8 = 64;
+const KEPT: usize = MAX_INTERVALS as usize;
 
 /// What one interval had.
 #[derive(Debug, Clone, Copy)]
@@ -24,58 +27,61 @@ const EMPTY: Interval = Interval {
 /// What was counted, since when, and when last.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    start: Option<Instant>,
-    length: Nanos,
-    last: Instant,
+    start: Option<MonoInstant>,
+    length: Duration,
+    last: MonoInstant,
     bytes: u64,
     packets: u64,
     next_expected: u32,
-    /// The one that is open.
+    /// The one that is open, and when it ends.
     current: usize,
+    current_end: MonoInstant,
     /// Those that ended, the open one, and room for what comes after them all.
-    intervals: [Interval; MAX_INTERVALS + 1],
+    intervals: [Interval; KEPT + 1],
 }
 
 impl Tally {
     pub(crate) const fn new() -> Self {
         Self {
             start: None,
-            length: Nanos(1),
-            last: Instant::from_nanos(0),
+            length: Duration::from_nanos(1),
+            last: MonoInstant::from_nanos(0),
             bytes: 0,
             packets: 0,
             next_expected: 0,
             current: 0,
-            intervals: [EMPTY; MAX_INTERVALS + 1],
+            current_end: MonoInstant::from_nanos(0),
+            intervals: [EMPTY; KEPT + 1],
         }
     }
 
     /// Forgets everything, for intervals of this length.
-    pub(crate) fn reset(&mut self, length: Nanos) {
+    pub(crate) fn reset(&mut self, length: Duration) {
         self.start = None;
-        self.length = length.max(Nanos(1));
+        self.length = length.max(Duration::from_nanos(1));
         self.bytes = 0;
         self.packets = 0;
         self.next_expected = 0;
     }
 
     /// When counting started, if it has.
-    pub(crate) const fn start(&self) -> Option<Instant> {
+    pub(crate) const fn start(&self) -> Option<MonoInstant> {
         self.start
     }
 
     /// Counting starts, unless it has.
-    pub(crate) fn begin(&mut self, start: Instant) {
+    pub(crate) fn begin(&mut self, start: MonoInstant) {
         if self.start.is_none() {
             self.start = Some(start);
             self.last = start;
             self.current = 0;
+            self.current_end = start.after(self.length);
             self.intervals[0] = EMPTY;
         }
     }
 
     /// Counts what was moved at `now`.
-    pub(crate) fn count(&mut self, now: Instant, bytes: u64, packets: u32) {
+    pub(crate) fn count(&mut self, now: MonoInstant, bytes: u64, packets: u32) {
         self.roll(now);
         self.bytes += bytes;
         self.packets += u64::from(packets);
@@ -92,19 +98,24 @@ impl Tally {
     }
 
     /// Closes the intervals that ended before `now`. What follows the last that is kept is in one more.
-    fn roll(&mut self, now: Instant) {
+    fn roll(&mut self, now: MonoInstant) {
         let Some(start) = self.start else {
             return;
         };
-        let due = now.since(start).0 / self.length.0;
-        let due = usize::try_from(due).map_or(MAX_INTERVALS, |due| due.min(MAX_INTERVALS));
-        while self.current < due {
+        while now >= self.current_end && self.current < KEPT {
             self.current += 1;
+            self.current_end = start.after(self.end_of(self.current));
             self.intervals[self.current] = Interval {
                 next_expected: self.next_expected,
                 ..EMPTY
             };
         }
+    }
+
+    /// When an interval ends, from the start.
+    fn end_of(&self, interval: usize) -> Duration {
+        let intervals = u32::try_from(interval + 1).unwrap_or(u32::MAX);
+        self.length.saturating_mul(intervals)
     }
 
     pub(crate) const fn bytes(&self) -> u64 {
@@ -116,15 +127,15 @@ impl Tally {
     }
 
     /// From the start to the last count.
-    pub(crate) const fn active(&self) -> Nanos {
+    pub(crate) const fn active(&self) -> Duration {
         match self.start {
-            Some(start) => self.last.since(start),
-            None => Nanos(0),
+            Some(start) => self.last.saturating_since(start),
+            None => Duration::ZERO,
         }
     }
 
     /// The end of a stream that lasted `duration`.
-    pub(crate) fn close(&mut self, duration: Nanos) {
+    pub(crate) fn close(&mut self, duration: Duration) {
         if let Some(start) = self.start {
             self.roll(start.after(duration));
         }
@@ -134,7 +145,7 @@ impl Tally {
     pub(crate) fn write(
         &self,
         out: &mut dyn fmt::Write,
-        duration: Nanos,
+        duration: Duration,
         numbers: Numbers,
     ) -> fmt::Result {
         out.write_str("[")?;
@@ -144,12 +155,13 @@ impl Tally {
             if is_open && interval.bytes == 0 && interval.packets == 0 {
                 break;
             }
-            let start = Nanos(self.length.0 * at as u64);
+            let start = self.end_of(at).saturating_sub(self.length);
             let end = if is_open {
                 duration.max(start)
             } else {
-                Nanos(start.0 + self.length.0)
+                self.end_of(at)
             };
+            let (start, end) = (Seconds(start), Seconds(end));
             let comma = if at == 0 { "" } else { "," };
             write!(
                 out,
@@ -177,22 +189,22 @@ mod tests {
     use super::*;
     use linerate_model::sample::IntervalCount;
 
-    fn intervals(tally: &mut Tally, duration: Nanos, numbers: Numbers) -> Vec<IntervalCount> {
+    fn intervals(tally: &mut Tally, duration: Duration, numbers: Numbers) -> Vec<IntervalCount> {
         let mut text = String::new();
         tally.close(duration);
         tally.write(&mut text, duration, numbers).unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
-    const START: Instant = Instant::from_nanos(5_000_000_000);
+    const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
 
-    fn at(millis: u64) -> Instant {
-        START.after(Nanos::from_millis(millis))
+    fn at(millis: u64) -> MonoInstant {
+        START.after(Duration::from_millis(millis))
     }
 
     fn tally() -> Tally {
         let mut tally = Tally::new();
-        tally.reset(Nanos::from_secs(1));
+        tally.reset(Duration::from_secs(1));
         tally.begin(START);
         tally
     }
@@ -203,7 +215,7 @@ mod tests {
         for (millis, bytes) in [(0, 10), (999, 20), (3500, 30)] {
             tally.count(at(millis), bytes, 1);
         }
-        let all = intervals(&mut tally, Nanos::from_millis(3600), Numbers::Hidden);
+        let all = intervals(&mut tally, Duration::from_millis(3600), Numbers::Hidden);
         let bytes: Vec<_> = all.iter().map(|i| i.bytes.get()).collect();
         assert_eq!(bytes, [30, 0, 0, 30]);
         assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
@@ -218,7 +230,7 @@ mod tests {
             tally.count(at(millis), 1, 1);
             tally.expect(next);
         }
-        let all = intervals(&mut tally, Nanos::from_millis(2600), Numbers::Shown);
+        let all = intervals(&mut tally, Duration::from_millis(2600), Numbers::Shown);
         let next: Vec<_> = all.iter().map(|i| i.next_expected).collect();
         assert_eq!(next, [Some(5), Some(5), Some(9)]);
     }
@@ -229,21 +241,21 @@ mod tests {
         for second in 0..100 {
             tally.count(at(second * 1000), 1, 1);
         }
-        let all = intervals(&mut tally, Nanos::from_secs(100), Numbers::Hidden);
-        assert_eq!(all.len(), MAX_INTERVALS + 1);
-        assert_eq!(all[MAX_INTERVALS].bytes.get(), 100 - MAX_INTERVALS as u64);
-        assert_eq!(all[MAX_INTERVALS].end.as_secs(), 100);
+        let all = intervals(&mut tally, Duration::from_secs(100), Numbers::Hidden);
+        assert_eq!(all.len(), KEPT + 1);
+        assert_eq!(all[KEPT].bytes.get(), 100 - KEPT as u64);
+        assert_eq!(all[KEPT].end.as_secs(), 100);
     }
 
     #[test]
     fn one_that_was_used_counts_afresh_and_an_empty_one_has_no_intervals() {
         let mut tally = tally();
         tally.count(at(1500), 7, 1);
-        tally.reset(Nanos::from_secs(1));
-        assert_eq!(intervals(&mut tally, Nanos(0), Numbers::Shown), []);
+        tally.reset(Duration::from_secs(1));
+        assert_eq!(intervals(&mut tally, Duration::ZERO, Numbers::Shown), []);
         tally.begin(at(0));
         tally.count(at(1), 1, 1);
-        let all = intervals(&mut tally, Nanos::from_millis(1), Numbers::Hidden);
+        let all = intervals(&mut tally, Duration::from_millis(1), Numbers::Hidden);
         assert_eq!((all.len(), all[0].bytes.get()), (1, 1));
     }
 }

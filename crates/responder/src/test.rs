@@ -4,12 +4,13 @@ use crate::order::{Order, Work};
 use crate::signal::Snapshot;
 use crate::stream::{Connection, Messages};
 use crate::tally::Tally;
-use crate::time::{Instant, Nanos};
 use crate::traffic::{Peer, Reply, Sink, Source};
 use core::net::SocketAddr;
+use core::time::Duration;
+use linerate_wire::MonoInstant;
 
 /// Time that traffic may take beyond what was asked: send buffers drain slowly on slow links.
-const DRAIN: Nanos = Nanos::from_secs(60);
+const DRAIN: Duration = Duration::from_mins(1);
 
 /// Bytes of one slot of a paced TCP stream.
 const STREAM_SLOT: u16 = 1024;
@@ -30,7 +31,7 @@ pub(crate) struct Test {
     pub(crate) before: Snapshot,
     pub(crate) after: Snapshot,
     /// How much the client says it sent, and when it said so.
-    announced: Option<(u64, Instant)>,
+    announced: Option<(u64, MonoInstant)>,
     /// Whether this end has said that it has sent all.
     pub(crate) has_finished: bool,
 }
@@ -72,14 +73,14 @@ impl Test {
 
     /// Ends its traffic. What was asked for stays: a message that is made of it may be half sent.
     pub(crate) fn drop_streams(&mut self) {
-        self.source.end(Instant::default());
+        self.source.end(MonoInstant::default());
         if self.connection != Connection::Absent {
             self.connection = Connection::Unwanted;
         }
     }
 
     /// Starts its traffic.
-    pub(crate) fn start(&mut self, now: Instant, counters: &Snapshot) -> Option<()> {
+    pub(crate) fn start(&mut self, now: MonoInstant, counters: &Snapshot) -> Option<()> {
         let order = self.order?;
         self.before = counters.taken_at(now);
         if order.receives() {
@@ -97,13 +98,13 @@ impl Test {
     }
 
     /// Longest that its traffic may take.
-    pub(crate) fn allowed(&self) -> Nanos {
-        let longest = self.order.map_or(Nanos(0), |order| order.longest());
-        Nanos(longest.0 + DRAIN.0)
+    pub(crate) fn allowed(&self) -> Duration {
+        let longest = self.order.map_or(Duration::ZERO, |order| order.longest());
+        longest + DRAIN
     }
 
     /// Whether every data stream is there.
-    pub(crate) fn is_connected(&self, now: Instant) -> bool {
+    pub(crate) fn is_connected(&self, now: MonoInstant) -> bool {
         let Some(order) = self.order else {
             return false;
         };
@@ -115,12 +116,12 @@ impl Test {
     }
 
     /// The client has sent so many datagrams.
-    pub(crate) fn tell(&mut self, now: Instant, sent: u64) {
+    pub(crate) fn tell(&mut self, now: MonoInstant, sent: u64) {
         self.announced.get_or_insert((sent, now));
     }
 
     /// Whether what comes in is over.
-    pub(crate) fn is_sink_over(&self, now: Instant) -> bool {
+    pub(crate) fn is_sink_over(&self, now: MonoInstant) -> bool {
         let Some(order) = self.order.filter(Order::receives) else {
             return true;
         };
@@ -131,13 +132,18 @@ impl Test {
     }
 
     /// Whether this device's sender is over; it ends when it is time.
-    pub(crate) fn is_source_over(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_source_over(&mut self, now: MonoInstant) -> bool {
         self.source.turn(now);
         !self.order.is_some_and(|order| order.sends()) || self.source.is_done()
     }
 
     /// Takes a datagram that came to the receiving port while traffic flows.
-    pub(crate) fn take(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) -> Reply {
+    pub(crate) fn take(
+        &mut self,
+        now: MonoInstant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Reply {
         if self.inbound.address() != Some(from) {
             return Reply::Nothing;
         }
@@ -154,7 +160,7 @@ impl Test {
     }
 
     /// Takes bytes of the data connection while traffic flows; whether they are to be sent back.
-    pub(crate) fn take_bytes(&mut self, now: Instant, bytes: &mut [u8]) -> Reply {
+    pub(crate) fn take_bytes(&mut self, now: MonoInstant, bytes: &mut [u8]) -> Reply {
         match self.order.map(|order| order.work) {
             Some(Work::Bytes { .. }) => {
                 self.sink.take_bytes(now, bytes.len() as u64);

@@ -1,6 +1,7 @@
 //! Text into memory of fixed size: a part of it at a time, or only its length.
 
 use core::fmt;
+use core::time::Duration;
 
 /// Keeps the bytes of a text from `skip` on, as far as there is room. A message is written again for each part of it
 /// that is sent, so that none needs memory of its own.
@@ -51,6 +52,15 @@ impl fmt::Write for Length {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0 += text.len();
         Ok(())
+    }
+}
+
+/// A time as the protocol's `_s` keys have it.
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0.as_secs(), self.0.subsec_nanos())
     }
 }
 

@@ -10,7 +10,6 @@ use crate::control::{Received, StreamControl};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
-use crate::schedule::{Due, Schedule};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::tcp_samples::TcpSamples;
 use linerate_model::sample::{
@@ -21,6 +20,7 @@ use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
+use linerate_wire::schedule::{Due, Schedule};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -344,7 +344,7 @@ impl Work for Sender {
             .stream
             .plan
             .rate
-            .and_then(|rate| Schedule::new(start, rate, self.chunk, Duration::ZERO, 1));
+            .and_then(|rate| Schedule::new(start, rate.bps(), self.chunk, Duration::ZERO, 1));
     }
 
     fn turn(&mut self, now: MonoInstant, _control: &StreamControl) -> Step {

@@ -11,12 +11,12 @@
 //! counts only where the client has said so: Zephyr leaves other bytes there. The time is wall time: peers
 //! compute a jitter from it that begins with the offset between the clocks.
 
-use crate::stamp::Stamp;
 use crate::stream_format::{
     AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Numbers, Part, Reading, Refusals,
     SendTime, StreamFormat,
 };
 use linerate_model::spec::Side;
+use linerate_wire::Stamp;
 use std::fmt;
 use std::time::Duration;
 

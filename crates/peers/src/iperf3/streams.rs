@@ -9,11 +9,11 @@
 //! of four bytes belongs to the handshake. The clock is the sender's own, of any origin.
 
 use crate::session::RANDOM_BYTES;
-use crate::stamp::{Stamp, distance};
 use crate::stream_format::{
     AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Handshake, HandshakeStep, Numbers, Part,
     Reading, SendTime, StreamFormat,
 };
+use linerate_wire::{Stamp, distance};
 use std::fmt;
 use std::time::Duration;
 

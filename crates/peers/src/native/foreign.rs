@@ -98,5 +98,5 @@ pub(super) fn identify(from: Role, bytes: &[u8], state: &'static str) -> Protoco
 /// Whether this may be the beginning of an iperf3 cookie: 36 characters of base 32, then a zero.
 fn is_cookie(bytes: &[u8]) -> bool {
     let cookie = |byte: &u8| matches!(byte, b'a'..=b'z' | b'2'..=b'7');
-    bytes.len() >= super::PREAMBLE_LEN && bytes.iter().take(36).all(cookie)
+    bytes.len() >= linerate_wire::frame::PREAMBLE_LEN && bytes.iter().take(36).all(cookie)
 }

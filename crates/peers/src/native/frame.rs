@@ -5,17 +5,15 @@
 //!  then frames:     length:u32  kind:u8  body:[u8; length - 1]
 //! ```
 
+use super::foreign;
 use super::message::{Kind, Message, Role};
-use super::{MAGIC, PREAMBLE_LEN, VERSION, foreign};
 use crate::error::{Excerpt, ProtocolError};
+use linerate_wire::frame::{FRAME_HEADER_LEN, MAGIC, PREAMBLE_LEN, VERSION};
 
 /// The preamble this end sends.
 pub(super) fn preamble() -> Vec<u8> {
     [MAGIC.as_slice(), &VERSION.to_be_bytes()].concat()
 }
-
-/// Length field and kind byte.
-const HEADER: usize = 5;
 
 /// Bytes of the peer that have not been understood yet.
 #[derive(Debug)]
@@ -94,14 +92,14 @@ impl Inbox {
         state: &'static str,
         most: u32,
     ) -> Result<Option<(Message, u64)>, ProtocolError> {
-        let Some(&[a, b, c, d, byte]) = self.pending().first_chunk::<HEADER>() else {
+        let Some(&[a, b, c, d, byte]) = self.pending().first_chunk::<FRAME_HEADER_LEN>() else {
             return Ok(None);
         };
         let length = u32::from_be_bytes([a, b, c, d]);
         let kind = self.admit(state, length, byte, most)?;
         let offset = self.offset;
         let end = 4 + length as usize;
-        let Some(body) = self.pending().get(HEADER..end) else {
+        let Some(body) = self.pending().get(FRAME_HEADER_LEN..end) else {
             return Ok(None);
         };
         let message = Message::decode(kind, body).map_err(|cause| ProtocolError::Body {
@@ -123,8 +121,9 @@ impl Inbox {
         byte: u8,
         most: u32,
     ) -> Result<Kind, ProtocolError> {
-        let row = Kind::from_byte(byte);
-        let (name, cap) = row.map_or(("unknown", most), |row| (row.1, row.3.min(most)));
+        let kind = Kind::from_byte(byte);
+        let name = kind.map_or("unknown", Kind::name);
+        let cap = kind.map_or(most, |kind| kind.most().min(most));
         if !(1..=cap).contains(&length) {
             return Err(ProtocolError::Length {
                 state,
@@ -132,7 +131,7 @@ impl Inbox {
                 length,
                 most: cap,
                 offset: self.offset,
-                bytes: Excerpt::from_bytes(&self.pending()[..HEADER]),
+                bytes: Excerpt::from_bytes(&self.pending()[..FRAME_HEADER_LEN]),
             });
         }
         let refuse = |cause: String| ProtocolError::Unexpected {
@@ -141,12 +140,12 @@ impl Inbox {
             offset: self.offset,
             cause,
         };
-        match row {
-            None => Err(refuse(format!("no message has kind {byte}"))),
-            Some((.., Some(role), _)) if *role != self.from => {
+        let kind = kind.ok_or_else(|| refuse(format!("no message has kind {byte}")))?;
+        match kind.sender() {
+            Some(role) if role != self.from => {
                 Err(refuse("only the other end of a session sends it".into()))
             }
-            Some((kind, ..)) => Ok(*kind),
+            _ => Ok(kind),
         }
     }
 }

@@ -9,157 +9,86 @@ use linerate_model::spec::TestSpec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Which end of the control connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Opened the connection and asks for tests.
-    Client,
-    /// Accepted the connection.
-    Server,
+pub use linerate_wire::frame::{Kind, Role};
+
+macro_rules! messages {
+    (
+        session { $($name:ident($body:ty),)* }
+        test { $($of_test:ident($test_body:ty),)* }
+    ) => {
+        /// One message with its body.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "the kinds say what the messages mean")]
+        pub enum Message {
+            Bye,
+            Ping,
+            $($name($body),)*
+            $($of_test($test_body),)*
+        }
+
+        impl Message {
+            /// The kind.
+            pub const fn kind(&self) -> Kind {
+                match self {
+                    Self::Bye => Kind::Bye,
+                    Self::Ping => Kind::Ping,
+                    $(Self::$name(_) => Kind::$name,)*
+                    $(Self::$of_test(_) => Kind::$of_test,)*
+                }
+            }
+
+            /// The number of the test it is about, if it is about one.
+            pub const fn test(&self) -> Option<u32> {
+                match self {
+                    $(Self::$of_test(body) => Some(body.test),)*
+                    _ => None,
+                }
+            }
+
+            fn append_body(&self, frame: &mut Vec<u8>) {
+                match self {
+                    Self::Bye | Self::Ping => {}
+                    $(Self::$name(body) => append(frame, body),)*
+                    $(Self::$of_test(body) => append(frame, body),)*
+                }
+            }
+
+            /// Reads the body of a message of this kind; the error says what is wrong and where in the body.
+            pub fn decode(kind: Kind, body: &[u8]) -> Result<Self, serde_json::Error> {
+                Ok(match kind {
+                    Kind::Bye => Self::Bye,
+                    Kind::Ping => Self::Ping,
+                    $(Kind::$name => Self::$name(read(body)?),)*
+                    $(Kind::$of_test => Self::$of_test(read(body)?),)*
+                })
+            }
+        }
+    };
 }
 
-/// Longest body of a message whose size does not depend on the test.
-const MAX_FIXED_BODY: u32 = 16 * 1024;
-/// Longest message before both ends have said hello, and longest specification.
-const MAX_SPEC_BODY: u32 = 64 * 1024;
-/// Longest report: [`MAX_INTERVALS`](linerate_model::spec::MAX_INTERVALS), histograms, and readings of TCP.
-pub(super) const MAX_REPORT_BODY: u32 = 20 * 1024 * 1024;
-
-/// The kind of a message, as its byte on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Client: its tool's version.
-    Hello = 1,
-    /// Server: its tool's version, session id, facts and limits.
-    Welcome = 2,
-    /// Either: the session is over, and why.
-    Farewell = 3,
-    /// Either: still here.
-    Ping = 4,
-    /// Client: done, closing.
-    Bye = 5,
-    /// Server: prove that you hold the key.
-    Challenge = 6,
-    /// Client: the proof.
-    Proof = 7,
-    /// Client: make ready for a test.
-    Prepare = 16,
-    /// Server: open the data streams.
-    Ready = 17,
-    /// Server: this test cannot be made.
-    Refused = 18,
-    /// Server: all data streams have arrived.
-    Connected = 19,
-    /// Client: its receivers run; start.
-    Start = 20,
-    /// Server: its receivers run, its senders start now.
-    Started = 21,
-    /// Server: what it has counted so far.
-    Progress = 22,
-    /// Either: its senders have stopped.
-    Finished = 23,
-    /// Server: what its endpoints saw.
-    Report = 24,
-    /// Client: has the report and is done itself.
-    Acknowledge = 25,
-    /// Either: end the test early.
-    Abort = 26,
-    /// Either: has dropped the aborted test.
-    Aborted = 27,
-    /// Client: stop sending now; the test ends as if its time were over.
-    EndTraffic = 28,
-}
-
-impl Kind {
-    /// Every kind with its name, who sends it, and the most bytes it may have (kind byte and body).
-    pub const ALL: &'static [(Self, &'static str, Option<Role>, u32)] = &[
-        (Self::Hello, "Hello", Some(Role::Client), MAX_SPEC_BODY),
-        (Self::Welcome, "Welcome", Some(Role::Server), MAX_SPEC_BODY),
-        (Self::Farewell, "Farewell", None, MAX_FIXED_BODY),
-        (Self::Ping, "Ping", None, 1),
-        (Self::Bye, "Bye", Some(Role::Client), 1),
-        (
-            Self::Challenge,
-            "Challenge",
-            Some(Role::Server),
-            MAX_FIXED_BODY,
-        ),
-        (Self::Proof, "Proof", Some(Role::Client), MAX_FIXED_BODY),
-        (Self::Prepare, "Prepare", Some(Role::Client), MAX_SPEC_BODY),
-        (Self::Ready, "Ready", Some(Role::Server), MAX_FIXED_BODY),
-        (Self::Refused, "Refused", Some(Role::Server), MAX_FIXED_BODY),
-        (
-            Self::Connected,
-            "Connected",
-            Some(Role::Server),
-            MAX_FIXED_BODY,
-        ),
-        (Self::Start, "Start", Some(Role::Client), MAX_FIXED_BODY),
-        (Self::Started, "Started", Some(Role::Server), MAX_FIXED_BODY),
-        (
-            Self::Progress,
-            "Progress",
-            Some(Role::Server),
-            MAX_FIXED_BODY,
-        ),
-        (Self::Finished, "Finished", None, MAX_FIXED_BODY),
-        (Self::Report, "Report", Some(Role::Server), MAX_REPORT_BODY),
-        (
-            Self::Acknowledge,
-            "Acknowledge",
-            Some(Role::Client),
-            MAX_FIXED_BODY,
-        ),
-        (Self::Abort, "Abort", None, MAX_FIXED_BODY),
-        (Self::Aborted, "Aborted", None, MAX_FIXED_BODY),
-        (
-            Self::EndTraffic,
-            "EndTraffic",
-            Some(Role::Client),
-            MAX_FIXED_BODY,
-        ),
-    ];
-
-    /// The row of [`Kind::ALL`] with this byte.
-    pub fn from_byte(byte: u8) -> Option<&'static (Self, &'static str, Option<Role>, u32)> {
-        Self::ALL.iter().find(|(kind, ..)| *kind as u8 == byte)
+messages! {
+    session {
+        Hello(Hello),
+        Welcome(Box<Welcome>),
+        Farewell(Farewell),
+        Challenge(Challenge),
+        Proof(Proof),
     }
-
-    /// The kind's name, for messages.
-    pub fn name(self) -> &'static str {
-        Self::from_byte(self as u8).map_or("?", |row| row.1)
+    test {
+        Prepare(Prepare),
+        Ready(Ready),
+        Refused(Refused),
+        Connected(TestNumber),
+        Start(TestNumber),
+        Started(TestNumber),
+        Progress(TestProgress),
+        Finished(Finished),
+        Report(Report),
+        Acknowledge(TestNumber),
+        Abort(Refused),
+        Aborted(TestNumber),
+        EndTraffic(TestNumber),
     }
-
-    fn most(self) -> u32 {
-        Self::from_byte(self as u8).map_or(1, |row| row.3)
-    }
-}
-
-/// One message with its body.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the kinds say what the messages mean")]
-pub enum Message {
-    Hello(Hello),
-    Welcome(Box<Welcome>),
-    Farewell(Farewell),
-    Ping,
-    Bye,
-    Challenge(Challenge),
-    Proof(Proof),
-    Prepare(Prepare),
-    Ready(Ready),
-    Refused(Refused),
-    Connected(TestNumber),
-    Start(TestNumber),
-    Started(TestNumber),
-    Progress(TestProgress),
-    Finished(Finished),
-    Report(Report),
-    Acknowledge(TestNumber),
-    Abort(Refused),
-    Aborted(TestNumber),
-    EndTraffic(TestNumber),
 }
 
 /// Body of `Hello`. With the preamble it is longer than the 37 bytes an iperf3 server waits for, so that
@@ -289,111 +218,15 @@ pub struct TooLong {
 }
 
 impl Message {
-    /// The kind.
-    pub const fn kind(&self) -> Kind {
-        match self {
-            Self::Hello(_) => Kind::Hello,
-            Self::Welcome(_) => Kind::Welcome,
-            Self::Farewell(_) => Kind::Farewell,
-            Self::Ping => Kind::Ping,
-            Self::Bye => Kind::Bye,
-            Self::Challenge(_) => Kind::Challenge,
-            Self::Proof(_) => Kind::Proof,
-            Self::Prepare(_) => Kind::Prepare,
-            Self::Ready(_) => Kind::Ready,
-            Self::Refused(_) => Kind::Refused,
-            Self::Connected(_) => Kind::Connected,
-            Self::Start(_) => Kind::Start,
-            Self::Started(_) => Kind::Started,
-            Self::Progress(_) => Kind::Progress,
-            Self::Finished(_) => Kind::Finished,
-            Self::Report(_) => Kind::Report,
-            Self::Acknowledge(_) => Kind::Acknowledge,
-            Self::Abort(_) => Kind::Abort,
-            Self::Aborted(_) => Kind::Aborted,
-            Self::EndTraffic(_) => Kind::EndTraffic,
-        }
-    }
-
-    /// The number of the test it is about, if it is about one.
-    pub const fn test(&self) -> Option<u32> {
-        match self {
-            Self::Hello(_)
-            | Self::Welcome(_)
-            | Self::Farewell(_)
-            | Self::Ping
-            | Self::Bye
-            | Self::Challenge(_)
-            | Self::Proof(_) => None,
-            Self::Prepare(body) => Some(body.test),
-            Self::Ready(body) => Some(body.test),
-            Self::Refused(body) | Self::Abort(body) => Some(body.test),
-            Self::Progress(body) => Some(body.test),
-            Self::Finished(body) => Some(body.test),
-            Self::Report(body) => Some(body.test),
-            Self::Connected(body)
-            | Self::Start(body)
-            | Self::Started(body)
-            | Self::Acknowledge(body)
-            | Self::Aborted(body)
-            | Self::EndTraffic(body) => Some(body.test),
-        }
-    }
-
     /// The whole frame: length, kind byte, body.
     pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
         let mut frame = vec![0, 0, 0, 0, self.kind() as u8];
-        match self {
-            Self::Ping | Self::Bye => {}
-            Self::Hello(body) => append(&mut frame, body),
-            Self::Welcome(body) => append(&mut frame, body),
-            Self::Farewell(body) => append(&mut frame, body),
-            Self::Challenge(body) => append(&mut frame, body),
-            Self::Proof(body) => append(&mut frame, body),
-            Self::Prepare(body) => append(&mut frame, body),
-            Self::Ready(body) => append(&mut frame, body),
-            Self::Refused(body) | Self::Abort(body) => append(&mut frame, body),
-            Self::Progress(body) => append(&mut frame, body),
-            Self::Finished(body) => append(&mut frame, body),
-            Self::Report(body) => append(&mut frame, body),
-            Self::Connected(body)
-            | Self::Start(body)
-            | Self::Started(body)
-            | Self::Acknowledge(body)
-            | Self::Aborted(body)
-            | Self::EndTraffic(body) => append(&mut frame, body),
-        }
+        self.append_body(&mut frame);
         let (length, most) = (frame.len() - 4, self.kind().most());
         let announced = u32::try_from(length).ok().filter(|length| *length <= most);
         let announced = announced.ok_or(TooLong { length, most })?;
         frame[..4].copy_from_slice(&announced.to_be_bytes());
         Ok(frame)
-    }
-
-    /// Reads the body of a message of this kind; the error says what is wrong and where in the body.
-    pub fn decode(kind: Kind, body: &[u8]) -> Result<Self, serde_json::Error> {
-        Ok(match kind {
-            Kind::Ping => Self::Ping,
-            Kind::Bye => Self::Bye,
-            Kind::Hello => Self::Hello(read(body)?),
-            Kind::Welcome => Self::Welcome(read(body)?),
-            Kind::Farewell => Self::Farewell(read(body)?),
-            Kind::Challenge => Self::Challenge(read(body)?),
-            Kind::Proof => Self::Proof(read(body)?),
-            Kind::Prepare => Self::Prepare(read(body)?),
-            Kind::Ready => Self::Ready(read(body)?),
-            Kind::Refused => Self::Refused(read(body)?),
-            Kind::Connected => Self::Connected(read(body)?),
-            Kind::Start => Self::Start(read(body)?),
-            Kind::Started => Self::Started(read(body)?),
-            Kind::Progress => Self::Progress(read(body)?),
-            Kind::Finished => Self::Finished(read(body)?),
-            Kind::Report => Self::Report(read(body)?),
-            Kind::Acknowledge => Self::Acknowledge(read(body)?),
-            Kind::Abort => Self::Abort(read(body)?),
-            Kind::Aborted => Self::Aborted(read(body)?),
-            Kind::EndTraffic => Self::EndTraffic(read(body)?),
-        })
     }
 }
 

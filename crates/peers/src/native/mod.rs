@@ -49,21 +49,15 @@ mod phase;
 mod server;
 mod state;
 mod streams;
-pub mod wire;
 
+pub use linerate_wire::frame::VERSION;
+pub use linerate_wire::header as wire;
 pub use streams::Streams;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts, Tests};
 use linerate_model::MonoInstant;
 use linerate_model::spec::Side;
 
-/// The version this build speaks. Any change that an older end would misread counts it up.
-pub const VERSION: u16 = 2;
-
-/// What each side begins with; stays the same in every version.
-const MAGIC: &[u8; 8] = b"linerate";
-/// Magic and version.
-const PREAMBLE_LEN: usize = 10;
 /// Longest version or session id that is kept.
 const MAX_NAME: usize = 64;
 

@@ -52,7 +52,7 @@ impl State {
     pub(super) const fn most_bytes(self) -> u32 {
         match self {
             Self::Greeting => 64 * 1024,
-            _ => super::message::MAX_REPORT_BODY,
+            _ => linerate_wire::frame::MAX_REPORT_BODY,
         }
     }
 }

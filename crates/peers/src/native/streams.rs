@@ -10,13 +10,13 @@
 //! token from the control connection's address, and never with more bytes than came: it cannot be used to reflect
 //! or amplify.
 
-use super::wire::{COUNTED_MARK, HEADER_LEN, Header, Kind};
-use crate::stamp::Stamp;
 use crate::stream_format::{
     Arrival, DatagramFormat, DatagramHeader, DatagramMark, Handshake, HandshakeStep, Message,
     MessageFormat, Numbers, Part, Reading, SendTime, StreamFormat,
 };
 use linerate_model::MonoInstant;
+use linerate_wire::Stamp;
+use linerate_wire::header::{COUNTED_MARK, HEADER_LEN, Header, Kind};
 use std::time::Duration;
 
 /// Gap between two hellos.

@@ -3,11 +3,11 @@
 use crate::json::Json;
 use crate::refusal::Refusal;
 use crate::tally::MAX_INTERVALS;
-use crate::time::Nanos;
-use crate::wire::HEADER_LEN;
+use core::time::Duration;
+use linerate_wire::header::HEADER_LEN;
 
 /// Longest test: an hour, in which 32 bits count the datagrams of any link that such devices have.
-pub(crate) const MAX_DURATION: Nanos = Nanos::from_secs(3600);
+pub(crate) const MAX_DURATION: Duration = Duration::from_hours(1);
 
 /// Longest TCP write or message that the protocol knows.
 const MAX_TCP_PAYLOAD: u64 = 1024 * 1024;
@@ -18,8 +18,8 @@ pub(crate) struct Order {
     pub(crate) work: Work,
     pub(crate) direction: Direction,
     pub(crate) stop: Stop,
-    pub(crate) warm_up: Nanos,
-    pub(crate) interval: Nanos,
+    pub(crate) warm_up: Duration,
+    pub(crate) interval: Duration,
     /// Whether the device is to wait without sleeping.
     pub(crate) spins: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) enum Direction {
 /// When a sender stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    After(Nanos),
+    After(Duration),
     Bytes(u64),
     Transactions(u64),
 }
@@ -114,9 +114,9 @@ impl Order {
     }
 
     /// Longest that traffic may take by its own settings.
-    pub(crate) fn longest(&self) -> Nanos {
+    pub(crate) fn longest(&self) -> Duration {
         match self.stop {
-            Stop::After(time) => Nanos(time.0.saturating_add(self.warm_up.0)),
+            Stop::After(time) => time.saturating_add(self.warm_up),
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
         }
     }
@@ -128,8 +128,7 @@ impl Order {
         let Stop::After(time) = self.stop else {
             return Ok(());
         };
-        let most = self.interval.0.saturating_mul(MAX_INTERVALS as u64);
-        if time.0 > most {
+        if time > self.interval.saturating_mul(u32::from(MAX_INTERVALS)) {
             return Err(Refusal::Intervals);
         }
         Ok(())

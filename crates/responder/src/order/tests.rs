@@ -27,8 +27,8 @@ fn what_linerate_asks_for_unless_told_otherwise_is_made() {
     let payload = 1448;
     let pace = Pace::At(10_000_000);
     assert_eq!(order.work, Work::Datagrams { payload, pace });
-    assert_eq!(order.stop, Stop::After(Nanos::from_secs(10)));
-    assert_eq!(order.interval, Nanos::from_secs(1));
+    assert_eq!(order.stop, Stop::After(Duration::from_secs(10)));
+    assert_eq!(order.interval, Duration::from_secs(1));
     assert!(order.receives() && !order.sends() && !order.spins);
 
     let unpaced = read(&TestSpec::tcp_bulk()).unwrap();
@@ -53,7 +53,7 @@ fn times_counts_and_bounds_are_those_of_the_specification() {
     spec.wait = WaitMode::Spin;
     let order = read(&spec).unwrap();
     assert_eq!(order.stop, Stop::Transactions(20_000));
-    assert_eq!(order.warm_up, Nanos::from_millis(1500));
+    assert_eq!(order.warm_up, Duration::from_millis(1500));
     assert!(order.receives() && order.sends() && order.spins);
     spec.stop = HostStop::Bytes(ByteCount::new(u64::MAX));
     assert_eq!(read(&spec).unwrap().stop, Stop::Bytes(u64::MAX));

@@ -1,7 +1,7 @@
 //! The responder: a session's states, and what the device's stack hands in and takes away.
 
 use crate::config::{Config, Port};
-use crate::link::{Broken, HEADER, Link, MAGIC, Message, Outgoing, Progress, State, VERSION};
+use crate::link::{Broken, Link, Message, Outgoing, Progress, State};
 use crate::order::Order;
 use crate::refusal::Refusal;
 use crate::report::Source;
@@ -9,18 +9,20 @@ use crate::signal::{Signal, Snapshot};
 use crate::stream::Connection;
 use crate::test::Test;
 use crate::text::{Length, Window};
-use crate::time::{Instant, Nanos};
 use crate::traffic::Reply;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::time::Duration;
+use linerate_wire::MonoInstant;
+use linerate_wire::frame::{FRAME_HEADER_LEN, Kind, MAGIC, VERSION};
 
 /// Silence of the client after which it counts as gone, and the longest a step of setting up may take.
-const TIMEOUT: Nanos = Nanos::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long data streams are waited for: the client gives up after as long.
-const STREAMS_TIMEOUT: Nanos = Nanos::from_secs(5);
+const STREAMS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Silence after which this end says that it is there.
-const PING_AFTER: Nanos = Nanos::from_secs(1);
+const PING_AFTER: Duration = Duration::from_secs(1);
 /// How late a device that sleeps may notice that something is due.
-const LOOK: Nanos = Nanos::from_millis(10);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The peer of one client at a time. Of fixed size, some 11 KiB; make it in place.
 #[derive(Debug)]
@@ -29,14 +31,14 @@ pub struct Responder {
     link: Link,
     state: State,
     /// When it came to be so.
-    since: Instant,
+    since: MonoInstant,
     /// The client's address.
     client: IpAddr,
     test: Test,
     counters: Snapshot,
     /// The counters when progress was reported last.
     reported: Snapshot,
-    reported_at: Instant,
+    reported_at: MonoInstant,
     session: u32,
 }
 
@@ -47,12 +49,12 @@ impl Responder {
             config,
             link: Link::new(),
             state: State::Closed,
-            since: Instant::from_nanos(0),
+            since: MonoInstant::from_nanos(0),
             client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             test: Test::new(),
             counters: Snapshot::new(),
             reported: Snapshot::new(),
-            reported_at: Instant::from_nanos(0),
+            reported_at: MonoInstant::from_nanos(0),
             session: 0,
         }
     }
@@ -67,13 +69,13 @@ impl Responder {
         self.counters.set(signal, value);
     }
 
-    fn enter(&mut self, now: Instant, state: State) {
+    fn enter(&mut self, now: MonoInstant, state: State) {
         self.state = state;
         self.since = now;
     }
 
     /// Queues a message; without room for it the client reads no answers, and the session ends.
-    fn send(&mut self, now: Instant, message: Outgoing) {
+    fn send(&mut self, now: MonoInstant, message: Outgoing) {
         self.link.sent = now;
         if !self.link.push(message) {
             self.enter(now, State::Closing);
@@ -84,36 +86,41 @@ impl Responder {
 /// Time.
 impl Responder {
     /// Says what time it is, after each round of what came and went. Counters are those of before.
-    pub fn poll(&mut self, now: Instant) {
+    pub fn poll(&mut self, now: MonoInstant) {
         if !matches!(self.state, State::Closed | State::Closing)
-            && now.since(self.link.heard) >= TIMEOUT
+            && now >= self.link.heard.after(TIMEOUT)
         {
             self.test.drop_streams();
             return self.enter(now, State::Closing);
         }
-        let spent = now.since(self.since);
+        let since = self.since;
+        let has_lasted = |time| now >= since.after(time);
         match self.state {
             State::Connecting if self.test.is_connected(now) => {
                 self.enter(now, State::Connected);
                 self.send(now, Outgoing::Connected(self.test.number));
             }
-            State::Connecting if spent >= STREAMS_TIMEOUT => self.abort(now, Refusal::DataMissing),
-            State::Connected if spent >= TIMEOUT => self.abort(now, Refusal::Overdue),
-            State::Greeting | State::Stopping if spent >= Nanos(TIMEOUT.0 * 2) => {
+            State::Connecting if has_lasted(STREAMS_TIMEOUT) => {
+                self.abort(now, Refusal::DataMissing);
+            }
+            State::Connected if has_lasted(TIMEOUT) => self.abort(now, Refusal::Overdue),
+            State::Greeting | State::Stopping if has_lasted(TIMEOUT * 2) => {
                 self.enter(now, State::Closing);
             }
             State::Running => self.run(now),
-            State::Reporting if spent >= self.test.allowed() => self.abort(now, Refusal::Overdue),
+            State::Reporting if has_lasted(self.test.allowed()) => {
+                self.abort(now, Refusal::Overdue);
+            }
             _ => {}
         }
-        if self.state.is_greeted() && now.since(self.link.sent) >= PING_AFTER {
+        if self.state.is_greeted() && now >= self.link.sent.after(PING_AFTER) {
             self.send(now, Outgoing::Ping);
         }
     }
 
     /// When [`poll`](Self::poll) wants to be called at the latest, if nothing comes before. A device that can sleep
     /// may sleep until then.
-    pub fn deadline(&mut self, now: Instant) -> Instant {
+    pub fn deadline(&mut self, now: MonoInstant) -> MonoInstant {
         let look = now.after(LOOK);
         if self.state != State::Running {
             return look;
@@ -124,8 +131,8 @@ impl Responder {
         self.test.source.due(now).map_or(look, |due| due.min(look))
     }
 
-    fn run(&mut self, now: Instant) {
-        if now.since(self.since) >= self.test.allowed() {
+    fn run(&mut self, now: MonoInstant) {
+        if now >= self.since.after(self.test.allowed()) {
             return self.abort(now, Refusal::Overdue);
         }
         self.test.sink.end_round();
@@ -145,9 +152,9 @@ impl Responder {
     }
 
     /// Tells what has been counted, once per interval.
-    fn tell(&mut self, now: Instant) {
+    fn tell(&mut self, now: MonoInstant) {
         let interval = self.test.order.map_or(PING_AFTER, |order| order.interval);
-        if now.since(self.reported_at) < interval.max(PING_AFTER) {
+        if now < self.reported_at.after(interval.max(PING_AFTER)) {
             return;
         }
         self.reported_at = now;
@@ -155,7 +162,9 @@ impl Responder {
         let (tally, missing) = self.test.progress();
         let progress = Progress {
             test: self.test.number,
-            elapsed: tally.start().map_or(Nanos(0), |start| now.since(start)),
+            elapsed: tally
+                .start()
+                .map_or(Duration::ZERO, |start| now.saturating_since(start)),
             bytes: tally.bytes(),
             packets: tally.packets(),
             missing,
@@ -166,14 +175,14 @@ impl Responder {
     }
 
     /// Ends the test because of something here.
-    fn abort(&mut self, now: Instant, refusal: Refusal) {
+    fn abort(&mut self, now: MonoInstant, refusal: Refusal) {
         let test = self.test.number;
         self.send(now, Outgoing::Abort { test, refusal });
         self.stop(now);
     }
 
     /// Drops the test, and waits until the client has done the same.
-    fn stop(&mut self, now: Instant) {
+    fn stop(&mut self, now: MonoInstant) {
         self.test.drop_streams();
         if self.state != State::Closing {
             self.enter(now, State::Stopping);
@@ -185,7 +194,7 @@ impl Responder {
 /// The control connection.
 impl Responder {
     /// A client's connection came from this address. One that comes while there is another must be refused.
-    pub fn control_opened(&mut self, now: Instant, client: IpAddr) {
+    pub fn control_opened(&mut self, now: MonoInstant, client: IpAddr) {
         self.link.reset(now);
         self.client = client.to_canonical();
         self.session = self.session.wrapping_add(1);
@@ -194,7 +203,7 @@ impl Responder {
     }
 
     /// Bytes of the client came, in any pieces.
-    pub fn control_received(&mut self, now: Instant, bytes: &[u8]) {
+    pub fn control_received(&mut self, now: MonoInstant, bytes: &[u8]) {
         self.link.heard = now;
         let mut rest = bytes;
         loop {
@@ -222,7 +231,7 @@ impl Responder {
     }
 
     /// Ends the session because of what the client said.
-    fn part(&mut self, now: Instant, refusal: Refusal) {
+    fn part(&mut self, now: MonoInstant, refusal: Refusal) {
         self.test.drop_streams();
         self.enter(now, State::Closing);
         self.send(now, Outgoing::Farewell(refusal));
@@ -230,7 +239,7 @@ impl Responder {
 
     /// The client has closed its connection, or this end has at the wish of
     /// [`control_wants_close`](Self::control_wants_close).
-    pub fn control_closed(&mut self, now: Instant) {
+    pub fn control_closed(&mut self, now: MonoInstant) {
         self.test.drop_streams();
         self.link.reset(now);
         self.enter(now, State::Closed);
@@ -277,13 +286,13 @@ impl Responder {
         let _ = source.body(message, &mut body);
         let length = u32::try_from(body.0 + 1).unwrap_or(u32::MAX);
         window.put(&length.to_be_bytes());
-        window.put(&[kind]);
+        window.put(&[kind as u8]);
         let _ = source.body(message, &mut window);
         let filled = window.filled();
-        (filled, offset + filled == HEADER + body.0)
+        (filled, offset + filled == FRAME_HEADER_LEN + body.0)
     }
 
-    fn message(&mut self, now: Instant, message: Message) -> Result<(), Refusal> {
+    fn message(&mut self, now: MonoInstant, message: Message) -> Result<(), Refusal> {
         match message {
             Message::Ping if self.state.is_greeted() => {}
             Message::Bye | Message::Farewell => {
@@ -310,21 +319,21 @@ impl Responder {
         Ok(())
     }
 
-    fn test_message(&mut self, now: Instant, message: Message) -> Result<(), Refusal> {
+    fn test_message(&mut self, now: MonoInstant, message: Message) -> Result<(), Refusal> {
         let (kind, test) = match message {
-            Message::Start(test) => (20, test),
-            Message::Finished { test, .. } => (23, test),
-            Message::Acknowledge(test) => (25, test),
-            Message::Abort(test) => (26, test),
-            Message::Aborted(test) => (27, test),
-            Message::EndTraffic(test) => (28, test),
-            Message::Other { kind } => (kind, 0),
-            Message::Prepare { .. } => (16, 0),
-            Message::Hello => (1, 0),
-            Message::Bye | Message::Farewell | Message::Ping => (4, 0),
+            Message::Start(test) => (Kind::Start, test),
+            Message::Finished { test, .. } => (Kind::Finished, test),
+            Message::Acknowledge(test) => (Kind::Acknowledge, test),
+            Message::Abort(test) => (Kind::Abort, test),
+            Message::Aborted(test) => (Kind::Aborted, test),
+            Message::EndTraffic(test) => (Kind::EndTraffic, test),
+            Message::Prepare { .. } => (Kind::Prepare, 0),
+            Message::Hello => (Kind::Hello, 0),
+            Message::Bye | Message::Farewell | Message::Ping => (Kind::Ping, 0),
         };
+        let unexpected = Refusal::Unexpected { kind: kind as u8 };
         if !self.state.has_test() || test != self.test.number {
-            return Err(Refusal::Unexpected { kind });
+            return Err(unexpected);
         }
         match (message, self.state) {
             (Message::Aborted(_), State::Stopping) => self.enter(now, State::Idle),
@@ -340,12 +349,12 @@ impl Responder {
                 self.test.drop_streams();
                 self.enter(now, State::Idle);
             }
-            _ => return Err(Refusal::Unexpected { kind }),
+            _ => return Err(unexpected),
         }
         Ok(())
     }
 
-    fn prepare(&mut self, now: Instant, number: u32, order: Result<Order, Refusal>) {
+    fn prepare(&mut self, now: MonoInstant, number: u32, order: Result<Order, Refusal>) {
         match order {
             Ok(order) => {
                 let token = self.token(now, number);
@@ -362,7 +371,7 @@ impl Responder {
     }
 
     /// What the data streams of a test show: `SplitMix64` over what nobody can guess and what does not come again.
-    const fn token(&self, now: Instant, number: u32) -> u32 {
+    const fn token(&self, now: MonoInstant, number: u32) -> u32 {
         let place = (self.session as u64) << 32 | number as u64;
         let mut mixed = self.config.random ^ now.as_nanos().rotate_left(32);
         mixed = mixed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -372,7 +381,7 @@ impl Responder {
         u32::from_be_bytes([a, b, c, d])
     }
 
-    fn start(&mut self, now: Instant) {
+    fn start(&mut self, now: MonoInstant) {
         if self.test.start(now, &self.counters).is_none() {
             return self.abort(now, Refusal::Specification);
         }
@@ -389,7 +398,7 @@ impl Responder {
     /// now is.
     pub fn datagram_received(
         &mut self,
-        now: Instant,
+        now: MonoInstant,
         port: Port,
         from: SocketAddr,
         datagram: &mut [u8],
@@ -414,7 +423,7 @@ impl Responder {
     /// [`Config::send_port`]. Call it when the stack takes a datagram, until there is none.
     pub fn datagram_output(
         &mut self,
-        now: Instant,
+        now: MonoInstant,
         room: &mut [u8],
     ) -> Option<(usize, SocketAddr)> {
         if self.state != State::Running {
@@ -441,7 +450,7 @@ impl Responder {
     }
 
     /// Bytes came. If they are to go back, they go as they now are; offer no more than the stack can send.
-    pub fn stream_received(&mut self, now: Instant, bytes: &mut [u8]) -> Reply {
+    pub fn stream_received(&mut self, now: MonoInstant, bytes: &mut [u8]) -> Reply {
         let data = self.test.connection.open(self.test.token, bytes);
         if data.is_empty() || self.state != State::Running {
             return Reply::Nothing;
@@ -459,7 +468,7 @@ impl Responder {
 
     /// How many bytes, of any value, are to be sent now if the stack has room for so many. What is asked for counts
     /// as sent.
-    pub fn stream_output(&mut self, now: Instant, room: usize) -> usize {
+    pub fn stream_output(&mut self, now: MonoInstant, room: usize) -> usize {
         let order = self.test.order;
         let sends = order.is_some_and(|order| order.sends() && order.work.is_stream());
         if self.state != State::Running || !sends {

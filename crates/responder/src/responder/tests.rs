@@ -25,7 +25,7 @@ impl Pair {
     fn new() -> Self {
         let config = ClientConfig::new(CLIENT, [7; 32]);
         let mut responder = Responder::new(Config::new("board", "stack", 7));
-        responder.control_opened(Instant::default(), CLIENT);
+        responder.control_opened(MonoInstant::default(), CLIENT);
         let mut pair = Self {
             client: Native.client(config, MonoInstant::default()),
             responder,
@@ -75,8 +75,8 @@ impl Pair {
         }
     }
 
-    const fn instant(&self) -> Instant {
-        Instant::from_nanos(self.now)
+    const fn instant(&self) -> MonoInstant {
+        MonoInstant::from_nanos(self.now)
     }
 
     /// Lets time pass, in which both look at the clock.
@@ -182,7 +182,7 @@ fn both_ends_stay_while_nothing_happens_and_a_silent_client_is_let_go() {
     let mut pair = Pair::new();
     pair.pass(Duration::from_mins(1));
     assert_eq!(pair.responder.state(), State::Idle);
-    let later = pair.instant().after(Nanos::from_secs(10));
+    let later = pair.instant().after(Duration::from_secs(10));
     pair.responder.poll(later);
     assert_eq!(pair.responder.state(), State::Closing);
     while pair.responder.control_output(&mut [0; 64]) > 0 {}
@@ -281,16 +281,16 @@ proptest! {
         }
         bytes.truncate(cut.max(1));
         let mut responder = Responder::new(Config::new("board", "stack", 7));
-        responder.control_opened(Instant::default(), CLIENT);
+        responder.control_opened(MonoInstant::default(), CLIENT);
         let mut answered = 0;
         for (at, part) in (0..).zip(bytes.chunks(piece)) {
-            let now = Instant::from_nanos(at * 1_000_000);
+            let now = MonoInstant::from_nanos(at * 1_000_000);
             responder.control_received(now, part);
             responder.poll(now);
             answered += responder.control_output(&mut [0; 4096]);
         }
         prop_assert!(answered < 16 * 1024);
-        let later = Instant::from_nanos(1_000_000_000);
+        let later = MonoInstant::from_nanos(1_000_000_000);
         responder.control_closed(later);
         responder.control_opened(later, CLIENT);
         responder.control_received(later, &conversation()[..60]);

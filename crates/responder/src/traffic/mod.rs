@@ -1,21 +1,22 @@
 //! One direction of a datagram test: who is at the other end, what came, what goes.
 
 use crate::order::{Order, Pace, Stop, Work};
-use crate::schedule::Schedule;
 use crate::tally::Tally;
-use crate::time::{Instant, Nanos};
-use crate::tracker::{Arrival, Tracker};
-use crate::wire::{HEADER_LEN, Header, Kind, SENT, clock, distance_48, transit};
 use core::net::SocketAddr;
+use core::time::Duration;
+use linerate_wire::header::{HEADER_LEN, Header, Kind, SENT, clock};
+use linerate_wire::schedule::{Due, Schedule};
+use linerate_wire::sequence::{Arrival, Fixed, Tracker, window};
+use linerate_wire::{Jitter, MonoInstant, Stamp};
 
 /// Silence of a client that was answered after which it has the answer: five of its hellos.
-const SETTLED_AFTER: Nanos = Nanos::from_millis(250);
+const SETTLED_AFTER: Duration = Duration::from_millis(250);
 
 /// Silence after the client's last datagram for which those that it overtook are waited for.
-const IDLE_TIMEOUT: Nanos = Nanos::from_millis(150);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// The same for a TCP stream whose end has not come.
-const STREAM_END_TIMEOUT: Nanos = Nanos::from_millis(300);
+const STREAM_END_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// What is to be done with the memory that something came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) enum Peer {
     /// Its hello was answered, last at that time.
     Answered {
         from: SocketAddr,
-        last: Instant,
+        last: MonoInstant,
     },
     /// It has the answer.
     Settled {
@@ -50,10 +51,10 @@ impl Peer {
     }
 
     /// Whether the client has the answer by `now`.
-    pub(crate) fn is_settled(self, now: Instant) -> bool {
+    pub(crate) fn is_settled(self, now: MonoInstant) -> bool {
         match self {
             Self::Awaited => false,
-            Self::Answered { last, .. } => now.since(last) >= SETTLED_AFTER,
+            Self::Answered { last, .. } => now >= last.after(SETTLED_AFTER),
             Self::Settled { .. } => true,
         }
     }
@@ -61,7 +62,7 @@ impl Peer {
     /// Takes a datagram of the handshake, which comes from the client's address; what is to be sent back.
     pub(crate) fn greet(
         &mut self,
-        now: Instant,
+        now: MonoInstant,
         from: SocketAddr,
         token: u32,
         datagram: &mut [u8],
@@ -76,7 +77,7 @@ impl Peer {
                     stream: 0,
                     kind: Kind::HelloAck,
                     sequence: 0,
-                    sent: 0,
+                    sent: Stamp::from_bits(0),
                 };
                 ack.write(datagram);
                 Reply::SendBack
@@ -90,11 +91,18 @@ impl Peer {
     }
 }
 
+/// What a device remembers of the numbers that came, in 4.3 KiB.
+type Numbers = Fixed<32, 512>;
+
+/// How far below the next expected number a datagram is still told from a duplicate: what a queue of 1.5 MB on the way
+/// can hold back of full frames. Below it a late one counts as too old.
+pub const SEQUENCE_WINDOW: u64 = window::<Numbers>();
+
 /// What a receiver has counted.
 #[derive(Debug)]
 pub(crate) struct Sink {
     pub(crate) tally: Tally,
-    pub(crate) tracker: Tracker,
+    pub(crate) tracker: Tracker<Numbers>,
     /// Datagrams of the client without this test's header.
     pub(crate) foreign: u64,
     /// Rounds of the device's loop that brought datagrams.
@@ -104,35 +112,32 @@ pub(crate) struct Sink {
     /// Answers of the warm-up that are still to come.
     warming: u64,
     /// When the last datagram came, or traffic started.
-    pub(crate) last: Instant,
-    counted_from: Instant,
+    pub(crate) last: MonoInstant,
+    counted_from: MonoInstant,
 }
 
 impl Sink {
     pub(crate) const fn new() -> Self {
         Self {
             tally: Tally::new(),
-            tracker: Tracker::new(),
+            tracker: Tracker::new(Numbers::EMPTY),
             foreign: 0,
             rounds: 0,
             has_read: false,
-            jitter: Jitter {
-                last: None,
-                scaled: 0,
-            },
+            jitter: Jitter::new(),
             warming: 0,
-            last: Instant::from_nanos(0),
-            counted_from: Instant::from_nanos(0),
+            last: MonoInstant::from_nanos(0),
+            counted_from: MonoInstant::from_nanos(0),
         }
     }
 
-    pub(crate) fn start(&mut self, now: Instant, order: &Order) {
+    pub(crate) fn start(&mut self, now: MonoInstant, order: &Order) {
         self.tally.reset(order.interval);
         self.tracker.reset();
         self.foreign = 0;
         self.rounds = 0;
         self.has_read = false;
-        self.jitter = Jitter::default();
+        self.jitter = Jitter::new();
         self.warming = match order.work {
             Work::DatagramAnswers { warm_up, .. } | Work::ByteAnswers { warm_up, .. } => warm_up,
             Work::Datagrams { .. } | Work::Bytes { .. } => 0,
@@ -148,7 +153,7 @@ impl Sink {
     }
 
     /// Takes a datagram of a one-way stream.
-    pub(crate) fn take(&mut self, now: Instant, token: u32, datagram: &[u8]) {
+    pub(crate) fn take(&mut self, now: MonoInstant, token: u32, datagram: &[u8]) {
         self.has_read = true;
         self.last = now;
         let own = Header::read(datagram).filter(|h| h.token == token && h.stream == 0);
@@ -160,7 +165,7 @@ impl Sink {
             return;
         }
         self.tally.begin(now);
-        self.jitter.record(transit(header.sent, now));
+        self.jitter.record(header.sent.transit_to(now));
         if self.tracker.record(header.sequence) == Arrival::Distinct {
             self.tally.count(now, datagram.len() as u64, 1);
         }
@@ -170,7 +175,7 @@ impl Sink {
     /// Answers a datagram of this size, if it is a message of the test.
     pub(crate) fn answer(
         &mut self,
-        now: Instant,
+        now: MonoInstant,
         token: u32,
         size: u16,
         datagram: &mut [u8],
@@ -193,7 +198,7 @@ impl Sink {
     }
 
     /// Counts an answer. Those of the warm-up, by time and by number, do not count.
-    pub(crate) fn answered(&mut self, now: Instant, bytes: u64) {
+    pub(crate) fn answered(&mut self, now: MonoInstant, bytes: u64) {
         self.last = now;
         if self.warming > 0 {
             self.warming -= 1;
@@ -206,7 +211,7 @@ impl Sink {
     }
 
     /// Counts bytes of a one-way TCP stream.
-    pub(crate) fn take_bytes(&mut self, now: Instant, bytes: u64) {
+    pub(crate) fn take_bytes(&mut self, now: MonoInstant, bytes: u64) {
         self.last = now;
         if now >= self.counted_from {
             self.tally.begin(now);
@@ -215,38 +220,25 @@ impl Sink {
     }
 
     /// Whether all of `sent` has come, or nothing has for too long since `said`.
-    pub(crate) fn is_over(&self, work: Work, sent: u64, said: Instant, now: Instant) -> bool {
-        let silence = now.since(self.last.max(said));
+    pub(crate) fn is_over(
+        &self,
+        work: Work,
+        sent: u64,
+        said: MonoInstant,
+        now: MonoInstant,
+    ) -> bool {
+        let last = self.last.max(said);
+        let is_idle = now >= last.after(IDLE_TIMEOUT);
         match work {
-            Work::Datagrams { .. } => self.tracker.received() >= sent || silence >= IDLE_TIMEOUT,
-            Work::DatagramAnswers { .. } => self.tally.packets() >= sent || silence >= IDLE_TIMEOUT,
+            Work::Datagrams { .. } => self.tracker.received() >= sent || is_idle,
+            Work::DatagramAnswers { .. } => self.tally.packets() >= sent || is_idle,
             // Its end tells itself, unless it is lost.
-            Work::Bytes { .. } | Work::ByteAnswers { .. } => silence >= STREAM_END_TIMEOUT,
+            Work::Bytes { .. } | Work::ByteAnswers { .. } => now >= last.after(STREAM_END_TIMEOUT),
         }
     }
 
-    pub(crate) fn jitter(&self) -> Option<u64> {
-        self.jitter.last.map(|_| self.jitter.scaled / GAIN_DIVISOR)
-    }
-}
-
-/// Interarrival jitter (RFC 3550 §6.4.1), as the engine counts it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Jitter {
-    last: Option<u64>,
-    /// Sixteen times the jitter.
-    scaled: u64,
-}
-
-const GAIN_DIVISOR: u64 = 16;
-
-impl Jitter {
-    fn record(&mut self, transit: u64) {
-        if let Some(last) = self.last {
-            let difference = distance_48(transit, last).unsigned_abs();
-            self.scaled = self.scaled - self.scaled / GAIN_DIVISOR + difference;
-        }
-        self.last = Some(transit);
+    pub(crate) const fn jitter(&self) -> Option<u64> {
+        self.jitter.finish()
     }
 }
 
@@ -262,15 +254,15 @@ pub(crate) struct Source {
     sequence: u64,
     /// Slots that passed unused.
     pub(crate) unsent: u64,
-    pub(crate) duration: Nanos,
+    pub(crate) duration: Duration,
 }
 
 /// What a sender sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Done,
-    Counted { since: Instant },
-    WarmUp { until: Instant },
+    Counted { since: MonoInstant },
+    WarmUp { until: MonoInstant },
 }
 
 impl Source {
@@ -283,24 +275,24 @@ impl Source {
             payload: 0,
             sequence: 0,
             unsent: 0,
-            duration: Nanos(0),
+            duration: Duration::ZERO,
         }
     }
 
-    pub(crate) fn start(&mut self, now: Instant, order: &Order, payload: u16, pace: Pace) {
+    pub(crate) fn start(&mut self, now: MonoInstant, order: &Order, payload: u16, pace: Pace) {
         let until = now.after(order.warm_up);
         self.phase = Phase::WarmUp { until };
         self.tally.reset(order.interval);
         self.tally.begin(until);
         self.schedule = match pace {
             Pace::Unpaced => None,
-            Pace::At(rate) => Schedule::new(now, rate, payload),
+            Pace::At(rate) => Schedule::new(now, rate, payload.into(), Duration::ZERO, 1),
         };
         self.stop = order.stop;
         self.payload = payload;
         self.sequence = 0;
         self.unsent = 0;
-        self.duration = Nanos(0);
+        self.duration = Duration::ZERO;
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -308,7 +300,7 @@ impl Source {
     }
 
     /// When something is to be sent, or the stream ends, next; `None` once it has ended.
-    pub(crate) fn due(&mut self, now: Instant) -> Option<Instant> {
+    pub(crate) fn due(&mut self, now: MonoInstant) -> Option<MonoInstant> {
         self.turn(now);
         if self.is_done() {
             return None;
@@ -316,11 +308,14 @@ impl Source {
         let Some(schedule) = &mut self.schedule else {
             return Some(now);
         };
-        Some(schedule.due(now).err().unwrap_or(now))
+        Some(match schedule.due(now) {
+            Due::Now { .. } => now,
+            Due::Wait(until) => until,
+        })
     }
 
     /// Goes from warm-up to counting, and from that to the end, when it is time.
-    pub(crate) fn turn(&mut self, now: Instant) {
+    pub(crate) fn turn(&mut self, now: MonoInstant) {
         if let Phase::WarmUp { until } = self.phase
             && now >= until
         {
@@ -343,19 +338,21 @@ impl Source {
     }
 
     /// Ends the stream at `now`.
-    pub(crate) fn end(&mut self, now: Instant) {
+    pub(crate) fn end(&mut self, now: MonoInstant) {
         if let Phase::Counted { since } = self.phase {
             let limit = match self.stop {
                 Stop::After(time) => now.min(since.after(time)),
                 Stop::Bytes(_) | Stop::Transactions(_) => now,
             };
-            self.duration = limit.since(since);
+            self.duration = limit.saturating_since(since);
             if let Some(schedule) = &mut self.schedule {
                 if matches!(self.stop, Stop::After(_)) {
                     schedule.give_up_before(limit);
                 }
                 // Each datagram fills its slot.
-                self.duration = self.duration.max(schedule.next().since(since));
+                self.duration = self
+                    .duration
+                    .max(schedule.next_due().saturating_since(since));
                 self.unsent = schedule.skipped();
             }
             self.tally.close(self.duration);
@@ -364,7 +361,7 @@ impl Source {
     }
 
     /// Writes the next datagram into `room` if one is due and it fits; its length.
-    pub(crate) fn write(&mut self, now: Instant, token: u32, room: &mut [u8]) -> Option<usize> {
+    pub(crate) fn write(&mut self, now: MonoInstant, token: u32, room: &mut [u8]) -> Option<usize> {
         if self.due(now).is_none_or(|due| due > now) {
             return None;
         }
@@ -379,7 +376,7 @@ impl Source {
                 Kind::WarmUp
             },
             sequence: self.sequence,
-            sent: now.as_nanos(),
+            sent: Stamp::from_instant(now),
         };
         header.write(datagram);
         self.sequence += 1;
@@ -388,7 +385,7 @@ impl Source {
     }
 
     /// Bytes of a TCP stream that may go now.
-    pub(crate) fn bytes_due(&mut self, now: Instant, room: usize) -> usize {
+    pub(crate) fn bytes_due(&mut self, now: MonoInstant, room: usize) -> usize {
         if self.due(now).is_none_or(|due| due > now) {
             return 0;
         }
@@ -407,9 +404,9 @@ impl Source {
     }
 
     /// So much was given to the stack.
-    pub(crate) fn served(&mut self, now: Instant, bytes: u64, packets: u32) {
+    pub(crate) fn served(&mut self, now: MonoInstant, bytes: u64, packets: u32) {
         if let Some(schedule) = &mut self.schedule {
-            schedule.served(now);
+            schedule.served(now, 1);
         }
         if matches!(self.phase, Phase::Counted { .. }) {
             self.tally.count(now, bytes, packets);

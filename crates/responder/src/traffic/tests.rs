@@ -3,8 +3,8 @@ use crate::order::Direction;
 
 const TOKEN: u32 = 7;
 
-fn at(micros: u64) -> Instant {
-    Instant::from_nanos(micros * 1000)
+fn at(micros: u64) -> MonoInstant {
+    MonoInstant::from_nanos(micros * 1000)
 }
 
 fn order(work: Work, stop: Stop) -> Order {
@@ -12,8 +12,8 @@ fn order(work: Work, stop: Stop) -> Order {
         work,
         direction: Direction::Duplex,
         stop,
-        warm_up: Nanos(0),
-        interval: Nanos::from_secs(1),
+        warm_up: Duration::ZERO,
+        interval: Duration::from_secs(1),
         spins: false,
     }
 }
@@ -25,7 +25,7 @@ fn datagram(kind: Kind, sequence: u64) -> [u8; 20] {
         stream: 0,
         kind,
         sequence,
-        sent: sequence,
+        sent: Stamp::from_bits(sequence),
     };
     header.write(&mut bytes);
     bytes
@@ -91,7 +91,7 @@ fn datagrams_are_counted_once_and_warm_up_and_strangers_are_not() {
     assert_eq!((counts.received, counts.duplicated), (4, 1));
     assert_eq!((counts.reordered, counts.next_expected), (1, 4));
     assert_eq!((sink.tally.packets(), sink.tally.bytes()), (4, 80));
-    assert_eq!(sink.tally.active(), Nanos(30_000));
+    assert_eq!(sink.tally.active(), Duration::from_micros(30));
     assert_eq!((sink.foreign, sink.rounds), (1, 1));
     // One is missing: only silence shows that it does not come.
     assert!(!sink.is_over(work, 5, at(0), at(150_059)));
@@ -110,7 +110,7 @@ fn answers_carry_this_ends_time_and_count_after_the_warm_up() {
         let reply = sink.answer(at(5), TOKEN, size, &mut message);
         assert_eq!(reply, Reply::SendBack);
         let header = Header::read(&message).unwrap();
-        assert_eq!((header.sequence, header.sent), (sequence, 5000));
+        assert_eq!((header.sequence, header.sent.bits()), (sequence, 5000));
     }
     let mut other = datagram(Kind::WarmUp, 9);
     assert_eq!(sink.answer(at(6), TOKEN, size, &mut other), Reply::Nothing);
@@ -144,8 +144,8 @@ fn a_paced_sender_sends_the_datagrams_of_its_time_after_those_of_the_warm_up() {
     // One per 100 µs.
     let pace = Pace::At(8_000_000);
     let work = Work::Datagrams { payload: 100, pace };
-    let mut order = order(work, Stop::After(Nanos::from_millis(5)));
-    order.warm_up = Nanos::from_millis(1);
+    let mut order = order(work, Stop::After(Duration::from_millis(5)));
+    order.warm_up = Duration::from_millis(1);
     let (source, sent) = run(&order, 100, pace, 7000);
     let (warm, counted) = sent.split_at(10);
     assert!(warm.iter().all(|header| header.kind == Kind::WarmUp));
@@ -153,7 +153,7 @@ fn a_paced_sender_sends_the_datagrams_of_its_time_after_those_of_the_warm_up() {
     assert!(counted.iter().map(|header| header.sequence).eq(0..50));
     assert!(source.is_done());
     assert_eq!((source.tally.packets(), source.unsent), (50, 0));
-    assert_eq!(source.duration, Nanos::from_millis(5));
+    assert_eq!(source.duration, Duration::from_millis(5));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_sender_stops_at_its_count_and_says_what_it_did_not_get_to() {
     assert_eq!(source.tally.packets(), 5);
 
     let pace = Pace::At(1_600_000);
-    let timed = order(work, Stop::After(Nanos::from_millis(100)));
+    let timed = order(work, Stop::After(Duration::from_millis(100)));
     let mut source = Source::new();
     source.start(at(0), &timed, 20, pace);
     let mut room = [0; 20];

@@ -5,7 +5,7 @@ use crate::tree::Tree;
 
 pub(super) const CHECK: Check = Check {
     id: "pure",
-    summary: "peers, analysis, footprint, live, report and responder do no I/O",
+    summary: "peers, analysis, footprint, live, report, responder and wire do no I/O",
     run: |tree, _| check(tree),
 };
 
@@ -16,6 +16,7 @@ const ROOMS: &[&str] = &[
     "crates/peers/src/",
     "crates/report/src/",
     "crates/responder/src/",
+    "crates/wire/src/",
 ];
 const IMPURE: &[&str] = &[
     "std::env",

@@ -11,10 +11,11 @@ pub(super) const CHECK: Check = Check {
 
 /// Every room and the rooms it may use.
 const TABLE: &[(&str, &[&str])] = &[
-    ("model", &[]),
+    ("wire", &[]),
+    ("model", &["wire"]),
     ("sys", &["model"]),
-    ("peers", &["model"]),
-    ("engine", &["model", "sys", "peers"]),
+    ("peers", &["wire", "model"]),
+    ("engine", &["wire", "model", "sys", "peers"]),
     ("observe", &["model", "sys"]),
     ("testbed", &["model", "sys"]),
     ("analysis", &["model"]),
@@ -68,7 +69,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "doctor", "studies",
         ],
     ),
-    ("responder", &[]),
+    ("responder", &["wire"]),
     ("xtask", &[]),
 ];
 /// Rooms that only tests use: they may use all, and appear as dev-dependencies only.

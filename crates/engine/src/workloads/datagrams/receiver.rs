@@ -7,10 +7,9 @@ use crate::delay_floor::DelayFloor;
 use crate::departures::Departures;
 use crate::error::EngineError;
 use crate::ipdv::Ipdv;
-use crate::jitter::Jitter;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
-use crate::sequence::{Arrival, Tracker};
+use crate::sequence::{Remembered, reported};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
 use crate::workloads::{Step, StreamSetup, Work};
@@ -22,6 +21,8 @@ use linerate_model::spec::Side;
 use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::{DatagramFormat, Numbers, Reading, Stamp};
 use linerate_sys::failure::{Failure, FailureClass};
+use linerate_wire::Jitter;
+use linerate_wire::sequence::{Arrival, Tracker};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ struct Counts {
     progress: Arc<StreamProgress>,
     /// Starts with the first counted datagram.
     tally: Option<Tally>,
-    tracker: Tracker,
+    tracker: Tracker<Remembered>,
     pdv: DelayVariation,
     floor: DelayFloor,
     /// Only where the sender says how many it sent, and not in which time.
@@ -103,7 +104,7 @@ impl Receiver {
                 plan: setup.plan,
                 progress: setup.progress,
                 tally: None,
-                tracker: Tracker::default(),
+                tracker: Tracker::new(Remembered::default()),
                 pdv: DelayVariation::default(),
                 foreign: 0,
                 reads: 0,
@@ -338,7 +339,7 @@ impl Counts {
 
     /// The sequence counts after the warm-up. What was sent after the last that came is missing like any other.
     fn sequence(&self) -> SequenceCount {
-        let mut sequence = self.tracker.counts(PacketCount::new(self.foreign));
+        let mut sequence = reported(self.tracker.counts(), self.foreign);
         let sent = self.end.and_then(|(sent, _)| sent).unwrap_or(0);
         sequence.next_expected = sequence.next_expected.max(sent);
         self.omitted

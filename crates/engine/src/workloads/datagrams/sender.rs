@@ -5,7 +5,6 @@ use crate::control::StreamControl;
 use crate::datapaths::DatagramPath;
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
-use crate::schedule::{Due, Schedule};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{DatagramSender, Omitted, PathReport, StreamReport};
@@ -14,6 +13,7 @@ use linerate_model::{Histogram, MonoInstant, PacketCount};
 use linerate_peers::{Batch, DatagramFormat, Numbers, Part, SendTime};
 use linerate_sys::clock::MonotonicOffset;
 use linerate_sys::failure::{Failure, FailureClass};
+use linerate_wire::schedule::{Due, Schedule};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,7 +107,8 @@ impl Sender {
             WaitMode::Spin => SPIN_WINDOW,
         };
         let batch = self.path.batch();
-        Schedule::new(start, self.plan.rate?, self.plan.payload, window, batch)
+        let rate = self.plan.rate?.bps();
+        Schedule::new(start, rate, self.plan.payload, window, batch)
     }
 
     /// Ends the warm-up when its time has come: numbers, schedule and counts start afresh.
@@ -122,10 +123,7 @@ impl Sender {
             } else {
                 self.omitted = self.sequence;
             }
-            self.schedule = self
-                .schedule
-                .as_ref()
-                .map(|schedule| schedule.restarted(until));
+            self.schedule = self.schedule.map(|schedule| schedule.restarted(until));
         }
     }
 

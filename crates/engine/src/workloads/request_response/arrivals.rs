@@ -1,10 +1,10 @@
 //! When requests are meant to be sent. Pure: no clock.
 
 use crate::plan::StreamPlan;
-use crate::schedule::Schedule;
 use linerate_model::random::Random;
 use linerate_model::spec::Arrival;
 use linerate_model::{BitRate, MonoInstant};
+use linerate_wire::schedule::Schedule;
 use std::time::Duration;
 
 /// The intended times of an endless row of requests, ascending.
@@ -30,7 +30,7 @@ impl Arrivals {
         let rate = plan.rate.filter(|rate| *rate > BitRate::from_bps(0))?;
         let gaps = match arrival {
             Arrival::Constant => Gaps::Constant {
-                slots: Schedule::new(start, rate, plan.payload, Duration::ZERO, 1)?,
+                slots: Schedule::new(start, rate.bps(), plan.payload, Duration::ZERO, 1)?,
                 next: 0,
             },
             Arrival::Poisson => {

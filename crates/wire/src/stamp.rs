@@ -1,6 +1,6 @@
 //! Times of a sender's clock as datagrams and messages carry them: 48 bits, circular.
 
-use linerate_model::MonoInstant;
+use crate::MonoInstant;
 
 const MASK_48: u64 = (1 << 48) - 1;
 
@@ -17,7 +17,7 @@ impl Stamp {
     /// The stamp of a header's seconds and microseconds. The microseconds have a sign: zperf rounds its uptime up to
     /// milliseconds before it takes the seconds from it, so that the last ones before a full second are written as
     /// the next second less some.
-    pub(crate) const fn from_timeval(seconds: u32, micros: u32) -> Self {
+    pub const fn from_timeval(seconds: u32, micros: u32) -> Self {
         let within = micros.cast_signed() as i64 * 1000;
         Self::from_bits((seconds as u64 * 1_000_000_000).wrapping_add_signed(within))
     }
@@ -50,7 +50,7 @@ pub const fn distance_48(value: u64, base: u64) -> i64 {
 }
 
 /// `value - base` of two circular numbers of `BITS` bits, as the nearest signed distance.
-pub(crate) const fn distance<const BITS: u32>(value: u64, base: u64) -> i64 {
+pub const fn distance<const BITS: u32>(value: u64, base: u64) -> i64 {
     let shifted = value.wrapping_sub(base) << (64 - BITS);
     shifted.cast_signed() >> (64 - BITS)
 }

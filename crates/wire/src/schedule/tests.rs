@@ -9,7 +9,7 @@ fn at(nanos: u64) -> MonoInstant {
 
 /// 1000 bytes at 8 Mbit/s: one slot per millisecond.
 fn millisecond_slots() -> Schedule {
-    let rate = BitRate::from_bps(8_000_000);
+    let rate = 8_000_000;
     Schedule::new(START, rate, 1000, Duration::from_micros(100), 64).unwrap()
 }
 
@@ -25,7 +25,7 @@ fn slots_are_due_at_their_time_and_not_before() {
 
 #[test]
 fn deadlines_do_not_drift() {
-    let rate = BitRate::from_bps(999_999_937);
+    let rate = 999_999_937;
     let schedule = Schedule::new(START, rate, 1448, Duration::from_micros(100), 64).unwrap();
     let day = 86_400 * 999_999_937_u128 / (1448 * 8);
     let deadline = schedule.deadline(u64::try_from(day).unwrap());
@@ -39,7 +39,7 @@ fn deadlines_do_not_drift() {
 #[test]
 fn a_batch_covers_at_most_its_window_and_capacity() {
     let batch = |mbps: u64, capacity| {
-        let rate = BitRate::from_bps(mbps * 1_000_000);
+        let rate = mbps * 1_000_000;
         let window = Duration::from_micros(100);
         let mut schedule = Schedule::new(START, rate, 1250, window, capacity).unwrap();
         match schedule.due(START) {
@@ -78,7 +78,7 @@ fn a_stall_is_skipped_and_counted() {
 
 #[test]
 fn slow_slots_are_not_skipped_for_being_a_little_late() {
-    let rate = BitRate::from_bps(8000);
+    let rate = 8000;
     let mut schedule = Schedule::new(START, rate, 1000, Duration::from_micros(100), 64).unwrap();
     schedule.served(START, 1);
     assert!(matches!(schedule.due(at(1_020_000_000)), Due::Now { .. }));
@@ -88,8 +88,8 @@ fn slow_slots_are_not_skipped_for_being_a_little_late() {
 #[test]
 fn no_rate_is_no_schedule() {
     let window = Duration::from_micros(100);
-    assert!(Schedule::new(START, BitRate::from_bps(0), 1000, window, 1).is_none());
-    assert!(Schedule::new(START, BitRate::from_bps(1), 0, window, 1).is_none());
+    assert!(Schedule::new(START, 0, 1000, window, 1).is_none());
+    assert!(Schedule::new(START, 1, 0, window, 1).is_none());
 }
 
 proptest! {
@@ -98,7 +98,7 @@ proptest! {
         delays in prop::collection::vec(0_u64..30_000_000, 1..200),
         mbps in 1_u64..2000,
     ) {
-        let rate = BitRate::from_bps(mbps * 1_000_000);
+        let rate = mbps * 1_000_000;
         let mut schedule = Schedule::new(START, rate, 1448, Duration::from_micros(100), 64).unwrap();
         let (mut now, mut served) = (START, 0);
         for delay in delays {
@@ -110,17 +110,32 @@ proptest! {
                 }
             }
             prop_assert_eq!(schedule.next_slot(), served + schedule.skipped());
+            // No error adds up.
+            let weight = u128::from(schedule.next_slot()) * 1448 * 8_000_000_000;
+            let offset = u64::try_from(weight / u128::from(rate)).unwrap();
+            prop_assert_eq!(schedule.next_due(), at(offset));
             now = now.after(Duration::from_nanos(delay % 50_000 * u64::from(delay % 7 == 0)));
         }
-        prop_assert!(schedule.deadline(schedule.next_slot().saturating_sub(65)) <= now);
+        let ahead = u64::try_from(65 * 1448 * 8_000_000_000_u128 / u128::from(rate)).unwrap();
+        prop_assert!(schedule.next_due() <= now.after(Duration::from_nanos(ahead)));
     }
 
     #[test]
     fn counting_slots_inverts_the_deadline(slot in 0_u64..1_000_000_000, bps in 1000_u64..400_000_000_000) {
-        let schedule = Schedule::new(START, BitRate::from_bps(bps), 64, Duration::ZERO, 1).unwrap();
+        let schedule = Schedule::new(START, bps, 64, Duration::ZERO, 1).unwrap();
         let deadline = schedule.deadline(slot);
+        let offset = u128::from(slot) * 64 * 8_000_000_000 / u128::from(bps);
+        prop_assert_eq!(u128::from(deadline.as_nanos()), u128::from(START.as_nanos()) + offset);
         prop_assume!(deadline < MonoInstant::from_nanos(u64::MAX / 2));
         prop_assert!(schedule.slots_before(deadline) <= slot);
         prop_assert!(schedule.slots_before(deadline.after(Duration::from_nanos(1))) > slot);
     }
+}
+
+#[test]
+fn what_is_given_up_is_counted() {
+    let mut schedule = millisecond_slots();
+    schedule.give_up_before(at(5_000_000));
+    assert_eq!(schedule.skipped(), 5);
+    assert_eq!(schedule.next_due(), at(5_000_000));
 }

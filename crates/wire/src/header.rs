@@ -8,38 +8,39 @@
 //! datagrams have their own. The send time is nanoseconds on the sender's monotonic clock modulo
 //! 2^48 (78 hours), read once per batch.
 
-use crate::stamp::Stamp;
+use crate::{MonoInstant, Stamp};
+use core::ops::Range;
 
 /// Bytes of the header, and so the least payload of a numbered datagram: 64-byte frame − 18
 /// (MAC header, FCS) − 20 (IPv4) − 8 (UDP).
 pub const HEADER_LEN: usize = 18;
 
+/// Where the send time is in it.
+pub const SENT: Range<usize> = 12..18;
+
+/// The send time as it stands in a header.
+pub const fn clock(sent: MonoInstant) -> [u8; 6] {
+    let [_, _, rest @ ..] = sent.as_nanos().to_be_bytes();
+    rest
+}
+
 /// What a datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Kind {
     /// Counted traffic.
-    Counted,
+    Counted = 0,
     /// The client's proof that it has the token, or that it saw the answer to it.
-    Hello,
+    Hello = 2,
     /// The server's answer to a hello.
-    HelloAck,
+    HelloAck = 3,
     /// The client saw the answer; no more hellos will come.
-    HelloDone,
+    HelloDone = 4,
     /// Traffic of the warm-up.
-    WarmUp,
+    WarmUp = 1,
 }
 
 impl Kind {
-    const fn code(self) -> u8 {
-        match self {
-            Self::Counted => 0,
-            Self::WarmUp => 1,
-            Self::Hello => 2,
-            Self::HelloAck => 3,
-            Self::HelloDone => 4,
-        }
-    }
-
     const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             0 => Self::Counted,
@@ -54,7 +55,7 @@ impl Kind {
 
 /// Where the kind is in a datagram's header, and what it is in counted ones; the token is before it,
 /// in the first four bytes, big-endian.
-pub const COUNTED_MARK: (u8, u8) = (5, Kind::Counted.code());
+pub const COUNTED_MARK: (u8, u8) = (5, Kind::Counted as u8);
 
 /// A datagram's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,41 +73,25 @@ pub struct Header {
 }
 
 impl Header {
-    /// Writes the header at the start of `bytes`, which must have room.
+    /// Writes the header at the start of `bytes`, if they have room: a payload is at least a header long.
+    #[inline]
     pub fn write(&self, bytes: &mut [u8]) {
-        let bytes: &mut [u8; HEADER_LEN] = bytes
-            .first_chunk_mut()
-            .expect("invariant: payloads are at least a header long");
+        let Some(bytes) = bytes.first_chunk_mut::<HEADER_LEN>() else {
+            return;
+        };
         bytes[0..4].copy_from_slice(&self.token.to_be_bytes());
         bytes[4] = self.stream;
-        bytes[5] = self.kind.code();
+        bytes[5] = self.kind as u8;
         bytes[6..12].copy_from_slice(&self.sequence.to_be_bytes()[2..]);
-        bytes[12..18].copy_from_slice(&self.sent.bits().to_be_bytes()[2..]);
+        bytes[SENT].copy_from_slice(&self.sent.bits().to_be_bytes()[2..]);
     }
 
     /// Reads a header; `None` if `bytes` are too short or of no known kind.
+    #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
-        let [
-            t0,
-            t1,
-            t2,
-            t3,
-            stream,
-            flags,
-            s0,
-            s1,
-            s2,
-            s3,
-            s4,
-            s5,
-            n0,
-            n1,
-            n2,
-            n3,
-            n4,
-            n5,
-        ] = *bytes;
+        let [t0, t1, t2, t3, stream, flags, rest @ ..] = *bytes;
+        let [s0, s1, s2, s3, s4, s5, n0, n1, n2, n3, n4, n5] = rest;
         Some(Self {
             token: u32::from_be_bytes([t0, t1, t2, t3]),
             stream,
@@ -120,7 +105,6 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::MonoInstant;
 
     #[test]
     fn a_header_survives_the_wire() {

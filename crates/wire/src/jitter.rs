@@ -3,22 +3,31 @@
 //! # References
 //! - RFC 3550 §6.4.1 and appendix A.8; like iperf3 since 3.8, the first datagram only seeds it.
 
-use linerate_peers::distance_48;
+use crate::distance_48;
 
 /// Part of a new difference that enters the mean.
 const GAIN_DIVISOR: u64 = 16;
 
 /// The jitter of one stream.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Jitter {
+pub struct Jitter {
     last: Option<u64>,
     /// Sixteen times the jitter, nanoseconds.
     scaled: u64,
 }
 
 impl Jitter {
+    /// Of a stream of which nothing has come.
+    pub const fn new() -> Self {
+        Self {
+            last: None,
+            scaled: 0,
+        }
+    }
+
     /// Counts a transit time in nanoseconds modulo 2^48.
-    pub(crate) const fn record(&mut self, transit: u64) {
+    #[inline]
+    pub const fn record(&mut self, transit: u64) {
         if let Some(last) = self.last {
             let difference = distance_48(transit, last).unsigned_abs();
             self.scaled = self.scaled - self.scaled / GAIN_DIVISOR + difference;
@@ -27,8 +36,11 @@ impl Jitter {
     }
 
     /// The jitter in nanoseconds; `None` if nothing came.
-    pub(crate) fn finish(self) -> Option<u64> {
-        self.last.map(|_| self.scaled / GAIN_DIVISOR)
+    pub const fn finish(self) -> Option<u64> {
+        match self.last {
+            Some(_) => Some(self.scaled / GAIN_DIVISOR),
+            None => None,
+        }
     }
 }
 

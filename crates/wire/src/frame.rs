@@ -1,0 +1,125 @@
+//! Frames of the control connection, and the kinds of messages in them.
+//!
+//! ```text
+//!  once per side:   l i n e r a t e  version:u16        (big-endian)
+//!  then frames:     length:u32  kind:u8  body:[u8; length - 1]
+//! ```
+
+/// The version this build speaks. Any change that an older end would misread counts it up.
+pub const VERSION: u16 = 2;
+
+/// What each side begins with; stays the same in every version.
+pub const MAGIC: &[u8; 8] = b"linerate";
+/// Magic and version.
+pub const PREAMBLE_LEN: usize = 10;
+/// Length field and kind byte.
+pub const FRAME_HEADER_LEN: usize = 5;
+
+/// Which end of the control connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Opened the connection and asks for tests.
+    Client,
+    /// Accepted the connection.
+    Server,
+}
+
+/// Kind byte alone.
+const NO_BODY: u32 = 1;
+/// Longest body of a message whose size does not depend on the test.
+const MAX_FIXED_BODY: u32 = 16 * 1024;
+/// Longest message before both ends have said hello, and longest specification.
+const MAX_SPEC_BODY: u32 = 64 * 1024;
+/// Longest report: intervals, histograms, and readings of TCP.
+pub const MAX_REPORT_BODY: u32 = 20 * 1024 * 1024;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $byte:literal, $sender:expr, $most:expr;)*) => {
+        /// The kind of a message, as its byte on the wire.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$doc])* $name = $byte,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The kind with this byte.
+            pub const fn from_byte(byte: u8) -> Option<Self> {
+                match byte {
+                    $($byte => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// The kind's name, for messages.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// Who sends it; `None`: either end.
+            pub const fn sender(self) -> Option<Role> {
+                match self {
+                    $(Self::$name => $sender,)*
+                }
+            }
+
+            /// Most bytes that it may have: kind byte and body.
+            pub const fn most(self) -> u32 {
+                match self {
+                    $(Self::$name => $most,)*
+                }
+            }
+        }
+    };
+}
+
+const CLIENT: Option<Role> = Some(Role::Client);
+const SERVER: Option<Role> = Some(Role::Server);
+
+kinds! {
+    /// Client: its tool's version.
+    Hello = 1, CLIENT, MAX_SPEC_BODY;
+    /// Server: its tool's version, session id, facts and limits.
+    Welcome = 2, SERVER, MAX_SPEC_BODY;
+    /// Either: the session is over, and why.
+    Farewell = 3, None, MAX_FIXED_BODY;
+    /// Either: still here.
+    Ping = 4, None, NO_BODY;
+    /// Client: done, closing.
+    Bye = 5, CLIENT, NO_BODY;
+    /// Server: prove that you hold the key.
+    Challenge = 6, SERVER, MAX_FIXED_BODY;
+    /// Client: the proof.
+    Proof = 7, CLIENT, MAX_FIXED_BODY;
+    /// Client: make ready for a test.
+    Prepare = 16, CLIENT, MAX_SPEC_BODY;
+    /// Server: open the data streams.
+    Ready = 17, SERVER, MAX_FIXED_BODY;
+    /// Server: this test cannot be made.
+    Refused = 18, SERVER, MAX_FIXED_BODY;
+    /// Server: all data streams have arrived.
+    Connected = 19, SERVER, MAX_FIXED_BODY;
+    /// Client: its receivers run; start.
+    Start = 20, CLIENT, MAX_FIXED_BODY;
+    /// Server: its receivers run, its senders start now.
+    Started = 21, SERVER, MAX_FIXED_BODY;
+    /// Server: what it has counted so far.
+    Progress = 22, SERVER, MAX_FIXED_BODY;
+    /// Either: its senders have stopped.
+    Finished = 23, None, MAX_FIXED_BODY;
+    /// Server: what its endpoints saw.
+    Report = 24, SERVER, MAX_REPORT_BODY;
+    /// Client: has the report and is done itself.
+    Acknowledge = 25, CLIENT, MAX_FIXED_BODY;
+    /// Either: end the test early.
+    Abort = 26, None, MAX_FIXED_BODY;
+    /// Either: has dropped the aborted test.
+    Aborted = 27, None, MAX_FIXED_BODY;
+    /// Client: stop sending now; the test ends as if its time were over.
+    EndTraffic = 28, CLIENT, MAX_FIXED_BODY;
+}

@@ -1,0 +1,181 @@
+//! When the next packets are due: an absolute schedule that neither drifts nor bursts.
+//!
+//! Slot `k` is due at `start + k × payload bits / rate`. Whole nanoseconds are added up and so is the remainder of
+//! the division, so no error adds up, and what happens per packet needs no 128 bits. Pure: `now` is an argument.
+//!
+//! A sender that comes late makes up for it only within bounds. Up to [`CATCH_UP`] late it sends
+//! the missed slots, and if it is more than 200 µs late at no more than 1.25 times the
+//! intended rate. Later than that the missed slots are skipped and counted: the stall shows as
+//! offered load below the intended one, not as a burst that the path under test would be blamed for.
+
+use crate::MonoInstant;
+use core::time::Duration;
+
+/// Lateness up to which missed slots are still sent. A time slice that another process of a busy
+/// host takes (3 to 4 ms by default in Linux) fits in; a real stall does not.
+pub const CATCH_UP: Duration = Duration::from_millis(10);
+
+/// Lateness below which missed slots are sent at once: what a late timer costs in normal
+/// operation (50 to 150 µs on virtual machines).
+const MAX_CAUGHT_UP_LATENESS: Duration = Duration::from_micros(200);
+
+/// What a schedule asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// Send up to `count` packets now; the first of them is `late` after its time.
+    Now {
+        /// Packets of one batch.
+        count: u64,
+        /// How late the first is.
+        late: Duration,
+    },
+    /// Nothing before this time.
+    Wait(MonoInstant),
+}
+
+/// Slots at a constant rate from a start time.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Nanosecond-bits per slot, payload bits × 10⁹; as nanoseconds, and what is left of that in parts of `rate_bps`.
+    slot_weight: u64,
+    gap: u64,
+    left: u64,
+    rate_bps: u64,
+    burst: u64,
+    next: u64,
+    next_due: MonoInstant,
+    /// Parts of a nanosecond by which the next slot is due later.
+    parts: u64,
+    skipped: u64,
+    not_before: MonoInstant,
+}
+
+impl Schedule {
+    /// Slots of `payload` bytes at `rate_bps` from `start`, in batches that cover at most `window` of time and at most
+    /// `capacity` slots, but at least one. `None` for a rate or payload of zero.
+    pub fn new(
+        start: MonoInstant,
+        rate_bps: u64,
+        payload: usize,
+        window: Duration,
+        capacity: usize,
+    ) -> Option<Self> {
+        let slot_weight = (payload as u64).saturating_mul(8 * 1_000_000_000);
+        let window = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
+        let burst = window.saturating_mul(rate_bps).checked_div(slot_weight)?;
+        Some(Self {
+            slot_weight,
+            gap: slot_weight.checked_div(rate_bps)?,
+            left: slot_weight % rate_bps,
+            rate_bps,
+            burst: burst.clamp(1, capacity.max(1) as u64),
+            next: 0,
+            next_due: start,
+            parts: 0,
+            skipped: 0,
+            not_before: start,
+        })
+    }
+
+    /// The same rate and batches from another start.
+    #[must_use]
+    pub const fn restarted(self, start: MonoInstant) -> Self {
+        Self {
+            next: 0,
+            next_due: start,
+            parts: 0,
+            skipped: 0,
+            not_before: start,
+            ..self
+        }
+    }
+
+    /// When this slot is due, which is the next or comes after it.
+    pub fn deadline(&self, slot: u64) -> MonoInstant {
+        self.ahead(slot.saturating_sub(self.next)).0
+    }
+
+    /// When the slot so many after the next is due, and by how many parts of a nanosecond later.
+    fn ahead(&self, slots: u64) -> (MonoInstant, u64) {
+        let rate = u128::from(self.rate_bps);
+        let all = u128::from(self.parts) + u128::from(slots) * u128::from(self.slot_weight);
+        let nanos = u64::try_from(all / rate).unwrap_or(u64::MAX);
+        let due = self.next_due.as_nanos().saturating_add(nanos);
+        let parts = u64::try_from(all % rate).unwrap_or_default();
+        (MonoInstant::from_nanos(due), parts)
+    }
+
+    /// Number of slots due before `instant`, with those that passed.
+    pub fn slots_before(&self, instant: MonoInstant) -> u64 {
+        let time = instant.as_nanos().saturating_sub(self.next_due.as_nanos());
+        let weight = u128::from(time) * u128::from(self.rate_bps);
+        let left = weight.saturating_sub(self.parts.into());
+        let slots = left.div_ceil(self.slot_weight.into());
+        self.next
+            .saturating_add(u64::try_from(slots).unwrap_or(u64::MAX))
+    }
+
+    /// The next slot.
+    pub const fn next_slot(&self) -> u64 {
+        self.next
+    }
+
+    /// When the next slot is due.
+    pub const fn next_due(&self) -> MonoInstant {
+        self.next_due
+    }
+
+    /// Slots given up because the sender was too late for them.
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// What to do at `now`.
+    #[inline]
+    pub fn due(&mut self, now: MonoInstant) -> Due {
+        if now < self.next_due {
+            return Due::Wait(self.next_due);
+        }
+        let late = now.saturating_since(self.next_due);
+        if now <= self.next_due.after(MAX_CAUGHT_UP_LATENESS) || now >= self.not_before {
+            if now > self.next_due.after(CATCH_UP) {
+                // All but the last that is due by now.
+                self.give_up(self.slots_before(now.after(Duration::from_nanos(1))) - 1);
+            }
+            let count = self.burst;
+            return Due::Now { count, late };
+        }
+        Due::Wait(self.not_before)
+    }
+
+    /// Gives up the slots due before `end`.
+    pub fn give_up_before(&mut self, end: MonoInstant) {
+        self.give_up(self.slots_before(end));
+    }
+
+    /// Gives up the slots before `slot`.
+    fn give_up(&mut self, slot: u64) {
+        let slots = slot - self.next;
+        (self.next_due, self.parts) = self.ahead(slots);
+        self.skipped += slots;
+        self.next = slot;
+    }
+
+    /// `count` slots were served by a batch that began at `now`.
+    #[inline]
+    pub fn served(&mut self, now: MonoInstant, count: u64) {
+        let mut gap = self.gap.saturating_mul(count);
+        self.parts += self.left * count;
+        if self.parts >= self.rate_bps {
+            gap = gap.saturating_add(self.parts / self.rate_bps);
+            self.parts %= self.rate_bps;
+        }
+        self.next += count;
+        self.next_due = MonoInstant::from_nanos(self.next_due.as_nanos().saturating_add(gap));
+        let least = gap.saturating_mul(4) / 5;
+        self.not_before = MonoInstant::from_nanos(now.as_nanos().saturating_add(least));
+    }
+}
+
+#[cfg(test)]
+mod tests;
