@@ -188,6 +188,9 @@ fn unfinished(pending: &Excerpt) -> String {
     format!(", in the middle of a message that began {pending}")
 }
 
+/// Longest text of the peer, or of this end's driver, that is handed on.
+pub(crate) const MAX_TEXT: usize = 1000;
+
 /// Text of the peer made safe to print: bounded, and without control characters.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     text.chars()

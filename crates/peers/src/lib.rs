@@ -15,6 +15,7 @@ pub mod iperf2;
 pub mod iperf3;
 pub mod key;
 pub mod login;
+mod moves;
 pub mod native;
 pub mod netperf;
 mod protocol;

@@ -191,7 +191,9 @@ pub(crate) trait Conversing: fmt::Debug + Send {
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
 
     /// Ends the test under way early.
-    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str);
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.parts().0.break_off(now, code, reason);
+    }
 
     /// What the peer is told before the session ends politely.
     fn part(&mut self) {}

@@ -4,16 +4,16 @@ use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
 use super::streams::{Counters, Opening, PeerRole, Streams, Width};
 use super::{AFTER, settle};
-use crate::error::{ProtocolError, clean};
+use crate::error::ProtocolError;
+use crate::moves::{obstacle, states};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamEvent,
-    StreamOrder, StreamTarget, TestEnd,
+    Action, ClientConfig, Ending, Input, PeerHello, RefusalCode, Sent, StreamEvent, StreamOrder,
+    StreamTarget, TestEnd,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Phase as _, Stepping, Steps};
 use linerate_model::sample::{DatagramReceiver, EndpointReport, PeerStream, StreamReport};
-use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Gap between requests to a server that is to send datagrams and has sent none.
@@ -50,47 +50,24 @@ const MIN_DUPLEX_BYTES: u64 = 80;
 /// Length of the datagrams that ask a server to send: iperf2 expects room for its longest header.
 const REQUEST: usize = 160;
 
-/// Where a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    Idle,
-    /// The server of the last datagram test still closes.
-    Resting,
-    /// This end opens its streams.
-    Connecting,
-    /// The server gets ready for them.
-    Settling,
-    Running,
-    /// The traffic is over; datagram streams have to be answered.
-    Closing,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Resting => "resting",
-            Self::Connecting => "connecting",
-            Self::Settling => "settling",
-            Self::Running => "running",
-            Self::Closing => "closing",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a client is.
+    pub(super) enum State {
+        Idle = "idle",
+        /// The server of the last datagram test still closes.
+        Resting = "resting",
+        /// This end opens its streams.
+        Connecting = "connecting",
+        /// The server gets ready for them.
+        Settling = "settling",
+        Running = "running",
+        /// The traffic is over; datagram streams have to be answered.
+        Closing = "closing",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Resting | Self::Connecting | Self::Settling | Self::Running | Self::Closing
-        )
-    }
+    with a test: Resting | Connecting | Settling | Running | Closing;
 }
 
 /// A client session.
@@ -124,7 +101,7 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig) -> Self {
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.act(Action::Peer(PeerEvent::Hello(Box::default())));
+        steps.meet(PeerHello::default());
         Self {
             steps,
             has_key: config.credential.is_some(),
@@ -166,17 +143,11 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let wrong = validate(&spec).err().map(|error| error.to_string());
-        let refused = wrong.map(|why| (RefusalCode::Invalid, why));
-        let refused = refused.or_else(|| {
-            let why = if self.has_key {
-                Some("iperf2 has no such key: leave out --key".to_owned())
-            } else {
-                check(&spec).err().map(str::to_owned)
-            };
-            Some((RefusalCode::Unsupported, why?))
-        });
-        if let Some((code, message)) = refused {
+        let key = self
+            .has_key
+            .then_some("iperf2 has no such key: leave out --key");
+        let unsupported = || key.or_else(|| check(&spec).err()).map(str::to_owned);
+        if let Some((code, message)) = obstacle(None, &spec, unsupported) {
             return self.steps.refuse(code, message);
         }
         self.spec = spec;
@@ -192,12 +163,8 @@ impl Client {
         let format = format(&self.spec);
         let payload = self.spec.payload().as_usize();
         self.closing = self.is_udp().then(|| Closing::new(format, payload));
-        self.steps
-            .enter(now, State::Connecting, self.steps.timeout * 2);
-        self.steps.act(Action::OpenStreams {
-            target: StreamTarget::Ports(Vec::new()),
-            format: Arc::new(format),
-        });
+        self.steps.step(now, State::Connecting);
+        self.steps.open(StreamTarget::Ports(Vec::new()), format);
     }
 
     /// The streams are open. Datagrams begin with one that makes the server ready for them.
@@ -293,8 +260,7 @@ impl Client {
     /// All of this end's streams are over.
     fn reported(&mut self, now: MonoInstant, reports: Vec<EndpointReport>) {
         (self.ask, self.patience) = (None, None);
-        self.steps
-            .enter(now, State::Closing, self.steps.timeout * 2);
+        self.steps.step(now, State::Closing);
         self.lingered = now.saturating_since(self.finished).min(LINGER);
         if let Some(closing) = &mut self.closing {
             closing.answer_with(&reports, true);
@@ -326,7 +292,7 @@ impl Client {
             closing.answer(&mut self.steps.actions);
         }
         let reports = self.peer_reports(peer_streams);
-        self.steps.act(Action::Peer(PeerEvent::Report(reports)));
+        self.steps.report(reports);
         let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
         self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
         self.rest(State::Idle);
@@ -407,8 +373,7 @@ impl Client {
 
     fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.rest(State::Stopping);
-        self.steps
-            .stop(now, StopCause::Local, code, clean(reason, 1000));
+        self.steps.break_off(now, code, reason);
     }
 
     fn timeout(&mut self, now: MonoInstant) {

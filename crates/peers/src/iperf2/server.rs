@@ -3,19 +3,19 @@
 use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
 use super::header::{Amount, Back, Header, Way};
 use super::streams::{Opening, PeerRole, Streams};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::ProtocolError;
+use crate::moves::states;
 use crate::session::{
-    Action, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig,
-    StopCause, StreamEvent, TestEnd, UnprovedSending,
+    Action, Ending, Input, Limits, PeerEvent, RefusalCode, ServerConfig, StreamEvent, TestEnd,
+    UnprovedSending,
 };
-use crate::steps::{OVERTIME, Phase, Stepping, Steps};
+use crate::steps::{OVERTIME, Phase as _, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{
     Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Side, Stop, TestSpec,
     Transport, validate,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the end of a stream is answered after it was last repeated: clients repeat it for 2 s or more, some
@@ -38,40 +38,21 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// A write of a TCP sender whose client names no size, as in iperf2.
 const WRITE: u64 = 128 << 10;
 
-/// Where a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// No stream yet.
-    Waiting,
-    /// What the client sends until it is answered is counted: no more goes to it.
-    Collecting,
-    Preparing,
-    Running,
-    /// The traffic is over; the end of a datagram stream is said and answered.
-    Closing,
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Collecting => "collecting",
-            Self::Preparing => "preparing",
-            Self::Running => "running",
-            Self::Closing => "closing",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a server is.
+    pub(super) enum State {
+        /// No stream yet.
+        Waiting = "waiting",
+        /// What the client sends until it is answered is counted: no more goes to it.
+        Collecting = "collecting",
+        Preparing = "preparing",
+        Running = "running",
+        /// The traffic is over; the end of a datagram stream is said and answered.
+        Closing = "closing",
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        !matches!(self, Self::Stopping | Self::Closed)
-    }
+    with a test: Waiting | Collecting | Preparing | Running | Closing;
 }
 
 /// A server session.
@@ -149,12 +130,7 @@ impl Server {
             self.refuse(message);
             return Ok(());
         }
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                session: self.config.session.clone(),
-                limits: self.config.limits,
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_client(&self.config);
         self.format = Streams {
             peer_role: PeerRole::Client,
             opening: Opening::NONE,
@@ -202,12 +178,8 @@ impl Server {
         let payload = self.spec.payload().as_usize();
         let is_udp = self.spec.transport() == Transport::Udp;
         self.closing = is_udp.then(|| Closing::new(self.format, payload));
-        self.steps
-            .enter(now, State::Preparing, self.steps.timeout * 2);
-        self.steps.act(Action::Prepare {
-            spec: Box::new(self.spec.clone()),
-            format: Arc::new(self.format),
-        });
+        self.steps.step(now, State::Preparing);
+        self.steps.prepare(self.spec.clone(), self.format);
     }
 
     /// Says that less is made than was asked for: `what`.
@@ -233,13 +205,7 @@ impl Server {
     }
 
     fn wrong(&self, bytes: &[u8], cause: String) -> ProtocolError {
-        ProtocolError::Body {
-            state: self.steps.state.name(),
-            message: "header",
-            offset: 0,
-            bytes: Excerpt::from_bytes(bytes),
-            cause,
-        }
+        self.steps.unreadable("header", 0, bytes, cause)
     }
 
     fn run(&mut self, now: MonoInstant) {
@@ -325,8 +291,7 @@ impl Server {
 
     fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.closing = None;
-        let reason = clean(reason, 1000);
-        self.steps.stop(now, StopCause::Local, code, reason);
+        self.steps.break_off(now, code, reason);
     }
 
     fn timeout(&mut self, now: MonoInstant) {
@@ -455,11 +420,8 @@ impl Stepping for Server {
                 self.welcome(now, transport, bytes)?;
             }
             Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {}
-            Input::Prepared(Err(Refusal { code, message }))
-                if self.steps.state == State::Preparing =>
-            {
-                let message = clean(&message, 1000);
-                self.steps.refuse(code, message);
+            Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
+                self.steps.refuse_unprepared(&refusal);
                 self.close();
             }
             Input::Connected if self.steps.state == State::Preparing => self.run(now),

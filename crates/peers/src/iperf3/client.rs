@@ -3,19 +3,19 @@
 use super::inbox::{framed, name};
 use super::results::{self, End, PeerResults};
 use super::streams::{Cookie, Counters, Streams};
-use super::{DRAIN, MAX_TEXT, byte, code, params};
-use crate::error::{ProtocolError, clean};
+use super::{DRAIN, byte, code, params};
+use crate::error::{MAX_TEXT, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::login::LoginAttempt;
+use crate::moves::{obstacle, states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, Sent,
-    StopCause, StreamTarget, TestEnd,
+    Action, ClientConfig, Ending, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamTarget,
+    TestEnd,
 };
-use crate::steps::{Conversing, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, validate};
-use std::sync::Arc;
+use linerate_model::spec::{Direction, Side, TestSpec};
 use std::time::Duration;
 
 /// From the last byte sent to the word that ends the test: what is under way then is not counted by the server.
@@ -24,77 +24,39 @@ const SETTLE: Duration = Duration::from_millis(150);
 /// How long a server may take to close: since 3.21 that is its part.
 const PARTING: Duration = Duration::from_secs(2);
 
-/// Where a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// The cookie is sent; the server has not asked for parameters.
-    Greeting,
-    /// Asked for parameters.
-    Idle,
-    /// Parameters are sent.
-    Preparing,
-    /// This end opens its streams.
-    Connecting,
-    /// Waits for the server to have all streams, and to begin.
-    Starting,
-    /// Receivers run; waits for the traffic to begin.
-    Started,
-    Running,
-    /// The server has heard that the test is over.
-    Ending,
-    /// The server waits for this end's results.
-    Exchanging,
-    /// Waits for the server's results.
-    Awaiting,
-    /// Waits for the server to be done.
-    Showing,
-    /// Waits for the server to close.
-    Parting,
-    /// The server says what its error is.
-    Failing,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Idle => "idle",
-            Self::Preparing => "preparing",
-            Self::Connecting => "connecting",
-            Self::Starting => "starting",
-            Self::Started => "started",
-            Self::Running => "running",
-            Self::Ending => "ending",
-            Self::Exchanging => "exchanging",
-            Self::Awaiting => "awaiting-results",
-            Self::Showing => "showing",
-            Self::Parting => "parting",
-            Self::Failing => "failing",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a client is.
+    pub(super) enum State {
+        /// The cookie is sent; the server has not asked for parameters.
+        Greeting = "greeting",
+        /// Asked for parameters.
+        Idle = "idle",
+        /// Parameters are sent.
+        Preparing = "preparing",
+        /// This end opens its streams.
+        Connecting = "connecting",
+        /// Waits for the server to have all streams, and to begin.
+        Starting = "starting",
+        /// Receivers run; waits for the traffic to begin.
+        Started = "started",
+        Running = "running",
+        /// The server has heard that the test is over.
+        Ending = "ending",
+        /// The server waits for this end's results.
+        Exchanging = "exchanging",
+        /// Waits for the server's results.
+        Awaiting = "awaiting-results",
+        /// Waits for the server to be done.
+        Showing = "showing",
+        /// Waits for the server to close.
+        Parting = "parting",
+        /// The server says what its error is.
+        Failing = "failing",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Preparing
-                | Self::Connecting
-                | Self::Starting
-                | Self::Started
-                | Self::Running
-                | Self::Ending
-                | Self::Exchanging
-                | Self::Awaiting
-                | Self::Showing
-        )
-    }
+    with a test: Preparing | Connecting | Starting | Started | Running | Ending | Exchanging | Awaiting | Showing;
 }
 
 impl State {
@@ -198,13 +160,13 @@ impl Client {
             }
             (State::Preparing, byte::CREATE_STREAMS) => {
                 self.step(now, State::Connecting);
-                self.steps.act(Action::OpenStreams {
-                    target: StreamTarget::Ports(Vec::new()),
-                    format: Arc::new(Streams {
+                self.steps.open(
+                    StreamTarget::Ports(Vec::new()),
+                    Streams {
                         cookie: self.cookie,
                         counters: Counters::Bits64,
-                    }),
-                });
+                    },
+                );
             }
             (State::Starting, byte::TEST_START) => {
                 if self.receives() {
@@ -248,45 +210,25 @@ impl Client {
             ),
             _ => format!("the byte {state:#04x} has no place there"),
         };
-        ProtocolError::Unexpected {
-            state: self.steps.state.name(),
-            message: name(state),
-            offset: self.inbox.offset().saturating_sub(1),
-            cause,
-        }
+        self.steps
+            .unexpected(name(state), self.inbox.offset().saturating_sub(1), cause)
     }
 
     fn turned_away(&self, code: i32, errno: i32) -> ProtocolError {
         let (code, message) = code::explain(code, errno);
-        ProtocolError::TurnedAway {
-            state: self.steps.state.name(),
-            code,
-            message,
-        }
+        self.steps.turned_away(code, message)
     }
 
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                limits: Limits {
-                    max_streams: super::MAX_STREAMS,
-                    ..Limits::default()
-                },
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_server(super::MAX_STREAMS);
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
         let key = self
             .has_key
-            .then(|| "iperf3 has no such key: leave out --key, see --login".to_owned());
-        let wrong = validate(&spec).err().map(|error| error.to_string());
-        let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
-        let refused = refused.or_else(|| {
-            let why = params::check(&spec).err()?;
-            Some((RefusalCode::Unsupported, why))
-        });
+            .then_some("iperf3 has no such key: leave out --key, see --login");
+        let refused = obstacle(key, &spec, || params::check(&spec).err());
         let shown = self
             .login
             .as_ref()
@@ -315,11 +257,7 @@ impl Client {
 
     /// Traffic begins. If only the server sends, this end's clock ends it.
     fn run(&mut self, now: MonoInstant) {
-        let time = match self.spec.stop {
-            Stop::After(time) => time,
-            Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
-        };
-        let whole = time.saturating_add(self.spec.warm_up);
+        let whole = whole_time(&self.spec);
         if self.sends() {
             self.steps.act(Action::Start(Side::Sender));
         } else {
@@ -380,15 +318,11 @@ impl Client {
         };
         let own = self.own.as_deref().unwrap_or_default();
         results::align(&self.spec, own, &mut reports).map_err(|cause| {
-            ProtocolError::Unexpected {
-                state,
-                message: "results",
-                offset: self.inbox.offset(),
-                cause,
-            }
+            let offset = self.inbox.offset();
+            self.steps.unexpected("results", offset, cause)
         })?;
         results::leave_out(&mut reports, self.settled);
-        self.steps.act(Action::Peer(PeerEvent::Report(reports)));
+        self.steps.report(reports);
         self.steps
             .actions
             .extend(output.map(|text| Action::Peer(PeerEvent::Output(text))));
@@ -413,9 +347,7 @@ impl Client {
         match self.failed_in {
             State::Greeting | State::Idle => return Err(self.turned_away(code, errno)),
             State::Preparing => {
-                let message = reason;
-                let code = refusal;
-                self.steps.refuse(code, message);
+                self.steps.refuse(refusal, reason);
                 self.close();
             }
             _ => self.stop(now, StopCause::Peer, refusal, reason),
@@ -491,11 +423,7 @@ impl Conversing for Client {
             }
             // 3.22 says nothing to a user that it does not let in, and before 3.21 no reason was ever told.
             State::Preparing if self.inbox.pending().is_empty() => {
-                return Err(ProtocolError::TurnedAway {
-                    state: self.steps.state.name(),
-                    code: RefusalCode::Denied,
-                    message: "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned(),
-                });
+                return Err(self.steps.turned_away(RefusalCode::Denied, "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned()));
             }
             State::Failing => {
                 // The time does not matter any more: nothing more can come.
@@ -533,12 +461,8 @@ impl Conversing for Client {
                 limit,
                 hint: "its error message never ended, or a traffic thread here hangs",
             }),
-            state => {
-                let reason = format!(
-                    "nothing came from the server for {} s in state {}",
-                    limit.as_secs_f64(),
-                    state.name()
-                );
+            _ => {
+                let reason = self.steps.nothing_came("the server", limit);
                 self.abort(now, RefusalCode::Timeout, &reason);
                 Ok(())
             }

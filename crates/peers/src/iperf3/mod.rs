@@ -136,5 +136,3 @@ const MAX_PARAMS: u32 = 64 * 1024;
 const MAX_RESULTS: u32 = 8 * 1024 * 1024;
 /// Most streams per direction, as in iperf3.
 const MAX_STREAMS: u16 = 128;
-/// Longest text of the peer that is shown.
-const MAX_TEXT: usize = 1000;

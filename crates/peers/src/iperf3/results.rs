@@ -10,9 +10,9 @@
 //! Streams are numbered 1, 3, 4, 5, … in the order of their creation: all that the client sends, then
 //! all that the server sends.
 
+use super::MAX_RESULTS;
 use super::params::as_count;
-use super::{MAX_RESULTS, MAX_TEXT};
-use crate::error::{Excerpt, ProtocolError};
+use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::Sent;
 use linerate_model::sample::{
@@ -215,9 +215,7 @@ fn output(value: &Value) -> Option<String> {
         _ => return None,
     };
     let lines = text.lines().take(MAX_LINES);
-    let lines: Vec<_> = lines
-        .map(|line| crate::error::clean(line, MAX_TEXT))
-        .collect();
+    let lines: Vec<_> = lines.map(|line| clean(line, MAX_TEXT)).collect();
     Some(lines.join("\n"))
 }
 
@@ -238,7 +236,7 @@ pub(super) fn from_json(
     }
     let congestion = value.get("congestion_used").and_then(Value::as_str);
     let congestion = congestion.filter(|name| name.len() < 16);
-    let congestion = congestion.map(|name| crate::error::clean(name, 16));
+    let congestion = congestion.map(|name| clean(name, 16));
     let report = |(side, first): (Side, u32)| {
         let stream = |index: u16| {
             let wanted = u64::from(id(first + u32::from(index)));

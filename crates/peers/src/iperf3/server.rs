@@ -4,14 +4,14 @@ use super::inbox::{framed, name};
 use super::params::{self, GUARD, Params};
 use super::results::{self, End, PeerResults};
 use super::streams::{COOKIE_LEN, Cookie, Counters, Streams};
-use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
-use crate::error::{Excerpt, ProtocolError, clean};
+use super::{DRAIN, MAX_PARAMS, byte, code, log};
+use crate::error::{Excerpt, ProtocolError};
 use crate::inbox::Inbox;
+use crate::moves::{Movement, states};
 use crate::session::{
-    Action, Input, Limits, PeerEvent, PeerHello, Progress, Refusal, RefusalCode, ServerConfig,
-    StopCause, TestEnd,
+    Action, Input, Limits, Progress, RefusalCode, ServerConfig, StopCause, TestEnd,
 };
-use crate::steps::{Conversing, OVERTIME, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, OVERTIME, Phase as _, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
@@ -25,54 +25,29 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a receiving server waits for data to move: iperf3's own limit.
 const NO_DATA: Duration = Duration::from_mins(2);
 
-/// Where a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Waits for the cookie.
-    Greeting,
-    /// Waits for the parameters.
-    Asking,
-    /// The driver makes ready.
-    Preparing,
-    /// The client opens its streams.
-    Connecting,
-    Running,
-    /// The client has ended the test; waits for its results.
-    Exchanging,
-    /// Has them; takes what is under way and waits for this end's reports.
-    Draining,
-    /// Waits for the client to be done.
-    Parting,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Asking => "asking",
-            Self::Preparing => "preparing",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-            Self::Exchanging => "exchanging",
-            Self::Draining => "draining",
-            Self::Parting => "parting",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a server is.
+    pub(super) enum State {
+        /// Waits for the cookie.
+        Greeting = "greeting",
+        /// Waits for the parameters.
+        Asking = "asking",
+        /// The driver makes ready.
+        Preparing = "preparing",
+        /// The client opens its streams.
+        Connecting = "connecting",
+        Running = "running",
+        /// The client has ended the test; waits for its results.
+        Exchanging = "exchanging",
+        /// Has them; takes what is under way and waits for this end's reports.
+        Draining = "draining",
+        /// Waits for the client to be done.
+        Parting = "parting",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Preparing | Self::Connecting | Self::Running | Self::Exchanging | Self::Draining
-        )
-    }
+    with a test: Preparing | Connecting | Running | Exchanging | Draining;
 }
 
 /// A server session.
@@ -92,7 +67,7 @@ pub(super) struct Server {
     began: MonoInstant,
     elapsed: Duration,
     /// Bytes that had moved when they last did, and when that was seen.
-    moved: (u64, MonoInstant),
+    moved: Movement,
 }
 
 impl Server {
@@ -113,7 +88,7 @@ impl Server {
             opened: now,
             began: now,
             elapsed: Duration::ZERO,
-            moved: (0, now),
+            moved: Movement::from(now),
         }
     }
 
@@ -168,12 +143,7 @@ impl Server {
             self.close();
             return false;
         }
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                session: self.config.session.clone(),
-                limits: self.config.limits,
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_client(&self.config);
         self.say(byte::PARAM_EXCHANGE);
         self.steps.enter(now, State::Asking, PATIENCE);
         true
@@ -186,8 +156,7 @@ impl Server {
         };
         if let Some(reason) = self.turns_away(now, &value) {
             self.say_error(code::AUTHENTICATION);
-            let (code, message) = (RefusalCode::Denied, reason);
-            self.steps.refuse(code, message);
+            self.steps.refuse(RefusalCode::Denied, reason);
             self.close();
             return Ok(false);
         }
@@ -203,8 +172,7 @@ impl Server {
         })?;
         if let Some((code, reason)) = exceeds(&self.config.limits, &test.spec) {
             self.say_error(code);
-            let code = RefusalCode::Limit;
-            self.steps.refuse(code, reason);
+            self.steps.refuse(RefusalCode::Limit, reason);
             self.close();
             return Ok(false);
         }
@@ -253,12 +221,11 @@ impl Server {
                     .stop(now, StopCause::Peer, RefusalCode::Interrupted, reason);
             }
             _ => {
-                return Err(ProtocolError::Unexpected {
-                    state: self.steps.state.name(),
-                    message: name(state),
-                    offset: self.inbox.offset().saturating_sub(1),
-                    cause: format!("the byte {state:#04x} has no place there"),
-                });
+                return Err(self.steps.unexpected(
+                    name(state),
+                    self.inbox.offset().saturating_sub(1),
+                    format!("the byte {state:#04x} has no place there"),
+                ));
             }
         }
         Ok(())
@@ -273,7 +240,7 @@ impl Server {
         if self.sends() {
             self.steps.act(Action::Start(Side::Sender));
         }
-        self.moved = (0, now);
+        self.moved = Movement::from(now);
         self.began = now;
         let most = self.config.limits.max_duration.saturating_add(OVERTIME);
         let limit = match self.test.spec.stop {
@@ -320,7 +287,7 @@ impl Server {
         results::add_tail(&mut own, &reports);
         let value = self.results(&own);
         self.steps.act(Action::Send(framed(&value)));
-        self.steps.act(Action::Peer(PeerEvent::Report(reports)));
+        self.steps.report(reports);
         self.say(byte::DISPLAY_RESULTS);
         self.steps.enter(now, State::Parting, self.steps.timeout);
     }
@@ -339,8 +306,7 @@ impl Server {
             RefusalCode::Interrupted => self.say(byte::SERVER_TERMINATE),
             _ => self.say_error(code),
         }
-        self.steps
-            .stop(now, StopCause::Local, refusal, clean(reason, MAX_TEXT));
+        self.steps.break_off(now, refusal, reason);
     }
 }
 
@@ -463,12 +429,9 @@ impl Conversing for Server {
                 self.steps.enter(now, State::Connecting, PATIENCE);
                 Ok(())
             }
-            Input::Prepared(Err(Refusal { code, message }))
-                if self.steps.state == State::Preparing =>
-            {
-                self.say_error(self.code_of(code));
-                let message = clean(&message, MAX_TEXT);
-                self.steps.refuse(code, message);
+            Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
+                self.say_error(self.code_of(refusal.code));
+                self.steps.refuse_unprepared(&refusal);
                 self.close();
                 Ok(())
             }
@@ -501,10 +464,7 @@ impl Conversing for Server {
         if self.steps.state != State::Running || !self.receives() {
             return;
         }
-        let bytes = progress.bytes.get();
-        if bytes != self.moved.0 {
-            self.moved = (bytes, now);
-        } else if now.saturating_since(self.moved.1) >= NO_DATA {
+        if self.moved.has_stalled(now, progress.bytes.get(), NO_DATA) {
             let reason = "no data reached this end for two minutes";
             self.abort(now, RefusalCode::Timeout, code::NO_DATA, reason);
         }

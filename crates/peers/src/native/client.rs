@@ -11,6 +11,7 @@ use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode,
     Session, StreamTarget, TestEnd,
 };
+use crate::steps::Phase as _;
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, validate};
@@ -66,7 +67,7 @@ impl Client {
             Input::Stopped => self.core.stopped_here(now),
             Input::End(Ending::Session) => {
                 if state.is_greeted() {
-                    self.core.link.send_short(now, &Message::Bye);
+                    self.core.say(now, &Message::Bye);
                 }
                 self.core.close();
                 Ok(())
@@ -138,7 +139,6 @@ impl Client {
             }
             (Message::Progress(body), State::Running) => {
                 self.core
-                    .link
                     .act(Action::Peer(PeerEvent::Progress(body.progress)));
                 Ok(())
             }
@@ -157,9 +157,7 @@ impl Client {
         let nonces = Nonces { server, client };
         let proof = credential.key.proof(Prover::Client, &nonces);
         let nonce = client;
-        self.core
-            .link
-            .send_short(now, &Message::Proof(Proof { nonce, proof }));
+        self.core.say(now, &Message::Proof(Proof { nonce, proof }));
         self.asked = Some(nonces);
         Ok(())
     }
@@ -191,7 +189,6 @@ impl Client {
         self.limits = body.limits;
         self.core.enter(now, State::Idle, None);
         self.core
-            .link
             .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 version: clean(&body.version, super::MAX_NAME),
                 session: clean(&body.session, super::MAX_NAME),
@@ -208,7 +205,7 @@ impl Client {
         let number = self.core.test.number.wrapping_add(1);
         self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
         let prepare = Message::Prepare(Prepare { test: number, spec });
-        self.core.link.send_short(now, &prepare);
+        self.core.say(now, &prepare);
         self.step(now, State::Preparing);
     }
 
@@ -219,19 +216,17 @@ impl Client {
     }
 
     fn refused(&mut self, now: MonoInstant, code: RefusalCode, message: String) {
-        self.core
-            .link
-            .act(Action::TestOver(TestEnd::Refused(Refusal {
-                code,
-                message,
-            })));
+        self.core.act(Action::TestOver(TestEnd::Refused(Refusal {
+            code,
+            message,
+        })));
         self.core.enter(now, State::Idle, None);
     }
 
     fn ready(&mut self, now: MonoInstant, body: Ready) -> Result<(), &'static str> {
         let theirs = self.core.test.sides().into_iter().map(Side::other);
         super::check_ports(&body.ports, theirs, self.core.test.streams)?;
-        self.core.link.act(Action::OpenStreams {
+        self.core.act(Action::OpenStreams {
             target: StreamTarget::Ports(body.ports),
             format: Arc::new(Streams { token: body.token }),
         });
@@ -262,16 +257,16 @@ impl Client {
             return;
         }
         if self.core.test.receives {
-            self.core.link.act(Action::Start(Side::Receiver));
+            self.core.act(Action::Start(Side::Receiver));
         }
         let start = Message::Start(self.core.test.number());
-        self.core.link.send_short(now, &start);
+        self.core.say(now, &start);
         self.step(now, State::Starting);
     }
 
     fn started(&mut self, now: MonoInstant) {
         if self.core.test.sends {
-            self.core.link.act(Action::Start(Side::Sender));
+            self.core.act(Action::Start(Side::Sender));
         }
         let spare = self.core.link.timeout() * 2;
         let limit = self.core.test.allowed.saturating_add(spare);
@@ -283,11 +278,11 @@ impl Client {
         match self.core.state {
             State::Running => {
                 if self.core.test.sends {
-                    self.core.link.act(Action::StopSenders);
+                    self.core.act(Action::StopSenders);
                 }
                 if self.core.test.receives {
                     let end = Message::EndTraffic(self.core.test.number());
-                    self.core.link.send_short(now, &end);
+                    self.core.say(now, &end);
                 }
             }
             State::Preparing | State::Connecting | State::Starting => {
@@ -316,7 +311,7 @@ impl Client {
     ) -> Result<(), &'static str> {
         self.check_report(&reports)?;
         self.core.test.reported.there = true;
-        self.core.link.act(Action::Peer(PeerEvent::Report(reports)));
+        self.core.act(Action::Peer(PeerEvent::Report(reports)));
         self.end(now);
         Ok(())
     }
@@ -343,8 +338,8 @@ impl Client {
     fn end(&mut self, now: MonoInstant) {
         if self.core.test.reported.done() {
             let done = Message::Acknowledge(self.core.test.number());
-            self.core.link.send_short(now, &done);
-            self.core.link.act(Action::TestOver(TestEnd::Complete));
+            self.core.say(now, &done);
+            self.core.act(Action::TestOver(TestEnd::Complete));
             self.core.enter(now, State::Idle, None);
         }
     }

@@ -3,16 +3,15 @@
 use super::frame::{Inbox, preamble};
 use super::message::{Farewell, Message, Role};
 use super::phase::State;
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
 use crate::session::{Action, RefusalCode};
+use crate::steps::Phase as _;
 use linerate_model::MonoInstant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Silence after which an end sends a ping: a tenth of the usual timeout.
 const PING_AFTER: Duration = Duration::from_secs(1);
-/// Longest text of the peer that is shown.
-const MAX_TEXT: usize = 1000;
 
 /// One end of the connection.
 #[derive(Debug)]

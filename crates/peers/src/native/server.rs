@@ -14,6 +14,7 @@ use crate::session::{
     Action, Ending, Input, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, Session,
     StreamPorts, TestEnd,
 };
+use crate::steps::Phase as _;
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
@@ -69,7 +70,7 @@ impl Server {
                 if state == State::Running {
                     let test = self.core.test.number;
                     let message = Message::Progress(TestProgress { test, progress });
-                    self.core.link.send_short(now, &message);
+                    self.core.say(now, &message);
                 }
                 Ok(())
             }
@@ -127,7 +128,7 @@ impl Server {
             Message::Abort(body) if state == State::Idle && is_present => {
                 let test = body.test;
                 let aborted = Message::Aborted(TestNumber { test });
-                self.core.link.send_short(now, &aborted);
+                self.core.say(now, &aborted);
             }
             Message::Aborted(_) if state == State::Idle && is_present => {}
             _ if !state.has_test() || !is_present => {
@@ -156,10 +157,10 @@ impl Server {
                 return self.core.finished_there(body);
             }
             (Message::EndTraffic(_), State::Running) if self.core.test.sends => {
-                self.core.link.act(Action::StopSenders);
+                self.core.act(Action::StopSenders);
             }
             (Message::Acknowledge(_), State::Reporting) => {
-                self.core.link.act(Action::TestOver(TestEnd::Complete));
+                self.core.act(Action::TestOver(TestEnd::Complete));
                 self.core.enter(now, State::Idle, None);
             }
             _ => return Err("it has no place there"),
@@ -176,7 +177,7 @@ impl Server {
         if let Some(credential) = &self.config.credential {
             let nonce = credential.nonce;
             let challenge = Message::Challenge(Challenge { nonce });
-            self.core.link.send_short(now, &challenge);
+            self.core.say(now, &challenge);
             self.challenged = Some(version.to_owned());
             return;
         }
@@ -208,7 +209,6 @@ impl Server {
         self.welcome(now, proof);
         self.core.enter(now, State::Idle, None);
         self.core
-            .link
             .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 version: clean(version, super::MAX_NAME),
                 session: self.config.session.clone(),
@@ -230,7 +230,7 @@ impl Server {
             let note = format!("facts of {length} bytes are too long to send");
             welcome.facts = [("facts-missing", note)].into_iter().collect();
             let short = Message::Welcome(Box::new(welcome));
-            self.core.link.send_short(now, &short);
+            self.core.say(now, &short);
         }
     }
 
@@ -245,7 +245,7 @@ impl Server {
             self.token = test_token(&self.config.random, body.test);
             let format = Arc::new(Streams { token: self.token });
             let spec = body.spec;
-            self.core.link.act(Action::Prepare { spec, format });
+            self.core.act(Action::Prepare { spec, format });
         }
     }
 
@@ -261,7 +261,7 @@ impl Server {
             code,
             message: text(message),
         });
-        self.core.link.send_short(now, &refused);
+        self.core.say(now, &refused);
         self.core.enter(now, State::Idle, None);
     }
 
@@ -274,7 +274,7 @@ impl Server {
             ports,
             token: self.token,
         });
-        self.core.link.send_short(now, &ready);
+        self.core.say(now, &ready);
         self.step(now, State::Connecting);
         Ok(())
     }
@@ -282,18 +282,18 @@ impl Server {
     fn connected(&mut self, now: MonoInstant) {
         self.core.test.connected.here = true;
         let connected = Message::Connected(self.core.test.number());
-        self.core.link.send_short(now, &connected);
+        self.core.say(now, &connected);
         self.step(now, State::Connecting);
     }
 
     fn start(&mut self, now: MonoInstant) {
         if self.core.test.receives {
-            self.core.link.act(Action::Start(Side::Receiver));
+            self.core.act(Action::Start(Side::Receiver));
         }
         let started = Message::Started(self.core.test.number());
-        self.core.link.send_short(now, &started);
+        self.core.say(now, &started);
         if self.core.test.sends {
-            self.core.link.act(Action::Start(Side::Sender));
+            self.core.act(Action::Start(Side::Sender));
         }
         let limit = self.core.test.allowed;
         self.core.enter(now, State::Running, Some(limit));

@@ -6,6 +6,7 @@ use super::message::{Finished, Kind, Message, Refused, Role, TestNumber};
 use super::phase::State;
 use crate::error::ProtocolError;
 use crate::session::{Action, Limits, RefusalCode, Sent, StopCause, TestEnd};
+use crate::steps::Phase as _;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
 use linerate_model::{MonoInstant, PacketCount};
 use std::time::Duration;
@@ -103,6 +104,16 @@ impl Core {
     pub(super) fn enter(&mut self, now: MonoInstant, state: State, limit: Option<Duration>) {
         self.state = state;
         self.link.allow(now, limit);
+    }
+
+    /// Wants this done.
+    pub(super) fn act(&mut self, action: Action) {
+        self.link.act(action);
+    }
+
+    /// Sends a message that fits its kind.
+    pub(super) fn say(&mut self, now: MonoInstant, message: &Message) {
+        self.link.send_short(now, message);
     }
 
     pub(super) fn close(&mut self) {

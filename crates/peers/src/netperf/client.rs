@@ -1,65 +1,41 @@
 //! The end that asks for a test. The drawing in [`super`] shows both ends.
 
+use super::DRAIN;
 use super::block::{self, Block, Size, kind};
 use super::classic::{self, Seen};
 use super::streams::Streams;
 use super::test::Test;
-use super::{DRAIN, MAX_TEXT};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::ProtocolError;
 use crate::inbox::Inbox;
+use crate::moves::{obstacle, states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, StopCause,
-    StreamTarget, TestEnd,
+    Action, ClientConfig, Ending, Input, RefusalCode, StopCause, StreamTarget, TestEnd,
 };
-use crate::steps::{Conversing, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{MonoInstant, PacketCount};
 use std::net::IpAddr;
-use std::sync::Arc;
 
-/// Where a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// The first request is sent; its answer will show the size of blocks.
-    Greeting,
-    Idle,
-    /// The request is sent.
-    Preparing,
-    /// This end opens its stream.
-    Connecting,
-    /// Traffic flows, or this end's reports are still to come.
-    Running,
-    /// Waits for the server's results.
-    Awaiting,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Idle => "idle",
-            Self::Preparing => "preparing",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-            Self::Awaiting => "awaiting-results",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a client is.
+    pub(super) enum State {
+        /// The first request is sent; its answer will show the size of blocks.
+        Greeting = "greeting",
+        Idle = "idle",
+        /// The request is sent.
+        Preparing = "preparing",
+        /// This end opens its stream.
+        Connecting = "connecting",
+        /// Traffic flows, or this end's reports are still to come.
+        Running = "running",
+        /// Waits for the server's results.
+        Awaiting = "awaiting-results",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Preparing | Self::Connecting | Self::Running | Self::Awaiting
-        )
-    }
+    with a test: Preparing | Connecting | Running | Awaiting;
 }
 
 /// A client session.
@@ -175,37 +151,19 @@ impl Client {
             ),
             _ => format!("a block of type {kind} and status {status} has no place there"),
         };
-        ProtocolError::Unexpected {
-            state: self.steps.state.name(),
-            message: "a block",
-            offset: self.inbox.offset(),
-            cause,
-        }
+        self.steps.unexpected("a block", self.inbox.offset(), cause)
     }
 
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                limits: Limits {
-                    max_streams: 1,
-                    ..Limits::default()
-                },
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_server(1);
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
         let key = self
             .has_key
-            .then(|| "netperf has no such key: leave out --key".to_owned());
-        let wrong = validate(&spec).err().map(|error| error.to_string());
-        let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
-        let refused = refused.or_else(|| {
-            let why = classic::check(&spec).err()?;
-            Some((RefusalCode::Unsupported, why))
-        });
-        if let Some((code, message)) = refused {
+            .then_some("netperf has no such key: leave out --key");
+        if let Some((code, message)) = obstacle(key, &spec, || classic::check(&spec).err()) {
             return self.steps.refuse(code, message);
         }
         let request = classic::request(&spec, self.local).write(self.size);
@@ -213,8 +171,7 @@ impl Client {
         self.spec = spec;
         (self.is_sent, self.has_reported) = (false, false);
         (self.seen, self.results) = (Seen::default(), None);
-        self.steps
-            .enter(now, State::Preparing, self.steps.timeout * 2);
+        self.steps.step(now, State::Preparing);
     }
 
     /// The server waits at its data port.
@@ -222,23 +179,23 @@ impl Client {
         let test = Test::from_spec(&self.spec);
         let named = response.word(test.port_at());
         let port = u16::try_from(named).ok().filter(|port| *port > 0);
-        let port = port.ok_or_else(|| ProtocolError::Unexpected {
-            state: self.steps.state.name(),
-            message: "a response",
-            offset: self.inbox.offset(),
-            cause: format!("{named} is not a data port"),
+        let port = port.ok_or_else(|| {
+            self.steps.unexpected(
+                "a response",
+                self.inbox.offset(),
+                format!("{named} is not a data port"),
+            )
         })?;
         self.guard = now.after(classic::guard(&self.spec));
-        self.steps
-            .enter(now, State::Connecting, self.steps.timeout * 2);
+        self.steps.step(now, State::Connecting);
         let least = match self.spec.transport() {
             Transport::Tcp => 1,
             Transport::Udp => u16::try_from(self.spec.payload().get()).unwrap_or(u16::MAX),
         };
-        self.steps.act(Action::OpenStreams {
-            target: StreamTarget::Ports(vec![(test.server_side(), vec![port])]),
-            format: Arc::new(Streams { least }),
-        });
+        self.steps.open(
+            StreamTarget::Ports(vec![(test.server_side(), vec![port])]),
+            Streams { least },
+        );
         Ok(())
     }
 
@@ -249,11 +206,7 @@ impl Client {
                 Side::Receiver => Action::Start(Side::Sender),
                 Side::Sender => Action::Start(Side::Receiver),
             });
-        let time = match self.spec.stop {
-            Stop::After(time) => time,
-            Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
-        };
-        let whole = time.saturating_add(self.spec.warm_up);
+        let whole = whole_time(&self.spec);
         self.steps
             .enter(now, State::Running, whole.saturating_add(DRAIN));
     }
@@ -278,7 +231,7 @@ impl Client {
             return Ok(());
         };
         let report = self.report(&results)?;
-        self.steps.act(Action::Peer(PeerEvent::Report(report)));
+        self.steps.report(report);
         self.steps.act(Action::TestOver(TestEnd::Complete));
         self.close();
         Ok(())
@@ -286,12 +239,13 @@ impl Client {
 
     fn report(&self, results: &Block) -> Result<Vec<EndpointReport>, ProtocolError> {
         let report = classic::report(&self.spec, results, self.seen);
-        report.map_err(|cause| ProtocolError::Body {
-            state: self.steps.state.name(),
-            message: "results",
-            offset: self.inbox.offset(),
-            bytes: Excerpt::from_bytes(&results.write(self.size)),
-            cause,
+        report.map_err(|cause| {
+            self.steps.unreadable(
+                "results",
+                self.inbox.offset(),
+                &results.write(self.size),
+                cause,
+            )
         })
     }
 
@@ -300,8 +254,7 @@ impl Client {
         if self.steps.state == State::Running && self.sends() {
             self.steps.act(Action::StopSenders);
         } else if self.steps.state.has_test() && self.steps.state != State::Awaiting {
-            let (code, reason) = (RefusalCode::Interrupted, "stopped by its user".to_owned());
-            self.steps.stop(now, StopCause::Local, code, reason);
+            self.steps.interrupt(now);
         }
     }
 }
@@ -381,14 +334,9 @@ impl Conversing for Client {
         match self.steps.state {
             State::Greeting => Err(self.steps.silent(limit)),
             State::Stopping => Err(self.steps.hangs(limit)),
-            state => {
-                let reason = format!(
-                    "nothing came from the server for {} s in state {}",
-                    limit.as_secs_f64(),
-                    state.name()
-                );
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+            _ => {
+                let reason = self.steps.nothing_came("the server", limit);
+                self.steps.time_out(now, &reason);
                 Ok(())
             }
         }
@@ -420,10 +368,5 @@ impl Conversing for Client {
             }
             other => Err(self.steps.out_of_turn(other.name(), "")),
         }
-    }
-
-    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        let reason = clean(reason, MAX_TEXT);
-        self.steps.stop(now, StopCause::Local, code, reason);
     }
 }

@@ -107,6 +107,3 @@ const PAD: Duration = Duration::from_secs(4);
 
 /// How long a receiver may take for what is still queued when its sender is done.
 const DRAIN: Duration = Duration::from_mins(1);
-
-/// Longest text of this end that is shown.
-const MAX_TEXT: usize = 1000;

@@ -5,14 +5,14 @@ use super::classic;
 use super::order::{Order, errno, status_for};
 use super::streams::Streams;
 use super::test::Test;
-use super::{DRAIN, MAX_TEXT, PAD, omni, request};
-use crate::error::{ProtocolError, clean};
+use super::{DRAIN, PAD, omni, request};
+use crate::error::{MAX_TEXT, ProtocolError, clean};
 use crate::inbox::Inbox;
+use crate::moves::states;
 use crate::session::{
-    Action, Input, PeerEvent, PeerHello, Refusal, RefusalCode, Sent, ServerConfig, StopCause,
-    StreamPorts, TestEnd,
+    Action, Input, Refusal, RefusalCode, Sent, ServerConfig, StreamPorts, TestEnd,
 };
-use crate::steps::{Conversing, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, Stop};
@@ -22,48 +22,25 @@ use std::time::Duration;
 /// How long a client may ask for nothing between two tests.
 const IDLE: Duration = Duration::from_mins(5);
 
-/// Where a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Waits for the first request.
-    Greeting,
-    /// Waits for a request.
-    Idle,
-    /// The driver makes ready.
-    Preparing,
-    /// The client opens its stream.
-    Connecting,
-    Running,
-    /// The time is over, with nothing heard of the stream's end: this end takes what is still queued.
-    Ending,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Idle => "idle",
-            Self::Preparing => "preparing",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-            Self::Ending => "ending",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a server is.
+    pub(super) enum State {
+        /// Waits for the first request.
+        Greeting = "greeting",
+        /// Waits for a request.
+        Idle = "idle",
+        /// The driver makes ready.
+        Preparing = "preparing",
+        /// The client opens its stream.
+        Connecting = "connecting",
+        Running = "running",
+        /// The time is over, with nothing heard of the stream's end: this end takes what is still queued.
+        Ending = "ending",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Preparing | Self::Connecting | Self::Running | Self::Ending
-        )
-    }
+    with a test: Preparing | Connecting | Running | Ending;
 }
 
 /// A server session.
@@ -110,12 +87,8 @@ impl Server {
     }
 
     fn unexpected(&self, cause: String) -> ProtocolError {
-        ProtocolError::Unexpected {
-            state: self.steps.state.name(),
-            message: "a request",
-            offset: self.inbox.offset(),
-            cause,
-        }
+        self.steps
+            .unexpected("a request", self.inbox.offset(), cause)
     }
 
     /// One request.
@@ -126,12 +99,7 @@ impl Server {
             return self.close();
         }
         if self.steps.state == State::Greeting {
-            self.steps
-                .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                    session: self.config.session.clone(),
-                    limits: self.config.limits,
-                    ..PeerHello::default()
-                }))));
+            self.steps.meet_client(&self.config);
         }
         self.steps.enter(now, State::Idle, IDLE);
         match request.kind {
@@ -170,8 +138,7 @@ impl Server {
         }
         let format = Arc::new(Streams { least: order.least });
         self.order = Some(Box::new(order));
-        self.steps
-            .enter(now, State::Preparing, self.steps.timeout * 2);
+        self.steps.step(now, State::Preparing);
         self.steps.act(Action::Prepare { spec, format });
     }
 
@@ -195,8 +162,7 @@ impl Server {
             _ => classic::response(order.test, &order.request, port),
         };
         self.say(&response);
-        self.steps
-            .enter(now, State::Connecting, self.steps.timeout * 2);
+        self.steps.step(now, State::Connecting);
         Ok(())
     }
 
@@ -238,8 +204,7 @@ impl Server {
 
     fn abort(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.say_error(self.answer_kind(), status_for(code));
-        let reason = clean(reason, MAX_TEXT);
-        self.steps.stop(now, StopCause::Local, code, reason);
+        self.steps.break_off(now, code, reason);
     }
 
     fn receives(&self) -> bool {

@@ -1,19 +1,20 @@
 //! The end that asks for tests. The drawing in [`super`] shows both ends.
 
+use super::Release;
 use super::batches::Batches;
 use super::options::{Options, refusal};
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int};
-use super::{MAX_TEXT, Release};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::{Excerpt, ProtocolError};
 use crate::inbox::Inbox;
+use crate::moves::{obstacle, states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Grant, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode,
+    Action, ClientConfig, Ending, Grant, Input, Limits, PeerEvent, PeerHello, RefusalCode,
     StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
 };
-use crate::steps::{Conversing, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
 use linerate_model::MonoInstant;
-use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{Side, TestSpec, Transport};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,50 +22,26 @@ use std::time::Duration;
 /// How long a test may take beyond its time: a batch that was announced goes to its end.
 const DRAIN: Duration = Duration::from_mins(1);
 
-/// Where a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// The server has not said what it is.
-    Greeting,
-    Idle,
-    /// This end binds its datagram socket.
-    Preparing,
-    /// The server has the options; it has not said where its data socket is.
-    Opening,
-    /// This end connects its stream.
-    Connecting,
-    Running,
-    /// All that was announced has been exchanged.
-    Ending,
-    /// The test ends early, and the session with it.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Idle => "idle",
-            Self::Preparing => "preparing",
-            Self::Opening => "opening",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-            Self::Ending => "ending",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a client is.
+    pub(super) enum State {
+        /// The server has not said what it is.
+        Greeting = "greeting",
+        Idle = "idle",
+        /// This end binds its datagram socket.
+        Preparing = "preparing",
+        /// The server has the options; it has not said where its data socket is.
+        Opening = "opening",
+        /// This end connects its stream.
+        Connecting = "connecting",
+        Running = "running",
+        /// All that was announced has been exchanged.
+        Ending = "ending",
+        /// The test ends early, and the session with it.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Preparing | Self::Opening | Self::Connecting | Self::Running | Self::Ending
-        )
-    }
+    with a test: Preparing | Opening | Connecting | Running | Ending;
 }
 
 /// A client session.
@@ -104,9 +81,8 @@ impl Client {
             (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
             | (State::Ending, Input::Finished { .. }) => Ok(()),
             (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {
-                let message = clean(&message, MAX_TEXT);
-                self.steps.refuse(code, message);
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                self.steps.refuse_unprepared(&refusal);
                 self.close();
                 Ok(())
             }
@@ -124,7 +100,7 @@ impl Client {
                 Ok(())
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::Peer(PeerEvent::Report(Vec::new())));
+                self.steps.report(Vec::new());
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
                 Ok(())
@@ -138,12 +114,11 @@ impl Client {
         if pending.is_empty() {
             return Ok(());
         }
-        Err(ProtocolError::Unexpected {
-            state: self.steps.state.name(),
-            message: "bytes",
-            offset: self.inbox.end(),
-            cause: format!("{pending}: a server has nothing to say there"),
-        })
+        Err(self.steps.unexpected(
+            "bytes",
+            self.inbox.end(),
+            format!("{pending}: a server has nothing to say there"),
+        ))
     }
 
     /// What the server is: it says so first.
@@ -189,25 +164,16 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let wrong = validate(&spec).err().map(|error| error.to_string());
         let key = self
             .has_key
-            .then(|| "sfnt-pingpong has no keys: leave out --key".to_owned());
-        let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
-        let refused = refused.or_else(|| {
-            let why = self.cannot(&spec)?;
-            Some((RefusalCode::Unsupported, why))
-        });
-        if let Some((code, message)) = refused {
+            .then_some("sfnt-pingpong has no keys: leave out --key");
+        if let Some((code, message)) = obstacle(key, &spec, || self.cannot(&spec)) {
             return self.steps.refuse(code, message);
         }
         let opened = self.opened_for.is_some();
         self.spec = spec;
         if opened {
-            self.steps.act(Action::OpenStreams {
-                target: StreamTarget::SameStreams,
-                format: Arc::new(Streams),
-            });
+            self.steps.open(StreamTarget::SameStreams, Streams);
             return self.steps.enter(now, State::Connecting, self.steps.timeout);
         }
         let options = Options::from_spec(&self.spec).encode(self.layout);
@@ -281,21 +247,16 @@ impl Client {
             cause: format!("{place} is not a port"),
         })?;
         self.opened_for = Some(self.spec.clone());
-        self.steps.act(Action::OpenStreams {
-            target: StreamTarget::Ports(vec![(Side::Receiver, vec![port])]),
-            format: Arc::new(Streams),
-        });
-        self.steps
-            .enter(now, State::Connecting, self.steps.timeout * 2);
+        self.steps.open(
+            StreamTarget::Ports(vec![(Side::Receiver, vec![port])]),
+            Streams,
+        );
+        self.steps.step(now, State::Connecting);
         self.unexpected()
     }
 
     fn run(&mut self, now: MonoInstant) {
-        let time = match self.spec.stop {
-            Stop::After(time) => time,
-            Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
-        };
-        let limit = time.saturating_add(self.spec.warm_up).saturating_add(DRAIN);
+        let limit = whole_time(&self.spec).saturating_add(DRAIN);
         self.steps.act(Action::Start(Side::Sender));
         self.batches = Batches::from_spec(&self.spec, now);
         self.steps.enter(now, State::Running, limit);
@@ -343,9 +304,7 @@ impl Client {
         match self.steps.state {
             State::Running => self.batches.end(),
             State::Preparing | State::Opening | State::Connecting => {
-                let reason = "stopped by its user".to_owned();
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
+                self.steps.interrupt(now);
             }
             _ => {}
         }
@@ -407,8 +366,7 @@ impl Conversing for Client {
                     "nothing came of it within {} s in state {state}",
                     limit.as_secs_f64()
                 );
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+                self.steps.time_out(now, &reason);
                 Ok(())
             }
         }
@@ -426,11 +384,6 @@ impl Conversing for Client {
             }
             other => self.of_test(now, other),
         }
-    }
-
-    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        let reason = clean(reason, MAX_TEXT);
-        self.steps.stop(now, StopCause::Local, code, reason);
     }
 
     fn part(&mut self) {

@@ -145,6 +145,3 @@ impl PeerKind for Sfnt {
         Box::new(server::Server::new(config, release, now))
     }
 }
-
-/// Longest text of the peer that is shown.
-const MAX_TEXT: usize = 1000;

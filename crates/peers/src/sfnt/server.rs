@@ -1,20 +1,20 @@
 //! The end that is asked. The drawing in [`super`] shows both ends.
 
+use super::Release;
 use super::options::Options;
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int, put_text};
-use super::{MAX_TEXT, Release};
-use crate::error::{ProtocolError, clean};
+use crate::error::ProtocolError;
 use crate::inbox::Inbox;
+use crate::moves::{Movement, states};
 use crate::session::{
-    Action, Grant, Input, PeerEvent, PeerHello, Progress, Refusal, RefusalCode, Sent, ServerConfig,
-    StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
+    Action, Grant, Input, Progress, RefusalCode, Sent, ServerConfig, StreamEvent, StreamOrder,
+    StreamPorts, StreamTarget, TestEnd,
 };
-use crate::steps::{Conversing, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
 use linerate_model::spec::{MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long no message may come: an original client pauses for two seconds at most.
@@ -23,48 +23,25 @@ const NO_DATA: Duration = Duration::from_mins(1);
 /// How long the responder may take to come to its end.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Where a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Waits for the options.
-    Asking,
-    /// The driver makes ready.
-    Preparing,
-    /// Waits for the address of the client's datagram socket.
-    Addressing,
-    /// The data stream is being connected.
-    Connecting,
-    Running,
-    /// The client has said that all is over; waits for this end's reports.
-    Ending,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Asking => "asking",
-            Self::Preparing => "preparing",
-            Self::Addressing => "addressing",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-            Self::Ending => "ending",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a server is.
+    pub(super) enum State {
+        /// Waits for the options.
+        Asking = "asking",
+        /// The driver makes ready.
+        Preparing = "preparing",
+        /// Waits for the address of the client's datagram socket.
+        Addressing = "addressing",
+        /// The data stream is being connected.
+        Connecting = "connecting",
+        Running = "running",
+        /// The client has said that all is over; waits for this end's reports.
+        Ending = "ending",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(
-            self,
-            Self::Preparing | Self::Addressing | Self::Connecting | Self::Running | Self::Ending
-        )
-    }
+    with a test: Preparing | Addressing | Connecting | Running | Ending;
 }
 
 /// A server session.
@@ -78,7 +55,7 @@ pub(super) struct Server {
     layout: Layout,
     transport: Transport,
     /// Messages that had been answered when they last grew, and when that was seen.
-    moved: (u64, MonoInstant),
+    moved: Movement,
 }
 
 impl Server {
@@ -88,7 +65,7 @@ impl Server {
             steps: Steps::waiting(State::Asking, config.timeout, now),
             layout: Layout::from_release(&release),
             transport: Transport::Tcp,
-            moved: (0, now),
+            moved: Movement::from(now),
             config,
             release,
         };
@@ -121,12 +98,7 @@ impl Server {
         if let Some(why) = limits.exceeded_by(&spec) {
             return Err(cannot(why));
         }
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                session: self.config.session.clone(),
-                limits,
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_client(&self.config);
         self.transport = spec.transport();
         self.prepare(now, spec);
         Ok(())
@@ -134,10 +106,7 @@ impl Server {
 
     fn prepare(&mut self, now: MonoInstant, spec: TestSpec) {
         self.steps.enter(now, State::Preparing, self.steps.timeout);
-        self.steps.act(Action::Prepare {
-            spec: Box::new(spec),
-            format: Arc::new(Streams),
-        });
+        self.steps.prepare(spec, Streams);
     }
 
     /// The data socket waits: tells where.
@@ -161,12 +130,11 @@ impl Server {
             Transport::Udp => {
                 let local = self.config.local.to_canonical();
                 if local.is_ipv6() && self.layout < Layout::V1_6 {
-                    return Err(ProtocolError::Unexpected {
-                        state: self.steps.state.name(),
-                        message: "options",
-                        offset: self.inbox.end(),
-                        cause: "sfnt-pingpong up to 1.5 has UDP over IPv4 only".to_owned(),
-                    });
+                    return Err(self.steps.unexpected(
+                        "options",
+                        self.inbox.end(),
+                        "sfnt-pingpong up to 1.5 has UDP over IPv4 only".to_owned(),
+                    ));
                 }
                 put_address(&mut bytes, SocketAddr::new(local, port), self.layout);
                 self.steps.enter(now, State::Addressing, timeout);
@@ -192,10 +160,10 @@ impl Server {
             });
         }
         self.steps.enter(now, State::Connecting, self.steps.timeout);
-        self.steps.act(Action::OpenStreams {
-            target: StreamTarget::Ports(vec![(Side::Sender, vec![address.port()])]),
-            format: Arc::new(Streams),
-        });
+        self.steps.open(
+            StreamTarget::Ports(vec![(Side::Sender, vec![address.port()])]),
+            Streams,
+        );
         Ok(())
     }
 
@@ -278,14 +246,10 @@ impl Conversing for Server {
             // It has said all that it has to say.
             State::Ending => Ok(()),
             // An original client that is told of another version than its own leaves without a word.
-            State::Asking if self.inbox.end() == 0 => Err(ProtocolError::TurnedAway {
-                state: self.steps.state.name(),
-                code: RefusalCode::Unsupported,
-                message: format!(
+            State::Asking if self.inbox.end() == 0 => Err(self.steps.turned_away(RefusalCode::Unsupported, format!(
                     "it left when it was told version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
                     self.release.version, self.release.checksum
-                ),
-            }),
+                ))),
             state => Err(self.inbox.eof(state.name())),
         }
     }
@@ -299,8 +263,7 @@ impl Conversing for Server {
             State::Stopping | State::Ending => Err(self.steps.hangs(limit)),
             _ => {
                 let reason = format!("it did not end within {} s", limit.as_secs_f64());
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+                self.steps.time_out(now, &reason);
                 Ok(())
             }
         }
@@ -314,15 +277,14 @@ impl Conversing for Server {
                 Input::Stream(StreamEvent::GrantSpent),
             ) => Ok(()),
             (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {
-                let message = clean(&message, MAX_TEXT);
-                self.steps.refuse(code, message);
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                self.steps.refuse_unprepared(&refusal);
                 self.close();
                 Ok(())
             }
             (State::Connecting, Input::Connected) => {
                 self.steps.act(Action::Start(Side::Receiver));
-                self.moved = (0, now);
+                self.moved = Movement::from(now);
                 let limit = self.config.limits.max_duration;
                 self.steps.enter(now, State::Running, limit);
                 self.advance(now)
@@ -336,22 +298,11 @@ impl Conversing for Server {
         }
     }
 
-    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        let reason = clean(reason, MAX_TEXT);
-        self.steps.stop(now, StopCause::Local, code, reason);
-    }
-
     fn progress(&mut self, now: MonoInstant, progress: Progress) {
-        if self.steps.state != State::Running {
-            return;
-        }
+        let is_running = self.steps.state == State::Running;
         let answered = progress.packets.get();
-        if answered != self.moved.0 {
-            self.moved = (answered, now);
-        } else if now.saturating_since(self.moved.1) >= NO_DATA {
-            let reason = "no message came for a minute".to_owned();
-            self.steps
-                .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+        if is_running && self.moved.has_stalled(now, answered, NO_DATA) {
+            self.steps.time_out(now, "no message came for a minute");
         }
     }
 }

@@ -1,54 +1,32 @@
 //! The end that asks. It has nobody to agree with: it sends, and sees whether answers come.
 
-use super::MAX_TEXT;
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::{Excerpt, ProtocolError};
+use crate::moves::{obstacle, states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, StopCause,
-    StreamEvent, StreamTarget, TestEnd,
+    Action, ClientConfig, Ending, Input, RefusalCode, StopCause, StreamEvent, StreamTarget, TestEnd,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Phase as _, Stepping, Steps};
 use linerate_model::MonoInstant;
-use linerate_model::spec::{
-    Direction, MAX_DURATION, Side, Stop, TestSpec, TestWork, Transport, validate,
-};
-use std::sync::Arc;
+use linerate_model::spec::{Direction, Side, TestSpec, TestWork, Transport};
 use std::time::Duration;
 
 /// How much longer than its time a test may take: the last answer is waited for.
 const DRAIN: Duration = Duration::from_mins(1);
 
-/// Where a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    Idle,
-    Connecting,
-    Running,
-    /// The requester has stopped.
-    Ending,
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-            Self::Ending => "ending",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a client is.
+    pub(super) enum State {
+        Idle = "idle",
+        Connecting = "connecting",
+        Running = "running",
+        /// The requester has stopped.
+        Ending = "ending",
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(self, Self::Connecting | Self::Running | Self::Ending)
-    }
+    with a test: Connecting | Running | Ending;
 }
 
 /// A client session.
@@ -67,15 +45,8 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(config: &ClientConfig, _now: MonoInstant) -> Self {
-        let hello = PeerHello {
-            limits: Limits {
-                max_streams: 1,
-                ..Limits::default()
-            },
-            ..PeerHello::default()
-        };
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.act(Action::Peer(PeerEvent::Hello(Box::new(hello))));
+        steps.meet_server(1);
         Self {
             steps,
             has_key: config.credential.is_some(),
@@ -87,26 +58,16 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: &TestSpec) {
-        let wrong = validate(spec).err().map(|error| error.to_string());
         let key = self
             .has_key
-            .then(|| "sockperf has no keys: leave out --key".to_owned());
-        let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
-        let refused =
-            refused.or_else(|| Some((RefusalCode::Unsupported, cannot(spec)?.to_owned())));
-        if let Some((code, message)) = refused {
+            .then_some("sockperf has no keys: leave out --key");
+        let unsupported = || cannot(spec).map(str::to_owned);
+        if let Some((code, message)) = obstacle(key, spec, unsupported) {
             return self.steps.refuse(code, message);
         }
-        let time = match spec.stop {
-            Stop::After(time) => time,
-            Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
-        };
-        self.whole = time.saturating_add(spec.warm_up);
+        self.whole = whole_time(spec);
         self.transport = spec.transport();
-        self.steps.act(Action::OpenStreams {
-            target: StreamTarget::Ports(Vec::new()),
-            format: Arc::new(Streams),
-        });
+        self.steps.open(StreamTarget::Ports(Vec::new()), Streams);
         self.steps.enter(now, State::Connecting, self.steps.timeout);
     }
 
@@ -147,9 +108,8 @@ impl Client {
         if self.steps.state == State::Stopping {
             return Err(self.steps.hangs(limit));
         }
-        let reason = "the test did not come to its end in time".to_owned();
         self.steps
-            .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+            .time_out(now, "the test did not come to its end in time");
         Ok(())
     }
 }
@@ -199,19 +159,16 @@ impl Stepping for Client {
                 }
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::Peer(PeerEvent::Report(Vec::new())));
+                self.steps.report(Vec::new());
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
             }
             (State::Running, Input::End(Ending::Traffic)) => self.steps.act(Action::StopSenders),
             (State::Connecting, Input::End(Ending::Traffic)) => {
-                let reason = "stopped by its user".to_owned();
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
+                self.steps.interrupt(now);
             }
             (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
-                self.steps
-                    .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                self.steps.break_off(now, code, &reason);
             }
             (State::Stopping, Input::Stopped) => {
                 self.steps.act(Action::TestOver(TestEnd::Aborted));
@@ -243,6 +200,7 @@ impl Stepping for Client {
 mod tests {
     use super::*;
     use crate::session::{FIRST_ANSWER, RANDOM_BYTES, Session as _, TIMEOUT};
+    use linerate_model::spec::{MAX_DURATION, Stop};
     use std::net::Ipv4Addr;
 
     const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);

@@ -86,6 +86,3 @@ impl PeerKind for Sockperf {
         Box::new(server::Server::new(config, now))
     }
 }
-
-/// Longest text that is told.
-const MAX_TEXT: usize = 1000;

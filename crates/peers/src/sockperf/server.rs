@@ -1,46 +1,27 @@
 //! The end that reflects: one session for each TCP connection, and for each address that sends datagrams.
 
-use super::MAX_TEXT;
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::ProtocolError;
+use crate::moves::states;
 use crate::session::{
-    Action, Ending, Input, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, StopCause,
-    StreamEvent, TestEnd,
+    Action, Ending, Input, RefusalCode, ServerConfig, StopCause, StreamEvent, TestEnd,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Phase as _, Stepping, Steps};
 use linerate_model::spec::{Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
-use std::sync::Arc;
 
-/// Where a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// No stream yet.
-    Waiting,
-    Preparing,
-    Running,
-    Stopping,
-    Closed,
-}
-
-impl Phase for State {
-    const STOPPING: Self = Self::Stopping;
-    const CLOSED: Self = Self::Closed;
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Preparing => "preparing",
-            Self::Running => "running",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where a server is.
+    pub(super) enum State {
+        /// No stream yet.
+        Waiting = "waiting",
+        Preparing = "preparing",
+        Running = "running",
+        Stopping = "stopping",
+        Closed = "closed",
     }
-
-    fn has_test(self) -> bool {
-        matches!(self, Self::Preparing | Self::Running)
-    }
+    with a test: Preparing | Running;
 }
 
 /// A server session.
@@ -81,27 +62,13 @@ impl Server {
         let header = Header::read(bytes);
         let is_ours = header.is_some_and(|h| h.is_from_client() && h.valid_length().is_some());
         if !is_ours {
-            return Err(ProtocolError::Body {
-                state: self.steps.state.name(),
-                message: "first message",
-                offset: 0,
-                bytes: Excerpt::from_bytes(bytes),
-                cause: format!(
+            return Err(self.steps.unreadable("first message", 0, bytes, format!(
                     "it does not begin with the {HEADER_LEN} bytes of a client of sockperf 2.7 or later"
-                ),
-            });
+                )));
         }
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                session: self.config.session.clone(),
-                limits,
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_client(&self.config);
         self.steps.enter(now, State::Preparing, self.steps.timeout);
-        self.steps.act(Action::Prepare {
-            spec: Box::new(spec),
-            format: Arc::new(Streams),
-        });
+        self.steps.prepare(spec, Streams);
         Ok(())
     }
 
@@ -138,9 +105,8 @@ impl Stepping for Server {
             (State::Waiting, Input::Stream(StreamEvent::Opened { transport, bytes })) => {
                 self.welcome(now, transport, bytes)?;
             }
-            (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {
-                let message = clean(&message, MAX_TEXT);
-                self.steps.refuse(code, message);
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                self.steps.refuse_unprepared(&refusal);
                 self.close();
             }
             (State::Preparing, Input::Connected) => {
@@ -153,8 +119,7 @@ impl Stepping for Server {
                 self.close();
             }
             (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
-                self.steps
-                    .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                self.steps.break_off(now, code, &reason);
             }
             (State::Stopping, Input::Stopped) => {
                 self.steps.act(Action::TestOver(TestEnd::Aborted));

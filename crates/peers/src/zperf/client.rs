@@ -7,52 +7,40 @@ use super::shell::{Board, Config, Event, Shell, ShellError};
 use super::{PORT, Release};
 use crate::error::ProtocolError;
 use crate::iperf2::Iperf2;
+use crate::moves::{obstacle, states};
 use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, Refusal,
     RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
 };
+use crate::steps::Phase as _;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{MonoInstant, PacketCount};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Where the session is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The shell is asked who is there.
-    Greeting,
-    Idle,
-    /// The board is told to receive.
-    Starting,
-    /// Traffic flows to the board.
-    Sending,
-    /// The traffic is over; the board is asked for its numbers, and told to end its server.
-    Collecting,
-    /// This host is to listen for what the board will send.
-    Listening,
-    /// The board is told to send.
-    Receiving,
-    /// The test ends early.
-    Stopping,
-    Closed,
-}
-
-impl State {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Idle => "idle",
-            Self::Starting => "starting",
-            Self::Sending => "sending",
-            Self::Collecting => "collecting",
-            Self::Listening => "listening",
-            Self::Receiving => "receiving",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
+states! {
+    /// Where the session is.
+    enum State {
+        /// The shell is asked who is there.
+        Greeting = "greeting",
+        Idle = "idle",
+        /// The board is told to receive.
+        Starting = "starting",
+        /// Traffic flows to the board.
+        Sending = "sending",
+        /// The traffic is over; the board is asked for its numbers, and told to end its server.
+        Collecting = "collecting",
+        /// This host is to listen for what the board will send.
+        Listening = "listening",
+        /// The board is told to send.
+        Receiving = "receiving",
+        /// The test ends early.
+        Stopping = "stopping",
+        Closed = "closed",
     }
+    with a test: Starting | Sending | Listening | Receiving;
 }
 
 /// How long after the board has said that it is done its TCP stream may go on: what it still had to send goes out. Some
@@ -227,17 +215,10 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let invalid = validate(&spec).err().map(|error| error.to_string());
-        let invalid = invalid.map(|why| (RefusalCode::Invalid, why));
-        let refused = invalid.or_else(|| {
-            let why = if self.config.credential.is_some() {
-                Some("zperf has no keys: leave out --key".to_owned())
-            } else {
-                check(&spec).err()
-            };
-            Some((RefusalCode::Unsupported, why?))
-        });
-        if let Some((code, message)) = refused {
+        let has_key = self.config.credential.is_some();
+        let key = has_key.then(|| "zperf has no keys: leave out --key".to_owned());
+        let unsupported = || key.or_else(|| check(&spec).err());
+        if let Some((code, message)) = obstacle(None, &spec, unsupported) {
             let refusal = Refusal { code, message };
             return self.act(Action::TestOver(TestEnd::Refused(refusal)));
         }

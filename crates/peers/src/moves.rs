@@ -1,0 +1,213 @@
+//! What the sessions of other tools' protocols do in the same words, whichever protocol it is.
+
+use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
+use crate::session::{
+    Action, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, StopCause,
+    StreamTarget,
+};
+use crate::steps::{Phase, Steps};
+use crate::stream_format::StreamFormat;
+use linerate_model::MonoInstant;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{MAX_DURATION, Stop, TestSpec, validate};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The states of a session, each with its name, and those in which there is a test.
+macro_rules! states {
+    (
+        $(#[$docs:meta])*
+        $vis:vis enum $states:ident {
+            $($(#[$doc:meta])* $state:ident = $name:literal,)*
+        }
+        with a test: $($test:ident)|+;
+    ) => {
+        $(#[$docs])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $states {
+            $($(#[$doc])* $state,)*
+        }
+
+        impl $crate::steps::Phase for $states {
+            const STOPPING: Self = Self::Stopping;
+            const CLOSED: Self = Self::Closed;
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$state => $name,)*
+                }
+            }
+
+            fn has_test(self) -> bool {
+                matches!(self, $(Self::$test)|+)
+            }
+        }
+    };
+}
+pub(crate) use states;
+
+impl<P: Phase> Steps<P> {
+    /// A client came.
+    pub(crate) fn meet_client(&mut self, config: &ServerConfig) {
+        self.meet(PeerHello {
+            session: config.session.clone(),
+            limits: config.limits,
+            ..PeerHello::default()
+        });
+    }
+
+    /// The server is there; all that is known of it is how many streams it takes.
+    pub(crate) fn meet_server(&mut self, max_streams: u16) {
+        self.meet(PeerHello {
+            limits: Limits {
+                max_streams,
+                ..Limits::default()
+            },
+            ..PeerHello::default()
+        });
+    }
+
+    /// The peer is there, and this is what it says of itself.
+    pub(crate) fn meet(&mut self, peer: PeerHello) {
+        self.act(Action::Peer(PeerEvent::Hello(Box::new(peer))));
+    }
+
+    /// Has the driver make ready for a test.
+    pub(crate) fn prepare(&mut self, spec: TestSpec, format: impl StreamFormat) {
+        self.act(Action::Prepare {
+            spec: Box::new(spec),
+            format: Arc::new(format),
+        });
+    }
+
+    /// Has the driver open the data streams.
+    pub(crate) fn open(&mut self, target: StreamTarget, format: impl StreamFormat) {
+        self.act(Action::OpenStreams {
+            target,
+            format: Arc::new(format),
+        });
+    }
+
+    /// Goes on to a step of which the peer owes the end.
+    pub(crate) fn step(&mut self, now: MonoInstant, state: P) {
+        self.enter(now, state, self.timeout * 2);
+    }
+
+    /// Does not make the test, which the driver cannot.
+    pub(crate) fn refuse_unprepared(&mut self, refusal: &Refusal) {
+        self.refuse(refusal.code, clean(&refusal.message, MAX_TEXT));
+    }
+
+    /// Hands on what the peer saw.
+    pub(crate) fn report(&mut self, reports: Vec<EndpointReport>) {
+        self.act(Action::Peer(PeerEvent::Report(reports)));
+    }
+
+    /// Ends the test early because of something here.
+    pub(crate) fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.stop(now, StopCause::Local, code, clean(reason, MAX_TEXT));
+    }
+
+    /// Ends the test early since it takes too long.
+    pub(crate) fn time_out(&mut self, now: MonoInstant, reason: &str) {
+        self.break_off(now, RefusalCode::Timeout, reason);
+    }
+
+    /// Ends the test early since its user has seen enough, and there is nothing to keep.
+    pub(crate) fn interrupt(&mut self, now: MonoInstant) {
+        self.break_off(now, RefusalCode::Interrupted, "stopped by its user");
+    }
+
+    /// The present step took too long: why, in words for the user.
+    pub(crate) fn nothing_came(&self, from: &str, limit: Duration) -> String {
+        let (seconds, state) = (limit.as_secs_f64(), self.state.name());
+        format!("nothing came from {from} for {seconds} s in state {state}")
+    }
+
+    /// The peer said at `offset` what has no place there, or cannot be.
+    pub(crate) fn unexpected(
+        &self,
+        message: &'static str,
+        offset: u64,
+        cause: impl Into<String>,
+    ) -> ProtocolError {
+        ProtocolError::Unexpected {
+            state: self.state.name(),
+            message,
+            offset,
+            cause: cause.into(),
+        }
+    }
+
+    /// The peer's message at `offset` cannot be read.
+    pub(crate) fn unreadable(
+        &self,
+        message: &'static str,
+        offset: u64,
+        bytes: &[u8],
+        cause: impl Into<String>,
+    ) -> ProtocolError {
+        ProtocolError::Body {
+            state: self.state.name(),
+            message,
+            offset,
+            bytes: Excerpt::from_bytes(bytes),
+            cause: cause.into(),
+        }
+    }
+
+    /// The peer ended the session before there was a test: why.
+    pub(crate) fn turned_away(&self, code: RefusalCode, message: String) -> ProtocolError {
+        ProtocolError::TurnedAway {
+            state: self.state.name(),
+            code,
+            message,
+        }
+    }
+}
+
+/// Why a client does not begin this test: it was given a key that the protocol does not have (`no_key` says so), the
+/// specification is wrong, or the protocol cannot make it.
+pub(crate) fn obstacle(
+    no_key: Option<&str>,
+    spec: &TestSpec,
+    unsupported: impl FnOnce() -> Option<String>,
+) -> Option<(RefusalCode, String)> {
+    let wrong = || validate(spec).err().map(|error| error.to_string());
+    let invalid = no_key.map(str::to_owned).or_else(wrong);
+    match invalid {
+        Some(why) => Some((RefusalCode::Invalid, why)),
+        None => unsupported().map(|why| (RefusalCode::Unsupported, why)),
+    }
+}
+
+/// How long the traffic of a test may take, warm-up included.
+pub(crate) fn whole_time(spec: &TestSpec) -> Duration {
+    let time = match spec.stop {
+        Stop::After(time) => time,
+        Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
+    };
+    time.saturating_add(spec.warm_up)
+}
+
+/// How much had moved when it last grew, and when that was seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Movement {
+    seen: u64,
+    at: MonoInstant,
+}
+
+impl Movement {
+    /// Nothing has moved.
+    pub(crate) const fn from(now: MonoInstant) -> Self {
+        Self { seen: 0, at: now }
+    }
+
+    /// Whether nothing has moved for so long, now that so much has.
+    pub(crate) fn has_stalled(&mut self, now: MonoInstant, seen: u64, patience: Duration) -> bool {
+        if seen != self.seen {
+            *self = Self { seen, at: now };
+        }
+        now.saturating_since(self.at) >= patience
+    }
+}
