@@ -10,7 +10,7 @@ use crate::control::{Received, StreamControl};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::tcp_samples::TcpSamples;
 use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSocketReport,
@@ -170,13 +170,7 @@ impl Stream {
                 .count(Failure::timed_out(failure.operation()), now);
             return Step::Done;
         }
-        match self.failures.count(failure, now) {
-            // A reset connection does not come back.
-            _ if failure.class() == FailureClass::PeerGone => Step::Done,
-            AfterFailure::Retry => Step::Again,
-            AfterFailure::RetryAt(at) => Step::Until(at),
-            AfterFailure::GiveUp => Step::Done,
-        }
+        self.failures.step_of_connection(failure, now)
     }
 
     /// The socket's last reading and those before it.

@@ -14,7 +14,7 @@ use crate::control::{Received, StreamControl};
 use crate::datapaths::{Calls, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan, no_datagrams};
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{
     ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
     TcpSocketReport,
@@ -161,12 +161,7 @@ impl Common {
 
     /// What to do after a call failed for good.
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
-        match self.failures.count(failure, now) {
-            _ if failure.class() == FailureClass::PeerGone => Step::Done,
-            AfterFailure::Retry => Step::Again,
-            AfterFailure::RetryAt(at) => Step::Until(at),
-            AfterFailure::GiveUp => Step::Done,
-        }
+        self.failures.step_of_connection(failure, now)
     }
 
     fn sample(&mut self, now: MonoInstant) -> Option<TcpSample> {

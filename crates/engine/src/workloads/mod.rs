@@ -1,6 +1,7 @@
 //! The workloads this build knows, in the order help and reports list them.
 
 mod bulk;
+mod carrier;
 mod connections;
 mod datagrams;
 mod marked_bulk;
@@ -11,11 +12,12 @@ use crate::control::StreamControl;
 use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
-use crate::tally::StreamProgress;
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress};
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Side, TestSpec, WaitMode, WorkloadId};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::StreamFormat;
+use linerate_sys::failure::{Failure, FailureClass};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -131,6 +133,26 @@ pub enum Step {
     Until(MonoInstant),
     /// Another turn at this time, to look at what cannot wake the thread: whether the peer has acknowledged all.
     Poll(MonoInstant),
+}
+
+impl FailureCounts {
+    /// Counts `failure` at `now`; how a turn ends because of it.
+    pub(crate) fn step(&mut self, failure: Failure, now: MonoInstant) -> Step {
+        match self.count(failure, now) {
+            AfterFailure::Retry => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::GiveUp => Step::Done,
+        }
+    }
+
+    /// The same on a connection, which does not come back once it is reset.
+    pub(crate) fn step_of_connection(&mut self, failure: Failure, now: MonoInstant) -> Step {
+        let step = self.step(failure, now);
+        match failure.class() {
+            FailureClass::PeerGone => Step::Done,
+            _ => step,
+        }
+    }
 }
 
 /// One side of one stream at work. One turn moves one batch.

@@ -10,7 +10,7 @@ use crate::ipdv::Ipdv;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Remembered, reported};
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
 use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{
@@ -127,10 +127,9 @@ impl Receiver {
     fn idle(&mut self, failure: Failure, now: MonoInstant) -> Step {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {}
-            _ => match self.failures.count(failure, now) {
-                AfterFailure::Retry => {}
-                AfterFailure::RetryAt(at) => return Step::Until(at),
-                AfterFailure::GiveUp => return Step::Done,
+            _ => match self.failures.step(failure, now) {
+                Step::Again => {}
+                step => return step,
             },
         }
         if now.saturating_since(self.last) > RECEIVER_IDLE_TIMEOUT {

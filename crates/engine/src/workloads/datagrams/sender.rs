@@ -5,7 +5,7 @@ use crate::control::StreamControl;
 use crate::datapaths::DatagramPath;
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{DatagramSender, Omitted, PathReport, StreamReport};
 use linerate_model::spec::{Side, WaitMode};
@@ -204,11 +204,7 @@ impl Sender {
                 schedule.served(now, 1);
             }
         }
-        match self.failures.count(failure, now) {
-            AfterFailure::Retry => Step::Again,
-            AfterFailure::RetryAt(at) => Step::Until(at),
-            AfterFailure::GiveUp => Step::Done,
-        }
+        self.failures.step(failure, now)
     }
 
     /// All is sent: where nothing else tells the peer, the stream does.

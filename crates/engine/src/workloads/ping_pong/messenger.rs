@@ -1,18 +1,18 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, StreamPath};
+use crate::datapaths::KernelStamps;
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use crate::workloads::Path;
+use crate::workloads::carrier::Carrier;
 use linerate_model::MonoInstant;
-use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_model::spec::WaitMode;
 use linerate_peers::{MessageFormat, Stamp};
 use linerate_sys::failure::{Failure, FailureClass};
 
 /// One end of an exchange of messages of one length.
 pub(super) struct Messenger {
-    carrier: Carrier,
+    pub(super) carrier: Carrier<Buffer>,
     format: Box<dyn MessageFormat>,
     /// Looks for a message in one [`receive`](Self::receive).
     looks: u32,
@@ -22,13 +22,8 @@ pub(super) struct Messenger {
 /// end a tenth of a look each, by which it would notice a message later. All together last some 20 µs.
 const SPIN_LOOKS: u32 = 64;
 
-enum Carrier {
-    Datagrams(Box<dyn DatagramPath>),
-    Stream(Box<dyn StreamPath>, Buffer),
-}
-
 /// A message in pieces: a byte stream does not keep its borders.
-struct Buffer {
+pub(super) struct Buffer {
     message: Vec<u8>,
     received: usize,
     sent: usize,
@@ -84,29 +79,19 @@ impl Messenger {
             WaitMode::Spin => SPIN_LOOKS,
             WaitMode::Block | WaitMode::BusyPoll => 1,
         };
-        let left = |takes: bool| if takes { 1 } else { wanted };
-        let (carrier, looks) = match path {
-            Path::Connections(_) => {
-                return Err(EngineError::wrong_path("datagrams or a byte stream"));
-            }
-            Path::Datagrams(mut path) => {
-                let takes = path.spin(wanted);
-                (Carrier::Datagrams(path), left(takes))
-            }
-            Path::Stream(mut path) => {
-                let takes = path.spin(wanted);
-                let buffer = Buffer {
-                    message: vec![0; plan.payload],
-                    received: 0,
-                    sent: 0,
-                };
-                (Carrier::Stream(path, buffer), left(takes))
-            }
+        let mut carrier = Carrier::new(path, || Buffer {
+            message: vec![0; plan.payload],
+            received: 0,
+            sent: 0,
+        })?;
+        let takes = match &mut carrier {
+            Carrier::Datagrams(path) => path.spin(wanted),
+            Carrier::Stream(path, _) => path.spin(wanted),
         };
         Ok(Self {
             carrier,
             format: plan.messages()?,
-            looks,
+            looks: if takes { 1 } else { wanted },
         })
     }
 
@@ -124,7 +109,7 @@ impl Messenger {
 
     /// Whether a message can be lost.
     pub(super) const fn is_lossy(&self) -> bool {
-        matches!(self.carrier, Carrier::Datagrams(_))
+        self.carrier.is_lossy()
     }
 
     /// Whether messages carry the time of the clock of the end that sent them.
@@ -215,53 +200,9 @@ impl Messenger {
             self.format.write(bytes, number.0, now);
         }
     }
-
-    /// Says that no more will be sent.
-    pub(super) fn shutdown(&mut self) -> Result<(), Failure> {
-        match &mut self.carrier {
-            Carrier::Datagrams(_) => Ok(()),
-            Carrier::Stream(path, _) => path.shutdown(),
-        }
-    }
-
-    pub(super) fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
-        match &mut self.carrier {
-            Carrier::Datagrams(_) => None,
-            Carrier::Stream(path, _) => path.info(at_ns),
-        }
-    }
-
-    /// Datagrams that this end's system dropped because they were not taken in time.
-    pub(super) fn overflows(&mut self) -> Option<u64> {
-        match &mut self.carrier {
-            Carrier::Datagrams(path) => path.overflows(),
-            Carrier::Stream(..) => None,
-        }
-    }
-
-    pub(super) fn xdp(&mut self) -> Option<XdpReport> {
-        match &mut self.carrier {
-            Carrier::Datagrams(path) => path.xdp(),
-            Carrier::Stream(..) => None,
-        }
-    }
-
-    pub(super) fn diagnostics(&mut self) -> PathDiagnostics {
-        match &mut self.carrier {
-            Carrier::Datagrams(path) => path.diagnostics(),
-            Carrier::Stream(path, _) => path.diagnostics(),
-        }
-    }
-
-    pub(super) fn buffers(&self) -> Buffers {
-        match &self.carrier {
-            Carrier::Datagrams(path) => path.buffers(),
-            Carrier::Stream(path, _) => path.buffers(),
-        }
-    }
 }
 
-impl Carrier {
+impl Carrier<Buffer> {
     /// The message to send, from its beginning.
     fn message(&mut self) -> &mut [u8] {
         match self {

@@ -1,12 +1,12 @@
 //! An answering side for messages of any length, each of which says whether it wants to come back.
 
 use crate::control::StreamControl;
-use crate::datapaths::{Buffers, DatagramPath, StreamPath};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
+use crate::workloads::carrier::Carrier;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
-use crate::workloads::{Path, Step, StreamSetup, Work};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{Responder, StreamReport};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::{Replies, ReplyFormat};
@@ -14,7 +14,7 @@ use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 
 pub(super) struct Reflector {
-    carrier: Carrier,
+    carrier: Carrier<Incoming>,
     format: Box<dyn ReplyFormat>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
@@ -24,11 +24,6 @@ pub(super) struct Reflector {
     /// When the last message came, or traffic started.
     last: MonoInstant,
     replies: Replies,
-}
-
-enum Carrier {
-    Datagrams(Box<dyn DatagramPath>),
-    Stream(Box<dyn StreamPath>, Incoming),
 }
 
 /// What a byte stream has brought and that has not been understood.
@@ -58,7 +53,7 @@ impl Incoming {
     }
 }
 
-impl Carrier {
+impl Carrier<Incoming> {
     /// Takes what has come; `None` at the end of the stream.
     fn receive(
         &mut self,
@@ -94,13 +89,6 @@ impl Carrier {
             Self::Stream(path, _) => path.write(reply),
         }
     }
-
-    fn buffers(&self) -> Buffers {
-        match self {
-            Self::Datagrams(path) => path.buffers(),
-            Self::Stream(path, _) => path.buffers(),
-        }
-    }
 }
 
 impl Reflector {
@@ -109,13 +97,7 @@ impl Reflector {
         format: Box<dyn ReplyFormat>,
     ) -> Result<Self, EngineError> {
         Ok(Self {
-            carrier: match setup.path {
-                Path::Connections(_) => {
-                    return Err(EngineError::wrong_path("datagrams or a byte stream"));
-                }
-                Path::Datagrams(path) => Carrier::Datagrams(path),
-                Path::Stream(path) => Carrier::Stream(path, Incoming::new(format.as_ref())),
-            },
+            carrier: Carrier::new(setup.path, || Incoming::new(format.as_ref()))?,
             format,
             plan: setup.plan,
             progress: setup.progress,
@@ -178,12 +160,7 @@ impl Reflector {
                     Step::Done
                 }
             }
-            class => match self.failures.count(failure, now) {
-                _ if class == FailureClass::PeerGone => Step::Done,
-                AfterFailure::Retry => Step::Again,
-                AfterFailure::RetryAt(at) => Step::Until(at),
-                AfterFailure::GiveUp => Step::Done,
-            },
+            _ => self.failures.step_of_connection(failure, now),
         }
     }
 }
@@ -201,10 +178,10 @@ impl Work for Reflector {
         }
     }
 
-    fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
+    fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
         StreamReport {
             errors: self.failures.into_counts(),
-            path: self.carrier.buffers().into(),
+            path: self.carrier.report(),
             ..Tally::active_report(self.tally, self.plan.index, Responder::default())
         }
     }

@@ -9,10 +9,10 @@ use crate::error::EngineError;
 use crate::moments::Sums;
 use crate::pdv::DelayVariation;
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
 use crate::workloads::{Step, StreamSetup, Work};
-use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport, TcpSocketReport};
+use linerate_model::sample::{self, MessageTimes, StreamReport, TcpSocketReport};
 use linerate_model::spec::MAX_OVERTIME;
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -269,13 +269,13 @@ impl Requester {
     }
 
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
-        let lasting = failure.class() == FailureClass::PeerGone && !self.messenger.is_lossy();
-        match self.failures.count(failure, now) {
-            _ if lasting || self.allowance.is_some() => Step::Done,
-            AfterFailure::Retry => Step::Again,
-            AfterFailure::RetryAt(at) => Step::Until(at),
-            AfterFailure::GiveUp => Step::Done,
-        }
+        let step = if self.messenger.is_lossy() {
+            self.failures.step(failure, now)
+        } else {
+            self.failures.step_of_connection(failure, now)
+        };
+        // What was agreed on can no longer be exchanged.
+        self.allowance.as_ref().map_or(step, |_| Step::Done)
     }
 }
 
@@ -316,7 +316,7 @@ impl Work for Requester {
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
         if !self.plan.format.stays_open()
-            && let Err(failure) = self.messenger.shutdown()
+            && let Err(failure) = self.messenger.carrier.shutdown()
         {
             self.failures.count(failure, now);
         }
@@ -337,20 +337,15 @@ impl Work for Requester {
             times: times.unwrap_or_default(),
             stages: self.stages.map(Stages::finish_asking),
             tcp: TcpSocketReport {
-                samples: self.messenger.info(at).into_iter().collect(),
+                samples: self.messenger.carrier.info(at).into_iter().collect(),
                 congestion_control: None,
             },
         };
-        let mut diagnostics = self.messenger.diagnostics();
-        diagnostics.notes.extend(self.stalls.note(active));
+        let mut path = self.messenger.carrier.report();
+        path.notes.extend(self.stalls.note(active));
         StreamReport {
             errors: self.failures.into_counts(),
-            path: PathReport {
-                xdp: self.messenger.xdp(),
-                helper_cpu: diagnostics.helper_cpu,
-                notes: diagnostics.notes,
-                ..self.messenger.buffers().into()
-            },
+            path,
             ..self.tally.report(self.plan.index, active, work)
         }
     }

@@ -7,11 +7,11 @@ use crate::control::{Received, StreamControl};
 use crate::error::EngineError;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
-use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Step, StreamSetup, Work};
-use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport};
+use linerate_model::sample::{self, MessageTimes, StreamReport};
 use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
 use linerate_sys::failure::{Failure, FailureClass};
@@ -169,12 +169,8 @@ impl Responder {
                 self.failures.count(Failure::timed_out("recv"), now);
                 Step::Done
             }
-            class => match self.failures.count(failure, now) {
-                _ if class == FailureClass::PeerGone && !self.messenger.is_lossy() => Step::Done,
-                AfterFailure::Retry => Step::Again,
-                AfterFailure::RetryAt(at) => Step::Until(at),
-                AfterFailure::GiveUp => Step::Done,
-            },
+            _ if self.messenger.is_lossy() => self.failures.step(failure, now),
+            _ => self.failures.step_of_connection(failure, now),
         }
     }
 
@@ -271,19 +267,13 @@ impl Work for Responder {
             transits: transit.finish(),
         });
         let work = sample::Responder {
-            socket_overflows: self.messenger.overflows().map(PacketCount::new),
+            socket_overflows: self.messenger.carrier.overflows().map(PacketCount::new),
             times: times.unwrap_or_default(),
             stages: self.stages.map(Stages::finish_answering),
         };
-        let diagnostics = self.messenger.diagnostics();
         StreamReport {
             errors: self.failures.into_counts(),
-            path: PathReport {
-                xdp: self.messenger.xdp(),
-                helper_cpu: diagnostics.helper_cpu,
-                notes: diagnostics.notes,
-                ..self.messenger.buffers().into()
-            },
+            path: self.messenger.carrier.report(),
             ..Tally::active_report(self.tally, self.plan.index, work)
         }
     }

@@ -14,7 +14,7 @@
 //! - Open and closed loop: Schroeder, Wierman, Harchol-Balter, "Open Versus Closed: A Cautionary Tale", NSDI 2006
 
 mod arrivals;
-mod carrier;
+mod exchange;
 mod pending;
 mod requester;
 

@@ -1,16 +1,14 @@
 //! The asking side of an open loop.
 
 use super::arrivals::Arrivals;
-use super::carrier::{Carrier, Incoming};
+use super::exchange::{Exchange, Incoming};
 use super::pending::{Answer, Pending, Request};
 use crate::control::StreamControl;
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::workloads::{Step, StreamSetup, Work};
-use linerate_model::sample::{
-    OpenLoopRequester, PathReport, RequestCount, StreamReport, TcpSocketReport,
-};
+use linerate_model::sample::{OpenLoopRequester, RequestCount, StreamReport, TcpSocketReport};
 use linerate_model::spec::{Arrival, WaitMode};
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -34,7 +32,7 @@ const MAX_SLEEP: Duration = Duration::from_millis(20);
 const BLOCKED_SLEEP: Duration = Duration::from_millis(1);
 
 pub(super) struct Requester {
-    carrier: Carrier,
+    exchange: Exchange,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
@@ -93,7 +91,7 @@ impl Requester {
         let open = super::open_loop(&plan.work)?;
         let (rate, arrival, timeout) = (open.rate, open.arrival, open.answer_timeout);
         Ok(Self {
-            carrier: Carrier::new(setup.path, &plan)?,
+            exchange: Exchange::new(setup.path, &plan)?,
             arrivals: None,
             arrival,
             pending: Pending::new(rate.pps(), timeout),
@@ -164,8 +162,8 @@ impl Requester {
     fn request(&mut self, due: MonoInstant, now: MonoInstant) -> Attempt {
         self.give_up(now);
         let number = self.pending.next();
-        self.carrier.write(number, due);
-        match self.carrier.send() {
+        self.exchange.write(number, due);
+        match self.exchange.send() {
             Ok(whole) => {
                 self.sent(number, Request { due, sent: now });
                 self.writing = !whole;
@@ -181,7 +179,7 @@ impl Requester {
 
     /// The rest of a request that the system took in part.
     fn go_on(&mut self, now: MonoInstant) -> Attempt {
-        match self.carrier.send() {
+        match self.exchange.send() {
             Ok(true) => {
                 self.writing = false;
                 self.blocked = now;
@@ -237,7 +235,8 @@ impl Requester {
     }
 
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
-        let lasting = failure.class() == FailureClass::PeerGone && !self.carrier.is_lossy();
+        let lasting =
+            failure.class() == FailureClass::PeerGone && !self.exchange.carrier.is_lossy();
         let remedy = self.failures.count(failure, now);
         self.gone |= lasting || remedy == AfterFailure::GiveUp;
         match remedy {
@@ -253,7 +252,7 @@ impl Requester {
         let mut end = None;
         for _ in 0..MAX_READS_PER_TURN {
             numbers.clear();
-            let taken = self.carrier.receive(&mut numbers);
+            let taken = self.exchange.receive(&mut numbers);
             let now = self.clock.now();
             match taken {
                 Ok(Incoming::Messages { foreign }) => {
@@ -338,7 +337,7 @@ impl Requester {
             None => MAX_SLEEP,
         };
         if !left.is_zero() {
-            self.carrier.await_arrival(left.min(MAX_SLEEP));
+            self.exchange.carrier.await_arrival(left.min(MAX_SLEEP));
         }
     }
 
@@ -423,7 +422,7 @@ impl Work for Requester {
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
         if !self.plan.format.stays_open()
-            && let Err(failure) = self.carrier.shutdown()
+            && let Err(failure) = self.exchange.carrier.shutdown()
         {
             self.failures.count(failure, now);
         }
@@ -439,7 +438,7 @@ impl Work for Requester {
             burst_max: PacketCount::new(self.counts.burst_max),
             requests,
             tcp: TcpSocketReport {
-                samples: self.carrier.info(at).into_iter().collect(),
+                samples: self.exchange.carrier.info(at).into_iter().collect(),
                 congestion_control: None,
             },
         };
@@ -447,10 +446,7 @@ impl Work for Requester {
             packets: requests.answered,
             duration,
             errors: self.failures.into_counts(),
-            path: PathReport {
-                xdp: self.carrier.xdp(),
-                ..self.carrier.buffers().into()
-            },
+            path: self.exchange.carrier.report(),
             ..self.tally.report(self.plan.index, active, work)
         }
     }
