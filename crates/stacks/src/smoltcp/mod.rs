@@ -3,6 +3,7 @@
 mod device;
 mod server;
 mod tcp;
+mod test;
 mod udp;
 
 pub use server::serve;

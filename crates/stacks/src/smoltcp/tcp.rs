@@ -1,40 +1,30 @@
-//! TCP streams of iperf2 on smoltcp: each a socket that listens until somebody comes.
+//! TCP on smoltcp: sockets that listen until somebody comes, each then a test.
 
 use super::Sizes;
+use super::test::Test;
+use crate::protocol;
 use ::smoltcp::iface::{SocketHandle, SocketSet};
 use ::smoltcp::socket::tcp::{Socket, SocketBuffer, State};
+use linerate_model::spec::Transport;
 use linerate_model::stack::{StackPool, StackTraffic};
 use linerate_model::{ByteCount, MonoInstant};
-use linerate_peers::iperf2::header::{Amount, Header, Way, opening_len};
-use std::time::Duration;
+use linerate_peers::Demux;
 
 /// Streams at once.
 const STREAMS: usize = 16;
 
-/// A test of which no length is told, as in iperf2.
-const DEFAULT_TIME: Duration = Duration::from_secs(10);
-
 /// What is sent: the content does not matter.
 static BLOCK: [u8; 16 * 1024] = [0; 16 * 1024];
-
-/// What a stream asks this end to send.
-#[derive(Debug, Clone, Copy)]
-struct Sending {
-    began: MonoInstant,
-    until: MonoInstant,
-    /// Bit/s; none: as fast as it goes.
-    rate: Option<u64>,
-    written: u64,
-}
 
 /// One socket and what it carries.
 #[derive(Debug)]
 struct Stream {
     handle: SocketHandle,
-    header: Vec<u8>,
-    /// Once the header is whole.
+    /// What it began with, until that shows which test it is.
+    begins: Vec<u8>,
+    /// Once it does; what asks for no test that is made here is data towards this end.
     is_open: bool,
-    sending: Option<Sending>,
+    test: Option<Test>,
     /// Handed to the socket since it was opened.
     queued: u64,
 }
@@ -62,9 +52,9 @@ impl Streams {
             socket.set_nagle_enabled(false);
             Stream {
                 handle: sockets.add(socket),
-                header: Vec::new(),
+                begins: Vec::new(),
                 is_open: false,
-                sending: None,
+                test: None,
                 queued: 0,
             }
         };
@@ -96,7 +86,7 @@ impl Streams {
             self.received += stream.receive(socket, now);
             let due = stream.send(socket, now);
             self.peak_sent = self.peak_sent.max(socket.send_queue());
-            stream.end(socket);
+            stream.end(socket, now);
             next = [next, due].into_iter().flatten().min();
         }
         next
@@ -134,9 +124,9 @@ impl Streams {
 
 impl Stream {
     fn listen(&mut self, socket: &mut Socket<'static>, port: u16) {
-        self.header.clear();
+        self.begins.clear();
         self.is_open = false;
-        self.sending = None;
+        self.test = None;
         self.queued = 0;
         // It is closed and the port is one: it can listen.
         let _ = socket.listen(port);
@@ -146,90 +136,70 @@ impl Stream {
     fn receive(&mut self, socket: &mut Socket<'static>, now: MonoInstant) -> u64 {
         let mut payload = 0;
         while socket.can_recv() {
-            let taken = socket.recv(|bytes| {
-                let used = self.open(bytes, now);
-                (bytes.len(), (bytes.len() - used) as u64)
-            });
-            payload += taken.unwrap_or(0);
+            let taken = socket.recv(|bytes| (bytes.len(), self.take(bytes, now)));
+            payload += taken.unwrap_or(0) as u64;
         }
         payload
     }
 
-    /// Takes the settings at the beginning; how many of the bytes they are.
-    fn open(&mut self, bytes: &[u8], now: MonoInstant) -> usize {
-        let mut used = 0;
-        while !self.is_open && used < bytes.len() {
-            self.header.push(bytes[used]);
-            used += 1;
-            if self.header.len() >= opening_len(&self.header) {
-                self.is_open = true;
-                // What is no header that is known is data towards this end.
-                if let Ok(header) = Header::of_tcp(&self.header) {
-                    self.sending = sending(&header, now);
-                }
-            }
+    /// Takes bytes, of which the first ones open the test; how many are payload.
+    fn take(&mut self, bytes: &[u8], now: MonoInstant) -> usize {
+        if self.is_open {
+            return bytes.len();
         }
-        used
+        self.begins.extend_from_slice(bytes);
+        self.open(now)
+    }
+
+    /// Opens the test once what came shows which it is; how much of it is payload.
+    fn open(&mut self, now: MonoInstant) -> usize {
+        let Demux::EachATest { opening_len } = protocol().demux() else {
+            return 0;
+        };
+        if self.begins.len() < opening_len(&self.begins) {
+            return 0;
+        }
+        self.is_open = true;
+        self.test = Test::open(now, Transport::Tcp, &self.begins, usize::MAX);
+        let preamble = self.test.as_ref().map_or(0, Test::preamble_len);
+        self.begins.len() - preamble
     }
 
     /// Writes what there is room for and what is due; when more is.
     fn send(&mut self, socket: &mut Socket<'static>, now: MonoInstant) -> Option<MonoInstant> {
-        let sending = self.sending.as_mut()?;
-        if now >= sending.until {
+        let test = self.test.as_mut()?;
+        let sent = test.sends();
+        test.pass(now);
+        if sent && !test.sends() {
             socket.close();
-            self.sending = None;
-            return None;
         }
-        while socket.can_send() {
-            if let Some(due) = sending.due().filter(|due| *due > now) {
-                return Some(due.min(sending.until));
-            }
-            let Ok(written) = socket.send_slice(&BLOCK) else {
-                break;
-            };
-            sending.written += written as u64;
-            self.queued += written as u64;
+        while socket.can_send()
+            && let Ok(most) = test.due(now)
+        {
+            let block = &BLOCK[..most.min(BLOCK.len())];
+            let written = socket.send_slice(block).unwrap_or(0);
             if written == 0 {
                 break;
             }
+            test.sent(now, written);
+            self.queued += written as u64;
         }
-        Some(sending.until)
+        test.deadline(now)
     }
 
     /// Ends this end's half once the peer has ended its own, unless it still sends.
-    fn end(&mut self, socket: &mut Socket<'static>) {
-        if socket.state() == State::CloseWait && self.sending.is_none() && !socket.can_recv() {
-            socket.close();
+    fn end(&mut self, socket: &mut Socket<'static>, now: MonoInstant) {
+        if socket.state() == State::CloseWait && !socket.can_recv() {
+            if let Some(test) = &mut self.test {
+                test.end(now);
+            }
+            if !self.test.as_ref().is_some_and(Test::sends) {
+                socket.close();
+            }
         }
         // Nobody waits for the last moments of a stream: its socket is for the next one.
         if socket.state() == State::TimeWait {
             socket.abort();
         }
     }
-}
-
-impl Sending {
-    /// When the next byte is to go; none: at once.
-    fn due(&self) -> Option<MonoInstant> {
-        let bits = u128::from(self.written) * 8 * 1_000_000_000;
-        let nanos = bits / u128::from(self.rate?.max(1));
-        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
-        Some(self.began.after(Duration::from_nanos(nanos)))
-    }
-}
-
-fn sending(header: &Header, now: MonoInstant) -> Option<Sending> {
-    if matches!(header.way, Way::Forward { .. }) {
-        return None;
-    }
-    let time = match header.amount {
-        Amount::Time(time) => time,
-        Amount::Bytes(_) | Amount::Untold => DEFAULT_TIME,
-    };
-    Some(Sending {
-        began: now,
-        until: now.after(time),
-        rate: header.rate.map(linerate_model::BitRate::bps),
-        written: 0,
-    })
 }

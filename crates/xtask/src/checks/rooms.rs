@@ -26,7 +26,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("site", &["model", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("boards", &["model", "sys", "testbed"]),
-    ("stacks", &["model", "sys", "peers"]),
+    ("stacks", &["wire", "model", "sys", "peers"]),
     ("deploy", &["model", "sys", "peers", "session", "boards"]),
     (
         "client",
