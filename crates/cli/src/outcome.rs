@@ -9,6 +9,7 @@ use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
 use linerate_model::spec::Direction;
+use linerate_report::document::{Document, Indent, as_json, as_text};
 use linerate_report::{Whereabouts, details_text, missed_goals, summaries_text, summary_text};
 use linerate_studies::context::Context;
 use linerate_studies::{archive, run};
@@ -236,6 +237,37 @@ pub(crate) fn print_json(runs: &[Run]) -> Result<()> {
         [run] => serde_json::to_writer_pretty(out, run),
         _ => serde_json::to_writer_pretty(out, runs),
     })
+}
+
+/// Shows a document as the options ask, and writes the file if one is asked for.
+pub(crate) fn show_document<D: Document>(output: &OutputArgs, document: &D) -> Result<()> {
+    print_document(output, document)?;
+    write_document(output, document)
+}
+
+/// Writes a document to the file that is asked for, if one is.
+pub(crate) fn write_document<D: Document>(output: &OutputArgs, document: &D) -> Result<()> {
+    let Some(path) = &output.output else {
+        return Ok(());
+    };
+    archive::write_document(path, document)?;
+    if !(output.quiet || output.json || output.stream) {
+        terminal::note(&format!("the {} is in {}", D::NAME, path.display()));
+    }
+    Ok(())
+}
+
+/// Shows a document as the options ask.
+pub(crate) fn print_document<D: Document>(output: &OutputArgs, document: &D) -> Result<()> {
+    let text = if output.stream {
+        as_json(document, Indent::Line)?
+    } else if output.json {
+        as_json(document, Indent::Indented)?
+    } else {
+        let Layout { width, style } = terminal::layout();
+        as_text(document, width, style)
+    };
+    terminal::print_line(text.trim_end())
 }
 
 /// Writes the report file if one is asked for, and says where it is.

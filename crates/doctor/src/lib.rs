@@ -224,8 +224,3 @@ pub fn exit_code(examination: &Examination, strict: bool) -> ExitCode {
         ExitCode::Done
     }
 }
-
-/// The document, indented.
-pub fn document(examination: &Examination) -> Result<String> {
-    Ok(serde_json::to_string_pretty(examination)?)
-}

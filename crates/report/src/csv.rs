@@ -2,6 +2,7 @@
 
 use crate::figures::clean_char;
 use ::csv::{Terminator, WriterBuilder};
+use serde::Serialize;
 
 /// How lines end.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +39,12 @@ pub(crate) fn table<Row: Iterator<Item = Option<String>>>(
     let bytes = writer.into_inner().ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     text.expect("invariant: memory is flushed, and all cells are text")
+}
+
+/// A value that is written as a word, as in JSON.
+pub(crate) fn kebab(value: &impl Serialize) -> Option<String> {
+    let name = serde_json::to_value(value).ok()?;
+    name.as_str().map(str::to_owned)
 }
 
 /// A cell that neither computes nor commands a terminal, in which such files are looked at too.

@@ -1,7 +1,61 @@
 //! A table as data: what is behind a chart, for the page and for CSV.
 
-use crate::figures::{UNKNOWN, Unit, Value};
+use crate::figures::{UNKNOWN, Unit, Value, float};
+use linerate_model::{BitRate, ByteCount, Ratio};
 use serde::Serialize;
+
+/// What a document is read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// A pull request.
+    Markdown,
+    /// A page.
+    Page,
+    /// A terminal.
+    Terminal,
+}
+
+/// A column of a table: its header, and what a row has in it.
+pub(crate) struct Column<'a, R> {
+    pub(crate) head: String,
+    /// The one medium that has it, if not all have.
+    pub(crate) on: Option<Medium>,
+    cell: Box<dyn Fn(&R) -> Cell + 'a>,
+}
+
+impl<R> Column<'_, R> {
+    /// What `row` has in it.
+    pub(crate) fn cell(&self, row: &R) -> Cell {
+        (self.cell)(row)
+    }
+
+    pub(crate) fn on(self, medium: Medium) -> Self {
+        Self {
+            on: Some(medium),
+            ..self
+        }
+    }
+}
+
+/// A column of every medium.
+pub(crate) fn column<'a, R>(
+    head: impl Into<String>,
+    cell: impl Fn(&R) -> Cell + 'a,
+) -> Column<'a, R> {
+    Column {
+        head: head.into(),
+        on: None,
+        cell: Box::new(cell),
+    }
+}
+
+/// A column of words.
+pub(crate) fn words<'a, R, W: Into<String>>(
+    head: impl Into<String>,
+    text: impl Fn(&R) -> W + 'a,
+) -> Column<'a, R> {
+    column(head, move |row| Cell::text(text(row)))
+}
 
 /// A cell: what people read and, for numbers, the value for machines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,8 +96,28 @@ impl Cell {
     pub fn count(count: Option<u64>) -> Self {
         count.map_or_else(Self::unknown, |count| Self {
             text: count.to_string(),
-            value: Some(crate::figures::float(count)),
+            value: Some(float(count)),
         })
+    }
+
+    /// A share in percent.
+    pub(crate) fn percent(share: Option<Ratio>) -> Self {
+        Self::number(share.map(Ratio::get), Unit::PERCENT)
+    }
+
+    /// A rate.
+    pub(crate) fn rate(rate: Option<BitRate>, unit: Unit) -> Self {
+        Self::number(rate.map(BitRate::as_f64), unit)
+    }
+
+    /// A time in nanoseconds.
+    pub(crate) fn time(nanos: Option<u64>, unit: Unit) -> Self {
+        Self::number(nanos.map(float), unit)
+    }
+
+    /// A size in KiB.
+    pub(crate) fn kib(size: Option<ByteCount>) -> Self {
+        Self::number(size.map(|size| float(size.get())), Unit::KIB)
     }
 
     /// A value with its interval, in `unit`.
@@ -70,6 +144,21 @@ impl Table {
         Self {
             columns: columns.into_iter().map(Into::into).collect(),
             rows: Vec::new(),
+        }
+    }
+
+    /// A row for each of `rows`, in these columns.
+    pub(crate) fn from_rows<R, const N: usize>(rows: &[R], columns: [Column<'_, R>; N]) -> Self {
+        Self::from_columns(rows, columns.into())
+    }
+
+    /// A row for each of `rows`, in any number of columns.
+    pub(crate) fn from_columns<R>(rows: &[R], columns: Vec<Column<'_, R>>) -> Self {
+        let line = |row| columns.iter().map(|column| column.cell(row)).collect();
+        let rows = rows.iter().map(line).collect();
+        Self {
+            columns: columns.into_iter().map(|column| column.head).collect(),
+            rows,
         }
     }
 

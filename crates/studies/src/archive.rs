@@ -5,8 +5,9 @@ use anyhow::{Context as _, Result};
 pub use linerate_analysis::conclude;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus, RunWork};
+use linerate_report::document::{self, Document, DocumentFormat};
 use linerate_report::export;
-use linerate_report::renderers::{Document, Renderer};
+use linerate_report::renderers::{Renderer, ReportFile};
 use linerate_report::{Report, renderers};
 pub use linerate_store::import::{Columns, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep};
 use linerate_store::import::{Findings, LogFile, Source, import_table};
@@ -426,25 +427,40 @@ pub fn check_report(path: &Path) -> Result<(), Failure> {
     check_place(path)
 }
 
-/// Whether a document can be written to `path` in one of the formats that `endings` name, as far as can be said before it
-/// is made.
-pub(crate) fn check_output(path: &Path, endings: &[&str]) -> Result<(), Failure> {
-    if endings.contains(&ending(path)) {
-        return check_place(path);
-    }
-    let message = format!(
-        "cannot tell the format of {}; let its name end in .{}",
-        path.display(),
-        endings.join(", .")
-    );
-    Err(Failure::new(ExitCode::Usage, message))
+/// Whether a document can be written to `path`, as far as can be said before it is made.
+pub fn check_document<D: Document>(path: &Path) -> Result<(), Failure> {
+    format_of::<D>(path)?;
+    check_place(path)
 }
 
-/// What a file's name ends in, without the dot: it chooses the format.
-pub(crate) fn ending(path: &Path) -> &str {
-    path.extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default()
+/// Writes a document; the ending of the file chooses the format.
+pub fn write_document<D: Document>(path: &Path, document: &D) -> Result<()> {
+    let format = format_of::<D>(path)?;
+    check_place(path)?;
+    write_text(path, &document::render(document, format, &wall_now())?)
+}
+
+fn format_of<D: Document>(path: &Path) -> Result<DocumentFormat, Failure> {
+    let named = D::FORMATS.iter().map(|format| (format.ending(), *format));
+    by_ending(path, named)
+}
+
+/// The one of `known` whose ending the file has: it chooses the format.
+fn by_ending<F>(
+    path: &Path,
+    known: impl Iterator<Item = (&'static str, F)> + Clone,
+) -> Result<F, Failure> {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let mut named = known.clone().filter(|(of, _)| ending == Some(of));
+    named.next().map(|(_, format)| format).ok_or_else(|| {
+        let endings: Vec<_> = known.map(|(ending, _)| format!(".{ending}")).collect();
+        let message = format!(
+            "cannot tell the format of {}; let its name end in {}",
+            path.display(),
+            endings.join(", ")
+        );
+        Failure::new(ExitCode::Usage, message)
+    })
 }
 
 /// Whether there is a directory for `path`.
@@ -472,7 +488,7 @@ pub fn write_report(path: &Path, runs: &[Run], title: Option<&str>) -> Result<Ve
     write_documents(path, renderer_for(path)?.documents(&report(runs, title))?)
 }
 
-fn write_documents(path: &Path, documents: Vec<Document>) -> Result<Vec<PathBuf>> {
+fn write_documents(path: &Path, documents: Vec<ReportFile>) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for document in documents {
         let place = match &document.name {
@@ -510,26 +526,8 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn renderer_for(path: &Path) -> Result<&'static dyn Renderer, Failure> {
-    let ending = path
-        .extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default();
-    renderers::ALL
-        .iter()
-        .copied()
-        .find(|renderer| renderer.extension() == ending)
-        .ok_or_else(|| {
-            let known: Vec<_> = renderers::ALL
-                .iter()
-                .map(|renderer| format!(".{}", renderer.extension()))
-                .collect();
-            let message = format!(
-                "cannot tell the format of {}; let its name end in {}",
-                path.display(),
-                known.join(", ")
-            );
-            Failure::new(ExitCode::Usage, message)
-        })
+    let all = renderers::ALL.iter().copied();
+    by_ending(path, all.map(|renderer| (renderer.ending(), renderer)))
 }
 
 /// Writes beside the target, then renames: a full disk leaves the old file or none.

@@ -3,26 +3,16 @@
 use crate::archive;
 use crate::context::Context;
 use crate::watch::Event;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use linerate_analysis::compare::{Named, compare, known_metrics};
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Run;
-use linerate_report::{
-    Style, comparison_csv, comparison_html, comparison_markdown, comparison_text,
-};
 use linerate_store::Store;
-use linerate_sys::clock::wall_now;
 use std::path::Path;
 
 pub use linerate_analysis::compare::Options;
 pub use linerate_model::comparison::Comparison;
-
-/// Columns of a comparison's file: wider than a report's, as its tables are.
-const COMPARISON_COLUMNS: usize = 110;
-
-/// Endings of files that a comparison is written to.
-const FILE_ENDINGS: [&str; 5] = ["html", "md", "txt", "csv", "json"];
 
 /// Judges `b` against `a`: each an id of a stored run, a path to one, or a log that can be imported.
 /// Nothing is stored.
@@ -107,32 +97,4 @@ fn imported(context: &mut Context<'_>, path: &Path, hints: &archive::Hints) -> R
         );
         Failure::new(ExitCode::Usage, message).into()
     })
-}
-
-/// What the terminal shows; lines wrap at `width`.
-pub fn text(comparison: &Comparison, width: usize, style: Style) -> String {
-    comparison_text(comparison, width, style)
-}
-
-/// The comparison document.
-pub fn document(comparison: &Comparison) -> Result<String> {
-    serde_json::to_string_pretty(comparison).context("writing the comparison as JSON")
-}
-
-/// Whether a comparison can be written to `path`, as far as can be said before it is made.
-pub fn check_output(path: &Path) -> Result<(), Failure> {
-    archive::check_output(path, &FILE_ENDINGS)
-}
-
-/// Writes the comparison; the ending of the file chooses the format.
-pub fn write(path: &Path, comparison: &Comparison) -> Result<()> {
-    check_output(path)?;
-    let text = match archive::ending(path) {
-        "html" => comparison_html(comparison, &wall_now())?,
-        "csv" => comparison_csv(comparison),
-        "md" => comparison_markdown(comparison),
-        "json" => document(comparison)? + "\n",
-        _ => text(comparison, COMPARISON_COLUMNS, Style::Plain),
-    };
-    archive::write_text(path, &text)
 }

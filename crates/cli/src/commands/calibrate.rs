@@ -3,15 +3,14 @@
 use crate::args::output::OutputArgs;
 use crate::args::values::{datapath, size};
 use crate::context::in_context;
-use crate::outcome::no_report;
-use crate::terminal::{self, Layout};
+use crate::outcome::{no_report, print_document};
+use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use linerate_model::ByteCount;
 use linerate_model::exit::ExitCode;
 use linerate_model::spec::DatapathChoice;
 use linerate_model::units::parse_duration;
-use linerate_report::ceilings_text;
 use linerate_studies::run::{CalibratePlan, calibrate};
 use std::time::Duration;
 
@@ -54,16 +53,7 @@ impl CalibrateArgs {
             interrupted = context.interrupted();
             found
         })?;
-        let calibration = &found.calibration;
-        if output.stream {
-            terminal::print_line(&serde_json::to_string(calibration)?)?;
-        } else if output.json {
-            terminal::print_line(&serde_json::to_string_pretty(calibration)?)?;
-        } else {
-            let Layout { width, style } = terminal::layout();
-            let text = ceilings_text(calibration, width, style);
-            terminal::print_line(text.trim_end())?;
-        }
+        print_document(output, &found.calibration)?;
         for note in &found.notes {
             terminal::error(&format!("left out: {note}"));
         }

@@ -4,12 +4,13 @@ use crate::args::output::OutputArgs;
 use crate::args::stored::HintArgs;
 use crate::args::values::share;
 use crate::context::with_store;
-use crate::terminal::{self, Layout};
+use crate::outcome::show_document;
 use anyhow::{Context as _, Result};
 use clap::Args;
-use linerate_model::comparison::CompareAnswer;
+use linerate_model::comparison::{CompareAnswer, Comparison};
 use linerate_model::exit::ExitCode;
 use linerate_model::{Quantile, Ratio};
+use linerate_studies::archive;
 use linerate_studies::compare::{self, Options};
 use linerate_studies::interleave::{InterleavePlan, Side, compare_interleaved};
 use linerate_studies::run::parse_percentile;
@@ -75,7 +76,7 @@ impl CompareArgs {
     /// Compares, shows the comparison, and says by the exit code whether B is worse.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         if let Some(path) = &output.output {
-            compare::check_output(path)?;
+            archive::check_document::<Comparison>(path)?;
         }
         let options = Options {
             threshold: self.threshold,
@@ -96,20 +97,7 @@ impl CompareArgs {
                 compare::compare_named(context, (&self.a, &self.b), &hints, &options)
             })?
         };
-        if output.stream {
-            terminal::print_line(&serde_json::to_string(&comparison)?)?;
-        } else if output.json {
-            terminal::print_line(&compare::document(&comparison)?)?;
-        } else {
-            let Layout { width, style } = terminal::layout();
-            terminal::print_line(compare::text(&comparison, width, style).trim_end())?;
-        }
-        if let Some(path) = &output.output {
-            compare::write(path, &comparison)?;
-            if !(output.quiet || output.json || output.stream) {
-                terminal::note(&format!("the comparison is in {}", path.display()));
-            }
-        }
+        show_document(output, &comparison)?;
         Ok(match comparison.answer {
             CompareAnswer::Regression => ExitCode::GoalMissed,
             CompareAnswer::CannotTell => ExitCode::CannotTell,

@@ -2,14 +2,12 @@
 
 use crate::args::output::OutputArgs;
 use crate::context::interrupt_flag;
-use crate::terminal::{self, Layout};
+use crate::outcome::print_document;
 use anyhow::Result;
 use clap::Args;
 use linerate_doctor::{Action, DoctorPlan, FarPlan, UNDO_FILE, check_plan, exit_code, far_host};
-use linerate_model::doctor::Examination;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
-use linerate_report::examination_text;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,7 +73,7 @@ impl DoctorArgs {
             Some(host) => self.far(&plan, host)?.examine()?,
             None => linerate_doctor::doctor(&plan, &interrupt)?,
         };
-        show(&examination, output)?;
+        print_document(output, &examination)?;
         Ok(exit_code(&examination, self.strict))
     }
 
@@ -130,17 +128,6 @@ impl DoctorArgs {
             arguments: words,
             patience: self.timeout + plan.jitter.unwrap_or_default(),
         })
-    }
-}
-
-fn show(examination: &Examination, output: &OutputArgs) -> Result<()> {
-    if output.stream {
-        terminal::print_line(&serde_json::to_string(examination)?)
-    } else if output.json {
-        terminal::print_line(&linerate_doctor::document(examination)?)
-    } else {
-        let Layout { width, style } = terminal::layout();
-        terminal::print_line(examination_text(examination, width, style).trim_end())
     }
 }
 

@@ -3,13 +3,14 @@
 use crate::args::output::OutputArgs;
 use crate::args::values::size;
 use crate::context::{interrupt_flag, open_store};
-use crate::terminal::{self, Layout};
+use crate::outcome::{print_document, write_document};
+use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::footprint::{BudgetOn, FootprintContent};
-use linerate_report::FootprintView;
+use linerate_report::{FootprintPage, FootprintView};
 use linerate_studies::archive;
 use linerate_studies::footprint::lwip::{self, Choice, LwipPlan, TARGETS};
 use linerate_studies::footprint::{self, Budget, GivenStack, Group, Options, Sides};
@@ -71,7 +72,7 @@ impl FootprintArgs {
     /// Reads or builds, shows what is found, and says by the exit code whether budgets are kept.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         if let Some(path) = &output.output {
-            footprint::check_output(path)?;
+            archive::check_document::<FootprintPage<'_>>(path)?;
         }
         let mut content = match &self.stack {
             Some(_) => self.build(output)?,
@@ -83,21 +84,12 @@ impl FootprintArgs {
             let runs = runs.collect::<Result<Vec<_>>>()?;
             footprint::set_runs_beside(&mut content, &runs)?;
         }
-        if output.stream {
-            terminal::print_line(&footprint::json_line(&content)?)?;
-        } else if output.json {
-            terminal::print_line(&footprint::json(&content)?)?;
-        } else {
-            let Layout { width, style } = terminal::layout();
-            let view = self.view(output.verbose);
-            terminal::print_line(footprint::text(&content, view, width, style).trim_end())?;
-        }
-        if let Some(path) = &output.output {
-            footprint::write(path, &content)?;
-            if !(output.quiet || output.json || output.stream) {
-                terminal::note(&format!("the footprint is in {}", path.display()));
-            }
-        }
+        let page = |view| FootprintPage {
+            content: &content,
+            view,
+        };
+        print_document(output, &page(self.view(output.verbose)))?;
+        write_document(output, &page(FootprintView::ALL))?;
         let missed = footprint::missed(&content);
         for sentence in &missed {
             terminal::error(sentence);

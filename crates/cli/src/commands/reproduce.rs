@@ -4,9 +4,8 @@ use crate::args::output::OutputArgs;
 use crate::args::target::{LoginArgs, key_in};
 use crate::args::values::share;
 use crate::context::{open_store, with_store};
-use crate::outcome::NOT_KEPT;
+use crate::outcome::{NOT_KEPT, show_document};
 use crate::stacks::ready;
-use crate::terminal::{self, Layout};
 use anyhow::{Error, Result};
 use clap::Args;
 use linerate_client::address::PeerAddress;
@@ -15,8 +14,8 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::archive;
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::reproduce::{
-    self, Answer, JudgeOptions, Measurements, Package, PublishedTable, ReproducePlan, Texts,
-    audit_table, read_table, reproduce, write_package,
+    self, Answer, JudgeOptions, Judged, Measurements, Package, PublishedTable, ReproducePlan,
+    Texts, audit_table, read_table, reproduce, write_package,
 };
 use std::path::{Path, PathBuf};
 
@@ -80,7 +79,7 @@ impl ReproduceArgs {
     /// Audits or measures, shows what is found, and says by the exit code whether the result holds.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         if let Some(path) = &output.output {
-            reproduce::check_output(path)?;
+            archive::check_document::<Answer>(path)?;
         }
         if let Some(path) = &self.package {
             reproduce::check_package(path)?;
@@ -92,10 +91,10 @@ impl ReproduceArgs {
                 return Err(usage("give PLAN --published TABLE, or --audit TABLE").into());
             }
         };
-        show(&answer, output)?;
+        show_document(output, &answer)?;
         match unsaved {
             Some(error) => Err(error),
-            None => Ok(answer.exit_code()),
+            None => Ok(reproduce::exit_code(&answer)),
         }
     }
 
@@ -165,10 +164,10 @@ impl ReproduceArgs {
         let from = self.measurements(output)?;
         with_store(output, |context| {
             let (answer, studies) = reproduce(context, &asked, from)?;
-            let answer = Answer::Reproduction {
-                of: Box::new(answer),
+            let answer = Answer::Reproduction(Box::new(Judged {
+                of: answer,
                 studies,
-            };
+            }));
             if let Some(path) = &self.package {
                 write_package(path, &source.texts, &answer)?;
             }
@@ -201,23 +200,4 @@ struct Source {
 
 fn usage(message: impl Into<String>) -> Failure {
     Failure::new(ExitCode::Usage, message)
-}
-
-/// Prints the answer, and writes it where it is asked for.
-fn show(answer: &Answer, output: &OutputArgs) -> Result<()> {
-    if output.stream {
-        terminal::print_line(&reproduce::json_line(answer)?)?;
-    } else if output.json {
-        terminal::print_line(&reproduce::json(answer)?)?;
-    } else {
-        let Layout { width, style } = terminal::layout();
-        terminal::print_line(reproduce::text(answer, width, style).trim_end())?;
-    }
-    if let Some(path) = &output.output {
-        reproduce::write(path, answer)?;
-        if !(output.quiet || output.json || output.stream) {
-            terminal::note(&format!("the answer is in {}", path.display()));
-        }
-    }
-    Ok(())
 }

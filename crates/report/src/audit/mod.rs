@@ -1,17 +1,104 @@
-//! The audit of a published table as text and HTML.
+//! The audit of a published table.
 //!
 //! Draws no conclusion: findings and their calculations come with the audit.
 
-mod html;
-mod text;
-
-pub use html::audit_html;
-pub(crate) use html::section as audit_section;
-pub use text::audit_text;
-pub(crate) use text::findings as audit_findings;
-
+use crate::document::{Block, Document, DocumentFormat, Head, PAGE, Sheet, TERMINAL};
 use crate::figures::digits;
+use crate::table::words;
 use linerate_model::audit::{Audit, TableCheck, TableFinding, TableOutcome};
+use serde::Serialize;
+
+impl Document for Audit {
+    const FORMATS: &'static [DocumentFormat] = &[
+        DocumentFormat::Html,
+        DocumentFormat::Json,
+        DocumentFormat::Text,
+    ];
+    const NAME: &'static str = "answer";
+
+    fn head(&self) -> Head {
+        Head {
+            heading: table_name(self).to_owned(),
+            made_what: "Audit of a published table,",
+            reading: "A finding is arithmetic: figures that cannot all be as printed, or that chance hardly makes. It does not say why.",
+        }
+    }
+
+    fn blocks(&self) -> Vec<Block<'_>> {
+        let mut blocks = vec![Block::title(audit_conclusion(self))];
+        blocks.extend(published(self));
+        blocks.push(Block::fact("by chance", expectation(self)));
+        blocks.extend(findings(self));
+        let check = |check: &TableCheck| {
+            Block::fact(&check.check, format!("{} {}", check.asks, outcome(check)))
+        };
+        let checks = [Block::Gap]
+            .into_iter()
+            .chain(self.checks.iter().map(check));
+        blocks.push(Block::Only(TERMINAL, checks.collect()));
+        blocks.push(every_check(self));
+        blocks
+    }
+
+    fn json(&self) -> impl Serialize {
+        self
+    }
+}
+
+/// What the table is called.
+pub(crate) fn table_name(audit: &Audit) -> &str {
+    audit.table.title.as_deref().unwrap_or(&audit.table.name)
+}
+
+/// Which table it is, and where it was published.
+pub(crate) fn published(audit: &Audit) -> impl Iterator<Item = Block<'_>> {
+    let source = audit.table.source.iter();
+    let source = source.map(|source| Block::fact("source", source));
+    [Block::fact("table", table_name(audit))]
+        .into_iter()
+        .chain(source)
+}
+
+/// Every finding: the cells, the rule, the calculation, and the rule's source.
+pub(crate) fn findings(audit: &Audit) -> [Block<'_>; 2] {
+    let of = |finding: &TableFinding| {
+        let mut blocks = vec![
+            Block::Gap,
+            Block::fact(&finding.check, cells(finding)),
+            Block::fact("rule", &finding.rule),
+            Block::fact("calculation", &finding.arithmetic),
+        ];
+        let mut checks = audit.checks.iter();
+        let check = checks.find(|check| check.check == finding.check);
+        blocks.extend(check.map(|check| Block::fact("rule from", &check.source)));
+        blocks
+    };
+    let columns = vec![
+        words("check", |finding: &TableFinding| finding.check.clone()),
+        words("cells", cells),
+        words("rule", |finding: &TableFinding| finding.rule.clone()),
+        words("calculation", |finding: &TableFinding| {
+            finding.arithmetic.clone()
+        }),
+    ];
+    let table = Sheet::new("What the figures contradict", &audit.findings, columns);
+    [
+        Block::Only(TERMINAL, audit.findings.iter().flat_map(of).collect()),
+        Block::Only(PAGE, vec![Block::Table(table)]),
+    ]
+}
+
+/// What each check asked, and what came of it.
+pub(crate) fn every_check(audit: &Audit) -> Block<'_> {
+    let columns = vec![
+        words("check", |check: &TableCheck| check.check.clone()),
+        words("asks", |check: &TableCheck| check.asks.clone()),
+        words("outcome", outcome),
+        words("rule from", |check: &TableCheck| check.source.clone()),
+    ];
+    let table = Sheet::new("Every check", &audit.checks, columns);
+    Block::Only(PAGE, vec![Block::Table(table)])
+}
 
 /// The audit in a sentence.
 pub(crate) fn audit_conclusion(audit: &Audit) -> String {
@@ -36,7 +123,7 @@ pub(crate) fn audit_conclusion(audit: &Audit) -> String {
 }
 
 /// Whether a check examined anything.
-pub(crate) const fn is_evaluated(check: &TableCheck) -> bool {
+const fn is_evaluated(check: &TableCheck) -> bool {
     !matches!(check.outcome, TableOutcome::NotEvaluated { .. })
 }
 

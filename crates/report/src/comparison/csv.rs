@@ -1,10 +1,9 @@
 //! One row for each metric of each pair.
 
-use crate::csv::{LineEnd, table};
+use crate::csv::{LineEnd, kebab, table};
 use crate::figures::clean;
 use linerate_model::comparison::{Comparison, MetricComparison, Pair};
 use linerate_model::{BitRate, ByteCount, Estimate};
-use serde::Serialize;
 
 type Column = (&'static str, fn(&Pair, &MetricComparison) -> Option<String>);
 
@@ -50,7 +49,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// The comparison for spreadsheets and scripts; empty where a value is not known.
-pub fn comparison_csv(comparison: &Comparison) -> String {
+pub(super) fn rows(comparison: &Comparison) -> String {
     let rows = comparison.pairs.iter().flat_map(|pair| {
         let metrics = pair.metrics.iter();
         metrics.map(move |metric| COLUMNS.iter().map(move |(_, get)| get(pair, metric)))
@@ -60,11 +59,6 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
 
 fn text(value: Option<impl ToString>) -> Option<String> {
     value.map(|value| value.to_string())
-}
-
-fn kebab(value: &impl Serialize) -> Option<String> {
-    let name = serde_json::to_value(value).ok()?;
-    name.as_str().map(str::to_owned)
 }
 
 fn point(estimate: Option<&Estimate>) -> Option<String> {

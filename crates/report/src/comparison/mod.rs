@@ -1,23 +1,53 @@
-//! A comparison of two runs as text, HTML, CSV and JSON.
+//! A comparison of two runs.
 //!
 //! Draws no conclusion: verdicts and intervals come with the comparison.
 
+mod blocks;
 mod charts;
 mod csv;
-mod html;
-mod markdown;
-mod text;
 
-pub use csv::comparison_csv;
-pub use html::comparison_html;
-pub use markdown::comparison_markdown;
-pub use text::comparison_text;
-
+use crate::document::{Block, Document, DocumentFormat, Head};
 use crate::figures::{Unit, digits};
 use linerate_model::Estimate;
 use linerate_model::comparison::{
     Basis, BetterWhen, CompareAnswer, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
 };
+use serde::Serialize;
+
+impl Document for Comparison {
+    const FORMATS: &'static [DocumentFormat] = &[
+        DocumentFormat::Html,
+        DocumentFormat::Markdown,
+        DocumentFormat::Text,
+        DocumentFormat::Csv,
+        DocumentFormat::Json,
+    ];
+    const NAME: &'static str = "comparison";
+
+    fn head(&self) -> Head {
+        Head {
+            heading: "B against A".to_owned(),
+            made_what: "Comparison",
+            reading: "An interval covers the truth at 95 % alone; verdicts are corrected for all tests of this page. \
+                “No difference shown” does not mean that there is none.",
+        }
+    }
+
+    fn blocks(&self) -> Vec<Block<'_>> {
+        blocks::all(self)
+    }
+
+    fn json(&self) -> impl Serialize {
+        self
+    }
+
+    fn csv(&self) -> String {
+        csv::rows(self)
+    }
+}
+
+/// A pair and what was compared of it.
+type Row<'a> = (&'a Pair, &'a MetricComparison);
 
 /// The verdict on one metric, in words that fit it.
 fn verdict(metric: &MetricComparison) -> &'static str {
@@ -119,8 +149,8 @@ fn signed(metric: &str, difference: f64) -> String {
 }
 
 /// The metrics of a comparison in the order in which they first appear, each with its pairs.
-fn by_metric(comparison: &Comparison) -> Vec<(&MetricComparison, Vec<(&Pair, &MetricComparison)>)> {
-    let mut groups: Vec<(&MetricComparison, Vec<(&Pair, &MetricComparison)>)> = Vec::new();
+fn by_metric(comparison: &Comparison) -> Vec<(&MetricComparison, Vec<Row<'_>>)> {
+    let mut groups: Vec<(&MetricComparison, Vec<Row<'_>>)> = Vec::new();
     for pair in &comparison.pairs {
         for metric in &pair.metrics {
             let known = groups

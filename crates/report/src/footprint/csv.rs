@@ -1,17 +1,16 @@
 //! A row for each smallest part, each part that changed, or each build.
 
 use super::largest::{self, Leaf};
-use crate::csv::{LineEnd, table};
+use crate::csv::{LineEnd, kebab, table};
 use crate::figures::clean;
 use linerate_model::ByteCount;
 use linerate_model::footprint::{
     ChangeKind, Footprint, FootprintBuilds, FootprintChange, FootprintContent, FootprintDifference,
     FootprintTotals, NodeKind,
 };
-use serde::Serialize;
 
 /// The footprint for spreadsheets and scripts; empty where a value is not known.
-pub fn footprint_csv(content: &FootprintContent) -> String {
+pub(super) fn rows(content: &FootprintContent) -> String {
     match content {
         FootprintContent::Builds(builds) => of_builds(builds),
         FootprintContent::Difference(difference) => of_difference(difference),
@@ -169,9 +168,4 @@ fn write(columns: &[&'static str], rows: Vec<Vec<Option<String>>>) -> String {
 
 fn number(size: ByteCount) -> String {
     size.get().to_string()
-}
-
-fn kebab(value: &impl Serialize) -> Option<String> {
-    let name = serde_json::to_value(value).ok()?;
-    name.as_str().map(str::to_owned)
 }

@@ -1,24 +1,109 @@
-//! A footprint, the difference of two, or builds of a stack, as text, HTML and CSV.
+//! A footprint, the difference of two, or builds of a stack.
 //!
 //! Sizes are shown to the byte: what they are held against, `size` and budgets, is too.
 
+mod blocks;
 mod csv;
-mod html;
+mod drawing;
 mod largest;
-mod lines;
-mod text;
+mod tree;
 mod treemap;
 
-pub use csv::footprint_csv;
-pub use html::footprint_html;
-pub use text::{FootprintView, footprint_text};
-
+use crate::document::{Block, Document, DocumentFormat, Head};
+use crate::table::Cell;
 use linerate_model::footprint::{
-    BudgetOn, ByteCountChange, FigureSource, Footprint, FootprintBudget, FootprintFile,
-    FootprintFormat, FootprintTotals, FrameGrowth, NodeKind, RunTimeMemory, RunTimePool,
-    SectionPlace, StackUse, StackUseSource,
+    BudgetOn, ByteCountChange, FigureSource, Footprint, FootprintBudget, FootprintContent,
+    FootprintFile, FootprintFormat, FootprintTotals, FrameGrowth, NodeKind, RunTimeMemory,
+    RunTimePool, SCHEMA, SectionPlace, StackUse, StackUseSource,
 };
+use linerate_model::run::Tool;
 use linerate_model::{ByteCount, Ratio};
+use serde::Serialize;
+
+/// How much of the tree a terminal shows; the documents have all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FootprintView {
+    /// Levels below a memory region: 1 shows sections.
+    pub depth: usize,
+    /// Rows below each part, and of the lists.
+    pub rows: usize,
+}
+
+impl FootprintView {
+    /// All of it.
+    pub const ALL: Self = Self {
+        depth: usize::MAX,
+        rows: usize::MAX,
+    };
+}
+
+/// A footprint with how much of it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct FootprintPage<'a> {
+    /// What was found.
+    pub content: &'a FootprintContent,
+    /// How much of the tree a terminal shows.
+    pub view: FootprintView,
+}
+
+/// The schema around what was found, which may be large.
+#[derive(Serialize)]
+struct Data<'a> {
+    schema: &'a str,
+    tool: Tool,
+    #[serde(flatten)]
+    content: &'a FootprintContent,
+}
+
+impl Document for FootprintPage<'_> {
+    const FORMATS: &'static [DocumentFormat] = &[
+        DocumentFormat::Html,
+        DocumentFormat::Csv,
+        DocumentFormat::Json,
+        DocumentFormat::Text,
+    ];
+    const NAME: &'static str = "footprint";
+
+    fn head(&self) -> Head {
+        let heading = match self.content {
+            FootprintContent::Builds(builds) => format!(
+                "Footprint of {} {} for {}",
+                builds.stack, builds.version, builds.target
+            ),
+            FootprintContent::Difference(_) => "Footprint: B against A".to_owned(),
+            FootprintContent::Footprint(footprint) => format!("Footprint of {}", name(footprint)),
+        };
+        Head {
+            heading,
+            made_what: "Report",
+            reading: "Sizes are bytes of memory. Text, data and bss are those of the command size: text is what is not \
+                written, data has initial values and takes flash and RAM, bss starts as zero. Stack frames are lower bounds \
+                of what a thread needs.",
+        }
+    }
+
+    fn blocks(&self) -> Vec<Block<'_>> {
+        match self.content {
+            FootprintContent::Builds(builds) => blocks::of_builds(builds),
+            FootprintContent::Difference(difference) => {
+                blocks::of_difference(difference, self.view)
+            }
+            FootprintContent::Footprint(footprint) => blocks::of_footprint(footprint, self.view),
+        }
+    }
+
+    fn json(&self) -> impl Serialize {
+        Data {
+            schema: SCHEMA,
+            tool: Tool::linerate(env!("CARGO_PKG_VERSION")),
+            content: self.content,
+        }
+    }
+
+    fn csv(&self) -> String {
+        csv::rows(self.content)
+    }
+}
 
 /// The totals as one sentence.
 fn totals(totals: &FootprintTotals) -> String {
@@ -148,33 +233,6 @@ fn run_time_sentence(memory: &RunTimeMemory) -> String {
     )
 }
 
-/// What a row of a pool has.
-const fn run_time_columns() -> [&'static str; 6] {
-    [
-        "pool",
-        "static B",
-        "capacity B",
-        "peak B",
-        "share",
-        "none free",
-    ]
-}
-
-fn run_time_cells(pool: &RunTimePool) -> [String; 6] {
-    let set_aside = pool
-        .set_aside
-        .as_ref()
-        .map_or_else(|| "–".to_owned(), |of| of.size.get().to_string());
-    [
-        pool.name.clone(),
-        set_aside,
-        pool.capacity.get().to_string(),
-        pool.peak.get().to_string(),
-        share(pool.peak, pool.capacity),
-        pool.failures.to_string(),
-    ]
-}
-
 fn budget(budget: &FootprintBudget) -> String {
     let used = match budget.on {
         BudgetOn::Growth => format!("{} B of growth", signed(budget.used)),
@@ -203,6 +261,11 @@ fn signed(change: ByteCountChange) -> String {
         1.. => format!("+{}", change.get()),
         _ => format!("−{}", change.magnitude().get()),
     }
+}
+
+/// A size to the byte.
+fn bytes(size: ByteCount) -> Cell {
+    Cell::count(Some(size.get()))
 }
 
 /// The share that `part` is of `whole`; nothing of nothing.

@@ -1,7 +1,7 @@
 //! The first screen: one sentence, large figures, the path, and of several runs the charts that answer.
 
-use super::Drawings;
-use super::figure::{self, RunCharts};
+use super::figure::RunCharts;
+use crate::page::{self, Drawings};
 use crate::path::{self, PathPicture};
 use crate::story::{self, Story};
 use linerate_model::run::{Run, RunKind};
@@ -70,7 +70,7 @@ fn answers(runs: &[Run], story: &Story, drawings: &mut Drawings) -> Markup {
         chart.id = format!("{n}-{}", chart.id);
         chart
     });
-    figure::drawn_charts(charts.collect(), "answer", 2, drawings)
+    page::drawn_charts(charts.collect(), "answer", 2, drawings)
 }
 
 fn path_figure(picture: &PathPicture, id: &str) -> Markup {
@@ -87,9 +87,7 @@ fn path_figure(picture: &PathPicture, id: &str) -> Markup {
             (path::picture(picture, id))
             details {
                 summary { "The same numbers as a table" }
-                div.scroll tabindex="0" role="group" aria-label=(format!("Table: {title}")) {
-                    (figure::table(&path::table(picture), &title))
-                }
+                (page::scrolled(&path::table(picture), &format!("Table: {title}")))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Facts of the hosts, and the configuration that repeats the run.
 
-use super::heading;
 use crate::figures::{UNKNOWN, float, rate};
+use crate::page::heading;
 use linerate_model::run::{Host, Run};
 use linerate_model::{BitRate, ByteCount};
 use maud::{Markup, html};

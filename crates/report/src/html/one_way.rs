@@ -1,8 +1,8 @@
 //! One-way delays with their error, and delay variation from packet to packet.
 
-use super::{figure, heading};
 use crate::charts::trial_name;
 use crate::figures::{Unit, float};
+use crate::page::{self, heading};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::one_way::{ClockRelation, OneWay};
@@ -33,7 +33,7 @@ fn scroll(table: &Table, name: &str) -> Markup {
     html! {
         details open[table.rows.len() <= SHOWN] {
             summary { (name) " in figures" }
-            div.scroll tabindex="0" role="group" aria-label=(name) { (figure::table(table, name)) }
+            (page::scrolled(table, name))
         }
     }
 }

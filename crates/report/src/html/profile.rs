@@ -1,9 +1,9 @@
 //! Where the CPU time of both ends went: a flame graph per end, and the functions behind it.
 
-use super::{figure, heading};
 use crate::charts::trial_name;
 use crate::figures::{Unit, float, nanos, percent};
 use crate::flame::{self, FlameBox};
+use crate::page::{self, heading};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::Ratio;
@@ -103,9 +103,7 @@ fn graph(title: &str, profile: &Profile, cost: &ProfileCost, id: &str, level: u8
             }
             details {
                 summary { "Functions with the most time of their own" }
-                div.scroll tabindex="0" role="group" aria-label=(format!("Functions: {title}")) {
-                    (figure::table(&table, &format!("Functions: {title}")))
-                }
+                (page::scrolled(&table, &format!("Functions: {title}")))
             }
         }
     }

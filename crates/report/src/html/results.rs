@@ -1,8 +1,8 @@
 //! Tables beside the charts: notes, invalid trials, goals, ledger, rules.
 
-use super::{figure, heading};
 use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
+use crate::page::{self, heading};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::run::{Finding, RuleOutcome, Run, Trial};
@@ -105,7 +105,7 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
     }
     html! {
         (heading(level, None, "Search goals"))
-        div.scroll tabindex="0" role="group" aria-label="Search goals" { (figure::table(&table, "Search goals")) }
+        (page::scrolled(&table, "Search goals"))
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) fn ledger(run: &Run, level: u8) -> Markup {
             (heading(level, None, "Where packets were lost"))
             details {
                 summary { "Loss ledger (" (digits(float(table.rows.len() as u64))) " entries)" }
-                div.scroll tabindex="0" role="group" aria-label="Loss ledger" { (figure::table(&table, "Loss ledger")) }
+                (page::scrolled(&table, "Loss ledger"))
             }
         }
     }
@@ -170,7 +170,7 @@ pub(super) fn unread(run: &Run, level: u8) -> Markup {
             (heading(level, None, "What could not be read"))
             details {
                 summary { "Sources that were not read (" (digits(float(table.rows.len() as u64))) ")" }
-                div.scroll tabindex="0" role="group" aria-label="Sources that were not read" { (figure::table(&table, "Sources that were not read")) }
+                (page::scrolled(&table, "Sources that were not read"))
             }
         }
     }
@@ -195,7 +195,7 @@ pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
             (heading(level, None, "What else was checked"))
             details {
                 summary { "All rules (" (findings.len()) ")" }
-                div.scroll tabindex="0" role="group" aria-label="All rules" { (figure::table(&table, "All rules")) }
+                (page::scrolled(&table, "All rules"))
             }
         }
     }

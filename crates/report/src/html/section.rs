@@ -2,7 +2,8 @@
 
 use super::figure::RunCharts;
 use super::topics::{self, Folded};
-use super::{Drawings, figure, heading, hosts, overview, results, study, verdict};
+use super::{hosts, overview, results, study, verdict};
+use crate::page::{self, Drawings, heading};
 use crate::words;
 use linerate_model::run::{Run, RunKind, RunStatus};
 use maud::{Markup, html};
@@ -58,7 +59,7 @@ fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
     html! {
         (overview::table(run.parts(), anchor))
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
-        (figure::drawn_charts(answer, anchor, 3, drawings))
+        (page::drawn_charts(answer, anchor, 3, drawings))
         (results::notes(run))
         @for (index, part) in run.parts().iter().enumerate() {
             (part_of(run, part, &format!("{anchor}-{}", index + 1), drawings))

@@ -1,9 +1,10 @@
 //! Several runs as one story: what was set up differently, then their results side by side, then each behind a click.
 
 use super::section::{self, Standing};
-use super::{Drawings, figure, heading, hosts, overview};
+use super::{hosts, overview};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{UNKNOWN, Unit, clean, float, rate};
+use crate::page::{self, Drawings, heading};
 use crate::story;
 use crate::table::{Cell, Table};
 use crate::words;
@@ -26,7 +27,7 @@ pub(super) fn sections(runs: &[Run], drawings: &mut Drawings) -> Markup {
             (differences(runs))
             (heading(3, None, "Results"))
             (overview::table(runs, "run"))
-            (figure::drawn_charts(charts, "together", 3, drawings))
+            (page::drawn_charts(charts, "together", 3, drawings))
         }
         @for (index, run) in runs.iter().take(MAX_SECTIONS).enumerate() {
             (section::run(run, &format!("run-{}", index + 1), Standing::Among, drawings))
@@ -115,9 +116,7 @@ fn differences(runs: &[Run]) -> Markup {
             p { "Settings and facts that differ: " (different.len()) "; the same in all runs: " (same) "." }
             details open[different.len() <= 12] {
                 summary { "Differences (" (different.len()) ")" }
-                div.scroll.tall tabindex="0" role="group" aria-label="What was set up differently" {
-                    (figure::table(&table, "What was set up differently"))
-                }
+                (page::scrolled(&table, "What was set up differently"))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The stack under test: what crossed it, its counters, its memory, its settings.
 
-use super::{figure, heading};
+use crate::page::{self, heading};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::run::Run;
@@ -28,7 +28,7 @@ fn shown(table: &Table, name: &str, level: u8) -> Markup {
     html! {
         @if !table.rows.is_empty() {
             (heading(level, None, name))
-            div.scroll tabindex="0" role="group" aria-label=(name) { (figure::table(table, name)) }
+            (page::scrolled(table, name))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A study's section: what each factor does, its curves, the matrix, every run; the same for forty runs and for four
 //! thousand.
 
-use super::{Drawings, figure, heading, hosts, results, verdict};
+use super::{hosts, results, verdict};
 use crate::chart::Chart;
 use crate::figures::{Unit, percent};
+use crate::page::{self, Drawings, heading};
 use crate::study::{self, CommonLimit, Levels, Observation, Series, StudyView, limit_name};
 use crate::table::{Cell, Table};
 use linerate_model::run::Run;
@@ -89,7 +90,7 @@ fn drawn(
     html! {
         @if !charts.is_empty() {
             (heading(level, None, name))
-            div.(class) { (figure::drawn_charts(charts, anchor, level + 1, drawings)) }
+            div.(class) { (page::drawn_charts(charts, anchor, level + 1, drawings)) }
             @if left_out > 0 { p.muted { "The matrix has " (left_out) " more combinations." } }
         }
     }
@@ -123,9 +124,7 @@ fn effects(run: &Run, of: &Series<'_>, (anchor, level): (&str, u8)) -> Markup {
                         (findings.tests) " tests (Holm): if there is no effect at all, any is shown with a probability of at most "
                         "5 %. Could show: the true effect that four of five such studies show."
                     }
-                    div.scroll.tall[table.rows.len() > LONG] tabindex="0" role="group" aria-label="Every effect" {
-                        (figure::table(&table, "Every effect"))
-                    }
+                    (page::scrolled(&table, "Every effect"))
                 }
             }
         }
@@ -314,7 +313,7 @@ fn every_run(view: &StudyView<'_>) -> Markup {
         ]);
     }
     html! {
-        div.scroll.tall tabindex="0" role="group" aria-label="Every run" { (figure::table(&table, "Every run")) }
+        (page::scrolled(&table, "Every run"))
         @if view.observations.len() > MAX_ROWS { (rest(view.observations.len() - MAX_ROWS)) }
     }
 }

@@ -1,13 +1,14 @@
 //! What held TCP back: shares of time, what its windows allow, RFC 6349, retransmissions, bufferbloat.
 
-use super::{figure, heading};
 use crate::charts::{tcp_finding, trial_name};
 use crate::figures::{UNKNOWN, Unit, float, nanos};
-use crate::table::{Cell, Table};
-use crate::words;
+use crate::page::{self, heading};
+use crate::table::{Cell, Column, Table, column, words};
+use linerate_model::BitRate;
 use linerate_model::run::{Run, TcpSummary, Trial};
-use linerate_model::tcp::{BLOAT_FACTOR, BLOAT_RISE, TcpQueueing, TcpWait};
-use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_model::tcp::{
+    BLOAT_FACTOR, BLOAT_RISE, TcpQueueing, TcpRetransmissions, TcpWait, TcpWindows,
+};
 use maud::{Markup, html};
 
 /// Nothing without a trial whose time was split.
@@ -39,13 +40,16 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
 /// Trials that are told in words.
 const SHOWN: usize = 4;
 
-type Known<'a> = [(&'a Trial, &'a TcpSummary)];
+type Known<'a> = [Told<'a>];
+
+/// A trial and its TCP.
+type Told<'a> = (&'a Trial, &'a TcpSummary);
 
 fn folded(name: &str, known: &Known<'_>, table: &Table) -> Markup {
     html! {
         details open[known.len() <= SHOWN] {
             summary { (name) }
-            div.scroll tabindex="0" role="group" aria-label=(name) { (figure::table(table, name)) }
+            (page::scrolled(table, name))
         }
     }
 }
@@ -69,121 +73,111 @@ pub(crate) fn bufferbloat(queueing: &TcpQueueing) -> String {
     )
 }
 
-fn percent(share: Option<Ratio>) -> Cell {
-    Cell::number(share.map(Ratio::get), Unit::PERCENT)
-}
-
-fn kib(size: Option<ByteCount>) -> Cell {
-    Cell::number(size.map(|size| float(size.get())), Unit::KIB)
-}
-
 fn shares(run: &Run, known: &Known<'_>) -> Table {
-    let waits = TcpWait::ALL
-        .iter()
-        .map(|wait| format!("{} (%)", words::tcp_wait(*wait)));
-    let mut table = Table::new(["Trial".to_owned()].into_iter().chain(waits));
-    for (trial, tcp) in known {
-        let Some(shares) = tcp.shares else { continue };
-        let cells = TcpWait::ALL
-            .iter()
-            .map(|wait| percent(Some(shares.of(*wait))));
-        let name = Cell::text(trial_name(run, trial));
-        table.push([name].into_iter().chain(cells).collect());
-    }
-    table
+    let split = known.iter().filter(|(_, tcp)| tcp.shares.is_some());
+    let mut columns = vec![named(run)];
+    columns.extend(TcpWait::ALL.iter().map(|wait| {
+        column(
+            format!("{} (%)", crate::words::tcp_wait(*wait)),
+            |(_, tcp): &Told<'_>| Cell::percent(tcp.shares.map(|shares| shares.of(*wait))),
+        )
+    }));
+    Table::from_columns(&split.copied().collect::<Vec<_>>(), columns)
+}
+
+/// The trial of a row.
+fn named(run: &Run) -> Column<'_, Told<'_>> {
+    words("Trial", |(trial, _): &Told<'_>| trial_name(run, trial))
 }
 
 fn windows(run: &Run, known: &Known<'_>) -> Table {
-    let rates = known.iter().flat_map(|(trial, tcp)| {
-        let windows = tcp.windows.unwrap_or_default();
-        [trial.received_rate, windows.congestion_window_rate]
+    let of = |(_, tcp): &Told<'_>| tcp.windows.unwrap_or_default();
+    let rates = known.iter().flat_map(|row| {
+        let carried = row.0.received_rate;
+        [carried, of(row).congestion_window_rate]
     });
     let largest = rates.flatten().map(BitRate::as_f64).fold(0.0, f64::max);
     let unit = Unit::for_rate(largest);
-    let rate = |rate: Option<BitRate>| Cell::number(rate.map(BitRate::as_f64), unit);
     let symbol = unit.symbol();
-    let mut table = Table::new([
-        "Trial".to_owned(),
-        format!("Received ({symbol}, L4 payload)"),
-        format!("Congestion window / RTT ({symbol})"),
-        format!("Receiver's window / RTT ({symbol})"),
-        format!("Send buffer / RTT ({symbol}, upper bound)"),
-        "Receiver's window, largest (KiB)".to_owned(),
-        "Send buffer (KiB)".to_owned(),
-    ]);
-    for (trial, tcp) in known {
-        let windows = tcp.windows.unwrap_or_default();
-        table.push(vec![
-            Cell::text(trial_name(run, trial)),
-            rate(trial.received_rate),
-            rate(windows.congestion_window_rate),
-            rate(windows.receiver_window_rate),
-            rate(windows.send_buffer_rate),
-            kib(windows.receiver_window_bytes),
-            kib(windows.send_buffer_bytes),
-        ]);
-    }
-    table
+    let rate = |head: String, get: fn(&TcpWindows) -> Option<BitRate>| {
+        column(head, move |row| Cell::rate(get(&of(row)), unit))
+    };
+    let columns = [
+        named(run),
+        column(
+            format!("Received ({symbol}, L4 payload)"),
+            |row: &Told<'_>| Cell::rate(row.0.received_rate, unit),
+        ),
+        rate(format!("Congestion window / RTT ({symbol})"), |of| {
+            of.congestion_window_rate
+        }),
+        rate(format!("Receiver's window / RTT ({symbol})"), |of| {
+            of.receiver_window_rate
+        }),
+        rate(format!("Send buffer / RTT ({symbol}, upper bound)"), |of| {
+            of.send_buffer_rate
+        }),
+        column("Receiver's window, largest (KiB)", |row| {
+            Cell::kib(of(row).receiver_window_bytes)
+        }),
+        column("Send buffer (KiB)", |row| {
+            Cell::kib(of(row).send_buffer_bytes)
+        }),
+    ];
+    Table::from_rows(known, columns)
 }
 
 fn rfc6349(run: &Run, known: &Known<'_>) -> Table {
-    let rates = known.iter().filter_map(|(_, tcp)| tcp.rfc6349?.bottleneck);
+    let of = |(_, tcp): &Told<'_>| tcp.rfc6349.unwrap_or_default();
+    let rates = known.iter().filter_map(|row| of(row).bottleneck);
     let unit = Unit::for_rate(rates.map(BitRate::as_f64).fold(0.0, f64::max));
-    let mut table = Table::new([
-        "Trial".to_owned(),
-        "TCP efficiency (%)".to_owned(),
-        "Buffer delay (%)".to_owned(),
-        "Transfer time, actual / ideal".to_owned(),
-        format!("Bottleneck ({}, L4 payload)", unit.symbol()),
-        "Bottleneck taken from".to_owned(),
-        "Bandwidth-delay product (KiB)".to_owned(),
-    ]);
-    for (trial, tcp) in known {
-        let metrics = tcp.rfc6349.unwrap_or_default();
-        table.push(vec![
-            Cell::text(trial_name(run, trial)),
-            percent(metrics.efficiency_ratio),
-            Cell::number(metrics.buffer_delay_ratio, Unit::PERCENT),
-            Cell::number(metrics.transfer_time_ratio, Unit::PLAIN),
-            Cell::number(metrics.bottleneck.map(BitRate::as_f64), unit),
-            Cell::text(
-                metrics
-                    .bottleneck_from
-                    .map_or(UNKNOWN, words::bottleneck_from),
-            ),
-            kib(metrics.bdp_bytes),
-        ]);
-    }
-    table
+    let columns = [
+        named(run),
+        column("TCP efficiency (%)", |row| {
+            Cell::percent(of(row).efficiency_ratio)
+        }),
+        column("Buffer delay (%)", |row| {
+            Cell::number(of(row).buffer_delay_ratio, Unit::PERCENT)
+        }),
+        column("Transfer time, actual / ideal", |row| {
+            Cell::number(of(row).transfer_time_ratio, Unit::PLAIN)
+        }),
+        column(
+            format!("Bottleneck ({}, L4 payload)", unit.symbol()),
+            |row| Cell::rate(of(row).bottleneck, unit),
+        ),
+        words("Bottleneck taken from", |row| {
+            of(row)
+                .bottleneck_from
+                .map_or(UNKNOWN, crate::words::bottleneck_from)
+        }),
+        column("Bandwidth-delay product (KiB)", |row| {
+            Cell::kib(of(row).bdp_bytes)
+        }),
+    ];
+    Table::from_rows(known, columns)
 }
 
 fn retransmissions(run: &Run, known: &Known<'_>) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "Segments sent",
-        "Retransmitted",
-        "Needless (DSACK)",
-        "Needless (%)",
-        "Reordering seen",
-        "Timeouts",
-        "Needless timeouts (whole host)",
-        "Time in timeouts (ms)",
-        "ECN marks",
-    ]);
-    for (trial, tcp) in known {
-        let counts = tcp.retransmissions.unwrap_or_default();
-        table.push(vec![
-            Cell::text(trial_name(run, trial)),
-            Cell::count(counts.sent),
-            Cell::count(counts.segments),
-            Cell::count(counts.needless),
-            percent(counts.needless_share()),
-            Cell::count(counts.reordering_seen),
-            Cell::count(counts.timeouts),
-            Cell::count(counts.needless_timeouts),
-            Cell::number(counts.timeout_ns.map(float), Unit::MILLIS),
-            Cell::count(counts.marked),
-        ]);
-    }
-    table
+    let of = |(_, tcp): &Told<'_>| tcp.retransmissions.unwrap_or_default();
+    let count = |head: &str, get: fn(&TcpRetransmissions) -> Option<u64>| {
+        column(head, move |row| Cell::count(get(&of(row))))
+    };
+    let columns = [
+        named(run),
+        count("Segments sent", |of| of.sent),
+        count("Retransmitted", |of| of.segments),
+        count("Needless (DSACK)", |of| of.needless),
+        column("Needless (%)", |row| {
+            Cell::percent(of(row).needless_share())
+        }),
+        count("Reordering seen", |of| of.reordering_seen),
+        count("Timeouts", |of| of.timeouts),
+        count("Needless timeouts (whole host)", |of| of.needless_timeouts),
+        column("Time in timeouts (ms)", |row| {
+            Cell::time(of(row).timeout_ns, Unit::MILLIS)
+        }),
+        count("ECN marks", |of| of.marked),
+    ];
+    Table::from_rows(known, columns)
 }

@@ -1,8 +1,9 @@
 //! The parts of a run's section below its verdict: the chart that answers, then each topic behind a click.
 
 use super::figure::RunCharts;
-use super::{Drawings, figure, heading, hosts, one_way, profile, results, stack, tcp, trials};
+use super::{hosts, one_way, profile, results, stack, tcp, trials};
 use crate::charts::Topic;
+use crate::page::{self, Drawings, heading};
 use linerate_model::run::Run;
 use maud::{Markup, html};
 
@@ -56,7 +57,7 @@ pub(super) fn all(
     parts.retain(|part| !part.inner.0.is_empty());
     html! {
         (results::invalid(run))
-        (figure::drawn_charts(answer, anchor, level, drawings))
+        (page::drawn_charts(answer, anchor, level, drawings))
         div.topics role="group" aria-label="Topics" {
             ul { @for part in &parts { li { a href=(format!("#{anchor}-{}", part.id)) { (part.name) } } } }
         }
@@ -82,7 +83,7 @@ fn of_topic(
     (charts, anchor, level): (&mut RunCharts, &str, u8),
     drawings: &mut Drawings,
 ) -> Part {
-    let drawn = figure::drawn_charts(charts.take(topic), anchor, level, drawings);
+    let drawn = page::drawn_charts(charts.take(topic), anchor, level, drawings);
     let tables = match topic {
         Topic::Rate => results::goals(run, level),
         Topic::Delay => html! { (results::loops(run, level)) (one_way::all(run, level)) },

@@ -1,9 +1,9 @@
 //! Every trial in figures: rates, TCP state, CPU.
 
-use super::{figure, heading};
 use crate::charts::trial_name;
 use crate::curve::{loss, offered, received};
 use crate::figures::{Unit, Value, digits, float};
+use crate::page::{self, heading};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::cost::{CoreShares, InterruptKind};
@@ -40,7 +40,7 @@ fn table_of(name: &str, table: &Table, level: u8) -> Markup {
     html! {
         @if !table.rows.is_empty() {
             (heading(level, None, name))
-            (scrolled(name, &figure::table(table, name)))
+            (scrolled(name, &page::table(table, name)))
         }
     }
 }
@@ -105,7 +105,7 @@ fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
     ];
     html! {
         tr.invalid[!trial.valid] {
-            @for cell in &cells { td.number[cell.value.is_some()].short[cell.text.chars().count() <= figure::SHORT] { (cell.text) } }
+            @for cell in &cells { td.number[cell.value.is_some()].short[cell.text.chars().count() <= page::SHORT] { (cell.text) } }
             td.why {
                 @if trial.valid { "yes" } @else { strong { "no" } }
                 @for reason in &trial.reasons { br; (reason) }

@@ -1,8 +1,8 @@
 //! The verdict: what limits, on which side, how much, how sure, the evidence, the experiment.
 
-use super::heading;
 use crate::figures::percent;
 use crate::headline::headlines;
+use crate::page::heading;
 use crate::words;
 use linerate_model::run::{Experiment, ExperimentOutcome, Run, Verdict};
 use maud::{Markup, html};

@@ -2,8 +2,10 @@
 
 use super::Renderer;
 use crate::csv::{LineEnd, table};
+use crate::document::DocumentFormat;
 use crate::export::trials;
-use crate::{Report, ReportError, words};
+use crate::report::{Report, ReportError};
+use crate::words;
 use linerate_model::run::{CpuSide, Delay, DelayOf, Packets, Run, Trial};
 use linerate_model::{ByteCount, PacketCount, Quantile, Ratio};
 
@@ -18,8 +20,8 @@ impl Renderer for Csv {
         "One row for each trial; empty where a value is not recorded."
     }
 
-    fn extension(&self) -> &'static str {
-        "csv"
+    fn ending(&self) -> &'static str {
+        DocumentFormat::Csv.ending()
     }
 
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {

@@ -6,9 +6,10 @@
 //! # References
 //! - `outputPercentileDistribution` of HdrHistogram; its plotter takes lines of four numbers
 
-use super::{Document, Renderer};
+use super::{Renderer, ReportFile};
 use crate::figures::{clean, float};
-use crate::{Report, ReportError, words};
+use crate::report::{Report, ReportError};
+use crate::words;
 use linerate_model::Histogram;
 use linerate_model::run::{Run, Trial};
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ impl Renderer for Hgrm {
         "Whole delay distributions as HdrHistogram's percentile text, a file for each trial."
     }
 
-    fn extension(&self) -> &'static str {
+    fn ending(&self) -> &'static str {
         "hgrm"
     }
 
@@ -37,19 +38,19 @@ impl Renderer for Hgrm {
         Ok(texts.join("\n"))
     }
 
-    fn documents(&self, report: &Report<'_>) -> Result<Vec<Document>, ReportError> {
+    fn documents(&self, report: &Report<'_>) -> Result<Vec<ReportFile>, ReportError> {
         let mut found = Vec::new();
         for run in report.runs {
             collect(run, &mut found);
         }
         if found.is_empty() {
             let text = "# no whole distribution of delay\n".to_owned();
-            return Ok(vec![Document { name: None, text }]);
+            return Ok(vec![ReportFile { name: None, text }]);
         }
         let alone = found.len() == 1;
         let each = found.into_iter().enumerate();
         Ok(each
-            .map(|(index, (run, trial, histogram))| Document {
+            .map(|(index, (run, trial, histogram))| ReportFile {
                 name: (!alone).then(|| format!("{index}-{}", plain(trial))),
                 text: text(run, trial, histogram),
             })

@@ -1,7 +1,8 @@
 //! One HTML file that opens offline.
 
 use super::Renderer;
-use crate::{Report, ReportError};
+use crate::document::DocumentFormat;
+use crate::report::{Report, ReportError};
 
 pub(super) struct Html;
 
@@ -14,8 +15,8 @@ impl Renderer for Html {
         "One HTML file with verdicts, charts and facts; opens offline in any browser."
     }
 
-    fn extension(&self) -> &'static str {
-        "html"
+    fn ending(&self) -> &'static str {
+        DocumentFormat::Html.ending()
     }
 
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {

@@ -1,7 +1,8 @@
 //! The run document itself: one run as it is, several in a list.
 
 use super::Renderer;
-use crate::{Report, ReportError};
+use crate::document::DocumentFormat;
+use crate::report::{Report, ReportError};
 use linerate_model::run::Run;
 use serde::Serialize;
 
@@ -25,8 +26,8 @@ impl Renderer for Json {
         "The run document (`linerate/run/2`); several runs in one `linerate/runs/1` document."
     }
 
-    fn extension(&self) -> &'static str {
-        "json"
+    fn ending(&self) -> &'static str {
+        DocumentFormat::Json.ending()
     }
 
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {

@@ -1,6 +1,6 @@
 //! The report formats this build knows, in the order help lists them.
 
-use crate::{Report, ReportError};
+use crate::report::{Report, ReportError};
 
 mod csv;
 mod hgrm;
@@ -26,19 +26,19 @@ pub trait Renderer: Sync {
     /// One sentence for help and the reference table.
     fn summary(&self) -> &'static str;
     /// Ending of file names, without the dot.
-    fn extension(&self) -> &'static str;
+    fn ending(&self) -> &'static str;
     /// The whole document.
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError>;
     /// The files that it is written to; most formats have one.
-    fn documents(&self, report: &Report<'_>) -> Result<Vec<Document>, ReportError> {
+    fn documents(&self, report: &Report<'_>) -> Result<Vec<ReportFile>, ReportError> {
         let text = self.render(report)?;
-        Ok(vec![Document { name: None, text }])
+        Ok(vec![ReportFile { name: None, text }])
     }
 }
 
 /// A file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct ReportFile {
     /// What tells it from the others; `None` if it is the only one. Letters, digits and `-`.
     pub name: Option<String>,
     /// Its content.

@@ -5,7 +5,7 @@
 
 use super::Renderer;
 use crate::figures::clean;
-use crate::{Report, ReportError};
+use crate::report::{Report, ReportError};
 use linerate_model::run::{Delay, DelayOf, Run, Trial};
 use linerate_model::{Quantile, Ratio};
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ impl Renderer for Sfnt {
         "Half round trips by message size in nanoseconds, in the columns of sfnt-pingpong."
     }
 
-    fn extension(&self) -> &'static str {
+    fn ending(&self) -> &'static str {
         "sfnt"
     }
 

@@ -1,9 +1,11 @@
 //! Plain text.
 
 use super::Renderer;
+use crate::document::DocumentFormat;
 use crate::figures::clean;
-use crate::text::{Style, details_text, overview_text};
-use crate::{Report, ReportError};
+use crate::paper::Style;
+use crate::report::{Report, ReportError};
+use crate::text::{details_text, overview_text};
 
 pub(super) struct Text;
 
@@ -19,8 +21,8 @@ impl Renderer for Text {
         "Plain text in aligned columns, all that `show --verbose` prints."
     }
 
-    fn extension(&self) -> &'static str {
-        "txt"
+    fn ending(&self) -> &'static str {
+        DocumentFormat::Text.ending()
     }
 
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {

@@ -3,9 +3,9 @@
 //!
 //! Nothing is cut: what does not fit is left out whole, and the last lines say where it is.
 
-use super::paper::Paper;
-use super::{Style, conclusion, cost, cpu, curve, delays, far_output, latency, loops, one_way};
 use super::{body_results, cautions, costs, invalid, tcp};
+use super::{conclusion, cost, cpu, curve, delays, far_output, latency, loops, one_way};
+use crate::paper::{Paper, Style};
 use crate::words;
 use linerate_model::run::{Experiment, Host, Run, RunKind, RunStatus, RunWork, Verdict};
 

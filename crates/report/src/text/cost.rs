@@ -1,7 +1,7 @@
 //! What each way to wait costs: CPU time of both ends beside the delay it buys.
 
-use super::paper::Paper;
 use crate::figures::{digits, nanos};
+use crate::paper::{Ink, Line, Paper};
 use linerate_model::run::{CpuSide, Run, RunKind, Trial};
 use linerate_model::spec::Side;
 
@@ -24,7 +24,7 @@ pub(super) fn of_waiting(paper: &mut Paper, run: &Run) -> bool {
             both(trial, |side| side.thread_cores.map(cores)),
         ]);
     }
-    paper.columns(&rows);
+    paper.beside(&Line::table(rows, Ink::Plain));
     true
 }
 

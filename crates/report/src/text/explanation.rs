@@ -1,7 +1,7 @@
 //! Why a run is limited as it is: the verdict, its evidence, and what every rule said.
 
-use super::wrap::{length, wrap};
 use crate::figures;
+use crate::paper::{length, wrap};
 use crate::words;
 use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};
 

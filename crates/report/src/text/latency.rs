@@ -1,8 +1,8 @@
 //! The table of a latency run: a line for each size and condition, in the columns of sfnt-pingpong. Those that do not
 //! count have one too, marked, with what was measured of them; the lines after the table say why.
 
-use super::paper::Paper;
 use crate::figures::{Unit, float};
+use crate::paper::{Ink, Line, Paper};
 use crate::words;
 use linerate_model::Quantile;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
@@ -48,7 +48,7 @@ pub(super) fn table(paper: &mut Paper, run: &Run) {
             None => {}
         }
     }
-    paper.wide_columns(&rows);
+    paper.wide_columns(&Line::table(rows, Ink::Bold));
 }
 
 /// A trial that was not measured to its end.

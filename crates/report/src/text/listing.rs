@@ -1,8 +1,7 @@
 //! Stored runs, newest first: when, what came of it, what limits, and what it is about.
 
-use super::Style;
-use super::paper::Paper;
 use crate::figures::{float, nanos, rate};
+use crate::paper::{Paper, Style};
 use crate::words;
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_model::{BitRate, WallTime};

@@ -1,25 +1,18 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
 mod brief;
-mod ceilings;
-mod columns;
 mod conclusion;
 mod cost;
-mod doctor;
 mod explanation;
 mod latency;
 mod listing;
 mod live;
 mod one_way;
-mod paper;
 mod parts;
 mod stack;
 mod study;
-mod wrap;
 
 pub use brief::{Whereabouts, summaries_text, summary_text};
-pub use ceilings::ceilings_text;
-pub use doctor::examination_text;
 pub use explanation::explanation_text;
 pub use listing::{ListedEntry, ListedResult, ListedRun, listing_text};
 pub use live::{
@@ -28,23 +21,14 @@ pub use live::{
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;
+use crate::paper::{Ink, Line, Paper, Style};
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
 use linerate_model::run::{
     CpuSide, Delay, DelayOf, Experiment, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial,
     Verdict,
 };
-pub(crate) use paper::Paper;
 use std::collections::BTreeMap;
-
-/// Whether a terminal's colours are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// Escape sequences for bold, dim and red.
-    Ansi,
-    /// Letters only.
-    Plain,
-}
 
 /// A run and all its parts, each in full; of a study only its means, since its parts repeat each other. Lines wrap at
 /// `width`; `usize::MAX` leaves each whole.
@@ -89,7 +73,7 @@ pub(crate) fn overview_text(runs: &[Run], width: usize, style: Style) -> String 
 fn head(paper: &mut Paper, run: &Run) {
     paper.title(&words::title(run));
     if run.status != RunStatus::Complete {
-        paper.alarm("status", words::status(run.status));
+        paper.inked(Ink::Red, "status", words::status(run.status));
         for note in &run.notes {
             paper.row("", note);
         }
@@ -184,7 +168,7 @@ fn limit(paper: &mut Paper, verdict: &Verdict) {
     });
     let sure = words::confidence(verdict.confidence);
     let text = format!("{}{side}{share} · {sure}", verdict.limit.name());
-    paper.strong("limit", &text);
+    paper.inked(Ink::Bold, "limit", &text);
 }
 
 /// What to change and expect, or what came of it.
@@ -259,7 +243,7 @@ fn delays(paper: &mut Paper, run: &Run) {
     for (trial, delay) in timed {
         rows.push(delay_row(run, trial, delay));
     }
-    paper.columns(&rows);
+    paper.beside(&Line::table(rows, Ink::Plain));
 }
 
 fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
@@ -444,7 +428,8 @@ fn invalid(paper: &mut Paper, run: &Run) {
         } else {
             String::new()
         };
-        paper.alarm(
+        paper.inked(
+            Ink::Red,
             "",
             &format!("trial {}{named} invalid: {}", trial.index, clean(&why)),
         );

@@ -1,8 +1,8 @@
 //! One-way delay and the parts of a round trip, for a terminal.
 
-use super::paper::Paper;
 use crate::charts::{parts_finding, trial_name};
 use crate::figures::{float, nanos};
+use crate::paper::Paper;
 use crate::words;
 use linerate_model::one_way::OneWay;
 use linerate_model::run::{Delay, Run, RunKind};

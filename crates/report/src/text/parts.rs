@@ -1,8 +1,8 @@
 //! The overview of several runs: a few lines for each.
 
-use super::paper::Paper;
 use crate::figures::UNKNOWN;
 use crate::headline::headlines;
+use crate::paper::Paper;
 use crate::words;
 use linerate_model::run::{Run, RunStatus};
 

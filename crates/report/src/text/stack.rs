@@ -1,6 +1,6 @@
 //! What the stack under test said of itself.
 
-use super::paper::Paper;
+use crate::paper::Paper;
 use crate::words::stack::{losses, memory, name, traffic};
 use linerate_model::run::Run;
 

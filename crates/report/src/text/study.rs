@@ -1,7 +1,7 @@
 //! A study in lines: the mean of each cell, and what limits it.
 
-use super::paper::Paper;
 use crate::figures::{UNKNOWN, Value};
+use crate::paper::{Ink, Paper};
 use crate::study::{CommonLimit, runs_of};
 use crate::words;
 use linerate_model::run::{Asked, CellEstimate, Run, StudyFindings};
@@ -9,7 +9,7 @@ use linerate_model::run::{Asked, CellEstimate, Run, StudyFindings};
 /// Every cell with its means and its limit, and how many runs they come from.
 pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
     for cell in cells(estimates) {
-        paper.strong("cell", name(cell));
+        paper.inked(Ink::Bold, "cell", name(cell));
         for mean in cell {
             paper.row("", &said(mean));
         }
@@ -48,7 +48,7 @@ fn name(cell: &[CellEstimate]) -> &str {
 pub(super) fn effects(paper: &mut Paper, findings: &StudyFindings) {
     let said = crate::study::said(findings);
     if let Some(alarm) = &said.alarm {
-        paper.alarm("control", alarm);
+        paper.inked(Ink::Red, "control", alarm);
     }
     rows(paper, "effects", &said.effects);
 }

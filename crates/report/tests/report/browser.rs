@@ -1,13 +1,14 @@
 //! The report in a real browser: every chart is drawn, nothing is logged, nothing is requested.
 
-use crate::comparison::comparison;
+use crate::comparison::{as_file, comparison};
 use crate::messages::{apart, rising};
 use crate::poison::{self, HOSTILE};
-use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, made, report, sweep};
+use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, report, sweep};
 use crate::sampled::sampled;
 use crate::studies::study;
 use linerate_model::run::Run;
-use linerate_report::{comparison_html, renderers};
+use linerate_report::document::DocumentFormat;
+use linerate_report::renderers;
 use linerate_testkit::browser::Page;
 use std::path::Path;
 
@@ -118,7 +119,7 @@ fn a_style_that_is_not_the_page_s_own_is_refused() {
 #[ignore = "needs chromium"]
 fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {
     for text in ["block, idle", HOSTILE] {
-        let page = Page::from_html(&comparison_html(&comparison(text), &made()).unwrap());
+        let page = Page::from_html(&as_file(&comparison(text), DocumentFormat::Html));
         let dom = page.dom(&["--window-size=1280,900"]);
         assert_all_drawn(&dom, 2);
         assert!(!dom.contains("data-owned"), "a script was executed");

@@ -10,9 +10,8 @@ use linerate_model::comparison::{
 use linerate_model::run::{HostRole, RunKind, Tool};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Estimate, Interval, Ratio};
-use linerate_report::{
-    Style, comparison_csv, comparison_html, comparison_markdown, comparison_text,
-};
+use linerate_report::Style;
+use linerate_report::document::{DocumentFormat, as_text, render};
 
 fn estimate(point: f64, spread: f64, n: u64) -> Estimate {
     Estimate {
@@ -167,16 +166,21 @@ pub(crate) fn comparison(text: &str) -> Comparison {
     }
 }
 
+/// The comparison as a file.
+pub(crate) fn as_file(comparison: &Comparison, format: DocumentFormat) -> String {
+    render(comparison, format, &made()).unwrap()
+}
+
 #[test]
 fn a_comparison_in_text_and_csv() {
     let comparison = comparison("block, idle");
-    let text = comparison_text(&comparison, 110, Style::Plain);
+    let text = as_text(&comparison, 110, Style::Plain);
     assert!(
         text.lines().all(|line| line.chars().count() <= 110),
         "{text}"
     );
     insta::assert_snapshot!("comparison-text", text);
-    let csv = comparison_csv(&comparison);
+    let csv = as_file(&comparison, DocumentFormat::Csv);
     assert_eq!(csv.lines().count(), 1 + 16);
     let columns = csv.lines().next().unwrap().matches(',').count();
     assert!(
@@ -190,7 +194,7 @@ fn a_comparison_in_text_and_csv() {
 
 #[test]
 fn a_pull_request_sees_the_conclusion_first_and_what_is_worse_before_the_rest() {
-    let markdown = comparison_markdown(&comparison("block, idle"));
+    let markdown = as_file(&comparison("block, idle"), DocumentFormat::Markdown);
     insta::assert_snapshot!("comparison-markdown", markdown);
     let rows: Vec<_> = markdown
         .lines()
@@ -207,19 +211,19 @@ fn a_pull_request_sees_the_conclusion_first_and_what_is_worse_before_the_rest() 
 #[test]
 fn strings_of_a_comparison_stay_text() {
     let hostile = comparison(HOSTILE);
-    let page = comparison_html(&hostile, &made()).unwrap();
+    let page = as_file(&hostile, DocumentFormat::Html);
     let page = page.split("id=\"chart-data\"").next().unwrap();
     assert!(!page.contains("<script>document"));
     assert!(!page.contains("<img"));
     assert!(page.contains("&lt;script&gt;document"));
     assert!(page.contains("default-src 'none'"));
-    let text = comparison_text(&hostile, 110, Style::Plain);
+    let text = as_text(&hostile, 110, Style::Plain);
     assert!(!text.contains(['\u{1b}', '\u{202e}']));
-    let markdown = comparison_markdown(&hostile);
+    let markdown = as_file(&hostile, DocumentFormat::Markdown);
     assert!(
         !markdown.contains(['\u{1b}', '\u{202e}']) && !markdown.contains("<script"),
         "{markdown}"
     );
     assert!(!markdown.contains("<img"), "{markdown}");
-    assert!(!comparison_csv(&hostile).contains(['\u{1b}', '\u{202e}']));
+    assert!(!as_file(&hostile, DocumentFormat::Csv).contains(['\u{1b}', '\u{202e}']));
 }

@@ -10,7 +10,8 @@ use linerate_model::footprint::{
     FunctionStack, NodeKind, RunTimeMemory, RunTimePool, SectionClass, SectionPlace, StackUse,
     StackUseSource, StaticMemory,
 };
-use linerate_report::{FootprintView, Style, footprint_csv, footprint_html, footprint_text};
+use linerate_report::document::{DocumentFormat, as_text, render};
+use linerate_report::{FootprintPage, FootprintView, Style};
 use linerate_testkit::browser::Page;
 
 fn node(name: &str, kind: NodeKind, size: u64, parts: Vec<FootprintNode>) -> FootprintNode {
@@ -165,18 +166,22 @@ fn difference(name: &str) -> FootprintDifference {
 
 const VIEW: FootprintView = FootprintView { depth: 4, rows: 10 };
 
+fn on_terminal(content: &FootprintContent, view: FootprintView) -> String {
+    as_text(&FootprintPage { content, view }, 110, Style::Plain)
+}
+
+fn as_file(content: &FootprintContent, format: DocumentFormat) -> String {
+    let view = FootprintView::ALL;
+    render(&FootprintPage { content, view }, format, &made()).unwrap()
+}
+
 #[test]
 fn a_terminal_shows_figures_to_the_byte_and_colours_what_grew() {
-    let text = footprint_text(
-        &FootprintContent::Footprint(footprint("tcp_input")),
-        VIEW,
-        110,
-        Style::Plain,
-    );
+    let text = on_terminal(&FootprintContent::Footprint(footprint("tcp_input")), VIEW);
     for words in [
         "flash 12000 B (text 12000 + data 0), RAM 24835 B (data 0 + bss 24835)",
         "FLASH (18.3 % of 64 KiB)",
-        "exceeded  ram: 24835 B, at most 24000 B: 835 B too much",
+        "exceeded       ram: 24835 B, at most 24000 B: 835 B too much",
         "at least 232 B for a thread, a lower bound",
         "      tcp_in.o",
         "tcp_input",
@@ -188,29 +193,27 @@ fn a_terminal_shows_figures_to_the_byte_and_colours_what_grew() {
         text.lines().all(|line| line.chars().count() <= 110),
         "{text}"
     );
-    let shallow = footprint_text(
+    let shallow = on_terminal(
         &FootprintContent::Footprint(footprint("tcp_input")),
         FootprintView { depth: 1, rows: 1 },
-        110,
-        Style::Plain,
     );
     assert!(
         !shallow.contains("tcp_in.o  ") && shallow.contains(".text"),
         "{shallow}"
     );
-    let change = footprint_text(
-        &FootprintContent::Difference(difference("new")),
-        VIEW,
-        110,
-        Style::Ansi,
-    );
+    let content = FootprintContent::Difference(difference("new"));
+    let page = FootprintPage {
+        content: &content,
+        view: VIEW,
+    };
+    let change = as_text(&page, 110, Style::Ansi);
     let row = |name: &str| change.lines().find(|line| line.contains(name)).unwrap();
     assert!(
-        row(" new ").starts_with("\u{1b}[31m") && row(" new ").contains("+700"),
+        row(" new ").contains("\u{1b}[31m") && row(" new ").contains("+700"),
         "{change}"
     );
     assert!(
-        row(" old ").starts_with("\u{1b}[32m") && row(" old ").contains("−50"),
+        row(" old ").contains("\u{1b}[32m") && row(" old ").contains("−50"),
         "{change}"
     );
 }
@@ -221,14 +224,17 @@ fn hostile_names_command_neither_terminal_nor_spreadsheet_nor_page() {
         FootprintContent::Footprint(footprint(HOSTILE)),
         FootprintContent::Difference(difference(HOSTILE)),
     ] {
-        let text = footprint_text(&content, VIEW, 110, Style::Plain);
+        let text = on_terminal(&content, VIEW);
         assert!(!text.contains('\u{1b}'), "{text}");
-        let csv = footprint_csv(&content);
+        let csv = as_file(&content, DocumentFormat::Csv);
         assert!(!csv.contains('\u{1b}'), "{csv}");
-        let page = footprint_html(&content, &made()).unwrap();
+        let page = as_file(&content, DocumentFormat::Html);
         assert!(!page.contains("<script>alert") && !page.contains('\u{1b}'));
     }
-    let csv = footprint_csv(&FootprintContent::Footprint(footprint("=1+1")));
+    let csv = as_file(
+        &FootprintContent::Footprint(footprint("=1+1")),
+        DocumentFormat::Csv,
+    );
     assert!(csv.contains(",'=1+1,symbol,9000,elf-symbol"), "{csv}");
 }
 
@@ -246,9 +252,10 @@ document.body.dataset.probe = [near[2] < 500, said.includes('2400 B'), svg.getAt
 #[test]
 #[ignore = "needs chromium"]
 fn a_treemap_can_be_walked_in_the_browser() {
-    let page = Page::from_html(
-        &footprint_html(&FootprintContent::Footprint(footprint(HOSTILE)), &made()).unwrap(),
-    );
+    let page = Page::from_html(&as_file(
+        &FootprintContent::Footprint(footprint(HOSTILE)),
+        DocumentFormat::Html,
+    ));
     page.add_script(PROBE);
     let dom = page.dom(&["--window-size=1280,900"]);
     assert_eq!(dom.matches("data-treemap=\"ready\"").count(), 2);
@@ -261,9 +268,10 @@ fn a_treemap_can_be_walked_in_the_browser() {
         !dom.contains("data-owned"),
         "a script from a symbol was executed"
     );
-    let page = Page::from_html(
-        &footprint_html(&FootprintContent::Difference(difference("new")), &made()).unwrap(),
-    );
+    let page = Page::from_html(&as_file(
+        &FootprintContent::Difference(difference("new")),
+        DocumentFormat::Html,
+    ));
     assert!(
         page.dom(&["--window-size=390,844"])
             .contains("data-treemap=\"ready\"")

@@ -244,7 +244,7 @@ fn every_renderer_takes_every_kind_of_poor_run() {
 fn renderers_have_unique_ids_and_summaries() {
     let ids: Vec<_> = renderers::ALL
         .iter()
-        .map(|r| (r.id(), r.extension()))
+        .map(|r| (r.id(), r.ending()))
         .collect();
     assert_eq!(
         ids,

@@ -2,19 +2,15 @@
 
 pub mod lwip;
 
-use crate::archive;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 pub use linerate_footprint::{Budget, GivenStack, Group, KNOWN_GROUPS, Options};
 use linerate_footprint::{
     FootprintError, Input, difference, examine, format_of, gather, judge, set_beside,
 };
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::footprint::{Footprint, FootprintContent, FootprintFormat, SCHEMA};
-use linerate_model::run::{Run, Tool};
+use linerate_model::footprint::{Footprint, FootprintContent, FootprintFormat};
+use linerate_model::run::Run;
 use linerate_model::stack::StackReport;
-use linerate_report::{FootprintView, Style, footprint_csv, footprint_html, footprint_text};
-use linerate_sys::clock::wall_now;
-use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -138,66 +134,6 @@ pub fn missed(content: &FootprintContent) -> Vec<String> {
         })
         .collect()
 }
-
-/// A footprint document around what was found, which may be large.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'a str,
-    tool: Tool,
-    #[serde(flatten)]
-    content: &'a FootprintContent,
-}
-
-impl<'a> Document<'a> {
-    fn new(content: &'a FootprintContent) -> Self {
-        Self {
-            schema: SCHEMA,
-            tool: Tool::linerate(env!("CARGO_PKG_VERSION")),
-            content,
-        }
-    }
-}
-
-/// What the terminal shows.
-pub fn text(content: &FootprintContent, view: FootprintView, width: usize, style: Style) -> String {
-    footprint_text(content, view, width, style)
-}
-
-/// Columns of a text file.
-const COLUMNS: usize = 110;
-
-/// Formats that a footprint can be written in, by the ending of the file.
-const ENDINGS: [&str; 4] = ["html", "csv", "json", "txt"];
-
-/// Whether a footprint can be written to `path`, as far as can be said before it is made.
-pub fn check_output(path: &Path) -> Result<(), Failure> {
-    archive::check_output(path, &ENDINGS)
-}
-
-/// Writes the footprint; the ending of the file chooses the format.
-pub fn write(path: &Path, content: &FootprintContent) -> Result<()> {
-    check_output(path)?;
-    let text = match archive::ending(path) {
-        "html" => footprint_html(content, &wall_now())?,
-        "csv" => footprint_csv(content),
-        "json" => json(content)? + "\n",
-        _ => text(content, FootprintView::ALL, COLUMNS, Style::Plain),
-    };
-    archive::write_text(path, &text)
-}
-
-/// The document, indented.
-pub fn json(content: &FootprintContent) -> Result<String> {
-    serde_json::to_string_pretty(&Document::new(content)).context(AS_JSON)
-}
-
-/// The document on one line.
-pub fn json_line(content: &FootprintContent) -> Result<String> {
-    serde_json::to_string(&Document::new(content)).context(AS_JSON)
-}
-
-/// What failed if it cannot be written.
-const AS_JSON: &str = "writing the footprint as JSON";
 
 /// The footprint of files that were just built.
 fn built(files: &[PathBuf]) -> Result<Footprint> {

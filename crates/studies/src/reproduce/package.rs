@@ -12,7 +12,6 @@
 //! A package may come from anybody: it is read in memory, at most so many bytes, and nothing of it is written to a file or
 //! names one. The host of its plan is not contacted: who repeats it names another.
 
-use super::document::{Answer, html, json};
 use super::mapping::measured;
 use crate::archive::{check_place, write_bytes};
 use crate::plan::StudyPlan;
@@ -21,6 +20,9 @@ use linerate_analysis::compare::recorded_fact;
 use linerate_analysis::published::{PublishedTable, as_published};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
+use linerate_report::Answer;
+use linerate_report::document::{DocumentFormat, Indent, as_json, render};
+use linerate_sys::clock::wall_now;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -135,7 +137,7 @@ fn earlier(
 pub fn write_package(path: &Path, texts: &Texts, answer: &Answer) -> Result<()> {
     let studies: &[Run] = match answer {
         Answer::Audit(_) => &[],
-        Answer::Reproduction { studies, .. } => studies,
+        Answer::Reproduction(judged) => &judged.studies,
     };
     let mut archive = tar::Builder::new(Vec::new());
     let mut add = |name: &str, bytes: &[u8]| -> Result<()> {
@@ -149,8 +151,11 @@ pub fn write_package(path: &Path, texts: &Texts, answer: &Answer) -> Result<()> 
     add("README", README.as_bytes())?;
     add("plan.toml", texts.plan.as_bytes())?;
     add("table.csv", texts.table.as_bytes())?;
-    add("answer.json", json(answer)?.as_bytes())?;
-    add("answer.html", html(answer)?.as_bytes())?;
+    add("answer.json", as_json(answer, Indent::Indented)?.as_bytes())?;
+    add(
+        "answer.html",
+        render(answer, DocumentFormat::Html, &wall_now())?.as_bytes(),
+    )?;
     for (number, run) in (1..).zip(studies) {
         let document = serde_json::to_vec_pretty(run).context("writing a run as JSON")?;
         add(&format!("runs/{number}.json"), &document)?;

@@ -1,7 +1,7 @@
 //! Lines that fit a width: broken between words, a number kept with its unit.
 
 /// Lines of at most `width` characters: broken at spaces, and within a word that is longer. Nothing is left out.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words(text) {
         let line = lines.last_mut().expect("invariant: never empty");
@@ -33,7 +33,7 @@ fn pieces(word: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn length(text: &str) -> usize {
+pub(crate) fn length(text: &str) -> usize {
     text.chars().count()
 }
 

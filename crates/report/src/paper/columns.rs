@@ -3,25 +3,25 @@
 //! A table that is wider than there is room goes on below itself: its columns in groups, each with the names, and a
 //! name that takes too much on lines of its own. Nothing is left out.
 
-use super::wrap::{length, wrap};
+use super::{Ink, Line, length, wrap};
 use std::fmt::Write as _;
 
 /// Columns between two cells.
 const GAP: usize = 2;
+/// Columns that each level of a tree moves a name.
+const INDENT: usize = 2;
 /// Columns that a name keeps beside at least one other cell.
 const MIN_NAME: usize = 12;
 
-/// A line of a table.
-pub(super) struct Line {
-    /// The row that it belongs to.
-    pub(super) row: usize,
-    /// What it says.
+/// A line of the terminal.
+pub(super) struct Shown {
+    pub(super) ink: Ink,
     pub(super) text: String,
 }
 
 /// The lines of `rows`, at most `width` characters each.
-pub(super) fn lines(rows: &[Vec<String>], width: usize) -> Vec<Line> {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+pub(super) fn lines(rows: &[Line], width: usize) -> Vec<Shown> {
+    let count = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(|at| widest(rows, at)).collect();
     let Some((name, others)) = widths.split_first() else {
         return Vec::new();
@@ -56,28 +56,39 @@ fn groups(others: &[usize], room: usize) -> Vec<(usize, usize)> {
 }
 
 fn group(
-    rows: &[Vec<String>],
+    rows: &[Line],
     (from, to): (usize, usize),
     (name, widths): (usize, &[usize]),
-) -> Vec<Line> {
+) -> Vec<Shown> {
     let mut lines = Vec::new();
-    for (row, cells) in rows.iter().enumerate() {
-        let mut names = wrap(cells.first().map_or("", String::as_str), name);
+    for row in rows {
+        let (ink, cells) = (row.ink, &row.cells);
+        let indent = row.indent * INDENT;
+        let first = cells.first().map_or("", String::as_str);
+        let mut names = wrap(first, name.saturating_sub(indent).max(1));
         // The figures stand beside the last line of their name.
         let last = names.pop().unwrap_or_default();
-        lines.extend(names.into_iter().map(|text| Line { row, text }));
-        let mut text = format!("{last:<name$}");
+        let indented = |text: &str| format!("{:indent$}{text}", "");
+        let above = names.iter().map(|text| Shown {
+            ink,
+            text: indented(text),
+        });
+        lines.extend(above);
+        let mut text = format!("{:<name$}", indented(&last));
         for (cell, width) in cells.iter().zip(widths).take(to).skip(from) {
             let _ = write!(text, "{:GAP$}{cell:>width$}", "");
         }
         text.truncate(text.trim_end().len());
-        lines.push(Line { row, text });
+        lines.push(Shown { ink, text });
     }
     lines
 }
 
-fn widest(rows: &[Vec<String>], column: usize) -> usize {
-    let lengths = rows.iter().filter_map(|row| Some(length(row.get(column)?)));
+fn widest(rows: &[Line], column: usize) -> usize {
+    let indent = |row: &Line| if column == 0 { row.indent * INDENT } else { 0 };
+    let lengths = rows
+        .iter()
+        .filter_map(|row| Some(length(row.cells.get(column)?) + indent(row)));
     lengths.max().unwrap_or(0)
 }
 
@@ -85,8 +96,8 @@ fn widest(rows: &[Vec<String>], column: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn table() -> Vec<Vec<String>> {
-        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+    fn table() -> Vec<Line> {
+        let row = |cells: [&str; 4]| Line::new(&cells.map(str::to_owned));
         vec![
             row(["", "mean", "median", "maximum"]),
             row(["32 B, spinning", "1.25", "1.2", "9"]),

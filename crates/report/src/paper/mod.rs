@@ -1,7 +1,10 @@
 //! Lines of text with a label column, wrapped and aligned. Whatever the width, every character is written.
 
-use super::wrap::{length, wrap};
-use super::{Style, columns};
+mod columns;
+mod wrap;
+
+pub(crate) use wrap::{length, wrap};
+
 use crate::figures::clean;
 
 /// Columns before a line that has no label.
@@ -10,6 +13,62 @@ const INDENT: usize = 2;
 const LABEL: usize = 17;
 /// Narrower than this, nothing can be aligned.
 const MIN_WIDTH: usize = 40;
+
+/// Whether a terminal's colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Escape sequences for bold, dim, red and green.
+    Ansi,
+    /// Letters only.
+    Plain,
+}
+
+/// How a line stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ink {
+    Bold,
+    Dim,
+    Green,
+    Plain,
+    Red,
+}
+
+/// A row of columns.
+pub(crate) struct Line {
+    cells: Vec<String>,
+    /// How deep its first cell stands.
+    indent: usize,
+    ink: Ink,
+}
+
+impl Line {
+    /// Rows of which the first is a heading.
+    pub(crate) fn table<R: Into<Vec<String>>>(
+        rows: impl IntoIterator<Item = R>,
+        heading: Ink,
+    ) -> Vec<Self> {
+        let inks = std::iter::once(heading).chain(std::iter::repeat(Ink::Plain));
+        let rows = rows.into_iter().zip(inks);
+        rows.map(|(cells, ink)| Self::new(&cells.into()).ink(ink))
+            .collect()
+    }
+
+    pub(crate) fn new(cells: &[String]) -> Self {
+        Self {
+            cells: cells.iter().map(|cell| clean(cell)).collect(),
+            indent: 0,
+            ink: Ink::Plain,
+        }
+    }
+
+    pub(crate) fn indent(self, indent: usize) -> Self {
+        Self { indent, ..self }
+    }
+
+    pub(crate) fn ink(self, ink: Ink) -> Self {
+        Self { ink, ..self }
+    }
+}
 
 /// Text that is being written.
 pub(crate) struct Paper {
@@ -34,48 +93,52 @@ impl Paper {
     /// A heading, or the sentence that comes first.
     pub(crate) fn title(&mut self, text: &str) {
         for part in wrap(&clean(text), self.width) {
-            let shown = self.paint("1", &part);
+            let shown = self.paint(Ink::Bold, &part);
             self.push(&shown);
         }
     }
 
     /// A label and what belongs to it, wrapped under itself.
     pub(crate) fn row(&mut self, label: &str, text: &str) {
-        self.lines(label, text, None);
+        self.inked(Ink::Plain, label, text);
     }
 
-    /// A row in bold.
-    pub(super) fn strong(&mut self, label: &str, text: &str) {
-        self.lines(label, text, Some("1"));
-    }
-
-    /// A row in red.
-    pub(super) fn alarm(&mut self, label: &str, text: &str) {
-        self.lines(label, text, Some("31"));
-    }
-
-    /// Rows of columns beside the labels: the first left-aligned, the others right-aligned.
-    pub(super) fn columns<const N: usize>(&mut self, rows: &[[String; N]]) {
-        let rows: Vec<_> = rows.iter().map(|row| row.to_vec()).collect();
-        for line in columns::lines(&cleaned(&rows), self.width - LABEL) {
-            self.line("", &line.text, None);
+    /// A label and what belongs to it, coloured.
+    pub(crate) fn inked(&mut self, ink: Ink, label: &str, text: &str) {
+        let wrapped = wrap(&clean(text), self.width - LABEL);
+        for (index, part) in wrapped.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            self.line(label, part, ink);
         }
     }
 
-    /// The same over the whole width: tables of many columns. The first row is a heading.
-    pub(crate) fn wide_columns(&mut self, rows: &[Vec<String>]) {
-        for line in columns::lines(&cleaned(rows), self.width - INDENT) {
-            let shown = if line.row == 0 {
-                self.paint("1", &line.text)
-            } else {
-                line.text
-            };
+    /// Under a label the first `most` of `items`.
+    pub(crate) fn list(&mut self, label: &str, items: &[String], most: usize) {
+        for (index, item) in items.iter().take(most).enumerate() {
+            self.row(if index == 0 { label } else { "" }, item);
+        }
+        if items.len() > most {
+            self.row("", &format!("and {} more", items.len() - most));
+        }
+    }
+
+    /// Columns beside the labels: the first left-aligned, the others right-aligned.
+    pub(crate) fn beside(&mut self, lines: &[Line]) {
+        for line in columns::lines(lines, self.width - LABEL) {
+            self.line("", &line.text, line.ink);
+        }
+    }
+
+    /// Columns over the whole width.
+    pub(crate) fn wide_columns(&mut self, lines: &[Line]) {
+        for line in columns::lines(lines, self.width - INDENT) {
+            let shown = self.paint(line.ink, &line.text);
             self.push(&format!("  {shown}"));
         }
     }
 
     /// Rows of left-aligned columns over the whole width, the first a heading, each followed by what is said of it.
-    pub(super) fn listing(&mut self, rows: &[(Vec<String>, Option<String>)]) {
+    pub(crate) fn listing(&mut self, rows: &[(Vec<String>, Option<String>)]) {
         let widest = |mut widest: [usize; 4], (row, _): &(Vec<String>, Option<String>)| {
             for (width, cell) in widest.iter_mut().zip(row) {
                 // Cleaning leaves as many characters.
@@ -99,7 +162,7 @@ impl Paper {
             };
             for part in parts {
                 let shown = if index == 0 {
-                    self.paint("1", &part)
+                    self.paint(Ink::Bold, &part)
                 } else {
                     part
                 };
@@ -125,12 +188,12 @@ impl Paper {
     }
 
     /// A name in bold and what is said of it, wrapped over the whole width under an indent.
-    pub(super) fn item(&mut self, name: &str, text: &str) {
+    pub(crate) fn item(&mut self, name: &str, text: &str) {
         let name = format!("{}:", clean(name));
         let whole = format!("{name} {}", clean(text));
         for (index, part) in wrap(&whole, self.width - INDENT).into_iter().enumerate() {
             let line = match part.strip_prefix(&name) {
-                Some(rest) if index == 0 => format!("{}{rest}", self.paint("1", &name)),
+                Some(rest) if index == 0 => format!("{}{rest}", self.paint(Ink::Bold, &name)),
                 _ if index == 0 => part,
                 _ => format!("  {part}"),
             };
@@ -139,17 +202,17 @@ impl Paper {
     }
 
     /// How many lines there are.
-    pub(super) fn height(&self) -> usize {
+    pub(crate) fn height(&self) -> usize {
         self.text.lines().count()
     }
 
     /// Adds what was written on another sheet.
-    pub(super) fn append(&mut self, other: &Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         self.text.push_str(&other.text);
     }
 
     /// An empty sheet of the same width and style.
-    pub(super) const fn blank(&self) -> Self {
+    pub(crate) const fn blank(&self) -> Self {
         Self {
             width: self.width,
             style: self.style,
@@ -157,17 +220,9 @@ impl Paper {
         }
     }
 
-    fn lines(&mut self, label: &str, text: &str, color: Option<&str>) {
-        let wrapped = wrap(&clean(text), self.width - LABEL);
-        for (index, part) in wrapped.iter().enumerate() {
-            let label = if index == 0 { label } else { "" };
-            self.line(label, part, color);
-        }
-    }
-
-    fn line(&mut self, label: &str, text: &str, color: Option<&str>) {
-        let label = self.paint("2", &format!("  {label:<width$}", width = LABEL - 2));
-        let text = color.map_or_else(|| text.to_owned(), |color| self.paint(color, text));
+    fn line(&mut self, label: &str, text: &str, ink: Ink) {
+        let label = self.paint(Ink::Dim, &format!("  {label:<width$}", width = LABEL - 2));
+        let text = self.paint(ink, text);
         self.push(&format!("{label}{text}"));
     }
 
@@ -176,15 +231,17 @@ impl Paper {
         self.text.push('\n');
     }
 
-    fn paint(&self, color: &str, text: &str) -> String {
+    fn paint(&self, ink: Ink, text: &str) -> String {
+        let color = match ink {
+            Ink::Bold => "1",
+            Ink::Dim => "2",
+            Ink::Green => "32",
+            Ink::Red => "31",
+            Ink::Plain => return text.to_owned(),
+        };
         match self.style {
             Style::Ansi => format!("\u{1b}[{color}m{text}\u{1b}[0m"),
             Style::Plain => text.to_owned(),
         }
     }
-}
-
-fn cleaned(rows: &[Vec<String>]) -> Vec<Vec<String>> {
-    let row = |row: &Vec<String>| row.iter().map(|cell| clean(cell)).collect();
-    rows.iter().map(row).collect()
 }
