@@ -173,18 +173,23 @@ impl Stream {
         if sent && !test.sends() {
             socket.close();
         }
-        while socket.can_send()
-            && let Ok(most) = test.due(now)
-        {
-            let block = &BLOCK[..most.min(BLOCK.len())];
-            let written = socket.send_slice(block).unwrap_or(0);
-            if written == 0 {
-                break;
+        // One that is full has room again once a frame has come.
+        let mut next = None;
+        while socket.can_send() {
+            match test.due(now) {
+                Ok(most) => {
+                    let block = &BLOCK[..most.min(BLOCK.len())];
+                    let written = socket.send_slice(block).unwrap_or(0);
+                    test.sent(now, written);
+                    self.queued += written as u64;
+                }
+                Err(due) => {
+                    next = due;
+                    break;
+                }
             }
-            test.sent(now, written);
-            self.queued += written as u64;
         }
-        test.deadline(now)
+        next.into_iter().chain(test.deadline()).min()
     }
 
     /// Ends this end's half once the peer has ended its own, unless it still sends.

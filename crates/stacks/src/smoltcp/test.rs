@@ -159,8 +159,7 @@ impl Test {
 
     /// Does what is due by time alone.
     pub(super) fn pass(&mut self, now: MonoInstant) {
-        let is_late = self.until.is_some_and(|until| now >= until);
-        if self.sends() && (is_late || self.left == 0) {
+        if self.sends() && self.is_all_sent(now) {
             self.sender = Traffic::Ended;
             let sent = vec![PacketCount::new(self.sent)];
             self.tell(now, Input::Finished { sent });
@@ -171,14 +170,10 @@ impl Test {
         }
     }
 
-    /// When something is to be done if nothing comes.
-    pub(super) fn deadline(&mut self, now: MonoInstant) -> Option<MonoInstant> {
-        let next = self.due(now).map_or_else(|next| next, |_| Some(now));
+    /// When something is to be done beside what is [`due`](Self::due).
+    pub(super) fn deadline(&self) -> Option<MonoInstant> {
         let until = self.until.filter(|_| self.sends());
-        [next, until, self.session.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        until.into_iter().chain(self.session.deadline()).min()
     }
 
     /// The peer has sent all.
@@ -268,10 +263,17 @@ impl Test {
         };
     }
 
+    fn is_all_sent(&self, now: MonoInstant) -> bool {
+        self.left == 0 || self.until.is_some_and(|until| now >= until)
+    }
+
     /// How many bytes are to go now: of a datagram, or the most of a byte stream; else when, if ever.
     pub(super) fn due(&mut self, now: MonoInstant) -> Result<usize, Option<MonoInstant>> {
-        if !self.sends() || self.left == 0 || self.until.is_some_and(|until| now >= until) {
+        if !self.sends() {
             return Err(None);
+        }
+        if self.is_all_sent(now) {
+            return Err(Some(now));
         }
         let most = match self.schedule.as_mut().map(|schedule| schedule.due(now)) {
             Some(Due::Wait(next)) => return Err(Some(next)),

@@ -109,7 +109,11 @@ impl Counts {
             }
             test.said();
         }
-        while let Ok(length) = test.due(now) {
+        loop {
+            let length = match test.due(now) {
+                Ok(length) => length,
+                Err(next) => return next.into_iter().chain(test.deadline()).min(),
+            };
             let queued = socket.send_with(length, UdpMetadata::from(to), |slot| {
                 test.write(now, slot);
                 slot.len()
@@ -121,6 +125,5 @@ impl Counts {
             self.sent += 1;
             self.sent_bytes += length as u64;
         }
-        test.deadline(now)
     }
 }
