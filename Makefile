@@ -7,13 +7,14 @@ CARGO ?= cargo
 
 all: build ## build, the same as `make build`
 
+# The program alone: tests and their rooms are built by `make check` and `make test`.
 build: ## build target/release/linerate
 	@ci/need cargo
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p linerate-cli
 
 demo: ## measure between two hosts made of this one, without privileges; writes report.html
 	@ci/need cargo namespaces
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p linerate-cli
 	target/release/linerate demo -o report.html
 
 check: ## formatting, lints, and the tests that need nothing but cargo: minutes
