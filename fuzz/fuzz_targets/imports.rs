@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
     // Also those that would not have recognised it.
     let text = String::from_utf8_lossy(data);
     for format in ALL {
-        let mut reader = format.reader("log", &hints);
+        let mut reader = (format.reader)("log", &hints);
         for (index, text) in text.split('\n').enumerate() {
             reader.take(&Line {
                 number: index + 1,

@@ -1,12 +1,9 @@
 //! Delays as a log prints them, as the delay of a trial.
 
-use super::rounded::note_rounding;
-use super::{LatencyTest, Origin, Rounded, whole};
+use super::rounded::note;
+use super::{Rounded, whole};
 use linerate_model::PacketRate;
-use linerate_model::run::{
-    ClosedLoopResult, Delay, DelayOf, Host, HostRole, Tool, Trial, UnitCounts,
-};
-use linerate_model::spec::Transport;
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Trial, UnitCounts};
 
 /// Printed figures of a delay, each in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -77,45 +74,9 @@ impl DelayFigures {
             ("max_ns", self.max),
             ("stdev_ns", self.stdev),
         ] {
-            if let Some(figure) = figure.filter(|figure| figure.low < figure.high) {
-                let interval = figure.scaled(1e9).interval();
-                note_rounding(trial, key, interval);
+            if let Some(figure) = figure {
+                note(trial, key, figure.scaled(1e9));
             }
         }
     }
-}
-
-impl LatencyTest {
-    /// A test of which only the place, the tool and the transport are known.
-    pub(super) fn new(
-        origin: Origin,
-        format: &'static str,
-        tool: &str,
-        transport: Transport,
-    ) -> Self {
-        Self {
-            origin,
-            format,
-            tool: Tool::unversioned(tool),
-            transport,
-            started: None,
-            command: None,
-            hosts: hosts(None, None),
-            trials: Vec::new(),
-            notes: Vec::new(),
-            fingerprint: 0,
-        }
-    }
-}
-
-/// The two ends by their addresses.
-pub(super) fn hosts(client: Option<&str>, server: Option<&str>) -> Vec<Host> {
-    let host = |role, address: Option<&str>| Host {
-        name: address.map(str::to_owned),
-        ..Host::new(role)
-    };
-    vec![
-        host(HostRole::Client, client),
-        host(HostRole::Server, server),
-    ]
 }

@@ -182,6 +182,6 @@ impl ImportError {
 }
 
 fn known() -> String {
-    let ids: Vec<_> = ALL.iter().map(|format| format.id()).collect();
+    let ids: Vec<_> = ALL.iter().map(|format| format.id).collect();
     ids.join(", ")
 }

@@ -151,48 +151,10 @@ pub struct TrafficTest {
 }
 
 impl TrafficTest {
-    /// A test of which nothing is known but where it is and what carried it.
-    pub(super) fn new(
-        origin: Origin,
-        format: &'static str,
-        tool: &str,
-        view: View,
-        transport: Transport,
-    ) -> Self {
-        Self {
-            origin,
-            format,
-            tool: Tool::unversioned(tool),
-            view,
-            transport,
-            started: None,
-            command: None,
-            intended: None,
-            cookie: None,
-            connections: Vec::new(),
-            peer: None,
-            flows: Vec::new(),
-            prints_last_interval: false,
-            payload_bytes: None,
-            congestion_control: None,
-            smss_bytes: None,
-            thread_load: [None; 2],
-            interrupted: None,
-            notes: Vec::new(),
-            fingerprint: 0,
-        }
-    }
-
-    /// Adds a stream, which line `number` names.
-    pub(super) fn connect(&mut self, number: usize, new: Connection) -> Result<(), ImportError> {
+    /// Adds a stream.
+    pub(super) fn connect(&mut self, new: Connection) -> Result<(), &'static str> {
         if self.connections.len() >= MAX_STREAMS {
-            let text = format!("local {} connected to {}", new.local, new.remote);
-            return Err(ImportError::line(
-                &self.origin.file,
-                number,
-                TOO_MANY,
-                &text,
-            ));
+            return Err(TOO_MANY);
         }
         self.connections.push(new);
         Ok(())

@@ -191,7 +191,8 @@ mod tests {
             file: "log".to_owned(),
             line,
         };
-        let mut test = TrafficTest::new(origin, "x", "x", View::Client, Transport::Tcp);
+        let mut test =
+            TrafficTest::new(origin, crate::import::ALL[0], View::Client, Transport::Tcp);
         test.fingerprint = line as u64;
         let figure = |value| Rounded::exact(f64::from(value));
         let row = |second| {

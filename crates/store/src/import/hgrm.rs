@@ -6,21 +6,35 @@
 //! # References
 //! - `outputPercentileDistribution` of HdrHistogram: the columns, the two lines at the end
 
-use super::{
-    HgrmHint, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest, TimeUnit,
-    exact,
-};
-use crate::import::line::Fingerprint;
-use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Trial};
-use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, Histogram};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::test_builder::{Exchanges, TestBuilder};
+use super::{HgrmHint, ImportError, LogFormat, ParsedTest, TimeUnit, View, exact};
+use linerate_model::Histogram;
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf};
+use linerate_model::spec::Transport;
 use std::collections::BTreeMap;
 
 /// HdrHistogram's percentile text.
-#[derive(Debug)]
-pub(super) struct Hgrm;
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "hgrm",
+    tool: "HdrHistogram",
+    summary: "HdrHistogram's percentile text: whole delay distributions",
+    recognise: |line| {
+        let is_end = line.starts_with("#[Mean ") || line.starts_with("#[Max ");
+        usize::from(is_heading(line) || is_end)
+    },
+    reader: |file, hints| {
+        let hint = hints.hgrm;
+        Reader::boxed(
+            file,
+            Hgrm {
+                hint,
+                ..Hgrm::default()
+            },
+        )
+    },
+};
 
-const ID: &str = "hgrm";
 const COLUMNS: [&str; 4] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
 
 /// What comments before a distribution can say.
@@ -32,173 +46,136 @@ const MAX_DISTRIBUTIONS: usize = 256;
 /// One hour: the histogram's largest value.
 const MAX_NANOS: f64 = 3.6e12;
 
-impl LogFormat for Hgrm {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "HdrHistogram's percentile text: whole delay distributions"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
-        let is_mine = is_heading(line) || line.starts_with("#[Mean ") || line.starts_with("#[Max ");
-        usize::from(is_mine)
-    }
-
-    fn reader(&self, file: &str, hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            hint: hints.hgrm,
-            header: BTreeMap::new(),
-            open: None,
-            begun: 0,
-            tests: Vec::new(),
-        })
-    }
-}
-
 fn is_heading(line: &str) -> bool {
     line.split_whitespace().eq(COLUMNS)
 }
 
-struct Reader {
-    file: String,
+/// Distributions begin with their columns; comments before them say what they are of.
+#[derive(Default)]
+struct Hgrm {
     hint: Option<HgrmHint>,
-    /// What comments before the distribution say.
-    header: BTreeMap<&'static str, String>,
-    open: Option<Open>,
+    header: Header,
     /// Distributions so far.
     begun: usize,
-    tests: Vec<ParsedTest>,
 }
 
+/// What comments before a distribution say.
+type Header = BTreeMap<&'static str, String>;
+
 /// A distribution that is being read.
-struct Open {
-    line: usize,
+struct Distribution {
+    test: TestBuilder,
+    header: Header,
     unit: TimeUnit,
-    transport: Transport,
     histogram: Histogram,
     last: f64,
     mean: Option<(f64, f64)>,
-    text: Fingerprint,
+    /// Largest value and total count, with which it ends.
+    end: Option<(f64, f64)>,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        let line = line.trim();
-        if is_heading(line) {
-            return self.begin(number);
+impl Grammar for Hgrm {
+    type Test = Distribution;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Distribution>,
+        line: &str,
+    ) -> Result<Step<Distribution>, Fault> {
+        if !is_heading(line) {
+            return Ok(Step::Inside);
         }
-        let Some(open) = &mut self.open else {
-            let pair = line
-                .strip_prefix("# ")
-                .and_then(|line| line.split_once(": "));
-            if let Some((key, value)) = pair
-                && let Some(key) = KEYS.iter().find(|known| **known == key)
-            {
-                self.header.insert(key, value.to_owned());
-            }
-            return Ok(());
-        };
-        let damaged = |why| ImportError::line(&self.file, number, why, line);
-        open.text.add(line);
-        if let Some(rest) = line.strip_prefix("#[Mean") {
-            open.mean = Some(two(rest).ok_or_else(|| damaged("mean and deviation"))?);
-        } else if let Some(rest) = line.strip_prefix("#[Max") {
-            let (max, count) = two(rest).ok_or_else(|| damaged("maximum and total count"))?;
-            return self.end(number, max, count);
-        } else if !line.is_empty() && !line.starts_with('#') {
-            open.row(line).map_err(damaged)?;
+        // What is missing of this one must not refuse the one before.
+        self.close(log, open.take());
+        self.begin(log).map(Step::Begin)
+    }
+
+    fn outside(&mut self, _log: &mut Log, line: &str) -> Result<(), Fault> {
+        let pair = line.trim().strip_prefix("# ");
+        if let Some((key, value)) = pair.and_then(|line| line.split_once(": "))
+            && let Some(key) = KEYS.iter().find(|known| **known == key)
+        {
+            self.header.insert(key, value.to_owned());
         }
         Ok(())
     }
-
-    fn close(&mut self) -> Result<(), ImportError> {
-        let missing = "its lines #[Mean …] and #[Max …] are not there";
-        self.open
-            .take()
-            .map_or(Ok(()), |open| Err(self.cut(open.line, missing)))
-    }
-
-    fn forget(&mut self) {
-        self.open = None;
-        self.header.clear();
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
-    }
 }
 
-impl Reader {
-    fn begin(&mut self, number: usize) -> Result<(), ImportError> {
-        self.settle();
+impl Hgrm {
+    fn begin(&mut self, log: &Log) -> Result<Distribution, Fault> {
         self.begun += 1;
         if self.begun > MAX_DISTRIBUTIONS {
-            return Err(ImportError::line(
-                &self.file,
-                number,
-                "at most 256 distributions in a file",
-                "",
-            ));
+            return Err("at most 256 distributions in a file".into());
         }
-        let unit = self.header.get("unit").and_then(|unit| unit.parse().ok());
-        let transport = match self.header.get("transport").map(String::as_str) {
+        let header = std::mem::take(&mut self.header);
+        let unit = header.get("unit").and_then(|unit| unit.parse().ok());
+        let transport = match header.get("transport").map(String::as_str) {
             Some("tcp") => Some(Transport::Tcp),
             Some("udp") => Some(Transport::Udp),
             _ => None,
         };
         let hinted = self.hint.map(|hint| (hint.unit, hint.transport));
         let Some((unit, transport)) = unit.zip(transport).or(hinted) else {
-            return Err(ImportError::Untold {
-                file: self.file.clone(),
-                line: number,
+            return Err(Fault::Other(ImportError::Untold {
+                file: log.file.clone(),
+                line: log.number,
                 what: "transport and unit of its values",
                 hint: "--hgrm TRANSPORT:UNIT, such as --hgrm tcp:ms",
-            });
+            }));
         };
-        self.open = Some(Open {
-            line: number,
+        Ok(Distribution {
+            test: TestBuilder::new(log, &FORMAT, View::Client, transport),
+            header,
             unit,
-            transport,
             histogram: Histogram::new(),
             last: 0.0,
             mean: None,
-            text: Fingerprint::default(),
-        });
-        Ok(())
-    }
-
-    /// The last line of a distribution.
-    fn end(&mut self, number: usize, max: f64, count: f64) -> Result<(), ImportError> {
-        let Some(open) = self.open.take() else {
-            return Ok(());
-        };
-        if (exact(open.histogram.len()) - count).abs() > 0.5 {
-            let missing = format!(
-                "its lines hold {} values, its end says {count}",
-                open.histogram.len()
-            );
-            return Err(self.cut(open.line, &missing));
-        }
-        let header = std::mem::take(&mut self.header);
-        let test = test(&self.file, number, &header, open, max);
-        self.tests
-            .extend(test.map(|test| ParsedTest::Latency(Box::new(test))));
-        Ok(())
-    }
-
-    fn cut(&self, line: usize, missing: &str) -> ImportError {
-        ImportError::Cut {
-            file: self.file.clone(),
-            line,
-            missing: missing.to_owned(),
-        }
+            end: None,
+        })
     }
 }
 
-impl Open {
+impl Draft for Distribution {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+        let line = line.trim();
+        if is_heading(line) {
+            return Ok(());
+        }
+        self.test.text.add(line);
+        if let Some(rest) = line.strip_prefix("#[Mean") {
+            self.mean = Some(two(rest).ok_or("mean and deviation")?);
+        } else if let Some(rest) = line.strip_prefix("#[Max") {
+            self.end = Some(two(rest).ok_or("maximum and total count")?);
+        } else if !line.is_empty() && !line.starts_with('#') {
+            self.row(line)?;
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        let (max, count) = self
+            .end
+            .ok_or("its lines #[Mean …] and #[Max …] are not there")?;
+        let held = self.histogram.len();
+        if (exact(held) - count).abs() > 0.5 {
+            let missing = format!("its lines hold {held} values, its end says {count}");
+            return Err(Fault::Missing(missing));
+        }
+        tests.extend(self.test(max));
+        Ok(())
+    }
+}
+
+impl Distribution {
     /// `value percentile total-count 1/(1-percentile)`; the last column may be missing or infinite.
     fn row(&mut self, line: &str) -> Result<(), &'static str> {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -225,6 +202,42 @@ impl Open {
         }
         Ok(())
     }
+    /// Its test; `None` if it is empty.
+    fn test(mut self, max: f64) -> Option<ParsedTest> {
+        let of = match self.header.get("timed").map(String::as_str) {
+            Some("half round trip") => DelayOf::HalfRoundTrip,
+            Some("one-way delay above the trial's smallest") => DelayOf::Pdv,
+            Some("send time after schedule") => DelayOf::Lateness,
+            _ => DelayOf::RoundTrip,
+        };
+        let mut delay = Delay::from_histogram(of, self.histogram)?;
+        if let Some((mean, deviation)) = self.mean {
+            delay.mean_ns = Some(mean * self.unit.nanos());
+            delay.stdev_ns = Some(deviation * self.unit.nanos());
+        }
+        let largest = super::whole((max * self.unit.nanos()).round());
+        if let Some((min, max)) = delay.min_ns.zip(largest) {
+            delay = delay.with_ends(min.min(max), max);
+        }
+        let work = ClosedLoopResult {
+            delay: Some(delay),
+            ..ClosedLoopResult::default()
+        };
+        let size = self.header.get("payload_bytes");
+        let exchanges = Exchanges {
+            bytes: size.and_then(|size| size.parse().ok()),
+            ..Exchanges::default()
+        };
+        let mut trial = self.test.trial(&exchanges, work);
+        trial.label = self.header.remove("label").filter(|it| !it.is_empty());
+        if !self.header.contains_key("unit") {
+            self.test.note(
+                "values between two lines of the file count as the upper one, and what was timed is taken \
+                 to be the round trip",
+            );
+        }
+        Some(self.test.latency(vec![trial]))
+    }
 }
 
 /// `    = 1.0, StdDeviation   = 2.0]`.
@@ -237,63 +250,10 @@ fn two(text: &str) -> Option<(f64, f64)> {
     Some((number(first)?, number(second)?))
 }
 
-/// The test of one distribution; `None` if it is empty.
-fn test(
-    file: &str,
-    line: usize,
-    header: &BTreeMap<&'static str, String>,
-    open: Open,
-    max: f64,
-) -> Option<LatencyTest> {
-    let is_own = header.contains_key("unit");
-    let of = match header.get("timed").map(String::as_str) {
-        Some("half round trip") => DelayOf::HalfRoundTrip,
-        Some("one-way delay above the trial's smallest") => DelayOf::Pdv,
-        Some("send time after schedule") => DelayOf::Lateness,
-        _ => DelayOf::RoundTrip,
-    };
-    let mut delay = Delay::from_histogram(of, open.histogram)?;
-    if let Some((mean, deviation)) = open.mean {
-        delay.mean_ns = Some(mean * open.unit.nanos());
-        delay.stdev_ns = Some(deviation * open.unit.nanos());
-    }
-    let largest = super::whole((max * open.unit.nanos()).round());
-    if let Some((min, max)) = delay.min_ns.zip(largest) {
-        delay = delay.with_ends(min.min(max), max);
-    }
-    let work = ClosedLoopResult {
-        delay: Some(delay),
-        ..ClosedLoopResult::default()
-    };
-    let mut trial = Trial::from_log(0, open.transport, Direction::Forward, work);
-    trial.label = header
-        .get("label")
-        .filter(|label| !label.is_empty())
-        .cloned();
-    let size = header
-        .get("payload_bytes")
-        .and_then(|size| size.parse().ok());
-    trial.payload_bytes = size.map(ByteCount::new);
-    let origin = Origin {
-        file: file.to_owned(),
-        line,
-    };
-    let mut test = LatencyTest::new(origin, ID, "HdrHistogram", open.transport);
-    test.fingerprint = open.text.get();
-    test.trials.push(trial);
-    if !is_own {
-        test.notes.push(
-            "values between two lines of the file count as the upper one, and what was timed is taken \
-             to be the round trip"
-                .to_owned(),
-        );
-    }
-    Some(test)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::Hints;
 
     const FOREIGN: &str = "\
        Value     Percentile TotalCount 1/(1-Percentile)
@@ -312,7 +272,7 @@ mod tests {
             hgrm,
             ..Hints::default()
         };
-        crate::import::tests::parse(&Hgrm, "x.hgrm", text, hints)
+        crate::import::tests::parse(&FORMAT, "x.hgrm", text, hints)
     }
 
     fn refused(tests: Result<Vec<ParsedTest>, ImportError>) -> String {
@@ -326,7 +286,7 @@ mod tests {
     #[test]
     fn a_foreign_file_needs_to_be_told_its_transport_and_unit() {
         let error = refused(crate::import::tests::parse(
-            &Hgrm,
+            &FORMAT,
             "x.hgrm",
             FOREIGN,
             Hints::default(),

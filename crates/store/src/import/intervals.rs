@@ -66,12 +66,6 @@ impl Readings {
     pub(super) fn largest(&self) -> Option<f64> {
         (self.count > 0).then_some(self.largest)
     }
-
-    fn add_all(&mut self, other: &Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.sum += other.sum;
-        self.largest = self.largest.max(other.largest);
-    }
 }
 
 impl Joined {
@@ -266,15 +260,6 @@ impl Intervals {
         if let Some((_, row)) = self.recent.pop_first() {
             self.append(&row);
         }
-    }
-
-    /// Takes all of another side's intervals.
-    pub(super) fn add_all(&mut self, other: Self) {
-        let other = other.finish();
-        other.iter().for_each(|row| self.add(row));
-        self.width = self.width.max(other.width);
-        self.joined.cwnd.add_all(&other.joined.cwnd);
-        self.joined.srtt.add_all(&other.joined.srtt);
     }
 
     pub(super) fn finish(mut self) -> Series {

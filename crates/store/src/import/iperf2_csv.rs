@@ -8,18 +8,24 @@
 
 use super::bounds::MAX_STREAMS;
 use super::intervals::Intervals;
-use super::line::{Fingerprint, late};
+use super::line::late;
+use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
+use super::streams::total;
+use super::test_builder::{TestBuilder, Way};
 use super::{
-    Command, Connection, Endpoint, Flow, Hints, ImportError, LogFormat, LogReader, Origin,
-    ParsedTest, Rounded, Row, Totals, TrafficTest, View,
+    Command, Connection, Endpoint, ImportError, LogFormat, ParsedTest, Rounded, Row, Totals, View,
+    reader,
 };
 use linerate_model::spec::{Direction, Transport};
 
 /// iperf 2's CSV output.
-#[derive(Debug)]
-pub(super) struct Iperf2Csv;
-
-const ID: &str = "iperf2-csv";
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "iperf2-csv",
+    tool: "iperf2",
+    summary: "CSV output of an iperf 2 client or server (-y C), classic or with -e",
+    recognise: |line| usize::from(is_heading(line) || is_line(line)),
+    reader: |file, _| Reader::boxed(file, Iperf2Csv::default()),
+};
 
 /// The columns of a classic line; the last five only where a UDP receiver counted.
 const CLASSIC: &[&str] = &[
@@ -40,32 +46,6 @@ const CLASSIC: &[&str] = &[
 ];
 /// How many columns a classic line has without those of a UDP receiver.
 const SHORT: usize = 9;
-
-impl LogFormat for Iperf2Csv {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "CSV output of an iperf 2 client or server (-y C), classic or with -e"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
-        usize::from(is_heading(line) || is_line(line))
-    }
-
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            last: None,
-            ends: true,
-            command: None,
-            headings: Vec::new(),
-            open: None,
-            tests: Vec::new(),
-        })
-    }
-}
 
 fn is_heading(line: &str) -> bool {
     line.starts_with("time,src")
@@ -171,32 +151,23 @@ enum Counter {
     Sender,
 }
 
-/// Gathers lines to tests.
-struct Reader {
-    file: String,
-    /// Number of the last line, once it is known: damage there is a cut.
-    last: Option<usize>,
-    /// That line has its end.
-    ends: bool,
-    command: Option<Command>,
+/// Lines are of one test as long as their streams are.
+#[derive(Default)]
+struct Iperf2Csv {
     /// The last ones, each once.
     headings: Vec<Vec<String>>,
-    open: Option<Draft>,
-    tests: Vec<ParsedTest>,
 }
 
 /// A test that is being read.
 struct Draft {
-    line: usize,
+    test: TestBuilder,
     time: String,
-    command: Option<Command>,
     streams: Vec<Stream>,
     /// The lines of all streams but the last one of each.
     before: Intervals,
     /// Losses and jitter are a sender's zeros.
     is_sender: bool,
     is_udp: bool,
-    text: Fingerprint,
     /// Why a line that came after its first one could not be read.
     refused: Option<ImportError>,
 }
@@ -214,55 +185,45 @@ struct Stream {
     late: u64,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        let text = line.trim();
-        let is_last = self.last == Some(number);
-        if let Some(command) = Command::find(text, &["iperf", "iperf2"]) {
-            self.command = Some(command);
-        } else if is_heading(text) {
-            self.heading(text);
-        } else if is_line(text) {
+impl Grammar for Iperf2Csv {
+    type Test = Draft;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Draft>,
+        line: &str,
+    ) -> Result<Step<Draft>, Fault> {
+        let line = line.trim();
+        let is_last = matches!(log.place, Place::Last { .. });
+        if let Some(command) = Command::find(line, &["iperf", "iperf2"]) {
+            log.command = Some(command);
+        } else if is_heading(line) {
+            self.heading(line);
+        } else if is_line(line) {
             let headings = std::mem::take(&mut self.headings);
-            let taken = self.place_line(&headings, number, text);
+            let taken = self.place_line(&headings, log, open, line);
             self.headings = headings;
             if taken.is_none() {
-                return Err(self.damaged(number, text));
+                refuse(log, open, line);
             }
-        } else if has_time(text) || is_last && text.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(self.damaged(number, text));
+        } else if has_time(line) || is_last && line.starts_with(|c: char| c.is_ascii_digit()) {
+            refuse(log, open, line);
         }
-        Ok(())
-    }
-
-    fn last(&mut self, number: usize, has_end: bool) {
-        (self.last, self.ends) = (Some(number), has_end);
-    }
-
-    fn close(&mut self) -> Result<(), ImportError> {
-        if let Some(draft) = self.open.take() {
-            self.tests.push(draft.finish(&self.file).into());
-        }
-        Ok(())
-    }
-
-    fn forget(&mut self) {}
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
-    }
-
-    /// A line that cannot be read is taken for one of the test before it.
-    fn refuse(&mut self, error: ImportError) {
-        let command = &self.command;
-        let test = self
-            .open
-            .get_or_insert_with(|| Draft::new(0, "", command.clone()));
-        test.refused.get_or_insert(error);
+        Ok(Step::Taken)
     }
 }
 
-impl Reader {
+/// A line that cannot be read is taken for one of the test before it.
+fn refuse(log: &Log, open: &mut Option<Draft>, text: &str) {
+    let wanted = "a line of iperf 2's CSV with all its columns";
+    let begun = open.as_ref().map_or(log.number, Draft::begun);
+    let error = log.error(wanted.into(), text, Some(begun));
+    let draft = open.get_or_insert_with(|| Draft::new(log, ""));
+    draft.refused.get_or_insert(error);
+}
+
+impl Iperf2Csv {
     fn heading(&mut self, text: &str) {
         /// More layouts than any log has.
         const MAX_HEADINGS: usize = 16;
@@ -274,19 +235,13 @@ impl Reader {
         self.headings.push(names);
     }
 
-    fn damaged(&self, number: usize, text: &str) -> ImportError {
-        if self.last == Some(number) {
-            return ImportError::Cut {
-                file: self.file.clone(),
-                line: self.open.as_ref().map_or(number, |test| test.line),
-                missing: format!("line {number}, the last one, is not whole"),
-            };
-        }
-        let wanted = "a line of iperf 2's CSV with all its columns";
-        ImportError::line(&self.file, number, wanted, text)
-    }
-
-    fn place_line(&mut self, headings: &[Vec<String>], number: usize, text: &str) -> Option<()> {
+    fn place_line(
+        &mut self,
+        headings: &[Vec<String>],
+        log: &mut Log,
+        open: &mut Option<Draft>,
+        text: &str,
+    ) -> Option<()> {
         let words: Vec<_> = text.split(',').map(str::trim).collect();
         let mut fitting = headings
             .iter()
@@ -300,7 +255,7 @@ impl Reader {
             None => return None,
         };
         let line = Line {
-            number,
+            number: log.number,
             names,
             words,
         };
@@ -309,34 +264,28 @@ impl Reader {
         }
         let row = line.row()?;
         // A line that ends in the middle of its rate has all columns.
-        let is_open = self.last == Some(number) && !self.ends;
+        let is_open = log.place == (Place::Last { has_end: false });
         if is_open && !super::check::row_agrees(&row) {
             return None;
         }
         let connection = line.connection()?;
         let time = line.word("time")?;
-        let fits = self.open.as_ref().is_some_and(|test| {
+        let fits = open.as_ref().is_some_and(|test| {
             test.has(&connection) || test.time == time && test.is_beside(&connection, &row)
         });
         if !fits {
-            self.settle();
-            self.open = Some(Draft::new(number, time, self.command.take()));
+            self.close(log, open.take());
+            let mut draft = Draft::new(log, time);
+            draft.test.command = log.command.take();
+            draft.is_udp = draft.asks_for_udp();
+            *open = Some(draft);
         }
-        let draft = self.open.as_mut()?;
+        let draft = open.as_mut()?;
         time.clone_into(&mut draft.time);
-        draft.text.add(text);
+        draft.test.text.add(text);
         draft.is_udp |= line.has("datagrams");
         draft.add(&line, row, connection)
     }
-}
-
-/// The lines of a test with its streams added.
-#[derive(Default)]
-struct Sums {
-    /// Over the whole test.
-    total: Option<Row>,
-    /// Of the other end, over the whole test.
-    report: Option<Row>,
 }
 
 /// Whether two streams are one, seen from either end.
@@ -345,18 +294,21 @@ fn is_same(a: &Connection, b: &Connection) -> bool {
 }
 
 impl Draft {
-    fn new(line: usize, time: &str, command: Option<Command>) -> Self {
+    fn new(log: &Log, time: &str) -> Self {
         Self {
-            line,
+            test: TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp),
             time: time.to_owned(),
-            is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
-            command,
+            is_udp: false,
             streams: Vec::new(),
             before: Intervals::default(),
             is_sender: false,
-            text: Fingerprint::default(),
             refused: None,
         }
+    }
+
+    fn asks_for_udp(&self) -> bool {
+        let command = self.test.command.as_ref();
+        command.is_some_and(|command| command.has('u', "udp"))
     }
 
     fn has(&self, connection: &Connection) -> bool {
@@ -416,86 +368,6 @@ impl Draft {
         Some(())
     }
 
-    fn finish(mut self, file: &str) -> Result<TrafficTest, ImportError> {
-        if let Some(error) = self.refused.take() {
-            return Err(error);
-        }
-        let origin = Origin {
-            file: file.to_owned(),
-            line: self.line,
-        };
-        let transport = if self.is_udp {
-            Transport::Udp
-        } else {
-            Transport::Tcp
-        };
-        let counter = self.counter();
-        let view = match counter {
-            Counter::Receiver => View::Server,
-            Counter::Sender => View::Client,
-        };
-        let mut test = TrafficTest::new(origin, ID, "iperf2", view, transport);
-        test.fingerprint = self.text.get();
-        test.connections = self
-            .streams
-            .iter()
-            .map(|stream| stream.seen_by(view))
-            .collect();
-        let mut flow = Flow {
-            streams: u16::try_from(self.streams.len()).unwrap_or(u16::MAX),
-            ..Flow::new(Direction::Forward)
-        };
-        let Sums { total, report } = self.sums(file)?;
-        let mut rows = std::mem::take(&mut self.before).finish();
-        if self.is_sender {
-            rows.change(without_losses);
-        }
-        let own = total.as_ref().map(Totals::of_line);
-        match counter {
-            Counter::Receiver => (flow.received, flow.received_rows) = (own, rows),
-            Counter::Sender => {
-                (flow.sent, flow.sent_rows) = (own, rows);
-                flow.received = report.as_ref().map(Totals::of_line);
-            }
-        }
-        let late_ones = self.streams.iter().map(|stream| stream.late).max();
-        test.notes
-            .extend(late_ones.filter(|count| *count > 0).map(late));
-        let is_nameless = |stream: &Stream| stream.counted_by.is_none();
-        if self.streams.iter().all(is_nameless) {
-            test.notes.push(format!(
-                "this CSV does not name the end that counted: by its ports it is taken for the {}",
-                match counter {
-                    Counter::Receiver => "server",
-                    Counter::Sender => "client",
-                }
-            ));
-        }
-        test.command = self.command;
-        test.flows = vec![flow];
-        Ok(test)
-    }
-
-    /// All streams together.
-    fn sums(&self, file: &str) -> Result<Sums, ImportError> {
-        let mut sums = Sums::default();
-        for stream in &self.streams {
-            let mut last = stream.total().ok_or_else(|| ImportError::Cut {
-                file: file.to_owned(),
-                line: self.line,
-                missing: "its last line, over the whole test, is not there".to_owned(),
-            })?;
-            if stream.counted_by == Some(Counter::Sender) && self.is_sender {
-                without_losses(&mut last);
-            }
-            join(&mut sums.total, &last);
-            if let Some(row) = &stream.report {
-                join(&mut sums.report, row);
-            }
-        }
-        Ok(sums)
-    }
-
     /// Which end the log is of: what the columns say, else the one whose port is not the server's.
     fn counter(&self) -> Counter {
         let given = self.streams.iter().find_map(|stream| {
@@ -542,13 +414,47 @@ impl Stream {
     }
 }
 
-fn without_losses(row: &mut Row) {
-    (row.lost, row.jitter) = (None, None);
-}
+impl reader::Draft for Draft {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
 
-fn join(sum: &mut Option<Row>, row: &Row) {
-    match sum {
-        Some(sum) => sum.add(row),
-        None => *sum = Some(*row),
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        if let Some(error) = self.refused.take() {
+            return Err(error.into());
+        }
+        let counter = self.counter();
+        let (view, end) = match counter {
+            Counter::Receiver => (View::Server, "server"),
+            Counter::Sender => (View::Client, "client"),
+        };
+        self.test.view = view;
+        if self.is_udp {
+            self.test.transport = Transport::Udp;
+        }
+        let seen = self.streams.iter().map(|stream| stream.seen_by(view));
+        self.test.connections = seen.collect();
+        let ends: Option<Vec<_>> = self.streams.iter().map(Stream::total).collect();
+        let own = total(ends.ok_or("its last line, over the whole test, is not there")?);
+        let report = total(self.streams.iter().filter_map(|stream| stream.report));
+        let way = Way {
+            streams: self.streams.len(),
+            own: own.as_ref().map(Totals::of_line),
+            reported: report.as_ref().map(Totals::of_line),
+            rows: self.before.finish(),
+        };
+        self.test.flow(Direction::Forward, way);
+        let late_ones = self.streams.iter().map(|stream| stream.late).max();
+        if let Some(count) = late_ones.filter(|count| *count > 0) {
+            self.test.note(late(count));
+        }
+        let is_nameless = |stream: &Stream| stream.counted_by.is_none();
+        if self.streams.iter().all(is_nameless) {
+            self.test.note(format!(
+                "this CSV does not name the end that counted: by its ports it is taken for the {end}"
+            ));
+        }
+        tests.push(self.test.traffic());
+        Ok(())
     }
 }

@@ -1,7 +1,11 @@
 //! What iperf3's text and its JSON have in common.
 
+use super::test_builder::TestBuilder;
 use super::{Command, Intended, Rounded, TrafficTest, View, command, whole};
 use linerate_model::spec::Transport;
+
+/// What to say of a test with `-O`.
+pub(super) const OMITTED: &str = "the omitted start of the test is not counted";
 
 /// The intended load per stream that a command line asks for, by iperf3's rules.
 pub(super) fn intended(command: &Command, transport: Transport) -> Option<Intended> {
@@ -25,7 +29,7 @@ pub(super) fn payload(command: &Command) -> Option<u64> {
 
 /// Adds the CPU time of both ends' iperf3, in percent of one core. It is that of the traffic's thread
 /// as long as iperf3 had only one: before 3.16.
-pub(super) fn add_cpu(test: &mut TrafficTest, own: Option<f64>, other: Option<f64>) {
+pub(super) fn add_cpu(test: &mut TestBuilder, own: Option<f64>, other: Option<f64>) {
     // A server does not have the client's figure yet when it prints. No end that carries traffic uses no time at
     // all: linerate's first versions told zero because they did not look.
     let is_told =
@@ -34,7 +38,7 @@ pub(super) fn add_cpu(test: &mut TrafficTest, own: Option<f64>, other: Option<f6
     if minor(test).is_some_and(|minor| minor < 16) {
         test.thread_load = [own, other].map(|percent| percent.map(|percent| percent / 100.0));
     } else if let (Some(own), Some(other)) = (own, other) {
-        test.notes.push(format!(
+        test.note(format!(
             "all threads of iperf3 together took {own:.0} % of a core at the client and {other:.0} % \
              at the server"
         ));

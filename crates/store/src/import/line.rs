@@ -1,7 +1,7 @@
 //! The data lines that iperf3 and iperf2 share.
 
 use super::rounded::{byte_unit, rate_unit};
-use super::{Connection, Endpoint, ImportError, Rounded, Row};
+use super::{Connection, Endpoint, Rounded, Row};
 
 /// `[  5][TX-C]   0.00-1.00   sec  28.9 MBytes   242 Mbits/sec   27    527 KBytes`
 #[derive(Debug, Clone, PartialEq)]
@@ -207,30 +207,18 @@ impl Loss {
 }
 
 /// `local 192.168.0.10 port 55748 connected to 192.168.0.3 port 5201 …`
-pub(super) fn connection(
-    file: &str,
-    number: usize,
-    text: &str,
-) -> Result<Option<Connection>, ImportError> {
-    let Some(rest) = text.strip_prefix("local ") else {
+pub(super) fn connection(text: &str) -> Result<Option<Connection>, &'static str> {
+    const WANTED: &str = "\"local A port p connected to B port q\"";
+    let Some(mut rest) = text.strip_prefix("local ") else {
         return Ok(None);
     };
-    let damaged = || {
-        ImportError::line(
-            file,
-            number,
-            "\"local A port p connected to B port q\"",
-            text,
-        )
-    };
-    let mut rest = rest;
-    let local = endpoint(&mut rest).ok_or_else(damaged)?;
+    let local = endpoint(&mut rest).ok_or(WANTED)?;
     let linked =
         word(&mut rest) == Some("connected") && matches!(word(&mut rest), Some("to" | "with"));
     if !linked {
-        return Err(damaged());
+        return Err(WANTED);
     }
-    let remote = endpoint(&mut rest).ok_or_else(damaged)?;
+    let remote = endpoint(&mut rest).ok_or(WANTED)?;
     Ok(Some(Connection { local, remote }))
 }
 
@@ -257,10 +245,10 @@ impl Default for Fingerprint {
 
 impl Fingerprint {
     /// That of these lines.
-    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
+    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Self::default();
         lines.for_each(|line| all.add(line));
-        all.get()
+        all
     }
 
     /// Takes one more line; white space around it does not count.

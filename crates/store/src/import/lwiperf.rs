@@ -5,65 +5,49 @@
 //!   lwIP's own example: `IPERF report: type=…, remote: B:p, total bytes: …, duration in ms: …, kbits/s: …`
 //! - Its byte counter has 32 bits, and its rate is bytes per millisecond, cut off, times eight
 
-use super::line::Fingerprint;
-use super::{
-    Connection, Endpoint, Flow, Hints, ImportError, LogFormat, LogReader, Origin, ParsedTest,
-    Rounded, Skipped, Totals, TrafficTest, View, exact,
-};
+use super::reader::{Fault, Grammar, Log, Reader, Step};
+use super::test_builder::{TestBuilder, Way};
+use super::{Connection, Endpoint, LogFormat, Rounded, Totals, View, exact};
 use linerate_model::spec::{Direction, Transport};
 
 /// Reports of lwIP's lwiperf.
-#[derive(Debug)]
-pub(super) struct Lwiperf;
-
-const ID: &str = "lwiperf";
-
-impl LogFormat for Lwiperf {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "report lines of lwIP's lwiperf, client or server, TCP"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
-        usize::from(report(line).is_some())
-    }
-
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            tests: Vec::new(),
-        })
-    }
-}
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "lwiperf",
+    tool: "lwiperf",
+    summary: "report lines of lwIP's lwiperf, client or server, TCP",
+    recognise: |line| usize::from(report(line).is_some()),
+    reader: |file, _| Reader::boxed(file, Lwiperf),
+};
 
 /// Each report is a test.
-struct Reader {
-    file: String,
-    tests: Vec<ParsedTest>,
-}
+struct Lwiperf;
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        if let Some(report) = report(line) {
-            let wanted = "the ends, bytes and milliseconds of a report";
-            let read = test(&self.file, number, line, report)
-                .ok_or_else(|| ImportError::line(&self.file, number, wanted, line))?;
-            self.tests.push(read);
-        }
-        Ok(())
-    }
+impl Grammar for Lwiperf {
+    type Test = TestBuilder;
 
-    fn close(&mut self) -> Result<(), ImportError> {
-        Ok(())
-    }
-
-    fn forget(&mut self) {}
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
+    fn step(
+        &mut self,
+        log: &mut Log,
+        _open: &mut Option<TestBuilder>,
+        line: &str,
+    ) -> Result<Step<TestBuilder>, Fault> {
+        let Some(report) = report(line) else {
+            return Ok(Step::Taken);
+        };
+        let kind = after(report, "type=").or_else(|| report.split(' ').next());
+        let view = match kind {
+            Some("TCP_DONE_SERVER" | "0") => View::Server,
+            Some("TCP_DONE_CLIENT" | "1") => View::Client,
+            kind => {
+                let reason = format!("it was aborted ({})", kind.unwrap_or_default());
+                let test = TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp);
+                log.tests.push(test.skipped(reason));
+                return Ok(Step::Taken);
+            }
+        };
+        let test = TestBuilder::new(log, &FORMAT, view, Transport::Tcp);
+        let wanted = "the ends, bytes and milliseconds of a report";
+        Ok(Step::Begin(read(test, report).ok_or(wanted)?))
     }
 }
 
@@ -92,22 +76,7 @@ fn endpoint(text: &str) -> Option<Endpoint> {
     })
 }
 
-fn test(file: &str, number: usize, line: &str, report: &str) -> Option<ParsedTest> {
-    let origin = Origin {
-        file: file.to_owned(),
-        line: number,
-    };
-    let kind = after(report, "type=").or_else(|| report.split(' ').next())?;
-    let view = match kind {
-        "TCP_DONE_SERVER" | "0" => View::Server,
-        "TCP_DONE_CLIENT" | "1" => View::Client,
-        _ => {
-            return Some(ParsedTest::Skipped(Skipped {
-                origin,
-                reason: format!("it was aborted ({kind})"),
-            }));
-        }
-    };
+fn read(mut test: TestBuilder, report: &str) -> Option<TestBuilder> {
     let number = |keys: [&str; 2]| {
         let word = keys.iter().find_map(|key| after(report, key))?;
         word.parse::<u64>().ok()
@@ -124,29 +93,20 @@ fn test(file: &str, number: usize, line: &str, report: &str) -> Option<ParsedTes
         })
     });
     let local = after(report, "local").and_then(endpoint);
-    let mut test = TrafficTest::new(origin, ID, ID, view, Transport::Tcp);
-    test.fingerprint = Fingerprint::of([line].into_iter());
     test.peer = remote.as_ref().map(|remote| remote.address.clone());
-    test.connections = local
-        .zip(remote)
-        .map(|(local, remote)| Connection { local, remote })
-        .into_iter()
-        .collect();
-    let totals = totals(bytes, millis, kbits);
-    let mut flow = Flow {
+    let link = local.zip(remote);
+    test.connections
+        .extend(link.map(|(local, remote)| Connection { local, remote }));
+    let way = Way {
         streams: 1,
-        ..Flow::new(Direction::Forward)
+        own: Some(totals(bytes, millis, kbits)),
+        ..Way::default()
     };
-    match view {
-        View::Client => flow.sent = Some(totals),
-        View::Server => flow.received = Some(totals),
-    }
-    test.flows = vec![flow];
-    test.notes.push(
-        "lwiperf counts bytes in 32 bits: a transfer of 4 GiB or more shows what is left over"
-            .to_owned(),
+    test.flow(Direction::Forward, way);
+    test.note(
+        "lwiperf counts bytes in 32 bits: a transfer of 4 GiB or more shows what is left over",
     );
-    Some(ParsedTest::Traffic(Box::new(test)))
+    Some(test)
 }
 
 /// Milliseconds are cut off, and so are bytes per millisecond.

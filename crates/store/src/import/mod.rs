@@ -39,7 +39,9 @@ mod row;
 mod sfnt_pingpong;
 mod sockperf;
 mod source;
+mod streams;
 mod table;
+mod test_builder;
 mod text;
 mod warnings;
 mod zperf;
@@ -70,20 +72,19 @@ use text::Lines;
 use warnings::Warnings;
 
 /// A log format of another tool.
-pub trait LogFormat: Sync {
+pub struct LogFormat {
     /// Unique kebab-case id, which becomes the run's `source.format`.
-    fn id(&self) -> &'static str;
-
+    pub id: &'static str,
+    /// The tool whose logs they are.
+    pub tool: &'static str,
     /// What it reads, in one sentence.
-    fn summary(&self) -> &'static str;
-
-    /// How many signs of this format `line` has; zero: none.
-    fn recognise(&self, line: &str) -> usize;
-
-    /// Reads the log called `file`. What the user knows is used where the log does not tell it.
+    pub summary: &'static str,
+    /// How many signs of this format a line has; zero: none.
+    pub recognise: fn(&str) -> usize,
+    /// Reads the log of a name. What the user knows is used where the log does not tell it.
     ///
     /// A test that is not whole is refused, unless the log itself says that it was ended early.
-    fn reader(&self, file: &str, hints: &Hints) -> Box<dyn LogReader>;
+    pub reader: fn(&str, &Hints) -> Box<dyn LogReader>,
 }
 
 /// What the user knows of logs that do not tell it. What a log tells is believed before it.
@@ -98,18 +99,18 @@ pub struct Hints {
 }
 
 /// Every format that can be imported, by id.
-pub static ALL: &[&dyn LogFormat] = &[
-    &hgrm::Hgrm,
-    &iperf2_csv::Iperf2Csv,
-    &iperf2_text::Iperf2Text,
-    &iperf3_json::Iperf3Json,
-    &iperf3_text::Iperf3Text,
-    &lwiperf::Lwiperf,
-    &neper::Neper,
-    &netperf::Netperf,
-    &sfnt_pingpong::SfntPingpong,
-    &sockperf::Sockperf,
-    &zperf::Zperf,
+pub static ALL: &[&LogFormat] = &[
+    &hgrm::FORMAT,
+    &iperf2_csv::FORMAT,
+    &iperf2_text::FORMAT,
+    &iperf3_json::FORMAT,
+    &iperf3_text::FORMAT,
+    &lwiperf::FORMAT,
+    &neper::FORMAT,
+    &netperf::FORMAT,
+    &sfnt_pingpong::FORMAT,
+    &sockperf::FORMAT,
+    &zperf::FORMAT,
 ];
 
 /// What came out of an import.
@@ -191,7 +192,7 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
     let format = signs.format()?;
     let file = log.name();
     let mut lines = Lines::open(log)?;
-    let mut reader = format.reader(&file, &hints);
+    let mut reader = (format.reader)(&file, &hints);
     let mut tests = TestsOfLog::new(gathered);
     signs.others(format, |warning| tests.gathered.warn(warning));
     while let Some(line) = lines.next()? {
@@ -203,7 +204,7 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
     }
     reader.finish();
     tests.take(reader.tests());
-    tests.finish(&file, format.id())
+    tests.finish(&file, format.id)
 }
 
 /// What the lines of a log say about its format.
@@ -228,7 +229,7 @@ impl Signs {
                 signs.first = text.trim().chars().take(60).collect();
             }
             for (count, format) in signs.counts.iter_mut().zip(ALL) {
-                *count += format.recognise(text);
+                *count += (format.recognise)(text);
             }
         }
         if signs.first.is_empty() {
@@ -238,7 +239,7 @@ impl Signs {
     }
 
     /// The format with most signs.
-    fn format(&self) -> Result<&'static dyn LogFormat, ImportError> {
+    fn format(&self) -> Result<&'static LogFormat, ImportError> {
         let known = self.counts.iter().zip(ALL).filter(|(count, _)| **count > 0);
         known
             .max_by_key(|(count, _)| **count)
@@ -250,17 +251,15 @@ impl Signs {
     }
 
     /// What else a file holds: output of several tools in one file is a mix of which one is read.
-    fn others(&self, read: &dyn LogFormat, mut warn: impl FnMut(String)) {
+    fn others(&self, read: &LogFormat, mut warn: impl FnMut(String)) {
         // Fewer signs can be words that two tools share.
         const ENOUGH: usize = 3;
         for (count, other) in self.counts.iter().zip(ALL) {
-            if *count >= ENOUGH && other.id() != read.id() {
+            if *count >= ENOUGH && other.id != read.id {
                 warn(format!(
                     "{}: read as {}; it also has lines of {}, which were left out: give them in a \
                      file of their own",
-                    self.file,
-                    read.id(),
-                    other.id()
+                    self.file, read.id, other.id
                 ));
             }
         }

@@ -6,38 +6,21 @@
 //! - `local_throughput` and `remote_throughput` are what either end received: bit/s, or transactions
 //! - `tcp_crr` times from one answer to the next (`rr_ts_0` to `rr_ts_2`): the connection's opening too
 
-use super::delay::{self, DelayFigures};
-use super::line::Fingerprint;
-use super::rounded::note_rounding;
-use super::{
-    Flow, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest, Rounded,
-    Skipped, Totals, TrafficTest, View, whole,
-};
-use linerate_model::run::{ConnectionsResult, Trial, TrialWork};
+use super::delay::DelayFigures;
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::test_builder::{Exchanges, TestBuilder};
+use super::{ImportError, LogFormat, ParsedTest, Rounded, Totals, View, whole};
+use linerate_model::PacketRate;
+use linerate_model::run::ConnectionsResult;
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, PacketRate};
 use std::collections::BTreeMap;
 
 /// neper's output.
-#[derive(Debug)]
-pub(super) struct Neper;
-
-const ID: &str = "neper";
-/// More than all the keys that its tests print.
-const MAX_KEYS: usize = 512;
-/// Most tests of a server before the first of a client.
-const MAX_SERVERS: usize = 10_000;
-
-impl LogFormat for Neper {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "output of neper's tcp_rr, tcp_crr, udp_rr, tcp_stream and udp_stream"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "neper",
+    tool: "neper",
+    summary: "output of neper's tcp_rr, tcp_crr, udp_rr, tcp_stream and udp_stream",
+    recognise: |line| {
         const MARKS: &[&str] = &[
             "VERSION=",
             "total_run_time=",
@@ -46,130 +29,123 @@ impl LogFormat for Neper {
             "remote_throughput=",
         ];
         usize::from(MARKS.iter().any(|mark| line.starts_with(mark)))
-    }
+    },
+    reader: |file, _| Reader::boxed(file, Neper::default()),
+};
 
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            open: None,
-            has_client: false,
-            servers: Vec::new(),
-            tests: Vec::new(),
-        })
-    }
-}
+/// More than all the keys that its tests print.
+const MAX_KEYS: usize = 512;
+/// Most tests of a server before the first of a client.
+const MAX_SERVERS: usize = 10_000;
 
-/// Cuts a log into tests.
-struct Reader {
-    file: String,
-    open: Option<Section>,
+/// Tests begin with the version.
+#[derive(Default)]
+struct Neper {
     has_client: bool,
     /// Views of servers, which are left out where there is one of a client.
     servers: Vec<Section>,
-    tests: Vec<ParsedTest>,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        let Some((key, value)) = line.trim().split_once('=') else {
-            return Ok(());
-        };
-        if key == "VERSION" {
-            self.settle();
-            self.open = Some(Section::new(number));
-        }
-        if let Some(section) = &mut self.open {
-            section.text.add(line);
-            if section.keys.len() < MAX_KEYS && !section.keys.contains_key(key) {
-                section.keys.insert(key.to_owned(), value.to_owned());
-            }
-        }
-        Ok(())
+impl Grammar for Neper {
+    type Test = Section;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        _open: &mut Option<Section>,
+        line: &str,
+    ) -> Result<Step<Section>, Fault> {
+        Ok(match line.trim().split_once('=') {
+            Some(("VERSION", _)) => Step::Begin(Section::new(log)),
+            _ => Step::Inside,
+        })
     }
 
-    fn close(&mut self) -> Result<(), ImportError> {
-        let Some(section) = self.open.take() else {
-            return Ok(());
-        };
+    fn close(&mut self, log: &mut Log, section: Option<Section>) {
+        let Some(section) = section else { return };
         if section.view() == View::Client {
             self.has_client = true;
-            return self.add(&section);
-        }
-        if self.has_client {
-            self.tests.push(section.of_server(&self.file));
+            log.end(section);
+        } else if self.has_client {
+            log.tests.push(section.of_server());
         } else if self.servers.len() < MAX_SERVERS {
             self.servers.push(section);
         } else {
-            return Err(ImportError::TooLarge {
-                file: self.file.clone(),
-                line: section.line,
+            log.refuse(ImportError::TooLarge {
+                file: log.file.clone(),
+                line: section.begun(),
                 what: "a server's log",
                 limit: "10 000 tests",
                 hint: "give the log of the client, or cut this one",
             });
         }
-        Ok(())
     }
 
-    fn finish(&mut self) {
-        self.settle();
+    fn finish(&mut self, log: &mut Log) {
         for section in std::mem::take(&mut self.servers) {
             if self.has_client {
-                self.tests.push(section.of_server(&self.file));
-            } else if let Err(error) = self.add(&section) {
-                self.refuse(error);
+                log.tests.push(section.of_server());
+            } else {
+                log.end(section);
             }
         }
-    }
-
-    fn forget(&mut self) {
-        self.open = None;
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
-    }
-}
-
-impl Reader {
-    fn add(&mut self, section: &Section) -> Result<(), ImportError> {
-        let test = section
-            .test(&self.file)
-            .map_err(|missing| ImportError::Cut {
-                file: self.file.clone(),
-                line: section.line,
-                missing: missing.to_owned(),
-            })?;
-        self.tests.push(test);
-        Ok(())
     }
 }
 
 /// The keys of one test.
 struct Section {
-    line: usize,
+    test: TestBuilder,
     keys: BTreeMap<String, String>,
-    text: Fingerprint,
+}
+
+impl Draft for Section {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+        let Some((key, value)) = line.trim().split_once('=') else {
+            return Ok(());
+        };
+        self.test.text.add(line);
+        if self.keys.len() < MAX_KEYS && !self.keys.contains_key(key) {
+            self.keys.insert(key.to_owned(), value.to_owned());
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        let has = |key: &&str| self.keys.contains_key(*key);
+        self.test.transport = if has(&"congestion_control") {
+            Transport::Tcp
+        } else {
+            Transport::Udp
+        };
+        self.test.tool.version = self.text("VERSION").map(str::to_owned);
+        self.test.peer = self.text("host").map(str::to_owned);
+        tests.push(if !has(&"request_size") {
+            self.stream()?
+        } else if ["noburst", "delay"].iter().any(has) {
+            self.exchanges()?
+        } else {
+            self.connections()?
+        });
+        Ok(())
+    }
 }
 
 impl Section {
-    fn new(line: usize) -> Self {
+    fn new(log: &Log) -> Self {
         Self {
-            line,
+            test: TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp),
             keys: BTreeMap::new(),
-            text: Fingerprint::default(),
         }
     }
 
     /// A server's view of a test whose client's view is there.
-    fn of_server(&self, file: &str) -> ParsedTest {
-        ParsedTest::Skipped(Skipped {
-            origin: Origin {
-                file: file.to_owned(),
-                line: self.line,
-            },
-            reason: "it is the server's view of a test whose client's view is there".to_owned(),
-        })
+    fn of_server(self) -> ParsedTest {
+        self.test
+            .skipped("it is the server's view of a test whose client's view is there")
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -195,32 +171,6 @@ impl Section {
         }
     }
 
-    fn transport(&self) -> Transport {
-        if self.keys.contains_key("congestion_control") {
-            Transport::Tcp
-        } else {
-            Transport::Udp
-        }
-    }
-
-    fn test(&self, file: &str) -> Result<ParsedTest, &'static str> {
-        let origin = Origin {
-            file: file.to_owned(),
-            line: self.line,
-        };
-        if !self.keys.contains_key("request_size") {
-            return self.stream(origin);
-        }
-        if ["noburst", "delay"]
-            .iter()
-            .any(|key| self.keys.contains_key(*key))
-        {
-            self.exchanges(origin)
-        } else {
-            self.connections(origin)
-        }
-    }
-
     fn seconds(&self) -> Option<Rounded> {
         let (start, end) = (self.figure("time_start"), self.figure("time_end"));
         match start.zip(end) {
@@ -232,10 +182,9 @@ impl Section {
     }
 
     /// Requests and answers on connections that stay open.
-    fn exchanges(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
-        let rate = self
-            .figure("throughput")
-            .ok_or("its key throughput is not there")?;
+    fn exchanges(self) -> Result<ParsedTest, &'static str> {
+        let rate = self.figure("throughput");
+        let rate = rate.ok_or("its key throughput is not there")?;
         // A server prints zeros for what it does not time.
         let known = |key| self.figure(key).filter(|figure| figure.value > 0.0);
         let figures = DelayFigures {
@@ -247,13 +196,16 @@ impl Section {
             ..DelayFigures::default()
         };
         let work = figures.closed_loop(Some(PacketRate::from_pps(rate.value)));
-        let mut test = self.latency(origin, rate, work.into());
-        figures.note_rounding(&mut test.trials[0]);
-        Ok(ParsedTest::Latency(Box::new(test)))
+        let transactions = Exchanges {
+            figures,
+            ..self.transactions(rate)
+        };
+        let trial = self.test.trial(&transactions, work);
+        Ok(self.test.latency(vec![trial]))
     }
 
     /// A connection for each request and answer.
-    fn connections(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
+    fn connections(mut self) -> Result<ParsedTest, &'static str> {
         // The server of this test counts nothing itself; the client tells it the rate.
         let rate = self
             .figure("throughput")
@@ -263,75 +215,62 @@ impl Section {
             received_packet_rate: Some(PacketRate::from_pps(rate.value)),
             ..ConnectionsResult::default()
         };
-        let mut test = self.latency(origin, rate, work.into());
+        let trial = self.test.trial(&self.transactions(rate), work);
         if let (Some(min), Some(mean), Some(max)) = (
             self.text("latency_min"),
             self.text("latency_mean"),
             self.text("latency_max"),
         ) {
-            test.notes.push(format!(
+            let note = format!(
                 "neper times each transaction from the opening of its connection to its answer: \
                  {min} s at least, {mean} s in the mean, {max} s at most; handshake and round trip \
                  by themselves are not told"
-            ));
+            );
+            self.test.note(note);
         }
-        Ok(ParsedTest::Latency(Box::new(test)))
+        Ok(self.test.latency(vec![trial]))
     }
 
     /// What both kinds of transactions tell. `rate` is in transactions per second.
-    fn latency(&self, origin: Origin, rate: Rounded, work: TrialWork) -> LatencyTest {
-        let transport = self.transport();
-        let payload = self.count("request_size");
-        let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
-        trial.label = payload.map(|bytes| format!("{bytes} B"));
-        trial.payload_bytes = payload.map(ByteCount::new);
-        trial.streams = self.streams();
-        note_rounding(&mut trial, "received_pps", rate.interval());
-        trial.duration = self
-            .seconds()
-            .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds.value).ok());
-        let mut test = LatencyTest::new(origin, ID, ID, transport);
-        test.tool.version = self.text("VERSION").map(str::to_owned);
-        test.hosts = delay::hosts(None, self.text("host"));
-        test.fingerprint = self.text.get();
-        test.trials = vec![trial];
-        test
+    fn transactions(&self, rate: Rounded) -> Exchanges {
+        let seconds = self.seconds();
+        Exchanges {
+            figures: DelayFigures::default(),
+            bytes: self.count("request_size"),
+            streams: self.streams(),
+            seconds: seconds.map(|seconds| Rounded::exact(seconds.value)),
+            per_second: Some(rate),
+        }
     }
 
     fn streams(&self) -> Option<u16> {
         u16::try_from(self.count("num_flows")?).ok()
     }
 
-    fn stream(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
+    fn stream(mut self) -> Result<ParsedTest, &'static str> {
         const MISSING: &str = "its keys local_throughput and remote_throughput are not there";
-        let view = self.view();
-        let mut test = TrafficTest::new(origin, ID, ID, view, self.transport());
+        self.test.view = self.view();
         let seconds = self.seconds().ok_or("its length is not there")?;
         let local = self.figure("local_throughput").ok_or(MISSING)?;
         let remote = self.figure("remote_throughput").ok_or(MISSING)?;
-        let (forward, reverse) = match view {
+        let (forward, reverse) = match self.test.view {
             View::Client => (remote, local),
             View::Server => (local, remote),
         };
+        let streams = self.streams().unwrap_or(0);
         let all = [(Direction::Forward, forward), (Direction::Reverse, reverse)];
         for (direction, bps) in all.into_iter().filter(|(_, bps)| bps.value > 0.0) {
-            test.flows.push(Flow {
-                streams: self.streams().unwrap_or(0),
-                received: Some(Totals {
-                    bps: Some(bps),
-                    ..Totals::over(seconds)
-                }),
-                ..Flow::new(direction)
-            });
+            let totals = Totals {
+                bps: Some(bps),
+                ..Totals::over(seconds)
+            };
+            self.test.received(direction, totals).streams = streams;
         }
-        if test.flows.is_empty() {
-            test.interrupted = Some("nothing was received".to_owned());
+        if self.test.flows.is_empty() {
+            self.test.interrupted = Some("nothing was received".to_owned());
         }
-        test.tool.version = self.text("VERSION").map(str::to_owned);
-        test.payload_bytes = self.count("buffer_size");
-        test.congestion_control = self.text("congestion_control").map(str::to_owned);
-        test.peer = self.text("host").map(str::to_owned);
-        test.fingerprint = self.text.get();
-        Ok(ParsedTest::Traffic(Box::new(test)))
+        self.test.payload_bytes = self.count("buffer_size");
+        self.test.congestion_control = self.text("congestion_control").map(str::to_owned);
+        Ok(self.test.traffic())
     }
 }

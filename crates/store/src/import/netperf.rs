@@ -6,41 +6,21 @@
 //! - Throughput is in 10^6 bit/s of payload unless the table's last heading says otherwise
 //! - A UDP stream has two lines: what was sent, and below it what arrived
 
-use super::delay::{self, DelayFigures};
+use super::delay::DelayFigures;
 use super::intervals::Intervals;
-use super::line::Fingerprint;
-use super::rounded::note_rounding;
-use super::{
-    Command, Flow, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest,
-    Rounded, Row, Skipped, Totals, TrafficTest, View, exact, whole,
-};
-use linerate_model::run::Trial;
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::test_builder::{Exchanges, TestBuilder};
+use super::{Command, Flow, LogFormat, ParsedTest, Rounded, Row, Totals, View, exact, whole};
+use linerate_model::PacketRate;
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, PacketRate};
 use std::collections::BTreeMap;
 
 /// netperf's output.
-#[derive(Debug)]
-pub(super) struct Netperf;
-
-const ID: &str = "netperf";
-/// Lines of figures that the largest table has.
-const MAX_TABLE_LINES: usize = 4;
-/// More than all the keys that omni tests know.
-const MAX_KEYS: usize = 512;
-/// Stands between the kind of a test and its ends.
-const BANNER: &str = " TEST from ";
-
-impl LogFormat for Netperf {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "output of netperf: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, UDP_RR, and omni -k"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "netperf",
+    tool: "netperf",
+    summary: "output of netperf: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, UDP_RR, and omni -k",
+    recognise: |line| {
         const MARKS: &[&str] = &[
             "Size   Size    Size",
             "Size    Size     Time",
@@ -50,18 +30,16 @@ impl LogFormat for Netperf {
             "Interim result:",
         ];
         usize::from(line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark)))
-    }
+    },
+    reader: |file, _| Reader::boxed(file, Netperf),
+};
 
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            version: None,
-            command: None,
-            open: None,
-            tests: Vec::new(),
-        })
-    }
-}
+/// Lines of figures that the largest table has.
+const MAX_TABLE_LINES: usize = 4;
+/// More than all the keys that omni tests know.
+const MAX_KEYS: usize = 512;
+/// Stands between the kind of a test and its ends.
+const BANNER: &str = " TEST from ";
 
 /// What kind of test a banner begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,25 +56,15 @@ enum Kind {
     Connect,
 }
 
-/// Cuts a log into tests.
-struct Reader {
-    file: String,
-    version: Option<String>,
-    command: Option<Command>,
-    open: Option<Draft>,
-    tests: Vec<ParsedTest>,
-}
+/// Tests begin with a banner.
+struct Netperf;
 
-/// A test that is being read.
-struct Draft {
-    origin: Origin,
+/// What is printed of a test.
+struct Output {
+    test: TestBuilder,
     kind: Kind,
-    transport: Transport,
     /// Only one request is under way at a time.
     is_closed: bool,
-    server: Option<String>,
-    command: Option<Command>,
-    version: Option<String>,
     /// Bits per second of one unit of throughput.
     unit: f64,
     /// The first lines of figures.
@@ -105,68 +73,45 @@ struct Draft {
     interim: Intervals,
     /// When the last interim result ended, in seconds.
     interim_end: Rounded,
-    text: Fingerprint,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+impl Grammar for Netperf {
+    type Test = Output;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        _open: &mut Option<Output>,
+        line: &str,
+    ) -> Result<Step<Output>, Fault> {
         let line = line.trim_end();
         if let Some(version) = line.strip_prefix("Netperf version ") {
-            self.settle();
-            self.version = Some(version.trim().to_owned());
+            log.version = Some(version.trim().to_owned());
         } else if let Some(command) = Command::find(line.trim_start_matches("### "), &["netperf"]) {
-            self.settle();
-            self.command = Some(command);
+            log.command = Some(command);
         } else if let Some((kind, ends)) = line.split_once(BANNER) {
-            self.settle();
-            let origin = Origin {
-                file: self.file.clone(),
-                line: number,
-            };
-            let mut draft = Draft::new(origin, kind, ends);
-            draft.command = self.command.take();
-            draft.version.clone_from(&self.version);
-            draft.text.add(line);
-            self.open = Some(draft);
-        } else if let Some(draft) = &mut self.open {
-            draft
-                .line(number, line)
-                .map_err(|wanted| ImportError::line(&self.file, number, wanted, line))?;
+            return Ok(Step::Begin(Output::new(log, kind, ends)));
+        } else {
+            return Ok(Step::Inside);
         }
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), ImportError> {
-        let Some(draft) = self.open.take() else {
-            return Ok(());
-        };
-        let origin = draft.origin.clone();
-        let test = draft.finish().map_err(|missing| ImportError::Cut {
-            file: origin.file,
-            line: origin.line,
-            missing: missing.to_owned(),
-        })?;
-        self.tests.push(test);
-        Ok(())
-    }
-
-    fn forget(&mut self) {
-        self.open = None;
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
+        Ok(Step::Between)
     }
 }
 
-impl Draft {
-    fn new(origin: Origin, kind: &str, ends: &str) -> Self {
+impl Output {
+    fn new(log: &mut Log, kind: &str, ends: &str) -> Self {
         let kind = kind.to_ascii_uppercase();
-        let server = ends
-            .split_once(" to ")
-            .and_then(|(_, to)| to.split(' ').next());
+        let transport = if kind.contains("UDP") {
+            Transport::Udp
+        } else {
+            Transport::Tcp
+        };
+        let mut test = TestBuilder::new(log, &FORMAT, View::Client, transport);
+        let server = ends.split_once(" to ");
+        test.peer = server.and_then(|(_, to)| Some(to.split(' ').next()?.to_owned()));
+        test.command = log.command.take();
         Self {
-            origin,
+            test,
             kind: if kind.contains("OMNI") {
                 Kind::Omni
             } else if kind.contains("CONNECT") {
@@ -178,32 +123,30 @@ impl Draft {
             } else {
                 Kind::Stream
             },
-            transport: if kind.contains("UDP") {
-                Transport::Udp
-            } else {
-                Transport::Tcp
-            },
             is_closed: ends.trim_end().ends_with("first burst 0"),
-            server: server.map(str::to_owned),
-            command: None,
-            version: None,
             unit: 1e6,
             rows: Vec::new(),
             keys: BTreeMap::new(),
             interim: Intervals::default(),
             interim_end: Rounded::exact(0.0),
-            text: Fingerprint::default(),
         }
     }
+}
 
-    fn line(&mut self, number: usize, line: &str) -> Result<(), &'static str> {
+impl Draft for Output {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+        let line = line.trim_end();
         if line.is_empty() || line.starts_with("###") {
             return Ok(());
         }
-        self.text.add(line);
+        self.test.text.add(line);
         if let Some(result) = line.strip_prefix("Interim result: ") {
             let row = self
-                .interim(number, result)
+                .interim(log.number, result)
                 .ok_or("an interim result with its rate and seconds")?;
             self.interim_end = row.end;
             self.interim.add(&row);
@@ -224,6 +167,31 @@ impl Draft {
         Ok(())
     }
 
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        const TABLE: &str = "its table is not there";
+        const CONNECT: &str =
+            "tests that make a connection for each request (CRR, CC) are not imported";
+        tests.push(match self.kind {
+            Kind::Connect => self.test.skipped(CONNECT),
+            Kind::Omni => self.omni()?,
+            Kind::Request => {
+                let exchanges = self.request().ok_or(TABLE)?;
+                self.latency(&exchanges)
+            }
+            Kind::Stream | Kind::Maerts => {
+                let read = match self.test.transport {
+                    Transport::Tcp => self.tcp(),
+                    Transport::Udp => self.udp(),
+                };
+                read.ok_or(TABLE)?;
+                self.test.traffic()
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Output {
     /// `36709.57 10^6bits/s over 0.810 seconds ending at …`
     fn interim(&self, number: usize, text: &str) -> Option<Row> {
         let mut words = text.split_whitespace();
@@ -236,59 +204,29 @@ impl Draft {
         Some(Row::of_rate(number, (start, end), bytes, bps))
     }
 
-    fn finish(mut self) -> Result<ParsedTest, &'static str> {
-        const TABLE: &str = "its table is not there";
-        match self.kind {
-            Kind::Connect => Ok(ParsedTest::Skipped(Skipped {
-                origin: self.origin,
-                reason: "tests that make a connection for each request (CRR, CC) are not imported"
-                    .to_owned(),
-            })),
-            Kind::Omni => self.omni(),
-            Kind::Request => {
-                let (figures, requests) = self.request().ok_or(TABLE)?;
-                Ok(self.latency(&figures, &requests))
-            }
-            Kind::Stream | Kind::Maerts => {
-                let (flow, payload) = match self.transport {
-                    Transport::Tcp => self.tcp(),
-                    Transport::Udp => self.udp(),
-                }
-                .ok_or(TABLE)?;
-                Ok(self.traffic(flow, payload))
-            }
-        }
-    }
-
     /// Receive socket, send socket, message, seconds, throughput: what the sender gave TCP.
-    fn tcp(&mut self) -> Option<(Flow, Option<u64>)> {
+    fn tcp(&mut self) -> Option<()> {
         let [_, _, message, seconds, rate] = &self.rows.first()?[..] else {
             return None;
         };
-        let seconds = Rounded::parse(seconds)?;
-        let bps = Rounded::parse(rate)?.scaled(self.unit);
-        let payload = message.parse().ok();
+        let totals = Totals {
+            bps: Some(Rounded::parse(rate)?.scaled(self.unit)),
+            ..Totals::over(Rounded::parse(seconds)?)
+        };
         let direction = match self.kind {
             Kind::Maerts => Direction::Reverse,
             _ => Direction::Forward,
         };
-        let mut flow = Flow {
-            streams: 1,
-            ..Flow::new(direction)
-        };
-        let totals = Totals {
-            bps: Some(bps),
-            ..Totals::over(seconds)
-        };
+        self.test.payload_bytes = message.parse().ok();
         // netperf counts what its receiver took, over the time of the client.
-        flow.received = Some(totals);
+        let flow = self.test.received(direction, totals);
         flow.received_rows = std::mem::take(&mut self.interim).finish();
-        Some((flow, payload))
+        Some(())
     }
 
     /// Sent: socket, message, seconds, messages, errors, throughput. Arrived: socket, seconds, messages,
     /// throughput.
-    fn udp(&self) -> Option<(Flow, Option<u64>)> {
+    fn udp(&mut self) -> Option<()> {
         let ([_, message, seconds, okay, _, rate], [_, time, arrived, received]) =
             (&self.rows.first()?[..], &self.rows.get(1)?[..])
         else {
@@ -297,139 +235,98 @@ impl Draft {
         let payload: u64 = message.parse().ok()?;
         let side = |seconds: &str, count: &str, rate: &str| {
             let count: u64 = count.parse().ok()?;
+            let bytes = count.checked_mul(payload).map(exact);
             Some(Totals {
-                bytes: count
-                    .checked_mul(payload)
-                    .map(|bytes| Rounded::exact(exact(bytes))),
+                bytes: bytes.map(Rounded::exact),
                 bps: Some(Rounded::parse(rate)?.scaled(self.unit)),
                 datagrams: Some(count),
                 ..Totals::over(Rounded::parse(seconds)?)
             })
         };
-        let flow = Flow {
-            streams: 1,
-            sent: Some(side(seconds, okay, rate)?),
-            received: Some(Totals {
-                // It counts what came and does not see what is missing.
-                datagrams: None,
-                arrived: arrived.parse().ok(),
-                ..side(time, arrived, received)?
-            }),
-            ..Flow::new(Direction::Forward)
+        let sent = side(seconds, okay, rate)?;
+        let received = Totals {
+            // It counts what came and does not see what is missing.
+            datagrams: None,
+            arrived: arrived.parse().ok(),
+            ..side(time, arrived, received)?
         };
-        Some((flow, Some(payload)))
+        let flow: &mut Flow = self.test.received(Direction::Forward, received);
+        flow.sent = Some(sent);
+        self.test.payload_bytes = Some(payload);
+        Some(())
     }
 
     /// Sockets, request, response, seconds, transactions per second.
-    fn request(&self) -> Option<(DelayFigures, Requests)> {
+    fn request(&mut self) -> Option<Exchanges> {
         let [_, _, request, _, seconds, rate] = &self.rows.first()?[..] else {
             return None;
         };
         let per_second = Rounded::parse(rate)?;
-        let figures = DelayFigures {
-            mean: inverse(per_second).filter(|_| self.is_closed),
-            ..DelayFigures::default()
-        };
-        let requests = Requests {
+        self.test.note(if self.is_closed {
+            "the mean round trip is the time over the transactions: one was under way at a time"
+        } else {
+            "delay is not told: several transactions may have been under way at a time"
+        });
+        Some(Exchanges {
+            figures: DelayFigures {
+                mean: inverse(per_second).filter(|_| self.is_closed),
+                ..DelayFigures::default()
+            },
             bytes: request.parse().ok(),
+            streams: Some(1),
             seconds: Some(Rounded::parse(seconds)?),
-            per_second,
-        };
-        Some((figures, requests))
+            per_second: Some(per_second),
+        })
     }
 
     /// Requests and responses by their keys; of streams the units say so.
     fn omni(mut self) -> Result<ParsedTest, &'static str> {
         let figure = |key: &str| self.keys.get(key).and_then(|text| Rounded::parse(text));
+        let count = |key: &str| figure(key).and_then(|figure| whole(figure.value));
         let rate = figure("THROUGHPUT").ok_or("its key THROUGHPUT is not there")?;
-        let units = self
-            .keys
-            .get("THROUGHPUT_UNITS")
-            .ok_or("its key THROUGHPUT_UNITS is not there")?;
-        let protocol = self.keys.get("PROTOCOL");
-        if protocol.is_some_and(|protocol| protocol == "UDP") {
-            self.transport = Transport::Udp;
+        let units = self.keys.get("THROUGHPUT_UNITS");
+        let units = units.ok_or("its key THROUGHPUT_UNITS is not there")?;
+        if self.keys.get("PROTOCOL").is_some_and(|of| of == "UDP") {
+            self.test.transport = Transport::Udp;
         }
         if units == "Trans/s" {
             let micros = |key| figure(key).map(|figure| figure.scaled(1e-6));
-            let figures = DelayFigures {
-                min: micros("MIN_LATENCY"),
-                mean: micros("MEAN_LATENCY"),
-                p50: micros("P50_LATENCY"),
-                p90: micros("P90_LATENCY"),
-                p99: micros("P99_LATENCY"),
-                p999: None,
-                max: micros("MAX_LATENCY"),
-                stdev: micros("STDDEV_LATENCY"),
-                count: figure("LOCAL_TRANSACTIONS_COUNT").and_then(|count| whole(count.value)),
-            };
-            let requests = Requests {
-                bytes: figure("REQUEST_SIZE").and_then(|bytes| whole(bytes.value)),
+            let exchanges = Exchanges {
+                figures: DelayFigures {
+                    min: micros("MIN_LATENCY"),
+                    mean: micros("MEAN_LATENCY"),
+                    p50: micros("P50_LATENCY"),
+                    p90: micros("P90_LATENCY"),
+                    p99: micros("P99_LATENCY"),
+                    p999: None,
+                    max: micros("MAX_LATENCY"),
+                    stdev: micros("STDDEV_LATENCY"),
+                    count: count("LOCAL_TRANSACTIONS_COUNT"),
+                },
+                bytes: count("REQUEST_SIZE"),
+                streams: Some(1),
                 seconds: figure("ELAPSED_TIME"),
-                per_second: rate,
+                per_second: Some(rate),
             };
-            return Ok(self.latency(&figures, &requests));
+            return Ok(self.latency(&exchanges));
         }
         let bps = rate.scaled(unit(units).ok_or("a unit of throughput such as 10^6bits/s")?);
         let seconds = figure("ELAPSED_TIME").ok_or("its key ELAPSED_TIME is not there")?;
-        let mut flow = Flow {
-            streams: 1,
-            ..Flow::new(Direction::Forward)
-        };
-        flow.received = Some(Totals {
+        let totals = Totals {
             bps: Some(bps),
             ..Totals::over(seconds)
-        });
-        Ok(self.traffic(flow, None))
+        };
+        self.test.received(Direction::Forward, totals);
+        Ok(self.test.traffic())
     }
 
-    fn traffic(self, flow: Flow, payload: Option<u64>) -> ParsedTest {
-        let mut test = TrafficTest::new(self.origin, ID, ID, View::Client, self.transport);
-        test.tool.version = self.version;
-        test.command = self.command;
-        test.peer = self.server;
-        test.payload_bytes = payload;
-        test.fingerprint = self.text.get();
-        test.flows = vec![flow];
-        ParsedTest::Traffic(Box::new(test))
+    fn latency(self, exchanges: &Exchanges) -> ParsedTest {
+        let per_second = exchanges.per_second;
+        let per_second = per_second.map(|rate| PacketRate::from_pps(rate.value));
+        let work = exchanges.figures.closed_loop(per_second);
+        let trial = self.test.trial(exchanges, work);
+        self.test.latency(vec![trial])
     }
-
-    fn latency(self, figures: &DelayFigures, requests: &Requests) -> ParsedTest {
-        let per_second = PacketRate::from_pps(requests.per_second.value);
-        let work = figures.closed_loop(Some(per_second));
-        let mut trial = Trial::from_log(0, self.transport, Direction::Forward, work);
-        trial.label = requests.bytes.map(|bytes| format!("{bytes} B"));
-        trial.streams = Some(1);
-        trial.payload_bytes = requests.bytes.map(ByteCount::new);
-        note_rounding(&mut trial, "received_pps", requests.per_second.interval());
-        if let Some(seconds) = requests.seconds {
-            trial.duration = std::time::Duration::try_from_secs_f64(seconds.value).ok();
-            note_rounding(&mut trial, "duration_s", seconds.interval());
-        }
-        figures.note_rounding(&mut trial);
-        let mut test = LatencyTest::new(self.origin, ID, ID, self.transport);
-        if self.kind == Kind::Request {
-            let note = if self.is_closed {
-                "the mean round trip is the time over the transactions: one was under way at a time"
-            } else {
-                "delay is not told: several transactions may have been under way at a time"
-            };
-            test.notes.push(note.to_owned());
-        }
-        test.tool.version = self.version;
-        test.command = self.command.map(|command| command.line);
-        test.hosts = delay::hosts(None, self.server.as_deref());
-        test.fingerprint = self.text.get();
-        test.trials = vec![trial];
-        ParsedTest::Latency(Box::new(test))
-    }
-}
-
-/// What a request/response test says beside its delay.
-struct Requests {
-    bytes: Option<u64>,
-    seconds: Option<Rounded>,
-    per_second: Rounded,
 }
 
 /// Seconds per transaction.

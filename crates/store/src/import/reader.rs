@@ -1,55 +1,285 @@
 //! Reads a log line by line, test by test: one that cannot be read is named, and the rest is read.
 //!
+//! What a format owns is its [`Grammar`]: which lines begin and end a test, and what each says. Where a line is, what
+//! went before it, how a fault is named and what follows a refused test is the [`Reader`]'s, once for all formats.
+//!
 //! Invariant: a reader keeps of the lines it took what the open test needs, so its memory is bounded by what is bounded
 //! there: streams, keys, intervals.
 
-use super::{ImportError, Line, ParsedTest};
+use super::{Command, ImportError, Line, Origin, ParsedTest};
+use std::borrow::Cow;
 
 /// Cuts a log into tests.
 pub trait LogReader {
-    /// Takes the next line, `number` from 1, without its end. After an error the test that is open is lost.
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError>;
+    /// Takes the next piece of the log.
+    fn take(&mut self, line: &Line<'_>);
 
-    /// Ends the test that is open, if one is.
-    fn close(&mut self) -> Result<(), ImportError>;
-
-    /// Forgets the test that is open; what follows until the next one begins belongs to it.
-    fn forget(&mut self);
+    /// Ends the log.
+    fn finish(&mut self);
 
     /// The tests that were read or refused and are not yet taken.
     fn tests(&mut self) -> &mut Vec<ParsedTest>;
+}
 
-    /// Hears that the line that comes next is the last one, and whether it has its end.
-    fn last(&mut self, _number: usize, _has_end: bool) {}
+/// What is wrong with a line or a test. The reader adds where that is.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Anything that is not about the line, with its own place.
+    Other(ImportError),
+    /// The test is cut off: what is not there.
+    Missing(String),
+    /// What the line, or the test at its end, should have.
+    Wanted(&'static str),
+}
 
-    /// Ends the log.
-    fn finish(&mut self) {
-        self.settle();
+impl From<&'static str> for Fault {
+    fn from(wanted: &'static str) -> Self {
+        Self::Wanted(wanted)
+    }
+}
+
+impl From<ImportError> for Fault {
+    fn from(error: ImportError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// What a line is to the tests of a log.
+pub(super) enum Step<T> {
+    /// The first line of a test, which ends the one before it.
+    Begin(T),
+    /// It ends the open test and is of none.
+    Between,
+    /// A line of the open test, if one is open.
+    Inside,
+    /// Nothing is left to do with it.
+    Taken,
+}
+
+/// What is a format's own of cutting a log into tests.
+pub(super) trait Grammar {
+    /// A test that is being read.
+    type Test: Draft;
+
+    /// The line without what a terminal or a logger added to it.
+    fn plain<'l>(&mut self, line: &'l str) -> Cow<'l, str> {
+        Cow::Borrowed(line)
     }
 
-    /// Takes the next piece of the log. Of a line longer than a piece only the first is read.
+    /// What `line` is, beside the test that is open.
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Self::Test>,
+        line: &str,
+    ) -> Result<Step<Self::Test>, Fault>;
+
+    /// Takes a line while no test is open.
+    fn outside(&mut self, _log: &mut Log, _line: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Ends the test that is open, if one is.
+    fn close(&mut self, log: &mut Log, test: Option<Self::Test>) {
+        if let Some(test) = test {
+            log.end(test);
+        }
+    }
+
+    /// Hands out what the end of the log makes whole.
+    fn finish(&mut self, _log: &mut Log) {}
+}
+
+/// A test that is being read.
+pub(super) trait Draft {
+    /// The line at which it begins, from 1.
+    fn begun(&self) -> usize;
+
+    /// Takes the next line of it, the first one too. After a fault the test is lost.
+    fn line(&mut self, _log: &Log, _line: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Whether the line before was its last one.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// Adds what it is to `tests`.
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault>;
+}
+
+/// Where in a log the reader is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// After all lines.
+    End,
+    /// At a line that others follow.
+    Inner,
+    /// At the last line, which may be cut.
+    Last {
+        /// A line end follows.
+        has_end: bool,
+    },
+}
+
+/// What is known at a line of a log.
+pub(super) struct Log {
+    pub(super) file: String,
+    /// Number of the line, from 1.
+    pub(super) number: usize,
+    pub(super) place: Place,
+    /// The lines are those of a test that was refused.
+    pub(super) is_lost: bool,
+    /// The command line that was seen last and of which no test is yet.
+    pub(super) command: Option<Command>,
+    /// What the tool said of its version.
+    pub(super) version: Option<String>,
+    pub(super) tests: Vec<ParsedTest>,
+}
+
+impl Log {
+    /// A log of which nothing is read.
+    pub(super) fn new(file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            number: 0,
+            place: Place::Inner,
+            is_lost: false,
+            command: None,
+            version: None,
+            tests: Vec::new(),
+        }
+    }
+
+    /// This line, as that at which a test begins.
+    pub(super) fn origin(&self) -> Origin {
+        Origin {
+            file: self.file.clone(),
+            line: self.number,
+        }
+    }
+
+    /// The test that begins at `line` is cut off.
+    pub(super) fn cut(&self, line: usize, missing: impl Into<String>) -> ImportError {
+        ImportError::Cut {
+            file: self.file.clone(),
+            line,
+            missing: missing.into(),
+        }
+    }
+
+    /// What is wrong with the line `text`, or with the test that begins at `begun`.
+    pub(super) fn error(&self, fault: Fault, text: &str, begun: Option<usize>) -> ImportError {
+        let line = begun.unwrap_or(self.number);
+        match (fault, self.place) {
+            (Fault::Other(error), _) => error,
+            (Fault::Missing(missing), _) => self.cut(line, missing),
+            (Fault::Wanted(missing), Place::End) => self.cut(line, missing),
+            // A damaged line at the very end of a log is where it was cut.
+            (Fault::Wanted(_), Place::Last { .. }) if begun.is_some() => {
+                let missing = format!("line {}, the last one, is not whole", self.number);
+                self.cut(line, missing)
+            }
+            (Fault::Wanted(wanted), _) => ImportError::line(&self.file, self.number, wanted, text),
+        }
+    }
+
+    /// Names a test that cannot be read.
+    pub(super) fn refuse(&mut self, error: ImportError) {
+        self.is_lost = true;
+        self.tests.push(ParsedTest::Refused(error));
+    }
+
+    /// Ends a test.
+    pub(super) fn end<T: Draft>(&mut self, test: T) {
+        let begun = test.begun();
+        if let Err(fault) = test.finish(&mut self.tests) {
+            let error = match fault {
+                Fault::Wanted(missing) => self.cut(begun, missing),
+                fault => self.error(fault, "", Some(begun)),
+            };
+            self.refuse(error);
+        }
+    }
+}
+
+/// Reads logs of one grammar.
+pub(super) struct Reader<G: Grammar> {
+    grammar: G,
+    log: Log,
+    open: Option<G::Test>,
+}
+
+impl<G: Grammar + 'static> Reader<G> {
+    /// A reader of the log called `file`.
+    pub(super) fn boxed(file: &str, grammar: G) -> Box<dyn LogReader> {
+        Box::new(Self {
+            grammar,
+            log: Log::new(file),
+            open: None,
+        })
+    }
+}
+
+impl<G: Grammar> Reader<G> {
+    fn line(&mut self, line: &str) -> Result<(), Fault> {
+        match self.grammar.step(&mut self.log, &mut self.open, line)? {
+            Step::Inside => {}
+            Step::Taken => return Ok(()),
+            Step::Between => {
+                self.settle();
+                return Ok(());
+            }
+            Step::Begin(test) => {
+                self.settle();
+                self.open = Some(test);
+            }
+        }
+        let Some(open) = &mut self.open else {
+            return self.grammar.outside(&mut self.log, line);
+        };
+        open.line(&self.log, line)?;
+        if open.is_over() {
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.grammar.close(&mut self.log, self.open.take());
+        self.log.is_lost = false;
+    }
+}
+
+impl<G: Grammar> LogReader for Reader<G> {
+    /// Of a line longer than a piece only the first is read.
     fn take(&mut self, line: &Line<'_>) {
         if line.is_rest {
             return;
         }
-        if line.is_last {
-            self.last(line.number, line.has_end);
-        }
-        if let Err(error) = self.line(line.number, line.text) {
-            self.refuse(error);
+        self.log.number = line.number;
+        let has_end = line.has_end;
+        self.log.place = if line.is_last {
+            Place::Last { has_end }
+        } else {
+            Place::Inner
+        };
+        let text = self.grammar.plain(line.text);
+        if let Err(fault) = self.line(&text) {
+            let begun = self.open.take().map(|open| open.begun());
+            let error = self.log.error(fault, &text, begun);
+            self.log.refuse(error);
         }
     }
 
-    /// Ends the test that is open before another one begins.
-    fn settle(&mut self) {
-        if let Err(error) = self.close() {
-            self.refuse(error);
-        }
+    fn finish(&mut self) {
+        self.log.place = Place::End;
+        self.grammar.close(&mut self.log, self.open.take());
+        self.grammar.finish(&mut self.log);
     }
 
-    /// Names the test that is open as one that cannot be read.
-    fn refuse(&mut self, error: ImportError) {
-        self.forget();
-        self.tests().push(ParsedTest::Refused(error));
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.log.tests
     }
 }

@@ -139,6 +139,13 @@ pub(super) fn note_rounding(trial: &mut Trial, key: &str, interval: Interval) {
     }
 }
 
+/// Notes the interval of the figure at `key`, if it was rounded.
+pub(super) fn note(trial: &mut Trial, key: &str, figure: Rounded) {
+    if figure.low < figure.high {
+        note_rounding(trial, key, figure.interval());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

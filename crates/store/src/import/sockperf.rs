@@ -6,67 +6,33 @@
 //!   the rate is of message payload at the sender
 //! - The message size is known from the command line (default 14), or from the hint at a better one
 
-use super::delay::{self, DelayFigures};
-use super::line::Fingerprint;
-use super::rounded::note_rounding;
-use super::{
-    Command, Flow, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest,
-    Rounded, Totals, TrafficTest, View, exact,
-};
-use linerate_model::run::{ClosedLoopResult, DelayOf, Packets, Trial, UnitCounts};
+use super::delay::DelayFigures;
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::test_builder::{Exchanges, TestBuilder, Way};
+use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, exact};
+use linerate_model::run::{ClosedLoopResult, DelayOf, Packets, UnitCounts};
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, PacketCount, Ratio};
+use linerate_model::{PacketCount, Ratio};
 
 /// sockperf's client output.
-#[derive(Debug)]
-pub(super) struct Sockperf;
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "sockperf",
+    tool: "sockperf",
+    summary: "output of a sockperf client: ping-pong, under-load or throughput",
+    recognise: |line| usize::from(line.contains(TAG)),
+    reader: |file, _| Reader::boxed(file, Sockperf),
+};
 
-const ID: &str = "sockperf";
 /// What begins each line of sockperf.
 const TAG: &str = "sockperf: ";
 
-impl LogFormat for Sockperf {
-    fn id(&self) -> &'static str {
-        ID
-    }
+/// Tests begin with what the client says of itself.
+struct Sockperf;
 
-    fn summary(&self) -> &'static str {
-        "output of a sockperf client: ping-pong, under-load or throughput"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
-        usize::from(line.contains(TAG))
-    }
-
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            command: None,
-            version: None,
-            open: None,
-            is_lost: false,
-            tests: Vec::new(),
-        })
-    }
-}
-
-/// Cuts a log into tests.
-struct Reader {
-    file: String,
-    command: Option<Command>,
-    version: Option<String>,
-    open: Option<Draft>,
-    /// The lines are those of a test that was refused.
-    is_lost: bool,
-    tests: Vec<ParsedTest>,
-}
-
-/// A test that is being read.
-struct Draft {
-    line: usize,
-    command: Option<Command>,
+/// What is printed of a test.
+struct Output {
+    test: TestBuilder,
     transport: Option<Transport>,
-    server: Option<String>,
     of: DelayOf,
     figures: DelayFigures,
     /// Counted time of a delay test in seconds.
@@ -74,8 +40,6 @@ struct Draft {
     /// Sent and received messages of the counted time.
     messages: Option<(u64, u64)>,
     dropped: Option<[u64; 3]>,
-    /// Message size.
-    payload: Option<u64>,
     /// Messages sent, and in how many seconds, by a throughput test.
     sent: Option<(u64, Rounded)>,
     /// Payload bit/s of a throughput test.
@@ -83,57 +47,37 @@ struct Draft {
     /// The last line of the summary was seen.
     is_whole: bool,
     failed: Option<String>,
-    text: Fingerprint,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+/// The line without what begins each of sockperf.
+fn tagged(line: &str) -> Option<&str> {
+    line.split_once(TAG).map(|(_, rest)| rest.trim())
+}
+
+impl Grammar for Sockperf {
+    type Test = Output;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Output>,
+        line: &str,
+    ) -> Result<Step<Output>, Fault> {
         if let Some(command) = find(line) {
-            self.settle();
-            self.is_lost = false;
-            self.command = Some(command);
-            return Ok(());
+            log.command = Some(command);
+            return Ok(Step::Between);
         }
-        let tagged = line.split_once(TAG).map(|(_, rest)| rest.trim());
-        if let Some(version) = tagged.and_then(|rest| rest.strip_prefix("== version #")) {
-            self.settle();
-            self.is_lost = false;
-            self.version = version.split([' ', '=']).next().map(str::to_owned);
+        let tagged = tagged(line);
+        let version = tagged.and_then(|rest| rest.strip_prefix("== version #"));
+        if let Some(version) = version {
+            log.version = version.split([' ', '=']).next().map(str::to_owned);
+            return Ok(Step::Between);
         }
-        let is_client = line.starts_with("sockperf[CLIENT]");
-        let is_headless = self.open.is_none() && !self.is_lost && tagged.is_some_and(begins);
-        if is_client || is_headless {
-            self.settle();
-            self.is_lost = false;
-            self.open = Some(Draft::new(number, self.command.take()));
+        let is_headless = open.is_none() && !log.is_lost && tagged.is_some_and(begins);
+        if line.starts_with("sockperf[CLIENT]") || is_headless {
+            return Ok(Step::Begin(Output::new(log)));
         }
-        let Some(draft) = &mut self.open else {
-            return Ok(());
-        };
-        draft.text.add(line);
-        let Some(rest) = tagged else {
-            draft.other(line);
-            return Ok(());
-        };
-        draft
-            .tagged(rest)
-            .map_err(|wanted| ImportError::line(&self.file, number, wanted, line))
-    }
-
-    fn close(&mut self) -> Result<(), ImportError> {
-        if let Some(draft) = self.open.take() {
-            let test = draft.finish(&self.file, self.version.clone())?;
-            self.tests.push(test);
-        }
-        Ok(())
-    }
-
-    fn forget(&mut self) {
-        (self.open, self.is_lost) = (None, true);
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
+        Ok(Step::Inside)
     }
 }
 
@@ -165,8 +109,44 @@ fn find(line: &str) -> Option<Command> {
     })
 }
 
-impl Draft {
-    fn new(line: usize, command: Option<Command>) -> Self {
+impl Draft for Output {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+        self.test.text.add(line);
+        match tagged(line) {
+            Some(rest) => self.tagged(rest)?,
+            None => self.other(line),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        let transport = self.transport;
+        if let (Some(reason), false) = (self.failed.take(), self.is_whole) {
+            self.test.transport = transport.unwrap_or(Transport::Udp);
+            self.test.interrupted = Some(reason);
+            tests.push(self.test.traffic());
+            return Ok(());
+        }
+        if !self.is_whole {
+            return Err("its summary is not there".into());
+        }
+        self.test.transport =
+            transport.ok_or("the line that names its server (\"[ 0] IP = …\")")?;
+        tests.push(match self.bps {
+            Some(_) => self.throughput(),
+            None => self.latency(),
+        });
+        Ok(())
+    }
+}
+
+impl Output {
+    fn new(log: &mut Log) -> Self {
+        let command = log.command.take();
         let transport = command.as_ref().map(|command| {
             if command.has('-', "tcp") {
                 Transport::Tcp
@@ -174,25 +154,22 @@ impl Draft {
                 Transport::Udp
             }
         });
+        let mut test = TestBuilder::new(log, &FORMAT, View::Client, Transport::Udp);
+        let server = command.as_ref().and_then(|it| it.value("-i", &["ip"]));
+        test.peer = server.map(str::to_owned);
+        test.command = command;
         Self {
-            line,
-            server: command
-                .as_ref()
-                .and_then(|command| command.value("-i", &["ip"]))
-                .map(str::to_owned),
+            test,
             transport,
-            command,
             of: DelayOf::HalfRoundTrip,
             figures: DelayFigures::default(),
             seconds: None,
             messages: None,
             dropped: None,
-            payload: None,
             sent: None,
             bps: None,
             is_whole: false,
             failed: None,
-            text: Fingerprint::default(),
         }
     }
 
@@ -202,7 +179,7 @@ impl Draft {
             return;
         };
         let mut words = rest.split_whitespace();
-        self.server = words.next().map(str::to_owned);
+        self.test.peer = words.next().map(str::to_owned);
         match words.next_back() {
             Some("UDP") => self.transport = Some(Transport::Udp),
             Some("TCP") => self.transport = Some(Transport::Tcp),
@@ -232,7 +209,7 @@ impl Draft {
                 .ok_or("a quantile such as percentile 99.000 = 8.412")?;
         } else if let Some((_, size)) = rest.split_once(" using msg-size=") {
             let size = size.split(['.', ' ']).next();
-            self.payload = size.and_then(|size| size.parse().ok());
+            self.test.payload_bytes = size.and_then(|size| size.parse().ok());
         } else if let Some(reason) = rest.strip_prefix("ERROR: ") {
             self.failed = Some(reason.to_owned());
         } else if rest.contains("No messages were received") {
@@ -295,42 +272,6 @@ impl Draft {
         Some(())
     }
 
-    fn finish(self, file: &str, version: Option<String>) -> Result<ParsedTest, ImportError> {
-        let origin = Origin {
-            file: file.to_owned(),
-            line: self.line,
-        };
-        let cut = |missing: &str| ImportError::Cut {
-            file: file.to_owned(),
-            line: self.line,
-            missing: missing.to_owned(),
-        };
-        let transport = self
-            .transport
-            .ok_or_else(|| cut("the line that names its server (\"[ 0] IP = …\")"));
-        if let (Some(reason), false) = (&self.failed, self.is_whole) {
-            let mut test = TrafficTest::new(
-                origin,
-                ID,
-                ID,
-                View::Client,
-                transport.unwrap_or(Transport::Udp),
-            );
-            test.interrupted = Some(reason.clone());
-            return Ok(ParsedTest::Traffic(Box::new(test)));
-        }
-        if !self.is_whole {
-            return Err(cut("its summary is not there"));
-        }
-        let transport = transport?;
-        if self.bps.is_some() {
-            let test = self.throughput(origin, transport, version);
-            return Ok(ParsedTest::Traffic(Box::new(test)));
-        }
-        let test = self.latency(origin, transport, version);
-        Ok(ParsedTest::Latency(Box::new(test)))
-    }
-
     /// The message size, which is printed only where another one would be better.
     fn payload(&self) -> Option<u64> {
         // What sockperf sends without `-m`: its header alone.
@@ -339,56 +280,45 @@ impl Draft {
             Some(typed) => typed.parse().ok(),
             None => Some(DEFAULT),
         };
-        self.payload
-            .or_else(|| self.command.as_ref().and_then(asked))
+        let printed = self.test.payload_bytes;
+        printed.or_else(|| self.test.command.as_ref().and_then(asked))
     }
 
     /// Messages per second that were asked for; `None` for ping-pong and for as fast as possible.
     fn asked_pps(&self) -> Option<u64> {
-        let typed = self.command.as_ref()?.value("--mps", &["mps"])?;
+        let typed = self.test.command.as_ref()?.value("--mps", &["mps"])?;
         typed.parse().ok()
     }
 
-    fn latency(self, origin: Origin, transport: Transport, version: Option<String>) -> LatencyTest {
-        let mut test = LatencyTest::new(origin, ID, ID, transport);
+    fn latency(mut self) -> ParsedTest {
         let work = ClosedLoopResult {
             counts: UnitCounts {
-                packets: self.packets(transport),
+                packets: self.packets(),
                 ..UnitCounts::default()
             },
             delay: Some(self.figures.delay(self.of)),
             ..ClosedLoopResult::default()
         };
-        let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
-        let payload = self.payload();
-        trial.label = payload.map(|bytes| format!("{bytes} B"));
-        trial.streams = Some(1);
-        trial.payload_bytes = payload.map(ByteCount::new);
-        trial.duration = self
-            .seconds
-            .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds.value).ok());
-        if let Some(seconds) = self.seconds {
-            note_rounding(&mut trial, "duration_s", seconds.interval());
-        }
-        self.figures.note_rounding(&mut trial);
-        if let Some(pps) = self.asked_pps() {
-            trial
-                .reasons
-                .push(format!("under a load of {pps} messages per second"));
-        }
-        test.tool.version = version;
-        test.hosts = delay::hosts(None, self.server.as_deref());
-        test.fingerprint = self.text.get();
-        test.command = self.command.map(|command| command.line);
-        test.trials = vec![trial];
-        test.notes
-            .push("sockperf leaves out the first 400 ms and the last 50 ms of a test".to_owned());
-        test
+        let exchanges = Exchanges {
+            figures: self.figures,
+            bytes: self.payload(),
+            streams: Some(1),
+            seconds: self.seconds,
+            per_second: None,
+        };
+        let mut trial = self.test.trial(&exchanges, work);
+        let load = self.asked_pps();
+        let load = load.map(|pps| format!("under a load of {pps} messages per second"));
+        trial.reasons.extend(load);
+        self.test
+            .note("sockperf leaves out the first 400 ms and the last 50 ms of a test");
+        self.test.latency(vec![trial])
     }
 
     /// Datagrams asked and answered. A loss on either way is the same to a client.
-    fn packets(&self, transport: Transport) -> Option<Packets> {
-        let (sent, received) = self.messages.filter(|_| transport == Transport::Udp)?;
+    fn packets(&self) -> Option<Packets> {
+        let is_udp = self.test.transport == Transport::Udp;
+        let (sent, received) = self.messages.filter(|_| is_udp)?;
         let lost = sent.checked_sub(received)?;
         // Under load only some messages ask for an answer.
         let [dropped, duplicated, reordered] =
@@ -403,35 +333,28 @@ impl Draft {
         })
     }
 
-    fn throughput(
-        self,
-        origin: Origin,
-        transport: Transport,
-        version: Option<String>,
-    ) -> TrafficTest {
-        let mut test = TrafficTest::new(origin, ID, ID, View::Client, transport);
+    fn throughput(mut self) -> ParsedTest {
         let payload = self.payload();
-        test.tool.version = version;
-        test.payload_bytes = payload;
-        test.peer.clone_from(&self.server);
-        test.fingerprint = self.text.get();
+        let is_udp = self.test.transport == Transport::Udp;
+        self.test.payload_bytes = payload;
         if let Some((messages, seconds)) = self.sent {
             let bytes = payload.and_then(|payload| messages.checked_mul(payload));
-            test.flows = vec![Flow {
+            let own = Totals {
+                bytes: bytes.map(|bytes| Rounded::exact(exact(bytes))),
+                bps: self.bps,
+                datagrams: Some(messages).filter(|_| is_udp),
+                ..Totals::over(seconds)
+            };
+            let way = Way {
                 streams: 1,
-                sent: Some(Totals {
-                    bytes: bytes.map(|bytes| Rounded::exact(exact(bytes))),
-                    bps: self.bps,
-                    datagrams: Some(messages).filter(|_| transport == Transport::Udp),
-                    ..Totals::over(seconds)
-                }),
-                ..Flow::new(Direction::Forward)
-            }];
+                own: Some(own),
+                ..Way::default()
+            };
+            self.test.flow(Direction::Forward, way);
         }
-        test.notes
-            .push("the receiver counts nothing: what arrived is unknown".to_owned());
-        test.command = self.command;
-        test
+        self.test
+            .note("the receiver counts nothing: what arrived is unknown");
+        self.test.traffic()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 #[test]
 fn ids_are_unique_sorted_and_kebab_case() {
-    let ids: Vec<_> = ALL.iter().map(|format| format.id()).collect();
+    let ids: Vec<_> = ALL.iter().map(|format| format.id).collect();
     assert!(ids.is_sorted());
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
     for id in ids {
@@ -17,7 +17,7 @@ fn ids_are_unique_sorted_and_kebab_case() {
 #[test]
 fn summaries_are_one_phrase() {
     for format in ALL {
-        let summary = format.summary();
+        let summary = format.summary;
         assert!(!summary.is_empty() && !summary.ends_with('.'), "{summary}");
         assert!(!summary.contains('\n'), "{summary}");
     }
@@ -25,14 +25,14 @@ fn summaries_are_one_phrase() {
 
 /// The tests that a format finds in a text, whether or not it would have recognised it.
 pub(super) fn parse(
-    format: &dyn LogFormat,
+    format: &LogFormat,
     file: &str,
     text: &str,
     hints: Hints,
 ) -> Result<Vec<ParsedTest>, ImportError> {
     let log = (file.to_owned(), text.as_bytes().to_vec());
     let mut lines = Lines::open(&log)?;
-    let mut reader = format.reader(file, &hints);
+    let mut reader = (format.reader)(file, &hints);
     while let Some(line) = lines.next()? {
         reader.take(&line);
     }
@@ -43,9 +43,9 @@ pub(super) fn parse(
 #[test]
 fn no_format_claims_or_reads_another_s_text() {
     for format in ALL {
-        assert_eq!(format.recognise("dear diary,"), 0, "{}", format.id());
-        let tests = parse(*format, "a", "dear diary,\n", Hints::default()).unwrap();
-        assert_eq!(tests, [], "{}", format.id());
+        assert_eq!((format.recognise)("dear diary,"), 0, "{}", format.id);
+        let tests = parse(format, "a", "dear diary,\n", Hints::default()).unwrap();
+        assert_eq!(tests, [], "{}", format.id);
     }
 }
 

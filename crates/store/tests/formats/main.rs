@@ -106,9 +106,9 @@ fn every_format_has_a_fixture_and_every_run_satisfies_the_schema() {
     formats.push("lwiperf".to_owned());
     for format in ALL {
         assert!(
-            formats.iter().any(|known| known == format.id()),
+            formats.iter().any(|known| known == format.id),
             "{}",
-            format.id()
+            format.id
         );
     }
 }
@@ -118,8 +118,8 @@ fn every_format_has_a_row_in_the_guide() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/import.md");
     let guide = std::fs::read_to_string(path).unwrap();
     for format in ALL {
-        let row = format!("| `{}` |", format.id());
-        assert!(guide.contains(&row), "{}", format.id());
+        let row = format!("| `{}` |", format.id);
+        assert!(guide.contains(&row), "{}", format.id);
     }
 }
 

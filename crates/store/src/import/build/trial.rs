@@ -1,7 +1,7 @@
 //! One direction of one test as a trial.
 
 use crate::import::merge::Merged;
-use crate::import::rounded::note_rounding;
+use crate::import::rounded::{note, note_rounding};
 use crate::import::{Flow, Joined, Rounded, Row, Totals, TrafficTest, command, exact, whole};
 use linerate_model::run::{
     ByteStreamResult, CpuSide, CpuSummary, DatagramsResult, Packets, TcpSummary, Trial,
@@ -111,13 +111,6 @@ fn intended(trial: &mut Trial, test: &Merged, flow: &Flow) {
     };
     trial.intended_load = Some(BitRate::from_f64(bps.value));
     note(trial, "intended_bps", bps);
-}
-
-fn note(trial: &mut Trial, key: &str, figure: Rounded) {
-    if figure.low >= figure.high {
-        return;
-    }
-    note_rounding(trial, key, figure.interval());
 }
 
 fn rates(trial: &mut Trial, flow: &Flow) {

@@ -1,29 +1,29 @@
 //! One test of an iperf 2 log while it is read.
 
-use super::ID;
-use super::sides::{Figures, Sides};
+use super::FORMAT;
 use crate::import::bounds::MAX_STREAMS;
-use crate::import::delay::{self, DelayFigures};
-use crate::import::line::{DataLine, Fingerprint, Kind, Loss, connection, kind, remark};
+use crate::import::delay::DelayFigures;
+use crate::import::line::{DataLine, Kind, Loss, connection, kind, remark};
+use crate::import::reader::{self, Fault, Log};
+use crate::import::streams::{Figures, Streams};
+use crate::import::test_builder::{Exchanges, TestBuilder, Way};
 use crate::import::{
-    Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
-    Row, Totals, TrafficTest, View, command,
+    Command, Connection, ImportError, Intended, ParsedTest, Rounded, Row, Totals, View, command,
 };
-use linerate_model::run::Trial;
+use linerate_model::WallTime;
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, WallTime};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A test that is being read.
 pub(super) struct Draft {
-    pub(super) test: TrafficTest,
+    pub(super) test: TestBuilder,
     /// This end both calls and listens: streams to its own port come back.
     pub(super) listens: bool,
     /// Tags of the streams in which the server sends.
     reverse: BTreeSet<String>,
     columns: Vec<String>,
-    rows: Sides,
-    report: Sides,
+    rows: Streams,
+    report: Streams,
     /// Tags of the streams of which the server's report has begun.
     reported: BTreeSet<String>,
     /// `Sent N datagrams` by stream, end packets included or not.
@@ -36,7 +36,6 @@ pub(super) struct Draft {
     announced: BTreeSet<String>,
     refused: Option<ImportError>,
     bounce: Option<Bounce>,
-    text: Fingerprint,
 }
 
 /// A bounce-back test: request and reply by TCP.
@@ -48,23 +47,14 @@ struct Bounce {
 }
 
 impl Draft {
-    pub(super) fn new(
-        origin: Origin,
-        view: View,
-        transport: Transport,
-        command: Option<Command>,
-        version: Option<String>,
-    ) -> Self {
-        let mut test = TrafficTest::new(origin, ID, "iperf2", view, transport);
-        test.command = command;
-        test.tool.version = version;
+    pub(super) fn new(log: &Log, view: View, transport: Transport) -> Self {
         Self {
-            test,
+            test: TestBuilder::new(log, &FORMAT, view, transport),
             listens: false,
             reverse: BTreeSet::new(),
             columns: Vec::new(),
-            rows: Sides::default(),
-            report: Sides::default(),
+            rows: Streams::default(),
+            report: Streams::default(),
             reported: BTreeSet::new(),
             sent: BTreeMap::new(),
             remarks: BTreeMap::new(),
@@ -73,18 +63,13 @@ impl Draft {
             announced: BTreeSet::new(),
             refused: None,
             bounce: None,
-            text: Fingerprint::default(),
         }
     }
 
     /// What follows this client's test on its own port: the way back of `-r`.
-    pub(super) fn way_back(&self, number: usize) -> Self {
-        let origin = Origin {
-            file: self.test.origin.file.clone(),
-            line: number,
-        };
-        let version = self.test.tool.version.clone();
-        let mut back = Self::new(origin, self.test.view, self.test.transport, None, version);
+    pub(super) fn way_back(&self, log: &Log) -> Self {
+        let mut back = Self::new(log, self.test.view, self.test.transport);
+        back.test.tool.version.clone_from(&self.test.tool.version);
         back.test.payload_bytes = self.test.payload_bytes;
         back.listens = true;
         back
@@ -93,10 +78,6 @@ impl Draft {
     /// Lets it keep no more intervals than this of each side.
     pub(super) fn set_limit(&mut self, limit: usize) {
         self.rows.set_limit(limit);
-    }
-
-    pub(super) fn origin(&self) -> &Origin {
-        &self.test.origin
     }
 
     pub(super) fn has_figures(&self) -> bool {
@@ -109,20 +90,18 @@ impl Draft {
     }
 
     /// Whether the last line of each stream so far can be the one over the whole test.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.announced.iter().all(|tag| self.rows.is_over(tag))
     }
 
     /// Whether a stream can be one more of this test: it is not over, and is with the same host.
-    pub(super) fn can_have(&self, number: usize, rest: &str) -> bool {
-        let new = connection(&self.test.origin.file, number, rest)
-            .ok()
-            .flatten();
+    pub(super) fn can_have(&self, rest: &str) -> bool {
+        let new = connection(rest).ok().flatten();
         let known = self.test.connections.first();
         let is_same_host = known.zip(new).is_some_and(|(known, new)| {
             known.remote.address == new.remote.address && known.local.port == new.local.port
         });
-        !self.has_figures() || is_same_host && !self.is_over()
+        !self.has_figures() || is_same_host && !self.is_whole()
     }
 
     /// Whether this client may be waiting for its server to call back.
@@ -131,45 +110,15 @@ impl Draft {
     }
 
     /// Takes a line; a damaged one refuses the test when it ends.
-    pub(super) fn line_or_refuse(&mut self, number: usize, line: &str) {
-        if let Err(error) = self.line(number, line) {
-            self.refused.get_or_insert(error);
+    pub(super) fn line_or_refuse(&mut self, log: &Log, line: &str) {
+        if let Err(fault) = reader::Draft::line(self, log, line) {
+            let error = || log.error(fault, line, None);
+            self.refused.get_or_insert_with(error);
         }
     }
 
-    pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        self.text.add(line);
-        // A histogram that 2.1 and after prints below a summary.
-        if line.contains("-PDF:") {
-            return Ok(());
-        }
-        match kind(line) {
-            Kind::Data(data) => self.figures(number, line, &data),
-            Kind::Damaged(wanted) => Err(ImportError::line(
-                &self.test.origin.file,
-                number,
-                wanted,
-                line,
-            )),
-            Kind::Tagged { tag, rest } => self.tagged(number, tag, rest),
-            Kind::Other => {
-                self.has_failed |= line.contains(" failed: ") || line.starts_with("ERROR");
-                // A receiver's columns say nothing of TCP's state.
-                if line.contains("[ ID]") && line.contains("Rtry") {
-                    self.columns = line
-                        .split_whitespace()
-                        .skip_while(|word| *word != "Bandwidth")
-                        .skip(1)
-                        .map(str::to_owned)
-                        .collect();
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn tagged(&mut self, number: usize, tag: &str, rest: &str) -> Result<(), ImportError> {
-        if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
+    fn tagged(&mut self, tag: &str, rest: &str) -> Result<(), &'static str> {
+        if let Some(connection) = connection(rest)? {
             // A server that calls back marks its own stream; a client with `--reverse` its figures.
             if tag.starts_with('*') && self.test.connections.is_empty() {
                 self.test.view = View::Server;
@@ -177,7 +126,7 @@ impl Draft {
             if rest.contains("(reverse)") || self.comes_back(tag, &connection) {
                 self.reverse.insert(tag.to_owned());
             }
-            self.test.connect(number, connection)?;
+            self.test.connect(connection)?;
             self.announced.insert(stream(tag).to_owned());
             // Without its last packet no end says that the test is over: there is no report.
             self.no_report |= rest.contains("(no-udp-fin)");
@@ -207,7 +156,7 @@ impl Draft {
             const UNKNOWN: &str = "the server's report did not arrive: what it received is unknown";
             self.no_report = true;
             if self.test.notes.iter().all(|note| note != UNKNOWN) {
-                self.test.notes.push(UNKNOWN.to_owned());
+                self.test.note(UNKNOWN);
             }
         }
         Ok(())
@@ -229,12 +178,7 @@ impl Draft {
             }
     }
 
-    fn figures(
-        &mut self,
-        number: usize,
-        line: &str,
-        data: &DataLine<'_>,
-    ) -> Result<(), ImportError> {
+    fn figures(&mut self, number: usize, data: &DataLine<'_>) -> Result<(), &'static str> {
         // The sum of both directions of a full-duplex stream.
         if data.tag.starts_with("FD") {
             return Ok(());
@@ -244,42 +188,38 @@ impl Draft {
             bounce.total = bounced(data.rest);
         }
         let mut row = data.row(number);
-        let is_loss = self.test.transport == Transport::Udp && data.rest.contains(" ms");
+        let is_udp = self.test.transport == Transport::Udp;
+        let is_loss = is_udp && data.rest.contains(" ms");
         if is_loss {
             let wanted = "jitter, lost and total such as 0.001 ms 692/17011 (4.1%)";
-            let (loss, _) = Loss::take(data.rest)
-                .ok_or_else(|| ImportError::line(&self.test.origin.file, number, wanted, line))?;
+            let (loss, _) = Loss::take(data.rest).ok_or(wanted)?;
             (row.jitter, row.lost) = (loss.jitter, loss.lost);
             row.datagrams = Some(loss.total);
-        } else if self.test.transport == Transport::Udp {
-            // A sum over streams has no jitter. A sender's `17010/0` has no share behind it.
-            if let Some((loss, _)) = data
-                .rest
-                .contains('(')
-                .then(|| Loss::without_jitter(data.rest))
-                .flatten()
-            {
-                (row.lost, row.datagrams) = (loss.lost, Some(loss.total));
-            }
-        } else if self.test.transport == Transport::Tcp {
+        } else if !is_udp {
             self.tcp_columns(data.rest, &mut row);
+        } else if data.rest.contains('(')
+            && let Some((loss, _)) = Loss::without_jitter(data.rest)
+        {
+            // A sum over streams has no jitter. A sender's `17010/0` has no share behind it.
+            (row.lost, row.datagrams) = (loss.lost, Some(loss.total));
         }
         let figures = Figures {
+            direction: Some(if is_reverse {
+                Direction::Reverse
+            } else {
+                Direction::Forward
+            }),
             is_sum: data.tag.starts_with("SUM"),
-            is_reverse,
             tag: data.tag.to_owned(),
             row,
         };
         // A report without its heading line in 2.0.
-        let side = if self.reported.contains(data.tag)
-            || (is_loss && self.test.view == View::Client && !is_reverse)
-        {
-            &mut self.report
+        let is_report = is_loss && self.test.view == View::Client && !is_reverse;
+        if is_report || self.reported.contains(data.tag) {
+            self.report.add(figures)
         } else {
-            &mut self.rows
-        };
-        let is_taken = side.add(figures);
-        is_taken.map_err(|wanted| ImportError::line(&self.test.origin.file, number, wanted, line))
+            self.rows.add(figures)
+        }
     }
 
     /// Retransmissions, window and round-trip time of `-e`, found by their headings.
@@ -305,77 +245,30 @@ impl Draft {
         }
     }
 
-    /// `None`: the server's side of a bounce-back test, which has no figures of its own.
-    pub(super) fn finish(mut self) -> Result<Option<ParsedTest>, ImportError> {
-        if let Some(error) = self.refused.take() {
-            return Err(error);
+    fn flow(&mut self, direction: Direction) -> Result<(), &'static str> {
+        let streams = self.rows.tags(direction).count();
+        if streams == 0 {
+            return Ok(());
         }
-        if self.rows.is_empty() {
-            return Err(self.cut("it has no figures"));
-        }
-        let fingerprint = self.text.get();
-        if let Some(bounce) = self.bounce {
-            return match (self.test.view, bounce.total) {
-                (View::Server, _) => Ok(None),
-                (View::Client, None) => Err(self.cut("its figures of delay are not there")),
-                (View::Client, Some(total)) => {
-                    let test = self.latency(bounce.bytes, total, fingerprint);
-                    Ok(Some(ParsedTest::Latency(Box::new(test))))
-                }
-            };
-        }
-        let flows = self.flows()?;
-        let interrupted = flows.first().and_then(|flow| self.ended_early(flow));
-        let intended = self.intended();
-        let mut test = self.test;
-        test.interrupted = interrupted;
-        test.intended = intended;
-        test.fingerprint = fingerprint;
-        test.flows = flows;
-        test.notes.extend(self.remarks.into_values());
-        Ok(Some(ParsedTest::Traffic(Box::new(test))))
-    }
-
-    fn flows(&mut self) -> Result<Vec<Flow>, ImportError> {
-        let mut flows = Vec::new();
-        for direction in [Direction::Forward, Direction::Reverse] {
-            let is_reverse = direction == Direction::Reverse;
-            if self.rows.streams(is_reverse) > 0 {
-                flows.push(self.flow(direction)?);
-            }
-        }
-        Ok(flows)
-    }
-
-    fn flow(&mut self, direction: Direction) -> Result<Flow, ImportError> {
-        let is_reverse = direction == Direction::Reverse;
-        let (rows, total) = self
-            .rows
-            .split(is_reverse)
-            .ok_or_else(|| self.cut(NO_TOTAL))?;
-        let own = Totals::of_line(&total);
-        let mut flow = Flow {
-            streams: u16::try_from(self.rows.streams(is_reverse)).unwrap_or(u16::MAX),
-            ..Flow::new(direction)
+        let (rows, total) = self.rows.split(direction).ok_or(NO_TOTAL)?;
+        let mut way = Way {
+            streams,
+            own: Some(Totals::of_line(&total)),
+            reported: None,
+            rows,
         };
-        if !self.test.sends(direction) {
-            (flow.received, flow.received_rows) = (Some(own), rows);
-            return Ok(flow);
+        if self.test.sends(direction) {
+            if self.test.view == View::Client && self.test.transport == Transport::Udp {
+                way.reported = self.report()?;
+            }
+            let expected = way.reported.and_then(|received| received.datagrams);
+            way.own = Some(Totals {
+                datagrams: self.datagrams_sent(&total).max(expected),
+                ..Totals::of_line(&total)
+            });
         }
-        let is_told = self.test.view == View::Client && self.test.transport == Transport::Udp;
-        if is_told {
-            flow.received = self.report()?;
-        }
-        let expected = flow
-            .received
-            .as_ref()
-            .and_then(|received| received.datagrams);
-        flow.sent = Some(Totals {
-            datagrams: self.datagrams_sent(&total).max(expected),
-            ..own
-        });
-        flow.sent_rows = rows;
-        Ok(flow)
+        self.test.flow(direction, way);
+        Ok(())
     }
 
     /// The datagrams that the client counts as sent, without the packets that only say the end.
@@ -389,24 +282,27 @@ impl Draft {
     }
 
     /// The server's report at the end of a UDP client's log.
-    fn report(&mut self) -> Result<Option<Totals>, ImportError> {
+    fn report(&mut self) -> Result<Option<Totals>, &'static str> {
         if !self.report.is_empty() {
-            let (_, total) = self.report.split(false).ok_or_else(|| self.cut(NO_TOTAL))?;
+            let (_, total) = self.report.split(Direction::Forward).ok_or(NO_TOTAL)?;
             return Ok(Some(Totals::of_line(&total)));
         }
         if self.no_report {
             return Ok(None);
         }
-        Err(self.cut("the server's report is not there"))
+        Err("the server's report is not there")
+    }
+
+    /// The command of a client.
+    fn command(&self) -> Option<&Command> {
+        let is_client = self.test.view == View::Client;
+        self.test.command.as_ref().filter(|_| is_client)
     }
 
     /// iperf 2 does not mark an early end: a TCP client that ran clearly shorter than asked.
-    fn ended_early(&self, flow: &Flow) -> Option<String> {
-        let command = self
-            .test
-            .command
-            .as_ref()
-            .filter(|_| self.test.view == View::Client)?;
+    fn ended_early(&self) -> Option<String> {
+        let flow = self.test.flows.first()?;
+        let command = self.command()?;
         if command.value("-n", &["num"]).is_some() {
             return None;
         }
@@ -421,11 +317,7 @@ impl Draft {
 
     /// The intended load per stream by iperf 2's rules.
     fn intended(&self) -> Option<Intended> {
-        let command = self
-            .test
-            .command
-            .as_ref()
-            .filter(|_| self.test.view == View::Client)?;
+        let command = self.command()?;
         let Some(typed) = command.value("-b", &["bandwidth"]) else {
             return Some(Intended::by_default(self.test.transport));
         };
@@ -448,47 +340,82 @@ impl Draft {
         })
     }
 
-    fn latency(
-        self,
-        bytes: Option<u64>,
-        (count, [mean, min, max, stdev]): (u64, [Rounded; 4]),
-        fingerprint: u64,
-    ) -> LatencyTest {
-        let figures = DelayFigures {
-            min: Some(min),
-            mean: Some(mean),
-            max: Some(max),
-            stdev: Some(stdev),
-            count: Some(count),
-            ..DelayFigures::default()
-        };
-        let work = figures.closed_loop(None);
-        let mut trial = Trial::from_log(0, Transport::Tcp, Direction::Forward, work);
-        trial.label = bytes.map(|bytes| format!("{bytes} B"));
-        trial.streams = u16::try_from(self.test.connections.len()).ok();
-        trial.payload_bytes = bytes.map(ByteCount::new);
-        figures.note_rounding(&mut trial);
-        let link = self.test.connections.first();
-        let client = link.map(|link| link.local.address.as_str());
-        let server = link.map(|link| link.remote.address.as_str());
-        LatencyTest {
-            hosts: delay::hosts(client, server),
-            tool: self.test.tool,
-            started: self.test.started,
-            command: self.test.command.map(|command| command.line),
-            trials: vec![trial],
-            notes: self.test.notes,
-            fingerprint,
-            ..LatencyTest::new(self.test.origin, ID, "iperf2", Transport::Tcp)
+    /// `None`: the server's side of a bounce-back test, which has no figures of its own.
+    fn bounced(self, bounce: Bounce) -> Result<Option<ParsedTest>, &'static str> {
+        if self.test.view == View::Server {
+            return Ok(None);
         }
+        let total = bounce.total.ok_or("its figures of delay are not there")?;
+        let (count, [mean, min, max, stdev]) = total;
+        let exchanges = Exchanges {
+            figures: DelayFigures {
+                min: Some(min),
+                mean: Some(mean),
+                max: Some(max),
+                stdev: Some(stdev),
+                count: Some(count),
+                ..DelayFigures::default()
+            },
+            bytes: bounce.bytes,
+            streams: u16::try_from(self.test.connections.len()).ok(),
+            ..Exchanges::default()
+        };
+        let trial = self
+            .test
+            .trial(&exchanges, exchanges.figures.closed_loop(None));
+        Ok(Some(self.test.latency(vec![trial])))
+    }
+}
+
+impl reader::Draft for Draft {
+    fn begun(&self) -> usize {
+        self.test.origin.line
     }
 
-    fn cut(&self, missing: &str) -> ImportError {
-        ImportError::Cut {
-            file: self.test.origin.file.clone(),
-            line: self.test.origin.line,
-            missing: missing.to_owned(),
+    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+        self.test.text.add(line);
+        // A histogram that 2.1 and after prints below a summary.
+        if line.contains("-PDF:") {
+            return Ok(());
         }
+        match kind(line) {
+            Kind::Data(data) => self.figures(log.number, &data)?,
+            Kind::Damaged(wanted) => return Err(wanted.into()),
+            Kind::Tagged { tag, rest } => self.tagged(tag, rest)?,
+            Kind::Other => {
+                self.has_failed |= line.contains(" failed: ") || line.starts_with("ERROR");
+                // A receiver's columns say nothing of TCP's state.
+                if line.contains("[ ID]") && line.contains("Rtry") {
+                    self.columns = line
+                        .split_whitespace()
+                        .skip_while(|word| *word != "Bandwidth")
+                        .skip(1)
+                        .map(str::to_owned)
+                        .collect();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        if let Some(error) = self.refused.take() {
+            return Err(error.into());
+        }
+        if self.rows.is_empty() {
+            return Err("it has no figures".into());
+        }
+        if let Some(bounce) = self.bounce.take() {
+            tests.extend(self.bounced(bounce)?);
+            return Ok(());
+        }
+        self.flow(Direction::Forward)?;
+        self.flow(Direction::Reverse)?;
+        self.test.interrupted = self.ended_early();
+        self.test.intended = self.intended();
+        self.test.notes.extend(self.remarks.into_values());
+        tests.push(self.test.traffic());
+        Ok(())
     }
 }
 

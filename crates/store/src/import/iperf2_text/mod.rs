@@ -9,32 +9,22 @@
 //! - From 2.1 on `Sent N datagrams` counts the end packet as well
 
 mod draft;
-mod sides;
 
 use super::bounds::MAX_STREAMS;
 use super::intervals::MAX_TOGETHER;
 use super::line::{DataLine, Kind, kind};
-use super::{Command, Hints, ImportError, LogFormat, LogReader, Origin, ParsedTest, View};
+use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Step};
+use super::{Command, LogFormat, View};
 use draft::Draft;
 use linerate_model::spec::Transport;
 use std::collections::VecDeque;
 
 /// iperf 2's text output.
-#[derive(Debug)]
-pub(super) struct Iperf2Text;
-
-const ID: &str = "iperf2-text";
-
-impl LogFormat for Iperf2Text {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "text output of an iperf 2 client or server, TCP or UDP"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "iperf2-text",
+    tool: "iperf2",
+    summary: "text output of an iperf 2 client or server, TCP or UDP",
+    recognise: |line| {
         const MARKS: &[&str] = &[
             "Client connecting to ",
             "Server listening on TCP",
@@ -45,171 +35,139 @@ impl LogFormat for Iperf2Text {
             "UDP buffer size:",
         ];
         usize::from(MARKS.iter().any(|mark| line.contains(mark)))
-    }
+    },
+    reader: |file, _| Reader::boxed(file, Iperf2Text::default()),
+};
 
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            last: None,
-            command: None,
-            version: None,
-            listens: None,
-            payload_bytes: None,
-            early: Vec::new(),
-            open: None,
-            earlier: VecDeque::new(),
-            is_lost: false,
-            tests: Vec::new(),
-        })
-    }
-}
-
-/// Cuts a log into tests.
-struct Reader {
-    file: String,
-    /// Number of the last line, once it is known: damage there is a cut.
-    last: Option<usize>,
-    command: Option<Command>,
-    version: Option<String>,
+/// Tests begin with what a client or a server says of itself, and those of a server may run at once.
+#[derive(Default)]
+struct Iperf2Text {
     /// A server is listening; what it carries, and whether a client came already.
     listens: Option<(Transport, bool)>,
     /// What the header of the client or server says.
     payload_bytes: Option<u64>,
     /// Streams that were announced before their client's header, as happens with `-P`.
     early: Vec<(usize, String)>,
-    open: Option<Draft>,
     /// Tests that began before the open one and may go on beside it.
     earlier: VecDeque<Draft>,
-    /// The lines are those of a test that was refused.
-    is_lost: bool,
-    tests: Vec<ParsedTest>,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+impl Grammar for Iperf2Text {
+    type Test = Draft;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Draft>,
+        line: &str,
+    ) -> Result<Step<Draft>, Fault> {
         let line = line.trim_end();
         if let Some((_, version)) = line.split_once("iperf version ") {
-            self.settle();
-            self.is_lost = false;
-            self.version = version.split(' ').next().map(str::to_owned);
+            self.settle(log, open);
+            log.version = version.split(' ').next().map(str::to_owned);
         } else if let Some(command) = Command::find(line, &["iperf", "iperf2"]) {
-            self.settle();
-            self.is_lost = false;
+            self.settle(log, open);
             self.listens = None;
-            self.command = Some(command).filter(|command| !command.has('s', "server"));
+            log.command = Some(command).filter(|command| !command.has('s', "server"));
         } else if line.contains("Client connecting to ") {
-            let listens = self.listens.take();
-            // The server of `-d` calls back before it has counted anything.
-            if matches!(listens, Some((_, true)))
-                && self.open.as_ref().is_some_and(|draft| !draft.has_figures())
-            {
-                self.listens = listens;
-            } else {
-                self.begin(number, View::Client, transport(line))?;
-                if let (Some(draft), Some((_, false))) = (&mut self.open, listens) {
-                    draft.listens = true;
-                }
-            }
+            self.connecting(log, open, line)?;
         } else if line.contains("Server listening on ")
-            && self.open.as_ref().is_some_and(Draft::is_calling)
+            && let Some(draft) = open.as_mut().filter(|draft| draft.is_calling())
         {
             // A client with `-d` or `-r` may say so after it has called.
-            self.open.iter_mut().for_each(|draft| draft.listens = true);
+            draft.listens = true;
         } else if line.contains("Server listening on ") {
-            self.settle();
+            self.settle(log, open);
             self.payload_bytes = None;
             self.listens = Some((transport(line), false));
         } else if let Some(bytes) = datagram_size(line) {
             self.payload_bytes = Some(bytes);
         }
-        self.tagged(number, line)
-            .map_err(|error| self.cut(number, error))
+        self.tagged(log, open, line)?;
+        Ok(Step::Taken)
     }
 
-    fn last(&mut self, number: usize, _has_end: bool) {
-        self.last = Some(number);
+    fn close(&mut self, log: &mut Log, test: Option<Draft>) {
+        let all = self.earlier.drain(..).chain(test);
+        all.for_each(|draft| log.end(draft));
     }
 
-    fn finish(&mut self) {
-        self.settle();
+    fn finish(&mut self, log: &mut Log) {
         if let Some((number, _)) = self.early.first() {
-            let error = self.headless(*number);
-            self.refuse(error);
+            let error = log.cut(*number, HEADLESS);
+            log.refuse(error);
         }
     }
+}
 
-    fn close(&mut self) -> Result<(), ImportError> {
-        while let Some(draft) = self.earlier.pop_front() {
-            self.end(draft);
+/// What figures outside of any test lack.
+const HEADLESS: &str = "its first line (\"Client connecting to\" or \"Server listening on\")";
+
+impl Iperf2Text {
+    fn settle(&mut self, log: &mut Log, open: &mut Option<Draft>) {
+        self.close(log, open.take());
+        log.is_lost = false;
+    }
+
+    fn connecting(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Draft>,
+        line: &str,
+    ) -> Result<(), Fault> {
+        let is_called = matches!(self.listens, Some((_, true)));
+        // The server of `-d` calls back before it has counted anything.
+        if is_called && open.as_ref().is_some_and(|draft| !draft.has_figures()) {
+            return Ok(());
         }
-        if let Some(draft) = self.open.take() {
-            self.end(draft);
+        let listens = self.listens.take();
+        self.settle(log, open);
+        self.begin(log, open, View::Client, transport(line))?;
+        if let (Some(draft), Some((_, false))) = (open, listens) {
+            draft.listens = true;
         }
         Ok(())
     }
 
-    fn forget(&mut self) {
-        (self.open, self.is_lost) = (None, true);
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
-    }
-}
-
-impl Reader {
-    /// Ends a test; one that is not whole is named.
-    fn end(&mut self, draft: Draft) {
-        match draft.finish() {
-            Ok(test) => self.tests.extend(test),
-            Err(error) => self.tests.push(ParsedTest::Refused(error)),
-        }
-    }
-
-    fn tagged(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+    fn tagged(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<(), Fault> {
         let Kind::Tagged { rest, .. } = kind(line) else {
-            return self.inside(number, line);
+            return self.inside(log, open, line);
         };
         if !rest.starts_with("local ") {
-            return self.inside(number, line);
+            return self.inside(log, open, line);
         }
-        if let Some(back) = self.way_back(number) {
-            self.set_aside();
-            self.open = Some(back);
+        let is_way_back = |draft: &&Draft| draft.listens && draft.has_figures();
+        if let Some(back) = open.as_ref().filter(is_way_back) {
+            // What follows an open client's test on its own port.
+            let back = back.way_back(log);
+            self.set_aside(log, open);
+            *open = Some(back);
         } else if let Some((transport, came)) = &mut self.listens {
             let (transport, _) = (*transport, std::mem::replace(came, true));
             // The parallel streams of one test may come while others of them have figures already.
-            let is_beside = |draft: &Draft| draft.can_have(number, rest);
-            if !self.open.as_ref().is_some_and(is_beside) {
-                self.set_aside();
-                self.begin(number, View::Server, transport)?;
+            if !open.as_ref().is_some_and(|draft| draft.can_have(rest)) {
+                self.set_aside(log, open);
+                self.begin(log, open, View::Server, transport)?;
             }
-        } else if self
-            .open
+        } else if open
             .as_ref()
-            .is_some_and(|draft| draft.has_figures() && draft.is_over())
+            .is_some_and(|draft| draft.has_figures() && draft.is_whole())
         {
             // A stream of the next client, whose header comes later.
-            return self.keep_early(number, line);
+            return self.keep_early(log, line);
         }
-        self.inside(number, line)
-    }
-
-    /// What follows an open client's test on its own port.
-    fn way_back(&self, number: usize) -> Option<Draft> {
-        let draft = self.open.as_ref()?;
-        (draft.listens && draft.has_figures()).then(|| draft.way_back(number))
+        self.inside(log, open, line)
     }
 
     /// Keeps the open test beside the one that begins: its last lines may be still to come.
-    fn set_aside(&mut self) {
+    fn set_aside(&mut self, log: &mut Log, open: &mut Option<Draft>) {
         /// More tests than run at once in any real log.
         const MAX_OPEN: usize = 64;
-        self.earlier.extend(self.open.take());
+        self.earlier.extend(open.take());
         if self.earlier.len() > MAX_OPEN
             && let Some(oldest) = self.earlier.pop_front()
         {
-            self.end(oldest);
+            log.end(oldest);
         }
         // All of them together have no more intervals than all tests of an import.
         let share = MAX_TOGETHER / (self.earlier.len() + 1);
@@ -219,117 +177,94 @@ impl Reader {
     }
 
     /// An earlier test that a line belongs to: the newest one that has its stream, if the open one has not.
-    fn earlier(&mut self, line: &str) -> Option<&mut Draft> {
+    fn earlier(&mut self, open: Option<&Draft>, line: &str) -> Option<&mut Draft> {
         let tag = tag(line)?;
         let has_it = |draft: &Draft| draft.has_stream(tag);
-        if self.open.as_ref().is_some_and(has_it) {
+        if open.is_some_and(has_it) {
             return None;
         }
         let at = self.earlier.iter().rposition(has_it)?;
         self.earlier.get_mut(at)
     }
 
-    fn inside(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+    fn inside(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<(), Fault> {
         let is_new = line.contains(" connected with ");
         if !is_new {
-            self.take_early(line)?;
+            self.take_early(log, open.as_mut(), line)?;
+            if let Some(draft) = self.earlier(open.as_ref(), line) {
+                draft.line_or_refuse(log, line);
+                return Ok(());
+            }
         }
-        if !is_new && let Some(draft) = self.earlier(line) {
-            draft.line_or_refuse(number, line);
-            return Ok(());
-        }
-        match &mut self.open {
+        match open {
             Some(draft) => {
                 let payload = &mut draft.test.payload_bytes;
                 *payload = payload.or(self.payload_bytes);
-                draft.line(number, line)
+                draft.line(log, line)
             }
-            None if is_new => self.keep_early(number, line),
-            None if self.is_lost => Ok(()),
-            None if matches!(kind(line), Kind::Data(_)) => Err(self.headless(number)),
-            None => Ok(()),
+            None if is_new => self.keep_early(log, line),
+            None if log.is_lost || !matches!(kind(line), Kind::Data(_)) => Ok(()),
+            None => Err(Fault::Missing(HEADLESS.to_owned())),
         }
     }
 
-    fn keep_early(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+    fn keep_early(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
         if self.early.len() >= MAX_STREAMS {
             let (first, _) = self.early[0];
             self.early.clear();
-            return Err(self.headless(first));
+            return Err(log.cut(first, HEADLESS).into());
         }
-        self.early.push((number, line.to_owned()));
+        self.early.push((log.number, line.to_owned()));
         Ok(())
     }
 
     /// Streams that have figures before another header are of the open test, not of the next.
-    fn take_early(&mut self, line: &str) -> Result<(), ImportError> {
+    fn take_early(
+        &mut self,
+        log: &mut Log,
+        open: Option<&mut Draft>,
+        line: &str,
+    ) -> Result<(), Fault> {
         let is_early = |tag| {
-            self.early
-                .iter()
-                .any(|(_, line)| self::tag(line) == Some(tag))
+            let mut early = self.early.iter();
+            early.any(|(_, line)| self::tag(line) == Some(tag))
         };
-        let Some(draft) = &mut self.open else {
-            return Ok(());
-        };
-        if tag(line).is_some_and(|tag| !draft.has_stream(tag) && is_early(tag)) {
-            for (number, line) in self.early.drain(..) {
-                draft.line(number, &line)?;
+        match open {
+            Some(draft) if tag(line).is_some_and(|tag| !draft.has_stream(tag) && is_early(tag)) => {
+                self.add_early(log, draft)
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn headless(&self, line: usize) -> ImportError {
-        ImportError::Cut {
-            file: self.file.clone(),
-            line,
-            missing: "its first line (\"Client connecting to\" or \"Server listening on\")"
-                .to_owned(),
+    fn add_early(&mut self, log: &mut Log, draft: &mut Draft) -> Result<(), Fault> {
+        let now = log.number;
+        for (number, line) in self.early.drain(..) {
+            log.number = number;
+            draft
+                .line(log, &line)
+                .map_err(|fault| log.error(fault, &line, None))?;
         }
+        log.number = now;
+        Ok(())
     }
 
     fn begin(
         &mut self,
-        number: usize,
+        log: &mut Log,
+        open: &mut Option<Draft>,
         view: View,
         transport: Transport,
-    ) -> Result<(), ImportError> {
-        // Other tests of a server may go on.
+    ) -> Result<(), Fault> {
+        log.is_lost = false;
+        let mut draft = Draft::new(log, view, transport);
         if view == View::Client {
-            self.settle();
+            self.payload_bytes = None;
+            draft.test.command = log.command.take();
         }
-        self.is_lost = false;
-        let origin = Origin {
-            file: self.file.clone(),
-            line: number,
-        };
-        let command = match view {
-            View::Client => {
-                self.payload_bytes = None;
-                self.command.take()
-            }
-            View::Server => None,
-        };
-        let mut draft = Draft::new(origin, view, transport, command, self.version.clone());
-        for (number, line) in self.early.drain(..) {
-            draft.line(number, &line)?;
-        }
-        self.open = Some(draft);
+        self.add_early(log, &mut draft)?;
+        *open = Some(draft);
         Ok(())
-    }
-
-    /// A damaged line at the very end of a log is where it was cut.
-    fn cut(&self, number: usize, error: ImportError) -> ImportError {
-        match (error, &self.open) {
-            (ImportError::Line { file, .. }, Some(draft)) if Some(number) == self.last => {
-                ImportError::Cut {
-                    file,
-                    line: draft.origin().line,
-                    missing: format!("line {number}, the last one, is not whole"),
-                }
-            }
-            (error, _) => error,
-        }
     }
 }
 

@@ -12,24 +12,14 @@ mod sums;
 mod test;
 mod value;
 
-use super::{Hints, LogFormat, LogReader};
+use super::LogFormat;
 
 /// iperf3's JSON output.
-#[derive(Debug)]
-pub(super) struct Iperf3Json;
-
-const ID: &str = "iperf3-json";
-
-impl LogFormat for Iperf3Json {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "JSON output of an iperf3 client or server (-J, --json-stream), TCP or UDP"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "iperf3-json",
+    tool: "iperf3",
+    summary: "JSON output of an iperf3 client or server (-J, --json-stream), TCP or UDP",
+    recognise: |line| {
         const MARKS: &[&str] = &[
             "\"start\":",
             "\"intervals\":",
@@ -40,9 +30,6 @@ impl LogFormat for Iperf3Json {
         ];
         // Some tools print a document in one line.
         MARKS.iter().map(|mark| line.matches(mark).count()).sum()
-    }
-
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(reader::Reader::new(file))
-    }
-}
+    },
+    reader: |file, _| Box::new(reader::Reader::new(file)),
+};

@@ -5,7 +5,8 @@ use super::scanner::{Broken, Found, Piece, Scanner, Why};
 use super::sums::Sums;
 use super::test;
 use super::value::{Fault, Object, Parser};
-use crate::import::{Command, ImportError, Line, LogReader, ParsedTest};
+use crate::import::reader::{Log, LogReader};
+use crate::import::{Command, ImportError, Line, ParsedTest};
 
 /// Reads the documents of a log.
 pub(super) struct Reader {
@@ -15,17 +16,15 @@ pub(super) struct Reader {
 
 /// The documents of a file while it is read.
 struct Documents {
-    file: String,
+    log: Log,
     /// The last one: what follows may belong to it.
     open: Option<Document>,
-    command: Option<Command>,
     /// It comes as one object per line.
     streams: bool,
     /// Intervals of the object that is being read, and of the server's inside it.
     intervals: [Sums; 2],
     /// What is wrong with one of them.
     damage: Option<ImportError>,
-    tests: Vec<ParsedTest>,
 }
 
 impl Reader {
@@ -33,13 +32,11 @@ impl Reader {
         Self {
             scanner: Scanner::new(),
             documents: Documents {
-                file: file.to_owned(),
+                log: Log::new(file),
                 open: None,
-                command: None,
                 streams: false,
                 intervals: <[Sums; 2]>::default(),
                 damage: None,
-                tests: Vec::new(),
             },
         }
     }
@@ -51,30 +48,14 @@ impl LogReader for Reader {
         self.scanner.take(line, &mut |found| documents.take(found));
     }
 
-    fn line(&mut self, number: usize, text: &str) -> Result<(), ImportError> {
-        self.take(&Line {
-            number,
-            text,
-            is_rest: false,
-            has_end: true,
-            is_last: false,
-        });
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), ImportError> {
+    fn finish(&mut self) {
         let documents = &mut self.documents;
         self.scanner.finish(&mut |found| documents.take(found));
         documents.hand_out();
-        Ok(())
-    }
-
-    fn forget(&mut self) {
-        self.documents.open = None;
     }
 
     fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.documents.tests
+        &mut self.documents.log.tests
     }
 }
 
@@ -82,7 +63,8 @@ impl Documents {
     fn take(&mut self, found: Found<'_>) {
         match found {
             Found::Text(text) => {
-                self.command = Command::find(text, &["iperf3"]).or_else(|| self.command.take());
+                let command = Command::find(text, &["iperf3"]);
+                self.log.command = command.or_else(|| self.log.command.take());
             }
             Found::Interval(list, piece) => match self.object(piece) {
                 Ok(interval) => self.intervals[list as usize].add(&interval),
@@ -122,18 +104,16 @@ impl Documents {
     }
 
     fn broken(&self, broken: &Broken<'_>) -> ImportError {
-        let file = || self.file.clone();
+        let file = &self.log.file;
         match broken.why {
-            Why::Fault(Fault::Cut) => ImportError::Cut {
-                file: file(),
-                line: broken.line,
-                missing: "the end of its JSON is not there".to_owned(),
-            },
+            Why::Fault(Fault::Cut) => self
+                .log
+                .cut(broken.line, "the end of its JSON is not there"),
             Why::Fault(Fault::Damaged { line, wanted }) => {
-                ImportError::line(&self.file, line, wanted, broken.text)
+                ImportError::line(file, line, wanted, broken.text)
             }
             Why::TooLarge => ImportError::TooLarge {
-                file: file(),
+                file: file.clone(),
                 line: broken.line,
                 what: "a document without its intervals",
                 limit: "16 MiB",
@@ -149,7 +129,7 @@ impl Documents {
             // `--json-stream-full-output` prints it all once more.
             if self.streams && self.open.as_ref().is_some_and(|last| last.is_same(&whole)) {
                 let streamed = self.open.take();
-                self.command = streamed.and_then(|streamed| streamed.command);
+                self.log.command = streamed.and_then(|streamed| streamed.command);
             }
             self.begin(whole);
             self.streams = false;
@@ -174,7 +154,7 @@ impl Documents {
     fn begin(&mut self, document: Document) {
         self.hand_out();
         self.open = Some(Document {
-            command: self.command.take(),
+            command: self.log.command.take(),
             ..document
         });
     }
@@ -182,7 +162,7 @@ impl Documents {
     /// Makes tests of the last document.
     fn hand_out(&mut self) {
         if let Some(document) = self.open.take() {
-            self.tests.extend(test::of(&self.file, document));
+            test::add_tests(&mut self.log, document);
         }
     }
 

@@ -1,58 +1,35 @@
 //! A document as a test.
 
-use super::ID;
+use super::FORMAT;
 use super::document::Document;
-use super::sums::{Sums, jitter, time};
+use super::sums::{jitter, time};
 use super::value::Object;
-use crate::import::iperf3_text::Iperf3Text;
 use crate::import::line::{Fingerprint, late};
+use crate::import::reader::{self, Fault, Log};
+use crate::import::test_builder::{TestBuilder, Way};
 use crate::import::{
-    Connection, Endpoint, Flow, ImportError, Intended, Origin, ParsedTest, Rounded, Row, Series,
-    Totals, TrafficTest, View, iperf3,
+    Connection, Endpoint, Intended, ParsedTest, Rounded, Row, Series, Totals, View, iperf3,
+    iperf3_text,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, WallTime};
 
-/// The client's test of a document, and the server's if it has that too.
-pub(super) fn of(file: &str, mut document: Document) -> Vec<ParsedTest> {
+/// Adds the client's test of a document, and the server's if it has that too.
+pub(super) fn add_tests(log: &mut Log, mut document: Document) {
     if let Some(error) = document.refused {
-        return vec![ParsedTest::Refused(error)];
+        return log.refuse(error);
     }
-    let mut tests: Vec<ParsedTest> = vec![traffic(file, &mut document).into()];
+    let test = Reader::new(log, &mut document);
+    log.end(test);
     if let Some(server) = &mut document.server {
-        let server = traffic(file, server).map(|test| TrafficTest {
-            view: View::Server,
-            ..test
-        });
-        tests.push(server.into());
+        let mut server = Reader::new(log, server);
+        server.test.view = View::Server;
+        log.end(server);
     }
     if let Some(text) = &document.server_text {
-        match Iperf3Text::parse_inner(file, document.line, text) {
-            Ok(found) => tests.extend(found),
-            Err(error) => tests.push(ParsedTest::Refused(error)),
-        }
+        let inner = iperf3_text::inner(&log.file, document.line, text);
+        log.tests.extend(inner);
     }
-    tests
-}
-
-fn traffic(file: &str, document: &mut Document) -> Result<TrafficTest, ImportError> {
-    let intervals = std::mem::take(&mut document.intervals);
-    let is_empty = !intervals.has_any;
-    let mut reader = Reader::new(file, document, intervals);
-    if is_empty && reader.document.error.is_some() {
-        reader.test.fingerprint = reader.fingerprint();
-        return Ok(reader.test);
-    }
-    for direction in [Direction::Forward, Direction::Reverse] {
-        let flow = reader.flow(direction)?;
-        reader.test.flows.extend(flow);
-    }
-    if reader.test.flows.is_empty() {
-        return Err(reader.cut("it has no figures"));
-    }
-    reader.finish();
-    reader.test.fingerprint = reader.fingerprint();
-    Ok(reader.test)
 }
 
 /// Makes a test of a document.
@@ -62,12 +39,14 @@ struct Reader<'d> {
     omits: bool,
     /// Intervals by whether this end sent them, as far as the document says.
     sides: Vec<(Option<bool>, Series)>,
-    test: TrafficTest,
+    is_empty: bool,
+    test: TestBuilder,
     is_reverse: bool,
 }
 
 impl<'d> Reader<'d> {
-    fn new(file: &str, document: &'d Document, intervals: Sums) -> Self {
+    fn new(log: &mut Log, document: &'d mut Document) -> Self {
+        let intervals = std::mem::take(&mut document.intervals);
         let start = &document.start;
         let settings = start.object("test_start").cloned().unwrap_or_default();
         let view = if start.get("accepted_connection").is_some() {
@@ -79,13 +58,10 @@ impl<'d> Reader<'d> {
             Some("UDP") => Transport::Udp,
             _ => Transport::Tcp,
         };
-        let origin = Origin {
-            file: file.to_owned(),
-            line: document.line,
-        };
-        let mut test = TrafficTest::new(origin, ID, "iperf3", view, transport);
+        log.number = document.line;
         let version = start.string("version");
-        test.tool.version = version.map(|text| text.trim_start_matches("iperf ").to_owned());
+        log.version = version.map(|text| text.trim_start_matches("iperf ").to_owned());
+        let mut test = TestBuilder::new(log, &FORMAT, view, transport);
         test.started = started(start);
         test.cookie = start.string("cookie");
         test.command.clone_from(&document.command);
@@ -95,17 +71,15 @@ impl<'d> Reader<'d> {
             .count("tcp_mss")
             .or_else(|| start.count("tcp_mss_default"));
         test.interrupted.clone_from(&document.error);
-        test.notes.extend(
-            document
-                .title
-                .as_ref()
-                .map(|title| format!("titled \"{title}\"")),
-        );
+        if let Some(title) = &document.title {
+            test.note(format!("titled \"{title}\""));
+        }
         let mut reader = Self {
             is_reverse: settings.flag("reverse").unwrap_or(false),
             document,
             settings,
             omits: intervals.omits,
+            is_empty: !intervals.has_any,
             sides: intervals.finish(),
             test,
         };
@@ -114,7 +88,7 @@ impl<'d> Reader<'d> {
     }
 
     /// A cookie names a test, its totals the end that counted; not the lines of the file.
-    fn fingerprint(&self) -> u64 {
+    fn fingerprint(&self) -> Fingerprint {
         let start = &self.document.start;
         let words = [
             start.string("cookie").unwrap_or_default(),
@@ -164,44 +138,33 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn flow(&self, direction: Direction) -> Result<Option<Flow>, ImportError> {
+    fn flow(&mut self, direction: Direction) -> Result<(), Fault> {
         let ends = self.ends(direction);
         let rows = self.rows(direction).unwrap_or_default();
         if ends.is_empty() && rows.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
-        let sends = self.test.sends(direction);
-        let mut flow = Flow {
-            streams: u16::try_from(ends.len()).unwrap_or(u16::MAX),
-            ..Flow::new(direction)
+        let (sent, received) = match self.test.transport {
+            _ if ends.is_empty() => (None, None),
+            Transport::Tcp => self.tcp(direction, &ends),
+            Transport::Udp => self.udp(direction, &ends, &rows),
         };
-        if !ends.is_empty() {
-            (flow.sent, flow.received) = match self.test.transport {
-                Transport::Tcp => self.tcp(direction, &ends),
-                Transport::Udp => self.udp(direction, &ends, &rows),
-            };
-        }
-        let (own, reported) = if sends {
-            (&mut flow.sent, &mut flow.received)
+        let (own, reported) = if self.test.sends(direction) {
+            (sent, received)
         } else {
-            (&mut flow.received, &mut flow.sent)
+            (received, sent)
         };
         // What the other end says comes at the very end, and to the client only.
-        if self.test.view == View::Server || self.test.interrupted.is_some() {
-            *reported = None;
-        }
-        if own.is_none() && self.test.interrupted.is_some() {
-            *own = Totals::of_intervals(&rows);
-        }
-        if own.is_none() {
-            return Err(self.cut("its summary (\"end\") is not there"));
-        }
-        if sends {
-            flow.sent_rows = rows;
-        } else {
-            flow.received_rows = rows;
-        }
-        Ok(Some(flow))
+        let is_told = self.test.view == View::Client && self.test.interrupted.is_none();
+        let own = self.test.or_early(own, &rows);
+        let way = Way {
+            streams: ends.len(),
+            own: Some(own.ok_or("its summary (\"end\") is not there")?),
+            reported: reported.filter(|_| is_told),
+            rows,
+        };
+        self.test.flow(direction, way);
+        Ok(())
     }
 
     /// The summary of each stream of one direction.
@@ -224,12 +187,7 @@ impl<'d> Reader<'d> {
     fn rows(&self, direction: Direction) -> Option<Series> {
         let mut sides = self.sides.iter();
         let (_, rows) = sides.find(|(sends, _)| self.direction(*sends) == direction)?;
-        let mut rows = rows.clone();
-        if self.test.sends(direction) {
-            // A sender measures none, but prints zeros.
-            rows.change(|row| row.jitter = None);
-        }
-        Some(rows)
+        Some(rows.clone())
     }
 
     /// The sum over all streams of one direction, where its name says which direction that is.
@@ -263,13 +221,7 @@ impl<'d> Reader<'d> {
             .sum(direction, "sum_sent")
             .zip(self.sum(direction, "sum_received"));
         if let Some((sent, received)) = both {
-            let sent = totals(sent).map(|totals| Totals {
-                // A sender measures neither, but prints zeros.
-                lost: None,
-                jitter: None,
-                ..totals
-            });
-            return (sent, totals(received));
+            return (totals(sent), totals(received));
         }
         // Up to 3.10 the one summary has the sender's bytes and the receiver's losses.
         let Some(mixed) = add(ends.iter().filter_map(|end| totals(end.object("udp")?))) else {
@@ -284,20 +236,16 @@ impl<'d> Reader<'d> {
                 }),
             );
         }
-        let sent = Totals {
-            lost: None,
-            jitter: None,
-            ..mixed
-        };
         let received = Totals {
             bytes: None,
             bps: None,
             ..mixed
         };
-        (Some(sent), Some(received))
+        (Some(mixed), Some(received))
     }
 
-    fn finish(&mut self) {
+    /// What the end of the document says of the whole test.
+    fn end(&mut self) {
         let Some(end) = &self.document.end else {
             return;
         };
@@ -306,12 +254,10 @@ impl<'d> Reader<'d> {
             .filter_map(|stream| stream.object("udp")?.count("out_of_order"))
             .fold(0, u64::saturating_add);
         if late_ones > 0 {
-            self.test.notes.push(late(late_ones));
+            self.test.note(late(late_ones));
         }
         if self.omits {
-            self.test
-                .notes
-                .push("the omitted start of the test is not counted".to_owned());
+            self.test.note(iperf3::OMITTED);
         }
         self.test.congestion_control = end.string("sender_tcp_congestion");
         if let Some(cpu) = end.object("cpu_utilization_percent") {
@@ -320,13 +266,25 @@ impl<'d> Reader<'d> {
             iperf3::add_cpu(&mut self.test, own, other);
         }
     }
+}
 
-    fn cut(&self, missing: &str) -> ImportError {
-        ImportError::Cut {
-            file: self.test.origin.file.clone(),
-            line: self.test.origin.line,
-            missing: missing.to_owned(),
+impl reader::Draft for Reader<'_> {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        if !self.is_empty || self.document.error.is_none() {
+            self.flow(Direction::Forward)?;
+            self.flow(Direction::Reverse)?;
+            if self.test.flows.is_empty() {
+                return Err("it has no figures".into());
+            }
+            self.end();
         }
+        self.test.text = self.fingerprint();
+        tests.push(self.test.traffic());
+        Ok(())
     }
 }
 

@@ -1,42 +1,39 @@
 //! One test of an iperf3 log while it is read.
 
-use super::ID;
+use super::FORMAT;
 use crate::import::bounds::{MAX_STREAMS, TOO_MANY};
-use crate::import::intervals::Intervals;
-use crate::import::line::{
-    DataLine, Fingerprint, Kind, Loss, connection, figure, kind, remark, word,
-};
+use crate::import::line::{DataLine, Kind, Loss, connection, figure, kind, remark, word};
+use crate::import::reader::{self, Fault, Log};
 use crate::import::rounded::byte_unit;
-use crate::import::{
-    Command, Flow, ImportError, Origin, Row, Series, Totals, TrafficTest, View, iperf3,
-};
+use crate::import::streams::{Figures, Streams, total};
+use crate::import::test_builder::{TestBuilder, Way};
+use crate::import::{Command, Origin, ParsedTest, Row, Series, Totals, View, iperf3};
 use linerate_model::WallTime;
 use linerate_model::spec::{Direction, Transport};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A test that is being read.
 pub(super) struct Draft {
-    test: TrafficTest,
+    test: TestBuilder,
     /// It is the peer's log inside the client's, which ends before its summary.
     is_inner: bool,
+    /// The server's log inside this client's, while it is read.
+    inner: Option<Box<Self>>,
     /// The server sends: what lines without a role tag are about.
     is_reverse: bool,
     /// iperf3 3.1 and before: the rate's column is `Bandwidth`.
     is_old: bool,
     phase: Phase,
-    /// By direction, as far as a line tells it, and whether they are the tool's own sums.
-    intervals: BTreeMap<(Option<Direction>, bool), Intervals>,
-    /// Streams that have intervals.
-    tags: BTreeSet<(Option<Direction>, String)>,
-    summary: Vec<Figures>,
+    streams: Streams,
+    summary: Vec<(Ending, Figures)>,
     sent_datagrams: Option<u64>,
     /// CPU use in percent of one core: here, and at the other end.
     cpu: [Option<f64>; 2],
     /// How many lines of the start were omitted.
     omitted: usize,
     out_of_order: Option<String>,
-    text: Fingerprint,
+    /// What the server's log inside this one was.
+    told: Vec<ParsedTest>,
 }
 
 /// Where in a test's log the reader is.
@@ -52,15 +49,6 @@ enum Phase {
     Done,
 }
 
-/// A line of figures with what its role tag and last word say.
-struct Figures {
-    direction: Option<Direction>,
-    is_sum: bool,
-    tag: String,
-    ending: Ending,
-    row: Row,
-}
-
 /// Whose summary a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
@@ -73,38 +61,42 @@ enum Ending {
 }
 
 impl Draft {
-    pub(super) fn new(
-        origin: Origin,
-        view: View,
-        command: Option<Command>,
-        version: Option<String>,
-    ) -> Self {
+    /// The test of one end that begins at `origin`.
+    pub(super) fn new(log: &Log, origin: Origin, view: View, command: Option<Command>) -> Self {
         let asks = |short, long| command.as_ref().is_some_and(|c| c.has(short, long));
         let transport = if asks('u', "udp") {
             Transport::Udp
         } else {
             Transport::Tcp
         };
-        let mut test = TrafficTest::new(origin, ID, "iperf3", view, transport);
+        let mut test =
+            TestBuilder::at(origin, &FORMAT, view, transport).of_version(log.version.clone());
         let is_reverse = view == View::Client && asks('R', "reverse");
-        test.tool.version = version;
         test.command = command;
         test.prints_last_interval = true;
         Self {
             test,
             is_inner: false,
+            inner: None,
             is_reverse,
             is_old: false,
             phase: Phase::Intervals,
-            intervals: BTreeMap::new(),
-            tags: BTreeSet::new(),
+            streams: Streams::default(),
             summary: Vec::new(),
             sent_datagrams: None,
             cpu: [None; 2],
             omitted: 0,
             out_of_order: None,
-            text: Fingerprint::default(),
+            told: Vec::new(),
         }
+    }
+
+    /// The server's log inside a client's, which begins at this line.
+    pub(super) fn of_server(log: &Log, transport: Transport) -> Self {
+        let mut inner = Self::new(log, log.origin(), View::Server, None);
+        inner.test.transport = transport;
+        inner.is_inner = true;
+        inner
     }
 
     /// The time that a line of `-V` states.
@@ -114,78 +106,59 @@ impl Draft {
     }
 
     /// Sets when the test began.
-    pub(super) fn begun(mut self, started: Option<WallTime>) -> Self {
+    pub(super) fn begun_at(mut self, started: Option<WallTime>) -> Self {
         self.test.started = started;
         self
     }
 
-    /// The server's log inside this client's.
-    pub(super) fn inner(&self, number: usize) -> Self {
-        let origin = Origin {
-            file: self.test.origin.file.clone(),
-            line: number,
-        };
-        let version = self.test.tool.version.clone();
-        let mut inner = Self::new(origin, View::Server, None, version);
-        inner.test.transport = self.test.transport;
-        inner.is_inner = true;
-        inner
-    }
-
-    pub(super) fn origin(&self) -> &Origin {
-        &self.test.origin
-    }
-
-    pub(super) fn is_client(&self) -> bool {
-        self.test.view == View::Client
-    }
-
-    pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        self.text.add(line);
-        let damaged = |wanted| ImportError::line(&self.test.origin.file, number, wanted, line);
-        match kind(line) {
-            Kind::Data(data) => {
-                let figures = figures(number, &data, self.test.transport).map_err(damaged)?;
-                self.take(figures).map_err(|wanted| {
-                    ImportError::line(&self.test.origin.file, number, wanted, line)
-                })?;
-            }
-            Kind::Damaged(wanted) => return Err(damaged(wanted)),
-            Kind::Tagged { rest, .. } => self.tagged(number, rest)?,
-            Kind::Other => self.other(line),
+    /// Begins to read the server's log inside this one; whether this is a client's.
+    pub(super) fn begin_inner(&mut self, log: &Log) -> bool {
+        let is_client = self.test.view == View::Client && self.inner.is_none();
+        if is_client {
+            let inner = Self::of_server(log, self.test.transport);
+            let inner = inner.of_version(self.test.tool.version.clone());
+            self.inner = Some(Box::new(inner));
         }
-        Ok(())
+        is_client
     }
 
-    fn take(&mut self, figures: Option<Figures>) -> Result<(), &'static str> {
-        let Some(figures) = figures else {
-            self.omitted += 1;
+    fn of_version(mut self, version: Option<String>) -> Self {
+        self.test.tool.version = version;
+        self
+    }
+
+    pub(super) fn is_in_inner(&self) -> bool {
+        self.inner.is_some()
+    }
+
+    fn end_inner(&mut self) -> Result<(), Fault> {
+        let Some(inner) = self.inner.take() else {
             return Ok(());
         };
+        let ended = reader::Draft::finish(*inner, &mut self.told);
+        ended.map_err(|fault| match fault {
+            Fault::Wanted(missing) => Fault::Missing(missing.to_owned()),
+            other => other,
+        })
+    }
+
+    fn take(&mut self, ending: Ending, figures: Figures) -> Result<(), &'static str> {
         let is_interval =
-            matches!(self.phase, Phase::Intervals | Phase::Ruled) && figures.ending == Ending::None;
+            matches!(self.phase, Phase::Intervals | Phase::Ruled) && ending == Ending::None;
         if is_interval {
             self.phase = Phase::Intervals;
-            let Figures {
-                direction, is_sum, ..
-            } = figures;
-            let side = self.intervals.entry((direction, is_sum)).or_default();
-            side.add(&figures.row);
-            if !is_sum && !self.tags.contains(&(direction, figures.tag.clone())) {
-                self.tags.insert((direction, figures.tag));
-            }
-        } else {
-            self.summary.push(figures);
+            return self.streams.add_interval(figures);
         }
-        if self.tags.len().max(self.summary.len()) > 4 * MAX_STREAMS {
+        self.summary.push((ending, figures));
+        if self.summary.len() > 4 * MAX_STREAMS {
             return Err(TOO_MANY);
         }
         Ok(())
     }
 
-    fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
-        if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
-            self.test.connect(number, connection)?;
+    fn tagged(&mut self, rest: &str) -> Result<(), &'static str> {
+        if let Some(connection) = connection(rest)? {
+            self.test.connect(connection)?;
         }
         self.out_of_order = remark(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
@@ -254,26 +227,6 @@ impl Draft {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<TrafficTest, ImportError> {
-        let flows = self.flows()?;
-        let mut test = self.test;
-        test.flows = flows;
-        test.fingerprint = self.text.get();
-        test.notes.extend(self.out_of_order);
-        if self.omitted > 0 {
-            test.notes
-                .push("the omitted start of the test is not counted".to_owned());
-        }
-        if let Some(command) = test.command.as_ref().filter(|_| test.view == View::Client) {
-            test.intended = iperf3::intended(command, test.transport);
-        }
-        let asked = test.command.as_ref().and_then(iperf3::payload);
-        test.payload_bytes = test.payload_bytes.or(asked);
-        let [own, other] = self.cpu;
-        iperf3::add_cpu(&mut test, own, other);
-        Ok(test)
-    }
-
     /// The direction of lines without a role tag.
     fn direction(&self) -> Direction {
         if self.is_reverse {
@@ -283,121 +236,80 @@ impl Draft {
         }
     }
 
-    fn flows(&mut self) -> Result<Vec<Flow>, ImportError> {
+    fn flows(&mut self) -> Result<(), Fault> {
         let untold = self.direction();
-        let intervals = std::mem::take(&mut self.intervals);
-        let mut sides: BTreeMap<(Direction, bool), Intervals> = BTreeMap::new();
-        for ((direction, is_sum), side) in intervals {
-            let key = (direction.unwrap_or(untold), is_sum);
-            match sides.entry(key) {
-                Entry::Vacant(place) => {
-                    place.insert(side);
-                }
-                Entry::Occupied(mut other) => other.get_mut().add_all(side),
-            }
-        }
-        let mut flows = Vec::new();
+        self.streams.tell(untold);
         for direction in [Direction::Forward, Direction::Reverse] {
-            let sums = sides.remove(&(direction, true));
-            let streams = sides.remove(&(direction, false));
-            let summary = self.summary.iter();
-            let summary: Vec<_> = summary
-                .filter(|figures| figures.direction.unwrap_or(untold) == direction)
-                .collect();
-            // The tool's own sum where it prints one, else the sum of the streams.
-            let rows = sums.or(streams);
+            let rows = self.streams.rows(direction);
+            let (summary, others): (Vec<_>, _) = std::mem::take(&mut self.summary)
+                .into_iter()
+                .partition(|(_, figures)| figures.direction.unwrap_or(untold) == direction);
+            self.summary = others;
             if rows.is_some() || !summary.is_empty() {
-                let rows = rows.unwrap_or_default().finish();
-                flows.push(self.flow(direction, rows, &summary)?);
+                self.flow(direction, rows.unwrap_or_default(), &summary)?;
             }
         }
-        if flows.is_empty() && self.test.interrupted.is_none() {
-            return Err(self.cut("it has no figures"));
+        if self.test.flows.is_empty() && self.test.interrupted.is_none() {
+            return Err("it has no figures".into());
         }
-        Ok(flows)
+        Ok(())
     }
 
     fn flow(
-        &self,
+        &mut self,
         direction: Direction,
         rows: Series,
-        summary: &[&Figures],
-    ) -> Result<Flow, ImportError> {
-        let sends = self.test.sends(direction);
-        let (mut sent, mut received) = self.totals(sends, summary, &rows);
-        if self.test.view == View::Server {
-            // A server knows nothing of the other end, but prints a line of zeros for it.
-            if sends {
-                received = None;
-            } else {
-                sent = None;
-            }
+        summary: &[(Ending, Figures)],
+    ) -> Result<(), Fault> {
+        let (own, reported) = self.totals(self.test.sends(direction), summary, &rows);
+        // A server knows nothing of the other end, but prints a line of zeros for it.
+        let reported = reported.filter(|_| self.test.view == View::Client);
+        let own = self.test.or_early(own, &rows);
+        let is_early = self.test.interrupted.is_some();
+        if own.is_none() && !self.is_inner {
+            return Err("its summary is not there".into());
         }
-        let own = if sends { &mut sent } else { &mut received };
-        if own.is_none() && self.test.interrupted.is_some() {
-            *own = Totals::of_intervals(&rows);
+        let is_open = self.test.view == View::Client && self.phase != Phase::Done && !is_early;
+        if reported.is_none() && is_open {
+            return Err("its summary lacks the other end's line".into());
         }
-        let is_told = own.is_some() || self.is_inner;
-        if !is_told {
-            return Err(self.cut("its summary is not there"));
+        let ended = summary.iter().filter(|(_, figures)| !figures.is_sum);
+        let ended = ended.map(|(_, figures)| figures.tag.as_str());
+        let tags: BTreeSet<_> = self.streams.tags(direction).chain(ended).collect();
+        let streams = tags.len();
+        let has_sum = summary.iter().any(|(_, figures)| figures.is_sum);
+        if streams > 1 && !has_sum && !is_early && !self.is_inner {
+            return Err("its summary lacks the sum of its streams".into());
         }
-        let both = sent.is_some() && received.is_some();
-        if self.test.view == View::Client
-            && !both
-            && self.phase != Phase::Done
-            && self.test.interrupted.is_none()
-        {
-            return Err(self.cut("its summary lacks the other end's line"));
-        }
-        let untold = self.direction();
-        let ended = summary.iter().filter(|figures| !figures.is_sum);
-        let tags: BTreeSet<_> = self
-            .tags
-            .iter()
-            .filter(|(way, _)| way.unwrap_or(untold) == direction)
-            .map(|(_, tag)| tag)
-            .chain(ended.map(|figures| &figures.tag))
-            .collect();
-        let has_sum = summary.iter().any(|figures| figures.is_sum);
-        if tags.len() > 1 && !has_sum && self.test.interrupted.is_none() && !self.is_inner {
-            return Err(self.cut("its summary lacks the sum of its streams"));
-        }
-        let (sent_rows, received_rows) = if sends {
-            (rows, Series::default())
-        } else {
-            (Series::default(), rows)
+        let way = Way {
+            streams,
+            own,
+            reported,
+            rows,
         };
-        Ok(Flow {
-            streams: u16::try_from(tags.len()).unwrap_or(u16::MAX),
-            sent,
-            received,
-            sent_rows,
-            received_rows,
-            ..Flow::new(direction)
-        })
+        self.test.flow(direction, way);
+        Ok(())
     }
 
-    /// The sender's and the receiver's totals of one direction.
+    /// What this end counted over the whole test of one direction, and what the other end reported.
     fn totals(
         &self,
         sends: bool,
-        summary: &[&Figures],
+        summary: &[(Ending, Figures)],
         rows: &[Row],
     ) -> (Option<Totals>, Option<Totals>) {
         let of = |ending| {
-            let lines: Vec<_> = summary
-                .iter()
-                .copied()
-                .filter(|f| f.ending == ending)
-                .collect();
-            sum(&lines).first().map(Totals::of_line)
+            let lines = summary.iter().filter(|(of, _)| *of == ending);
+            let (sums, streams): (Vec<_>, Vec<_>) = lines.partition(|(_, figures)| figures.is_sum);
+            // The tool's own sum where it prints one, else the sum of the streams.
+            let lines = if sums.is_empty() { streams } else { sums };
+            let (_, Figures { row: first, .. }) = lines.first()?;
+            // The streams of one summary have the same bounds.
+            let rows = lines.iter().map(|(_, figures)| figures.row);
+            let total = total(rows.filter(|row| row.start == first.start && row.end == first.end));
+            total.as_ref().map(Totals::of_line)
         };
-        let sent = of(Ending::Sender).map(|totals| Totals {
-            // The sender's line has these columns, but a sender measures neither.
-            lost: None,
-            jitter: None,
-            ..totals
-        });
+        let (sender, receiver) = (of(Ending::Sender), of(Ending::Receiver));
         let single =
             of(Ending::None).filter(|_| self.test.transport == Transport::Udp && self.is_old);
         match (single, sends) {
@@ -407,36 +319,74 @@ impl Draft {
                 let own = single.datagrams.filter(|_| self.test.view == View::Server);
                 let sent = self.sent_datagrams.or(own).map(|sent| Totals {
                     datagrams: Some(sent),
-                    lost: None,
-                    jitter: None,
                     ..single
                 });
-                let received = Totals {
+                let arrived = Totals {
                     bytes: None,
                     bps: None,
                     ..single
                 };
-                (sent, Some(received))
+                (sent, Some(arrived))
             }
             (Some(single), false) => {
                 let own = Totals::of_intervals(rows);
-                let received = Totals {
+                let arrived = Totals {
                     bytes: own.and_then(|own| own.bytes),
                     bps: own.and_then(|own| own.bytes?.per(single.seconds)),
                     ..single
                 };
-                (sent, Some(received))
+                (Some(arrived), sender)
             }
-            (None, _) => (sent, of(Ending::Receiver)),
+            (None, true) => (sender, receiver),
+            (None, false) => (receiver, sender),
         }
     }
+}
 
-    fn cut(&self, missing: &str) -> ImportError {
-        ImportError::Cut {
-            file: self.test.origin.file.clone(),
-            line: self.test.origin.line,
-            missing: missing.to_owned(),
+impl reader::Draft for Draft {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+        if let Some(inner) = &mut self.inner {
+            if !line.contains("iperf Done.") {
+                return inner.line(log, line);
+            }
+            self.end_inner()?;
         }
+        let line = line.trim_end();
+        self.test.text.add(line);
+        match kind(line) {
+            Kind::Data(data) => match figures(log.number, &data, self.test.transport)? {
+                Some((ending, figures)) => self.take(ending, figures)?,
+                None => self.omitted += 1,
+            },
+            Kind::Damaged(wanted) => return Err(wanted.into()),
+            Kind::Tagged { rest, .. } => self.tagged(rest)?,
+            Kind::Other => self.other(line),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        self.end_inner()?;
+        tests.append(&mut self.told);
+        self.flows()?;
+        let mut test = self.test;
+        test.notes.extend(self.out_of_order);
+        if self.omitted > 0 {
+            test.note(iperf3::OMITTED);
+        }
+        if let Some(command) = test.command.as_ref().filter(|_| test.view == View::Client) {
+            test.intended = iperf3::intended(command, test.transport);
+        }
+        let asked = test.command.as_ref().and_then(iperf3::payload);
+        test.payload_bytes = test.payload_bytes.or(asked);
+        let [own, other] = self.cpu;
+        iperf3::add_cpu(&mut test, own, other);
+        tests.push(test.traffic());
+        Ok(())
     }
 }
 
@@ -445,7 +395,7 @@ fn figures(
     number: usize,
     data: &DataLine<'_>,
     transport: Transport,
-) -> Result<Option<Figures>, &'static str> {
+) -> Result<Option<(Ending, Figures)>, &'static str> {
     let mut row = data.row(number);
     let mut rest = data.rest;
     if let Some((loss, after)) = rest.contains(" ms").then(|| Loss::take(rest)).flatten() {
@@ -470,13 +420,13 @@ fn figures(
         "(omitted)" => return Ok(None),
         _ => return Err("\"sender\", \"receiver\" or the end of the line"),
     };
-    Ok(Some(Figures {
+    let figures = Figures {
         direction: data.role.and_then(role),
         is_sum: data.tag.starts_with("SUM"),
         tag: data.tag.to_owned(),
-        ending,
         row,
-    }))
+    };
+    Ok(Some((ending, figures)))
 }
 
 /// The direction that a role tag means: who it is, and whether it sends.
@@ -486,21 +436,6 @@ fn role(tag: &str) -> Option<Direction> {
         "RX-C" | "TX-S" => Some(Direction::Reverse),
         _ => None,
     }
-}
-
-/// The tool's own sum where it prints one, else the sum of the streams.
-fn sum(figures: &[&Figures]) -> Vec<Row> {
-    let has_sum = figures.iter().any(|figures| figures.is_sum);
-    let mut rows: Vec<Row> = Vec::new();
-    for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
-        let row = figures.row;
-        // The streams of one interval are printed one after another.
-        match rows.last_mut() {
-            Some(other) if other.start == row.start && other.end == row.end => other.add(&row),
-            _ => rows.push(row),
-        }
-    }
-    rows
 }
 
 /// `local/sender 5.6% (0.6%u/5.0%s), remote/receiver 12.3% (…)` of `-V`, in percent of one core.

@@ -6,202 +6,167 @@
 
 mod header;
 
-use super::{Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::test_builder::{Exchanges, TestBuilder};
+use super::{LogFormat, Origin, ParsedTest, View};
 use crate::import::line::Fingerprint;
 use header::Header;
-use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, DelayQuantile, Tool, Trial};
-use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, Ratio};
+use linerate_model::Ratio;
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, DelayQuantile};
 
 /// sfnt-pingpong's table.
-#[derive(Debug)]
-pub(super) struct SfntPingpong;
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "sfnt-pingpong",
+    tool: "sfnt-pingpong",
+    summary: "sfnt-pingpong's table of delays by message size, with its header",
+    recognise: |line| usize::from(is_heading(line) || line.contains("sfnt-pingpong")),
+    reader: |file, _| Reader::boxed(file, SfntPingpong::default()),
+};
 
-const ID: &str = "sfnt-pingpong";
 /// More than any list of sizes has.
 const MAX_SIZES: usize = 4096;
 const COLUMNS: [&str; 8] = [
     "size", "mean", "min", "median", "max", "%ile", "stddev", "iter",
 ];
 
-impl LogFormat for SfntPingpong {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "sfnt-pingpong's table of delays by message size, with its header"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
-        usize::from(is_heading(line) || line.contains("sfnt-pingpong"))
-    }
-
-    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            header: Header::default(),
-            table: None,
-            tests: Vec::new(),
-        })
-    }
-}
-
 fn is_heading(line: &str) -> bool {
     line.strip_prefix('#')
         .is_some_and(|rest| rest.split_whitespace().eq(COLUMNS))
 }
 
-struct Reader {
-    file: String,
+/// A table has lines of comments before it.
+#[derive(Default)]
+struct SfntPingpong {
     header: Header,
-    table: Option<Vec<Sizes>>,
-    tests: Vec<ParsedTest>,
 }
 
 /// One line of the table, in the order of [`COLUMNS`].
 type Sizes = [u64; 8];
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+/// A table that is being read.
+struct Table {
+    file: String,
+    header: Header,
+    rows: Vec<Sizes>,
+}
+
+impl Grammar for SfntPingpong {
+    type Test = Table;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Table>,
+        line: &str,
+    ) -> Result<Step<Table>, Fault> {
         if is_heading(line) {
-            self.settle();
-            self.table = Some(Vec::new());
-            return Ok(());
+            return Ok(Step::Begin(Table {
+                file: log.file.clone(),
+                header: std::mem::take(&mut self.header),
+                rows: Vec::new(),
+            }));
         }
-        if let Some(table) = &mut self.table {
-            let mut words = line.split_whitespace();
-            if words.next().is_some_and(|word| word.parse::<u64>().is_ok()) {
-                let numbers = line.split_whitespace().map(str::parse);
-                let row: Vec<u64> = numbers.collect::<Result<_, _>>().unwrap_or_default();
-                let row = row.try_into().map_err(|_| {
-                    ImportError::line(&self.file, number, "eight whole numbers", line)
-                });
-                if table.len() >= MAX_SIZES {
-                    let wanted = "the end of a table of 4096 sizes";
-                    return Err(ImportError::line(&self.file, number, wanted, line));
-                }
-                table.push(row?);
-                return Ok(());
-            }
-            if line.starts_with('#') {
-                self.settle();
-            }
+        if line.starts_with('#') {
+            // The header of the next table.
+            self.close(log, open.take());
         }
-        if self.table.is_none() {
-            self.header.line(number, line);
-        }
+        Ok(Step::Inside)
+    }
+
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+        self.header.line(log.number, line);
         Ok(())
     }
 
-    /// Ends the table that is being read.
-    fn close(&mut self) -> Result<(), ImportError> {
-        let Some(table) = self.table.take() else {
-            return Ok(());
-        };
-        let header = std::mem::take(&mut self.header);
-        let last = table.last().map(|row| row[0]);
-        match (last, header.last_size()) {
-            (None, _) => return Err(self.cut(header.line, "its table has no line")),
-            (Some(last), Some(wanted)) if last < wanted => {
-                let missing = format!("its table ends at size {last}, not at {wanted}");
-                return Err(self.cut(header.line, &missing));
-            }
-            _ => {}
-        }
-        let test =
-            test(&self.file, &header, &table).map_err(|missing| self.cut(missing.0, missing.1))?;
-        self.tests.push(ParsedTest::Latency(Box::new(test)));
-        Ok(())
-    }
-
-    fn finish(&mut self) {
-        self.settle();
+    fn finish(&mut self, log: &mut Log) {
         if !self.header.is_empty() {
-            let error = self.cut(self.header.line, "its table is not there");
-            self.refuse(error);
+            let error = log.cut(self.header.line, "its table is not there");
+            log.refuse(error);
         }
-    }
-
-    fn forget(&mut self) {
-        (self.table, self.header) = (None, Header::default());
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
     }
 }
 
-impl Reader {
-    fn cut(&self, line: usize, missing: &str) -> ImportError {
-        ImportError::Cut {
+impl Draft for Table {
+    fn begun(&self) -> usize {
+        self.header.line.max(1)
+    }
+
+    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+        let mut words = line.split_whitespace().peekable();
+        if words.peek().is_none_or(|word| word.parse::<u64>().is_err()) {
+            return Ok(());
+        }
+        let row: Result<Vec<u64>, _> = words.map(str::parse).collect();
+        let row = row.ok().and_then(|row| row.try_into().ok());
+        let row = row.ok_or("eight whole numbers")?;
+        if self.rows.len() >= MAX_SIZES {
+            return Err("the end of a table of 4096 sizes".into());
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        let last = self.rows.last().ok_or("its table has no line")?[0];
+        if let Some(wanted) = self.header.last_size().filter(|wanted| last < *wanted) {
+            let missing = format!("its table ends at size {last}, not at {wanted}");
+            return Err(Fault::Missing(missing));
+        }
+        tests.push(self.test()?);
+        Ok(())
+    }
+}
+
+impl Table {
+    fn test(self) -> Result<ParsedTest, &'static str> {
+        let header = &self.header;
+        let transport = header.transport();
+        let transport = transport.ok_or("its line \"# cmdline:\" with tcp or udp is not there")?;
+        let origin = Origin {
+            line: self.begun(),
             file: self.file.clone(),
-            line: line.max(1),
-            missing: missing.to_owned(),
+        };
+        let version = header.value("version").map(str::to_owned);
+        let mut test =
+            TestBuilder::at(origin, &FORMAT, View::Client, transport).of_version(version);
+        let quantile = header.value("percentile").unwrap_or("99");
+        let chosen = quantile
+            .parse()
+            .ok()
+            .and_then(|percent: f64| Ratio::new((percent * 1e10).round() / 1e12));
+        if chosen.is_none() {
+            test.note(format!(
+                "the column %ile is called {quantile}, which is not a percentage, and is left out"
+            ));
         }
+        test.started = header.started();
+        let of = header.delay_of();
+        let rows = self.rows.iter().map(|row| delay(of, chosen, row));
+        let trials = (0..).zip(rows).map(|(index, (size, work))| {
+            let exchanges = Exchanges {
+                bytes: Some(size),
+                streams: Some(1),
+                ..Exchanges::default()
+            };
+            let mut trial = test.trial(&exchanges, work);
+            trial.index = index;
+            trial
+        });
+        let trials = trials.collect();
+        let rows: Vec<_> = self.rows.iter().map(|row| format!("{row:?}")).collect();
+        let rows = Fingerprint::of(rows.iter().map(String::as_str));
+        let mut test = test.latency(trials);
+        if let ParsedTest::Latency(test) = &mut test {
+            test.command = header.value("cmdline").map(str::to_owned);
+            test.hosts = header.hosts();
+            test.fingerprint = header.text.get() ^ rows.get();
+        }
+        Ok(test)
     }
 }
 
-fn test(
-    file: &str,
-    header: &Header,
-    table: &[Sizes],
-) -> Result<LatencyTest, (usize, &'static str)> {
-    let transport = header.transport().ok_or((
-        header.line,
-        "its line \"# cmdline:\" with tcp or udp is not there",
-    ))?;
-    let mut notes = Vec::new();
-    let quantile = header.value("percentile").unwrap_or("99").to_owned();
-    let chosen = quantile
-        .parse()
-        .ok()
-        .and_then(|percent: f64| Ratio::new((percent * 1e10).round() / 1e12));
-    if chosen.is_none() {
-        notes.push(format!(
-            "the column %ile is called {quantile}, which is not a percentage, and is left out"
-        ));
-    }
-    let of = header.delay_of();
-    let trials = (0..)
-        .zip(table)
-        .map(|(index, row)| trial(index, transport, of, chosen, row))
-        .collect();
-    Ok(LatencyTest {
-        origin: Origin {
-            file: file.to_owned(),
-            line: header.line.max(1),
-        },
-        format: ID,
-        tool: Tool {
-            name: ID.to_owned(),
-            version: header.value("version").map(str::to_owned),
-        },
-        transport,
-        started: header.started(),
-        command: header.value("cmdline").map(str::to_owned),
-        hosts: header.hosts(),
-        trials,
-        notes,
-        fingerprint: header.text.get()
-            ^ Fingerprint::of(
-                table
-                    .iter()
-                    .map(|row| format!("{row:?}"))
-                    .collect::<Vec<_>>()
-                    .iter()
-                    .map(String::as_str),
-            ),
-    })
-}
-
-fn trial(
-    index: u32,
-    transport: Transport,
-    of: DelayOf,
-    chosen: Option<Ratio>,
-    row: &Sizes,
-) -> Trial {
+/// What a line of the table timed, and at which size.
+fn delay(of: DelayOf, chosen: Option<Ratio>, row: &Sizes) -> (u64, ClosedLoopResult) {
     let [size, mean, min, median, max, percentile, stdev, count] = *row;
     let is = |wanted: f64| chosen.is_some_and(|q| (q.get() - wanted).abs() < 1e-9);
     let at = |wanted: f64| is(wanted).then_some(percentile);
@@ -231,9 +196,5 @@ fn trial(
         delay: Some(delay),
         ..ClosedLoopResult::default()
     };
-    let mut trial = Trial::from_log(index, transport, Direction::Forward, work);
-    trial.label = Some(format!("{size} B"));
-    trial.streams = Some(1);
-    trial.payload_bytes = Some(ByteCount::new(size));
-    trial
+    (size, work)
 }

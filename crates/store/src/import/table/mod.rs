@@ -59,7 +59,7 @@ pub fn import_table(file: &str, bytes: &[u8], columns: &Columns) -> Result<Impor
         };
         return Err(findings.refused.into_iter().next().unwrap_or(none));
     }
-    let fingerprint = Fingerprint::of(std::iter::once(sheet.text()));
+    let fingerprint = Fingerprint::of(std::iter::once(sheet.text())).get();
     let made = Made {
         file,
         fingerprint,
@@ -156,7 +156,7 @@ impl Made<'_> {
 
     /// The same table and mapping give the same id, so that a store notices that it has it already.
     fn empty(&self, title: &str, kind: RunKind) -> Run {
-        let name = Fingerprint::of(std::iter::once(title));
+        let name = Fingerprint::of(std::iter::once(title)).get();
         let id = super::build::id(None, kind, self.fingerprint.rotate_left(1) ^ name);
         let mut run = Run::new(
             id,
@@ -168,7 +168,7 @@ impl Made<'_> {
             format: FORMAT.to_owned(),
             files: vec![self.file.to_owned()],
         });
-        run.hosts = super::delay::hosts(None, None);
+        run.hosts = super::test_builder::hosts(None, None);
         run
     }
 }

@@ -1,16 +1,16 @@
 //! One test of a zperf session while it is read.
 
-use super::ID;
+use super::FORMAT;
 use super::units::{Rate, Units, seconds};
-use crate::import::line::{Fingerprint, late};
-use crate::import::{
-    Command, Flow, ImportError, Intended, Origin, Rounded, Totals, TrafficTest, View, exact,
-};
+use crate::import::line::late;
+use crate::import::reader::{self, Fault, Log};
+use crate::import::test_builder::{TestBuilder, Way};
+use crate::import::{Intended, ParsedTest, Rounded, Totals, View, exact};
 use linerate_model::spec::{Direction, Transport};
 
 /// A test that is being read.
 pub(super) struct Draft {
-    test: TrafficTest,
+    test: TestBuilder,
     stage: Stage,
     /// `Packet size:`.
     payload: Option<u64>,
@@ -21,7 +21,6 @@ pub(super) struct Draft {
     server: Figures,
     /// The server's report was not there, or not of the layout that this board knows.
     has_no_report: bool,
-    text: Fingerprint,
 }
 
 /// Where in a test's output the reader is.
@@ -46,24 +45,14 @@ struct Figures {
 
 impl Draft {
     /// The test that begins with this line.
-    pub(super) fn begins(
-        file: &str,
-        number: usize,
-        line: &str,
-        command: &mut Option<Command>,
-    ) -> Option<Self> {
-        let words = command.as_ref().map(|command| command.line.clone());
-        let is_udp = || {
-            words
-                .as_deref()
-                .is_none_or(|line| line.contains("zperf udp"))
-        };
-        let upload = || words.as_deref().is_none_or(|line| line.contains(" upload"));
+    pub(super) fn begins(log: &mut Log, line: &str) -> Option<Self> {
+        let command = log.command.as_ref();
+        let says = |word| command.is_none_or(|command| command.line.contains(word));
         let (view, transport, stage) = match line {
             "New session started." => (View::Server, Transport::Udp, Stage::Figures),
             "New TCP session started." => (View::Server, Transport::Tcp, Stage::Figures),
-            _ if line.starts_with("Connecting to ") && upload() => {
-                let transport = if is_udp() {
+            _ if line.starts_with("Connecting to ") && says(" upload") => {
+                let transport = if says("zperf udp") {
                     Transport::Udp
                 } else {
                     Transport::Tcp
@@ -72,13 +61,9 @@ impl Draft {
             }
             _ => return None,
         };
-        let origin = Origin {
-            file: file.to_owned(),
-            line: number,
-        };
-        let mut test = TrafficTest::new(origin, ID, ID, view, transport);
+        let mut test = TestBuilder::new(log, &FORMAT, view, transport);
         if view == View::Client {
-            test.command = command.take();
+            test.command = log.command.take();
             test.peer = line.strip_prefix("Connecting to ").map(str::to_owned);
         }
         Some(Self {
@@ -89,29 +74,7 @@ impl Draft {
             own: Figures::default(),
             server: Figures::default(),
             has_no_report: false,
-            text: Fingerprint::default(),
         })
-    }
-
-    pub(super) fn origin(&self) -> &Origin {
-        &self.test.origin
-    }
-
-    pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
-        let Some((key, value)) = line.split_once(':') else {
-            self.mark(line);
-            return Ok(());
-        };
-        // Messages of the system's log, and a shell's output of other commands.
-        if key.starts_with('[') || self.is_whole() && self.stage == Stage::Figures {
-            return Ok(());
-        }
-        self.text.add(line);
-        let read = match self.stage {
-            Stage::Settings => self.setting(key, value),
-            Stage::Figures => self.figure(key, value),
-        };
-        read.map_err(|wanted| ImportError::line(&self.test.origin.file, number, wanted, line))
     }
 
     fn mark(&mut self, line: &str) {
@@ -203,19 +166,16 @@ impl Draft {
     }
 
     /// Whether the test has all its figures.
-    pub(super) fn check(&self) -> Result<(), ImportError> {
+    pub(super) fn has_figures(&self) -> bool {
         let own = &self.own;
-        let is_value = own.rate.is_some()
+        own.rate.is_some()
             && own.seconds.is_some()
-            && (self.test.transport == Transport::Tcp || own.packets.is_some());
-        if is_value {
-            return Ok(());
-        }
-        Err(ImportError::Cut {
-            file: self.test.origin.file.clone(),
-            line: self.test.origin.line,
-            missing: "its figures are not all there".to_owned(),
-        })
+            && (self.test.transport == Transport::Tcp || own.packets.is_some())
+    }
+
+    /// One of which the session has no figures.
+    pub(super) fn without_figures(self) -> ParsedTest {
+        self.test.skipped("the session goes on without its figures")
     }
 
     /// What this test tells about the step of its units.
@@ -246,59 +206,47 @@ impl Draft {
         (self.test.view == View::Client).then(|| exact(bytes))
     }
 
-    pub(super) fn finish(mut self, units: Units) -> TrafficTest {
+    /// The test in units that are known.
+    pub(super) fn test(mut self, units: Units) -> ParsedTest {
         if units.step().is_none() {
-            self.test.notes.push(
+            self.test.note(
                 "nothing tells whether K and M are steps of 1000 or of 1024: rates have an interval \
-                 that holds both"
-                    .to_owned(),
+                 that holds both",
             );
         }
-        let mut flow = Flow {
+        let packets = self.own.packets;
+        let mut way = Way {
             streams: 1,
-            ..Flow::new(Direction::Forward)
+            own: Self::totals(&self.own, units),
+            ..Way::default()
         };
-        let own = Self::totals(&self.own, units);
-        match self.test.view {
-            View::Client => {
-                let is_udp = self.test.transport == Transport::Udp;
-                flow.sent = own.map(|own| Totals {
-                    bytes: self.bytes().map(Rounded::exact),
-                    datagrams: self.own.packets.filter(|_| is_udp),
-                    ..own
-                });
-                flow.received = self.report(units);
-                self.test.payload_bytes = self.payload;
-            }
-            View::Server => {
-                flow.received = own.map(|own| Totals {
-                    datagrams: self
-                        .own
-                        .packets
-                        .and_then(|packets| packets.checked_add(self.own.lost?)),
-                    ..own
-                });
+        if let Some(own) = &mut way.own {
+            match self.test.view {
+                View::Client => {
+                    own.bytes = self.bytes().map(Rounded::exact);
+                    own.datagrams = packets.filter(|_| self.test.transport == Transport::Udp);
+                }
+                View::Server => {
+                    own.datagrams = packets.and_then(|it| it.checked_add(self.own.lost?));
+                }
             }
         }
-        let intended = self.intended(units);
-        let mut test = self.test;
-        test.intended = intended;
-        test.fingerprint = self.text.get();
+        if self.test.view == View::Client {
+            way.reported = self.report(units);
+            self.test.payload_bytes = self.payload;
+        }
+        self.test.intended = self.intended(units);
+        self.test.flow(Direction::Forward, way);
         let late_ones = self.own.late.or(self.server.late);
-        test.notes.extend(
-            late_ones
-                .filter(|count| *count > 0 && !self.has_no_report)
-                .map(late),
-        );
         if self.has_no_report {
-            test.notes.push(
+            self.test.note(
                 "the server's report did not come, or is of a layout that this board does not know: \
-                 what it received is unknown"
-                    .to_owned(),
+                 what it received is unknown",
             );
+        } else if let Some(count) = late_ones.filter(|count| *count > 0) {
+            self.test.note(late(count));
         }
-        test.flows = vec![flow];
-        test
+        self.test.traffic()
     }
 
     fn totals(figures: &Figures, units: Units) -> Option<Totals> {
@@ -358,6 +306,36 @@ impl Draft {
             ),
             bps: Some(bps),
         })
+    }
+}
+
+impl reader::Draft for Draft {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+        let line = line.trim();
+        let Some((key, value)) = line.split_once(':') else {
+            self.mark(line);
+            return Ok(());
+        };
+        // Messages of the system's log, and a shell's output of other commands.
+        if key.starts_with('[') || self.is_whole() && self.stage == Stage::Figures {
+            return Ok(());
+        }
+        self.test.text.add(line);
+        match self.stage {
+            Stage::Settings => self.setting(key, value)?,
+            Stage::Figures => self.figure(key, value)?,
+        }
+        Ok(())
+    }
+
+    /// Without the units that the rest of a session may tell.
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        tests.push(self.test(Units::default()));
+        Ok(())
     }
 }
 

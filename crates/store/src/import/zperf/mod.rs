@@ -11,27 +11,19 @@
 mod draft;
 mod units;
 
-use super::{Command, Hints, ImportError, LogFormat, LogReader, ParsedTest, Skipped, UnitStep};
+use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
+use super::{Command, ImportError, LogFormat, UnitStep};
 use draft::Draft;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use units::Units;
 
 /// The shell of Zephyr's zperf.
-#[derive(Debug)]
-pub(super) struct Zperf;
-
-const ID: &str = "zperf";
-
-impl LogFormat for Zperf {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn summary(&self) -> &'static str {
-        "a shell session with Zephyr's zperf: upload and download, UDP and TCP"
-    }
-
-    fn recognise(&self, line: &str) -> usize {
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "zperf",
+    tool: "zperf",
+    summary: "a shell session with Zephyr's zperf: upload and download, UDP and TCP",
+    recognise: |line| {
         const MARKS: &[&str] = &[
             "zperf udp ",
             "zperf tcp ",
@@ -50,119 +42,91 @@ impl LogFormat for Zperf {
             "jitter:\t",
         ];
         usize::from(MARKS.iter().any(|mark| line.contains(mark)))
-    }
-
-    fn reader(&self, file: &str, hints: &Hints) -> Box<dyn LogReader> {
-        Box::new(Reader {
-            file: file.to_owned(),
-            hint: hints.zperf_units,
-            prompts: BTreeSet::new(),
-            command: None,
-            units: Units::default(),
-            open: None,
-            done: Vec::new(),
-            tests: Vec::new(),
-        })
-    }
-}
+    },
+    reader: |file, hints| {
+        let hint = hints.zperf_units;
+        Reader::boxed(
+            file,
+            Zperf {
+                hint,
+                ..Zperf::default()
+            },
+        )
+    },
+};
 
 /// Most tests of a session: none is known whole before its end.
 const MAX_TESTS: usize = 10_000;
 
-/// Cuts a session into tests.
-struct Reader {
-    file: String,
+/// Tests begin with what the shell says of a session, and end with the next one.
+#[derive(Default)]
+struct Zperf {
     hint: Option<UnitStep>,
     prompts: BTreeSet<String>,
-    command: Option<Command>,
     units: Units,
-    open: Option<Draft>,
     /// Tests whose units any later test may tell.
     done: Vec<Draft>,
-    tests: Vec<ParsedTest>,
 }
 
-impl LogReader for Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+impl Grammar for Zperf {
+    type Test = Draft;
+
+    fn plain<'l>(&mut self, line: &'l str) -> Cow<'l, str> {
         learn_prompt(&mut self.prompts, line);
-        self.plain(number, &without_prompts(line, &self.prompts))
+        without_prompts(line, &self.prompts).into()
     }
 
-    fn close(&mut self) -> Result<(), ImportError> {
-        self.end(true);
-        Ok(())
-    }
-
-    fn finish(&mut self) {
-        self.settle();
-        // Which units a board prints can show in any of its tests.
-        for draft in &self.done {
-            draft.tell(&mut self.units);
-        }
-        let units = self.units.or(self.hint);
-        let done = std::mem::take(&mut self.done).into_iter();
-        let tests = done.map(|draft| ParsedTest::Traffic(Box::new(draft.finish(units))));
-        self.tests.extend(tests);
-    }
-
-    fn forget(&mut self) {
-        self.open = None;
-    }
-
-    fn tests(&mut self) -> &mut Vec<ParsedTest> {
-        &mut self.tests
-    }
-}
-
-impl Reader {
-    fn plain(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+    fn step(
+        &mut self,
+        log: &mut Log,
+        _open: &mut Option<Draft>,
+        line: &str,
+    ) -> Result<Step<Draft>, Fault> {
         if let Some((_, version)) = line.split_once("Booting Zephyr OS ") {
             self.units.booted(version);
         }
         if let Some((_, call)) = line.split_once("zperf ")
             && ["udp ", "tcp "].iter().any(|word| call.starts_with(word))
         {
-            self.end(false);
-            self.command = Some(Command {
+            log.command = Some(Command {
                 host: None,
                 line: format!("zperf {}", call.trim()),
             });
-            return Ok(());
+            return Ok(Step::Between);
         }
-        let line = line.trim();
-        if let Some(begun) = Draft::begins(&self.file, number, line, &mut self.command) {
-            // An upload's settings come before the line that it is complete.
-            self.end(false);
-            if self.done.len() >= MAX_TESTS {
-                return Err(ImportError::TooLarge {
-                    file: self.file.clone(),
-                    line: number,
-                    what: "a session",
-                    limit: "10 000 tests",
-                    hint: "cut the log",
-                });
-            }
-            self.open = Some(begun);
-        }
-        match &mut self.open {
-            Some(draft) => draft.line(number, line),
-            None => Ok(()),
+        // An upload's settings come before the line that it is complete.
+        Ok(Draft::begins(log, line.trim()).map_or(Step::Inside, Step::Begin))
+    }
+
+    /// A test without its figures is a cut at the end of the session, and else no test.
+    fn close(&mut self, log: &mut Log, draft: Option<Draft>) {
+        let Some(draft) = draft else { return };
+        if self.done.len() >= MAX_TESTS {
+            log.refuse(ImportError::TooLarge {
+                file: log.file.clone(),
+                line: draft.begun(),
+                what: "a session",
+                limit: "10 000 tests",
+                hint: "cut the log",
+            });
+        } else if draft.has_figures() {
+            self.done.push(draft);
+        } else if log.place == Place::End {
+            let error = log.cut(draft.begun(), "its figures are not all there");
+            log.refuse(error);
+        } else {
+            log.tests.push(draft.without_figures());
         }
     }
 
-    /// Ends a test. One without its figures is a cut at the end of the session, and else no test.
-    fn end(&mut self, is_last: bool) {
-        let Some(draft) = self.open.take() else {
-            return;
-        };
-        match draft.check() {
-            Ok(()) => self.done.push(draft),
-            Err(error) if is_last => self.tests.push(ParsedTest::Refused(error)),
-            Err(_) => self.tests.push(ParsedTest::Skipped(Skipped {
-                origin: draft.origin().clone(),
-                reason: "the session goes on without its figures".to_owned(),
-            })),
+    fn finish(&mut self, log: &mut Log) {
+        // Which units a board prints can show in any of its tests.
+        for draft in &self.done {
+            draft.tell(&mut self.units);
         }
+        let units = self.units.or(self.hint);
+        let done = std::mem::take(&mut self.done).into_iter();
+        log.tests.extend(done.map(|draft| draft.test(units)));
     }
 }
 

@@ -1,0 +1,247 @@
+//! One test while its log is read: what every format says of a test, and the figures of its streams.
+//!
+//! A format adds what it finds, line by line; which figures a side measures, what a direction is made of, when a test
+//! is whole and how its figures become those of a run is decided here, once.
+
+use super::delay::DelayFigures;
+use super::line::Fingerprint;
+use super::reader::{Draft, Fault, Log};
+use super::rounded::note;
+use super::{
+    Flow, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Series, Skipped, Totals,
+    TrafficTest, View,
+};
+use linerate_model::ByteCount;
+use linerate_model::run::{Host, HostRole, Tool, Trial, TrialWork};
+use linerate_model::spec::{Direction, Transport};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// A test that is being read.
+#[derive(Debug)]
+pub(super) struct TestBuilder {
+    test: TrafficTest,
+    /// What names the test: the lines of it that count.
+    pub(super) text: Fingerprint,
+}
+
+/// The figures of one direction, as the end that wrote the log knows them.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    /// Parallel streams.
+    pub(super) streams: usize,
+    /// What this end counted.
+    pub(super) own: Option<Totals>,
+    /// What the other end reported to it.
+    pub(super) reported: Option<Totals>,
+    /// What this end counted over time.
+    pub(super) rows: Series,
+}
+
+/// What a test of requests and answers tells beside what it timed.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    pub(super) figures: DelayFigures,
+    /// Size of a request.
+    pub(super) bytes: Option<u64>,
+    pub(super) streams: Option<u16>,
+    pub(super) seconds: Option<Rounded>,
+    pub(super) per_second: Option<Rounded>,
+}
+
+impl Deref for TestBuilder {
+    type Target = TrafficTest;
+
+    fn deref(&self) -> &TrafficTest {
+        &self.test
+    }
+}
+
+impl DerefMut for TestBuilder {
+    fn deref_mut(&mut self) -> &mut TrafficTest {
+        &mut self.test
+    }
+}
+
+impl TestBuilder {
+    /// The test that begins at this line of a log, in the form of `format`.
+    pub(super) fn new(log: &Log, format: &LogFormat, view: View, transport: Transport) -> Self {
+        Self::at(log.origin(), format, view, transport).of_version(log.version.clone())
+    }
+
+    /// A test of which only the place is known and what carried it.
+    pub(super) fn at(origin: Origin, format: &LogFormat, view: View, transport: Transport) -> Self {
+        Self {
+            test: TrafficTest::new(origin, format, view, transport),
+            text: Fingerprint::default(),
+        }
+    }
+
+    /// Sets the tool's version.
+    pub(super) fn of_version(mut self, version: Option<String>) -> Self {
+        self.tool.version = version;
+        self
+    }
+
+    /// Says what to be careful about.
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        self.test.notes.push(text.into());
+    }
+
+    /// What this end counted over the whole test: of one that ended early, over its intervals.
+    pub(super) fn or_early(&self, own: Option<Totals>, rows: &[Row]) -> Option<Totals> {
+        let is_early = self.interrupted.is_some();
+        own.or_else(|| Totals::of_intervals(rows).filter(|_| is_early))
+    }
+
+    /// Adds a direction with what is known of it.
+    pub(super) fn flow(&mut self, direction: Direction, way: Way) {
+        let Way {
+            streams,
+            own,
+            reported,
+            mut rows,
+        } = way;
+        let mut flow = Flow::new(direction);
+        flow.streams = u16::try_from(streams).unwrap_or(u16::MAX);
+        if self.test.sends(direction) {
+            // A sender measures neither, though some tools print zeros.
+            rows.change(|row| (row.lost, row.jitter) = (None, None));
+            (flow.sent, flow.received, flow.sent_rows) = (own, reported, rows);
+        } else {
+            (flow.sent, flow.received, flow.received_rows) = (reported, own, rows);
+        }
+        if let Some(sent) = &mut flow.sent {
+            (sent.lost, sent.jitter) = (None, None);
+        }
+        self.test.flows.push(flow);
+    }
+
+    /// Adds the one direction of a test that knows what arrived, whichever end counts it.
+    pub(super) fn received(&mut self, direction: Direction, totals: Totals) -> &mut Flow {
+        self.test.flows.push(Flow {
+            streams: 1,
+            received: Some(totals),
+            ..Flow::new(direction)
+        });
+        let last = self.test.flows.len() - 1;
+        &mut self.test.flows[last]
+    }
+
+    /// The traffic test that was read.
+    pub(super) fn traffic(mut self) -> ParsedTest {
+        self.test.fingerprint = self.text.get();
+        ParsedTest::Traffic(Box::new(self.test))
+    }
+
+    /// A test that is left out among others.
+    pub(super) fn skipped(self, reason: impl Into<String>) -> ParsedTest {
+        ParsedTest::Skipped(Skipped {
+            origin: self.test.origin,
+            reason: reason.into(),
+        })
+    }
+
+    /// The trial of requests and answers that this test is, with what only its kind has.
+    pub(super) fn trial(&self, exchanges: &Exchanges, work: impl Into<TrialWork>) -> Trial {
+        let mut trial = Trial::from_log(0, self.transport, Direction::Forward, work);
+        trial.label = exchanges.bytes.map(|bytes| format!("{bytes} B"));
+        trial.payload_bytes = exchanges.bytes.map(ByteCount::new);
+        trial.streams = exchanges.streams;
+        if let Some(rate) = exchanges.per_second {
+            note(&mut trial, "received_pps", rate);
+        }
+        if let Some(seconds) = exchanges.seconds {
+            trial.duration = Duration::try_from_secs_f64(seconds.value).ok();
+            note(&mut trial, "duration_s", seconds);
+        }
+        exchanges.figures.note_rounding(&mut trial);
+        trial
+    }
+
+    /// The delay test of these trials.
+    pub(super) fn latency(self, trials: Vec<Trial>) -> ParsedTest {
+        let test = self.test;
+        let link = test.connections.first();
+        let client = link.map(|link| link.local.address.clone());
+        let server = link.map(|link| link.remote.address.clone()).or(test.peer);
+        ParsedTest::Latency(Box::new(LatencyTest {
+            origin: test.origin,
+            format: test.format,
+            tool: test.tool,
+            transport: test.transport,
+            started: test.started,
+            command: test.command.map(|command| command.line),
+            hosts: hosts(client, server),
+            trials,
+            notes: test.notes,
+            fingerprint: self.text.get(),
+        }))
+    }
+}
+
+/// A line that is a whole test.
+impl Draft for TestBuilder {
+    fn begun(&self) -> usize {
+        self.origin.line
+    }
+
+    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+        self.text.add(line);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        tests.push(self.traffic());
+        Ok(())
+    }
+}
+
+impl TrafficTest {
+    /// A test of which nothing is known but where it is and what carried it.
+    pub(super) fn new(
+        origin: Origin,
+        format: &LogFormat,
+        view: View,
+        transport: Transport,
+    ) -> Self {
+        Self {
+            origin,
+            format: format.id,
+            tool: Tool::unversioned(format.tool),
+            view,
+            transport,
+            started: None,
+            command: None,
+            intended: None,
+            cookie: None,
+            connections: Vec::new(),
+            peer: None,
+            flows: Vec::new(),
+            prints_last_interval: false,
+            payload_bytes: None,
+            congestion_control: None,
+            smss_bytes: None,
+            thread_load: [None; 2],
+            interrupted: None,
+            notes: Vec::new(),
+            fingerprint: 0,
+        }
+    }
+}
+
+/// The two ends by their names or addresses.
+pub(super) fn hosts(client: Option<String>, server: Option<String>) -> Vec<Host> {
+    let host = |role, name| Host {
+        name,
+        ..Host::new(role)
+    };
+    vec![
+        host(HostRole::Client, client),
+        host(HostRole::Server, server),
+    ]
+}
