@@ -1,4 +1,4 @@
-//! What is said with the shell of the host that an agent is copied to. Its words are bounded, and what is shown of them
+//! What is said with the shell of the host that linerate is copied to. Its words are bounded, and what is shown of them
 //! moves no cursor.
 //!
 //! ```text
@@ -7,19 +7,27 @@
 //!    | <------ linerate-far Linux riscv64  |
 //!    | the length, the agent's bytes ----> |
 //!    | <------ linerate-sum LENGTH SHA256  | or LENGTH alone where there is no sha256sum
-//!    | start, the key -------------------> |
-//!    | <-------------- linerate-agent PORT | the agent has removed its folder
+//!    | start ----------------------------> | the program, with the command that the script has
 //! ```
+//!
+//! An agent reads a key then, removes its folder and says `linerate-agent PORT`. Of another command the output is read,
+//! and the shell removes the folder after it.
 
 use crate::{AGENT_FILE, AGENT_GREETING, DEPLOYED_AGENT};
-use linerate_boards::Arch;
+use linerate_boards::{Arch, Linking, find_agent};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
 use sha2::{Digest as _, Sha256};
+use std::env::{self, consts::ARCH};
+use std::fs;
 use std::io::{self, BufRead, Read as _, Write};
+use std::path::PathBuf;
 
 /// Longest line that is taken.
 const MAX_LINE: u64 = 512;
+
+/// Longest output of a command that is taken.
+const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
 
 /// What the shell says first, and of a host where it finds no folder.
 const GREETING: &str = "linerate-far";
@@ -31,9 +39,9 @@ const SUM: &str = "linerate-sum";
 /// What lets it start the agent.
 const START: &str = "start";
 
-/// The program of the far shell. Only what POSIX has, and `head -c`. The agent is no `exec`, so that the folder is
-/// removed also where the agent does not start.
-pub(crate) fn script(port: u16) -> String {
+/// The program of the far shell, which ends with `command`. Only what POSIX has, and `head -c`. The command is no `exec`,
+/// so that the folder is removed also where it does not start.
+fn script(command: &str) -> String {
     format!(
         r#"umask 077; d=
 trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM
@@ -49,9 +57,25 @@ read -r n && head -c "$n" >"$d/{AGENT_FILE}" || exit 1
 s=$(sha256sum <"$d/{AGENT_FILE}" 2>/dev/null) || s=
 printf '{SUM} %s %s\n' $(wc -c <"$d/{AGENT_FILE}") "${{s%% *}}"
 read -r go && [ "$go" = {START} ] || exit 1
-"$d/{AGENT_FILE}" {DEPLOYED_AGENT} --remove "$d" --port {port}
+"$d/{AGENT_FILE}" {command}
 "#
     )
+}
+
+/// The script that starts an agent at this port.
+pub(crate) fn agent_script(port: u16) -> String {
+    script(&format!("{DEPLOYED_AGENT} --remove \"$d\" --port {port}"))
+}
+
+/// The script that runs the program with these words to its end.
+pub(crate) fn command_script(words: &[String]) -> String {
+    let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+    script(&format!("{} </dev/null", words.join(" ")))
+}
+
+/// A word as a POSIX shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// An agent that serves.
@@ -62,7 +86,16 @@ pub(crate) struct Serving {
     pub(crate) note: Option<String>,
 }
 
-/// Why there is none.
+/// What a command wrote there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// Its standard output.
+    pub output: Vec<u8>,
+    /// What is to be known of how the program came there.
+    pub note: Option<String>,
+}
+
+/// Why it did not come to that.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// This end or the host lacks something.
@@ -77,21 +110,30 @@ impl From<Failure> for Broken {
     }
 }
 
-/// Copies an agent there and starts it with this key. `agent` gives the one for an architecture.
-pub(crate) fn deploy(
-    mut heard: impl BufRead,
-    mut said: impl Write,
-    agent: impl FnOnce(Arch) -> Result<Vec<u8>, Failure>,
-    key: &str,
-) -> Result<Serving, Broken> {
-    let machine = line(&mut heard, GREETING, "a shell")?;
-    let agent = agent(architecture(&machine)?)?;
-    let sent = said.write_all(format!("{}\n", agent.len()).as_bytes());
-    sent.and_then(|()| said.write_all(&agent))
+/// Copies the program there that `find` gives for what `uname -m` says; what is to be known of how it came.
+fn copy(
+    heard: &mut impl BufRead,
+    said: &mut impl Write,
+    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+) -> Result<Option<String>, Broken> {
+    let machine = line(heard, GREETING, "a shell")?;
+    let program = find(machine_name(&machine)?)?;
+    let sent = said.write_all(format!("{}\n", program.len()).as_bytes());
+    sent.and_then(|()| said.write_all(&program))
         .and_then(|()| said.flush())
         .map_err(|_| Broken::Silent("that the agent came"))?;
-    let sum = line(&mut heard, SUM, "that the agent came")?;
-    let note = verify(&sum, &agent)?;
+    let sum = line(heard, SUM, "that the agent came")?;
+    Ok(verify(&sum, &program)?)
+}
+
+/// Copies an agent there and starts it with this key.
+pub(crate) fn start_agent(
+    mut heard: impl BufRead,
+    mut said: impl Write,
+    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    key: &str,
+) -> Result<Serving, Broken> {
+    let note = copy(&mut heard, &mut said, find)?;
     let asked = said.write_all(format!("{START}\n{key}\n").as_bytes());
     asked
         .and_then(|()| said.flush())
@@ -99,6 +141,25 @@ pub(crate) fn deploy(
     let port = line(&mut heard, AGENT_GREETING, "the agent")?;
     let port = port.parse().map_err(|_| Broken::Silent("the agent"))?;
     Ok(Serving { port, note })
+}
+
+/// Copies the program there, starts it, and reads what it writes to its end.
+pub(crate) fn run_command(
+    mut heard: impl BufRead,
+    mut said: impl Write,
+    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+) -> Result<CommandOutput, Broken> {
+    let note = copy(&mut heard, &mut said, find)?;
+    let asked = said.write_all(format!("{START}\n").as_bytes());
+    asked
+        .and_then(|()| said.flush())
+        .map_err(|_| Broken::Silent("its output"))?;
+    let mut output = Vec::new();
+    let read = heard.take(MAX_OUTPUT).read_to_end(&mut output);
+    match read {
+        Ok(length) if length > 0 => Ok(CommandOutput { output, note }),
+        _ => Err(Broken::Silent("its output")),
+    }
 }
 
 /// What follows `word` in the next line that begins with it: what a shell's start-up files print comes before.
@@ -121,18 +182,37 @@ fn line(heard: &mut impl BufRead, word: &str, awaited: &'static str) -> Result<S
     }
 }
 
-/// The architecture that `uname -s -m` tells of.
-fn architecture(machine: &str) -> Result<Arch, Failure> {
-    let found = machine.strip_prefix("Linux ").and_then(Arch::from_uname);
-    found.ok_or_else(|| {
-        let known: Vec<_> = Arch::ALL.map(Arch::name).to_vec();
-        let message = format!(
-            "it is a host of \"{}\", and linerate has agents for Linux on {}",
-            clean(machine),
-            known.join(", ")
-        );
-        Failure::new(ExitCode::HostLacks, message)
-    })
+/// What `uname -m` says, if `uname -s -m` is that of a Linux.
+fn machine_name(machine: &str) -> Result<&str, Failure> {
+    machine
+        .strip_prefix("Linux ")
+        .ok_or_else(|| no_program_for(machine))
+}
+
+/// The first program in `folders` that is built for what `uname -m` says, or this program itself if it is.
+pub(crate) fn find_program(machine: &str, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
+    match Arch::from_uname(machine) {
+        Some(arch) => find_agent(arch, folders, Linking::Any),
+        // Nobody builds agents for it, but this program runs on it.
+        None if machine == ARCH => {
+            let own = env::current_exe().and_then(fs::read);
+            own.map_err(|error| {
+                let message = format!("reading this program's own file: {error}");
+                Failure::new(ExitCode::HostLacks, message)
+            })
+        }
+        None => Err(no_program_for(&format!("Linux {machine}"))),
+    }
+}
+
+fn no_program_for(machine: &str) -> Failure {
+    let known: Vec<_> = Arch::ALL.map(Arch::name).to_vec();
+    let message = format!(
+        "it is a host of \"{}\", and linerate has agents for Linux on {}",
+        clean(machine),
+        known.join(", ")
+    );
+    Failure::new(ExitCode::HostLacks, message)
 }
 
 /// Whether the file there is the agent; what is to be known if that was seen by its length only.
@@ -173,7 +253,6 @@ pub(crate) fn kept(mut from: impl io::Read, most: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::io::BufReader;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
@@ -183,11 +262,13 @@ mod tests {
     const AGENT: &str =
         "#!/bin/sh\nread -r key; rm -rf \"$3\"; echo \"linerate-agent ${#key}\"; read -r end\n";
 
+    const PATH: &str = "/usr/bin:/bin";
+
     /// A far shell whose programs are those of `path`, and whose folder is `home`.
-    fn shell(home: &Path, path: &str) -> Child {
+    fn shell(home: &Path, path: &str, script: &str) -> Child {
         let mut shell = Command::new("/bin/sh");
         shell
-            .args(["-c", &script(7)])
+            .args(["-c", script])
             .env_clear()
             .env("PATH", path)
             .env("TMPDIR", home)
@@ -199,7 +280,8 @@ mod tests {
     fn deployed(child: &mut Child, agent: &[u8]) -> Result<Serving, Broken> {
         let heard = BufReader::new(child.stdout.take().unwrap());
         let said = child.stdin.as_ref().unwrap();
-        deploy(heard, said, |_| Ok(agent.to_vec()), "0123456789")
+        let no_folder = |machine: &str| find_program(machine, &[]).map(|_| agent.to_vec());
+        start_agent(heard, said, no_folder, "0123456789")
     }
 
     fn is_empty(folder: &Path) -> bool {
@@ -209,7 +291,7 @@ mod tests {
     #[test]
     fn an_agent_is_copied_verified_and_started_and_leaves_nothing() {
         let home = tempfile::tempdir().unwrap();
-        let mut child = shell(home.path(), "/usr/bin:/bin");
+        let mut child = shell(home.path(), PATH, &agent_script(7));
         let serving = deployed(&mut child, AGENT.as_bytes()).unwrap();
         assert_eq!((serving.port, serving.note), (10, None));
         assert!(is_empty(home.path()));
@@ -219,9 +301,51 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_run_with_its_words_and_leaves_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let words = ["it's; rm -rf /", "$HOME"].map(str::to_owned);
+        let mut child = shell(home.path(), PATH, &command_script(&words));
+        let heard = BufReader::new(child.stdout.take().unwrap());
+        let said = child.stdin.take().unwrap();
+        let program = b"#!/bin/sh\nprintf '%s|%s' \"$@\"; cat\n";
+        let ran = run_command(heard, said, |_| Ok(program.to_vec())).unwrap();
+        assert_eq!(ran.output, b"it's; rm -rf /|$HOME");
+        child.wait().unwrap();
+        assert!(is_empty(home.path()));
+    }
+
+    #[test]
+    fn the_program_is_that_of_the_host_s_architecture() {
+        let folder = tempfile::tempdir().unwrap();
+        let elf = |machine: u8| {
+            let mut header = vec![0; 64];
+            header[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\0");
+            (header[16], header[18], header[20], header[52]) = (2, machine, 1, 64);
+            header
+        };
+        // EM_AARCH64 and EM_RISCV.
+        for (name, machine) in [("aarch64", 183), ("riscv64", 243)] {
+            let path = folder.path().join(format!("linerate-{name}"));
+            fs::write(path, elf(machine)).unwrap();
+        }
+        let folders = [folder.path().to_owned()];
+        for (uname, machine) in [("arm64", 183), ("aarch64", 183), ("riscv64", 243)] {
+            assert_eq!(
+                find_program(uname, &folders).unwrap(),
+                elf(machine),
+                "{uname}"
+            );
+        }
+        let other = find_program("mips", &folders).unwrap_err();
+        assert_eq!(other.code, ExitCode::HostLacks);
+        let own = find_program(ARCH, &[]).unwrap();
+        assert_eq!(own, env::current_exe().and_then(fs::read).unwrap());
+    }
+
+    #[test]
     fn an_agent_that_does_not_start_leaves_nothing() {
         let home = tempfile::tempdir().unwrap();
-        let mut child = shell(home.path(), "/usr/bin:/bin");
+        let mut child = shell(home.path(), PATH, &agent_script(7));
         let broken = deployed(&mut child, b"#!/bin/sh\nexit 1\n").unwrap_err();
         assert!(matches!(broken, Broken::Silent("the agent")), "{broken:?}");
         child.wait().unwrap();
@@ -247,7 +371,7 @@ mod tests {
     #[test]
     fn without_a_checksum_the_length_is_compared_and_that_is_said() {
         let (home, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let mut child = shell(home.path(), &programs(bin.path(), None));
+        let mut child = shell(home.path(), &programs(bin.path(), None), &agent_script(7));
         let serving = deployed(&mut child, AGENT.as_bytes()).unwrap();
         assert!(serving.note.unwrap().contains("no sha256sum"));
         drop(child.stdin.take());
@@ -258,7 +382,11 @@ mod tests {
     fn an_agent_that_comes_damaged_is_not_started() {
         let (home, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let other = ("sha256sum", "#!/bin/sh\necho 'abc  -'\n");
-        let mut child = shell(home.path(), &programs(bin.path(), Some(other)));
+        let mut child = shell(
+            home.path(),
+            &programs(bin.path(), Some(other)),
+            &agent_script(7),
+        );
         let broken = deployed(&mut child, AGENT.as_bytes()).unwrap_err();
         let Broken::Refused(failure) = broken else {
             panic!("{broken:?}")
@@ -277,7 +405,11 @@ mod tests {
     fn a_host_that_no_agent_is_for_is_told() {
         let (home, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let other = ("uname", "#!/bin/sh\necho mips\n");
-        let mut child = shell(home.path(), &programs(bin.path(), Some(other)));
+        let mut child = shell(
+            home.path(),
+            &programs(bin.path(), Some(other)),
+            &agent_script(7),
+        );
         let broken = deployed(&mut child, AGENT.as_bytes()).unwrap_err();
         let Broken::Refused(failure) = broken else {
             panic!("{broken:?}")

@@ -1,8 +1,8 @@
-//! Agents on other hosts that end with whoever started them.
+//! linerate on other hosts: found for their architecture, copied, verified, started, and removed again.
 //!
-//! Such an agent removes its own file before it serves, has a key that only this process knows, and ends when its
-//! standard input does or says nothing for [`SILENCE`]: nothing is left behind, however this process or the way to the
-//! host ends.
+//! By ssh either a command is run to its end, or an agent is started that ends with whoever started it. Such an agent
+//! removes its own file before it serves, has a key that only this process knows, and ends when its standard input does
+//! or says nothing for [`SILENCE`]: nothing is left behind, however this process or the way to the host ends.
 #![forbid(unsafe_code)]
 
 mod console;
@@ -12,6 +12,7 @@ mod ssh;
 pub use console::{
     CONSOLE_AGENT, CONSOLE_GREETING, ConsoleHost, ConsolePeer, DEFAULT_BAUD, no_line,
 };
+pub use conversation::CommandOutput;
 pub use ssh::{DeployedAgent, Deployment, SshHost};
 
 use std::time::Duration;

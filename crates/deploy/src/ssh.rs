@@ -2,9 +2,12 @@
 //!
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
-use crate::conversation::{Broken, Serving, deploy, kept, script};
+use crate::conversation::{
+    Broken, CommandOutput, agent_script, command_script, find_program, kept, quoted, run_command,
+    start_agent,
+};
 use crate::{BEAT, SILENCE};
-use linerate_boards::{Linking, agent_folders, find_agent};
+use linerate_boards::agent_folders;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
@@ -17,7 +20,7 @@ use linerate_sys::random::random_bytes;
 use std::fmt;
 use std::io::{BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -44,6 +47,8 @@ pub struct SshHost {
     agents: Option<PathBuf>,
     /// ssh's configuration, if not the user's.
     config: Option<PathBuf>,
+    /// The ssh program and its options.
+    program: Vec<String>,
 }
 
 impl SshHost {
@@ -65,16 +70,65 @@ impl SshHost {
             agent_port,
             agents,
             config,
+            program: vec!["ssh".to_owned()],
         })
+    }
+
+    /// Reached by this program, with these options before linerate's own.
+    #[must_use]
+    pub fn by(mut self, program: Vec<String>) -> Self {
+        self.program = program;
+        self
+    }
+
+    /// Runs linerate there with these words to its end, and removes it.
+    pub fn run(&self, words: &[String], timeout: Duration) -> Result<CommandOutput, Failure> {
+        let folders = self.folders();
+        let find = move |machine: &str| find_program(machine, &folders);
+        Ssh::start(self.command(&command_script(words)))
+            .and_then(|mut ssh| {
+                let run = move |out, input| run_command(out, input, find);
+                ssh.converse(timeout, run)?
+                    .ok_or_else(|| Failure::new(ExitCode::Peer, "it did not answer in time"))
+            })
+            .map_err(|failure| self.name(&failure))
+    }
+
+    /// The same failure, with whose it is.
+    fn name(&self, failure: &Failure) -> Failure {
+        Failure::new(failure.code, format!("{self}: {}", failure.message))
+    }
+
+    /// Where programs for other architectures are looked for.
+    fn folders(&self) -> Vec<PathBuf> {
+        let home = || std::env::home_dir().map(|home| home.join(".cache/linerate"));
+        let given = self.agents.clone().map(|folder| vec![folder]);
+        given.unwrap_or_else(|| agent_folders(home().as_deref()))
     }
 
     /// ssh with the words that lead to the host.
     fn ssh(&self) -> Command {
-        let mut ssh = Command::new("ssh");
+        let (program, options) = self
+            .program
+            .split_first()
+            .map_or(("ssh", &[][..]), |(first, rest)| (first, rest));
+        let mut ssh = Command::new(program);
+        ssh.args(options);
         if let Some(config) = &self.config {
             ssh.arg("-F").arg(config);
         }
         ssh.args(self.destination.options());
+        ssh
+    }
+
+    /// ssh, to have this script run there.
+    fn command(&self, script: &str) -> Command {
+        let mut ssh = self.ssh();
+        let far = format!("sh -c {}", quoted(script));
+        ssh.args(["-T", "--", self.destination.host(), &far])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         ssh
     }
 
@@ -156,9 +210,8 @@ impl Deployment {
         if running.as_mut().is_none_or(Running::has_ended) {
             // What is left of one that has ended makes room first.
             *running = None;
-            *running = Some(Running::start(&self.host).map_err(|failure| {
-                Failure::new(failure.code, format!("{}: {}", self.host, failure.message))
-            })?);
+            let started = Running::start(&self.host);
+            *running = Some(started.map_err(|failure| self.host.name(&failure))?);
         }
         let running = running.as_ref().expect("invariant: it was started above");
         Ok(running.agent.clone())
@@ -186,8 +239,20 @@ impl Running {
             .map_err(|error| Failure::new(ExitCode::HostLacks, format!("random bytes: {error}")))?;
         let secret = hex(&secret);
         let key = Key::new(secret.as_bytes()).expect("invariant: it is long enough");
-        let mut ssh = Ssh::start(host)?;
-        let (serving, input) = ssh.deploy(host, secret)?;
+        let mut command = host.command(&agent_script(host.agent_port));
+        // The first Ctrl-C ends the traffic, and the agent reports what it counted.
+        ignore_interrupt(&mut command);
+        let mut ssh = Ssh::start(command)?;
+        let folders = host.folders();
+        let find = move |machine: &str| find_program(machine, &folders);
+        let started = ssh.converse(DEPLOY_TIMEOUT, move |out, mut input| {
+            start_agent(out, &mut input, find, &secret).map(|serving| (serving, input))
+        })?;
+        let (serving, input) = started.ok_or_else(|| {
+            let seconds = DEPLOY_TIMEOUT.as_secs();
+            let message = format!("no agent serves there after {seconds} s");
+            Failure::new(ExitCode::Peer, message)
+        })?;
         let (beat, beats) = channel();
         thread::spawn(move || keep_alive(input, &beats));
         let agent = DeployedAgent {
@@ -230,56 +295,41 @@ impl Drop for Ssh {
 }
 
 impl Ssh {
-    fn start(host: &SshHost) -> Result<Self, Failure> {
-        let far = format!("sh -c '{}'", script(host.agent_port).replace('\'', r"'\''"));
-        let mut ssh = host.ssh();
-        ssh.args(["-T", "--", host.destination.host(), &far])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        // The first Ctrl-C ends the traffic, and the agent reports what it counted.
-        ignore_interrupt(&mut ssh);
-        let child = ssh.spawn().map_err(|error| {
+    fn start(mut command: Command) -> Result<Self, Failure> {
+        let child = command.spawn().map_err(|error| {
+            let program = command.get_program().display();
             let message = format!(
-                "ssh does not start: {error}; get it with: apt-get install openssh-client (Debian)"
+                "{program} does not start: {error}; get OpenSSH's with: apt-get install openssh-client (Debian)"
             );
             Failure::new(ExitCode::HostLacks, message)
         })?;
         Ok(Self(child))
     }
 
-    /// Has the agent copied and started; what is written to it from then on tells it that this end is there.
-    fn deploy(&mut self, host: &SshHost, key: String) -> Result<(Serving, ChildStdin), Failure> {
-        let (Some(mut input), Some(out), Some(errors)) = (
-            self.0.stdin.take(),
-            self.0.stdout.take(),
-            self.0.stderr.take(),
-        ) else {
+    /// Does `conversation` with the far shell; `None` if it takes longer than `timeout`.
+    fn converse<T: Send + 'static>(
+        &mut self,
+        timeout: Duration,
+        conversation: impl FnOnce(BufReader<ChildStdout>, ChildStdin) -> Result<T, Broken>
+        + Send
+        + 'static,
+    ) -> Result<Option<T>, Failure> {
+        let child = &mut self.0;
+        let (Some(input), Some(out), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(Failure::new(ExitCode::Other, "ssh has no pipes"));
         };
-        let folders = host.agents.clone().map_or_else(
-            || {
-                agent_folders(
-                    std::env::home_dir()
-                        .map(|home| home.join(".cache/linerate"))
-                        .as_deref(),
-                )
-            },
-            |folder| vec![folder],
-        );
-        let said = beside(move || kept(errors, MAX_SAID));
-        let answer = beside(move || {
-            let find = |arch| find_agent(arch, &folders, Linking::Any);
-            deploy(BufReader::new(out), &mut input, find, &key).map(|serving| (serving, input))
-        });
-        match answer.recv_timeout(DEPLOY_TIMEOUT) {
-            Ok(Ok(deployed)) => Ok(deployed),
+        let said = spawn_with_result(move || kept(errors, MAX_SAID));
+        let answer = spawn_with_result(move || conversation(BufReader::new(out), input));
+        match answer.recv_timeout(timeout) {
+            Ok(Ok(done)) => Ok(Some(done)),
             Ok(Err(Broken::Refused(failure))) => Err(failure),
             Ok(Err(Broken::Silent(awaited))) => Err(ended_before(awaited, &said)),
             Err(_) => {
-                let seconds = DEPLOY_TIMEOUT.as_secs();
-                let message = format!("no agent serves there after {seconds} s");
-                Err(Failure::new(ExitCode::Peer, message))
+                // The conversation has its input, and goes on until it is gone.
+                let _ = child.kill();
+                Ok(None)
             }
         }
     }
@@ -310,7 +360,7 @@ fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
 }
 
 /// Does `work` on a thread of its own.
-fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+fn spawn_with_result<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (tell, hear) = channel();
     // Nobody may be left to be told.
     thread::spawn(move || drop(tell.send(work())));

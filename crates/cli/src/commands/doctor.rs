@@ -46,7 +46,7 @@ pub(crate) struct DoctorArgs {
     /// Look at a copy of a host's /proc, /sys and /etc below this directory.
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
-    /// Examine another host: `ssh://user@host`. This program is copied there and removed again.
+    /// Examine another host: `ssh://user@host`. linerate is copied there and removed again.
     #[arg(long, value_name = "URL", conflicts_with = "root")]
     host: Option<String>,
     /// The ssh program and its options.
@@ -123,10 +123,9 @@ impl DoctorArgs {
             words.extend(value.map(|value| format!("{option}={value}")));
         }
         Ok(FarPlan {
-            host: far_host(host)?,
-            ssh: self.ssh.split_whitespace().map(str::to_owned).collect(),
+            host: far_host(host, &self.ssh)?,
             arguments: words,
-            patience: self.timeout + plan.jitter.unwrap_or_default(),
+            timeout: self.timeout + plan.jitter.unwrap_or_default(),
         })
     }
 }

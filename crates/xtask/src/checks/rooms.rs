@@ -42,7 +42,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     (
         "doctor",
-        &["model", "sys", "observe", "testbed", "analysis", "report"],
+        &[
+            "model", "sys", "observe", "testbed", "analysis", "report", "deploy",
+        ],
     ),
     (
         "studies",
