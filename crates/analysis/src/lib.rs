@@ -8,7 +8,6 @@ pub mod cost;
 mod diagnosis;
 mod estimates;
 pub mod experiment;
-pub mod fitness;
 pub mod ledger;
 pub mod load_delay;
 pub mod published;

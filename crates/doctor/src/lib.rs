@@ -2,11 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod far;
+pub mod fitness;
+pub mod tuning;
 
 pub use far::{FarPlan, far_host};
 
 use anyhow::Result;
-use linerate_analysis::fitness;
 use linerate_model::doctor::{
     ChangeMade, ChangeResult, CheckOutcome, Checked, Examination, SCHEMA,
 };
@@ -15,10 +16,10 @@ use linerate_model::knob::{Consent, Setting};
 use linerate_model::run::Tool;
 use linerate_observe::{Observer, Scope};
 use linerate_sys::clock::wall_now;
-use linerate_testbed::tuning::{self, Foreign, HostSettings, Identity, UndoError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use tuning::{Foreign, HostSettings, Identity, UndoError};
 
 /// Where the undo file is kept unless the user says otherwise.
 pub const UNDO_FILE: &str = "/var/lib/linerate/undo.jsonl";

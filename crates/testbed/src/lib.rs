@@ -12,7 +12,6 @@ mod host;
 mod inline_link;
 mod interfaces;
 mod router;
-pub mod tuning;
 mod two_hosts;
 mod userns;
 

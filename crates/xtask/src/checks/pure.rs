@@ -5,12 +5,13 @@ use crate::tree::Tree;
 
 pub(super) const CHECK: Check = Check {
     id: "pure",
-    summary: "peers, analysis, footprint, live, report, responder and wire do no I/O",
+    summary: "peers, analysis, fitness, footprint, live, report, responder and wire do no I/O",
     run: |tree, _| check(tree),
 };
 
 const ROOMS: &[&str] = &[
     "crates/analysis/src/",
+    "crates/doctor/src/fitness/",
     "crates/footprint/src/",
     "crates/live/src/",
     "crates/peers/src/",

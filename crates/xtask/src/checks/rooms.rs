@@ -40,12 +40,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "model", "sys", "peers", "observe", "testbed", "session", "deploy", "client",
         ],
     ),
-    (
-        "doctor",
-        &[
-            "model", "sys", "observe", "testbed", "analysis", "report", "deploy",
-        ],
-    ),
+    ("doctor", &["model", "sys", "observe", "report", "deploy"]),
     (
         "studies",
         &[

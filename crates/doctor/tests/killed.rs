@@ -8,8 +8,8 @@
     reason = "libtest's line, which whoever adds up reads"
 )]
 
+use linerate_doctor::tuning::{Foreign, HostSettings, Identity, Settings, apply, restore};
 use linerate_model::knob::{Consent, Knob, Setting};
-use linerate_testbed::tuning::{Foreign, HostSettings, Identity, Settings, apply, restore};
 use rustix::process::{Signal, getpid, kill_process};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
