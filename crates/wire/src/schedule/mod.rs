@@ -1,7 +1,7 @@
 //! When the next packets are due: an absolute schedule that neither drifts nor bursts.
 //!
 //! Slot `k` is due at `start + k × payload bits / rate`. Whole nanoseconds are added up and so is the remainder of
-//! the division, so no error adds up, and what happens per packet needs no 128 bits. Pure: `now` is an argument.
+//! the division, so no error adds up. 64 bits do: 128 would take 2 KB of a device's memory. Pure: `now` is an argument.
 //!
 //! A sender that comes late makes up for it only within bounds. Up to [`CATCH_UP`] late it sends
 //! the missed slots, and if it is more than 200 µs late at no more than 1.25 times the
@@ -33,11 +33,16 @@ pub enum Due {
     Wait(MonoInstant),
 }
 
+/// Highest rate, above that of any link: up to it the products below fit 64 bits.
+const MAX_RATE_BPS: u64 = 100_000_000_000_000;
+
+const NANOS: u64 = 1_000_000_000;
+
 /// Slots at a constant rate from a start time.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
-    /// Nanosecond-bits per slot, payload bits × 10⁹; as nanoseconds, and what is left of that in parts of `rate_bps`.
-    slot_weight: u64,
+    slot_bits: u64,
+    /// From slot to slot: nanoseconds, and what is left of the division in parts of `rate_bps`.
     gap: u64,
     left: u64,
     rate_bps: u64,
@@ -60,11 +65,12 @@ impl Schedule {
         window: Duration,
         capacity: usize,
     ) -> Option<Self> {
-        let slot_weight = (payload as u64).saturating_mul(8 * 1_000_000_000);
+        let rate_bps = rate_bps.min(MAX_RATE_BPS);
+        let slot_weight = (payload as u64).checked_mul(8 * NANOS)?;
         let window = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
         let burst = window.saturating_mul(rate_bps).checked_div(slot_weight)?;
         Some(Self {
-            slot_weight,
+            slot_bits: slot_weight / NANOS,
             gap: slot_weight.checked_div(rate_bps)?,
             left: slot_weight % rate_bps,
             rate_bps,
@@ -97,22 +103,42 @@ impl Schedule {
 
     /// When the slot so many after the next is due, and by how many parts of a nanosecond later.
     fn ahead(&self, slots: u64) -> (MonoInstant, u64) {
-        let rate = u128::from(self.rate_bps);
-        let all = u128::from(self.parts) + u128::from(slots) * u128::from(self.slot_weight);
-        let nanos = u64::try_from(all / rate).unwrap_or(u64::MAX);
+        /// Two steps of the division make a second's nanoseconds.
+        const STEPS: [u64; 2] = [100_000, 10_000];
+        let bits = slots.saturating_mul(self.slot_bits);
+        let (mut nanos, mut left) = (bits / self.rate_bps, bits % self.rate_bps);
+        for step in STEPS {
+            left *= step;
+            nanos = nanos
+                .saturating_mul(step)
+                .saturating_add(left / self.rate_bps);
+            left %= self.rate_bps;
+        }
+        let parts = left + self.parts;
+        nanos = nanos.saturating_add(parts / self.rate_bps);
         let due = self.next_due.as_nanos().saturating_add(nanos);
-        let parts = u64::try_from(all % rate).unwrap_or_default();
-        (MonoInstant::from_nanos(due), parts)
+        (MonoInstant::from_nanos(due), parts % self.rate_bps)
     }
 
     /// Number of slots due before `instant`, with those that passed.
     pub fn slots_before(&self, instant: MonoInstant) -> u64 {
         let time = instant.as_nanos().saturating_sub(self.next_due.as_nanos());
-        let weight = u128::from(time) * u128::from(self.rate_bps);
-        let left = weight.saturating_sub(self.parts.into());
-        let slots = left.div_ceil(self.slot_weight.into());
-        self.next
-            .saturating_add(u64::try_from(slots).unwrap_or(u64::MAX))
+        let (secs, nanos) = (time / NANOS, time % NANOS);
+        // Bits of that time at this rate, and billionths of one.
+        let (giga, rest) = (self.rate_bps / NANOS * nanos, self.rate_bps % NANOS * nanos);
+        let bits = self
+            .rate_bps
+            .saturating_mul(secs)
+            .saturating_add(giga + rest / NANOS);
+        // What the next slot is due later is as much less.
+        let (parts, billionths) = (self.parts / NANOS, rest % NANOS);
+        let less = self.parts % NANOS;
+        let Some(bits) = bits.checked_sub(parts + u64::from(billionths < less)) else {
+            return self.next;
+        };
+        let is_more = billionths != less;
+        let slots = bits / self.slot_bits + u64::from(is_more || bits % self.slot_bits > 0);
+        self.next.saturating_add(slots)
     }
 
     /// The next slot.

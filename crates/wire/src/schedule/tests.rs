@@ -114,6 +114,10 @@ proptest! {
             let weight = u128::from(schedule.next_slot()) * 1448 * 8_000_000_000;
             let offset = u64::try_from(weight / u128::from(rate)).unwrap();
             prop_assert_eq!(schedule.next_due(), at(offset));
+            let next = schedule.next_slot();
+            let later = schedule.next_due().after(Duration::from_nanos(1));
+            prop_assert_eq!(schedule.slots_before(schedule.next_due()), next);
+            prop_assert!(schedule.slots_before(later) > next);
             now = now.after(Duration::from_nanos(delay % 50_000 * u64::from(delay % 7 == 0)));
         }
         let ahead = u64::try_from(65 * 1448 * 8_000_000_000_u128 / u128::from(rate)).unwrap();
