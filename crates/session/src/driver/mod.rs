@@ -1,0 +1,296 @@
+//! Drives one control session: the same loop at both ends.
+
+mod streams;
+mod traffic;
+mod wait;
+
+use crate::demux::DemuxHandle;
+use crate::endpoints::DataStreams;
+use crate::error::{Result, SessionError};
+use crate::flows::Place;
+use crate::line::Line;
+use crate::listener::StreamListener;
+use crate::state::State;
+use linerate_engine::Role;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::TestSpec;
+use linerate_model::{Clock as _, Ratio};
+use linerate_observe::{CoreLoad, Observer};
+use linerate_peers::{
+    Action, Demux, Ending, Input, PeerEvent, Refusal, RefusalCode, Session, StreamEvent, TestEnd,
+};
+use linerate_sys::clock::MonoClock;
+use std::time::Duration;
+
+/// One end of a session: what it does beside the protocol.
+pub struct Driver {
+    line: Line,
+    session: Box<dyn Session>,
+    role: Role,
+    timeout: Duration,
+    observer: Observer,
+    arrivals: Arrivals,
+    /// Client: where the peer's data stream comes, and how many of its first bytes tell what it is.
+    listener: Option<StreamListener>,
+    opening_len: fn(&[u8]) -> usize,
+    /// The same, once that has come: its socket shares the port, and while the peer's address is known, nothing that
+    /// comes from there is a new stream.
+    listened: Option<(StreamListener, Option<Place>)>,
+    state: State,
+    /// Whether the peer has said anything over the control connection.
+    was_heard: bool,
+    core_load: CoreLoad,
+    /// How busy each core was in the last interval.
+    cores: Vec<Ratio>,
+}
+
+/// Server of a port that many tests share: how its data streams come.
+enum Arrivals {
+    /// They are here.
+    Here(DataStreams),
+    /// They do not come to a shared port, or have been taken.
+    None,
+    /// Through the demux, at which this is the test's place.
+    Through(DemuxHandle),
+}
+
+/// What the owner of a driver should know.
+#[derive(Debug)]
+pub enum SessionEvent {
+    /// Of the peer.
+    Peer(PeerEvent),
+    /// A test begins (server).
+    TestBegan,
+    /// This end's own reports of the test.
+    OwnReports(Vec<EndpointReport>),
+    /// The test is complete.
+    TestOver,
+    /// The test will not be made, or was ended early.
+    TestEnded {
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason.
+        reason: String,
+    },
+    /// The session is over.
+    Closed,
+}
+
+impl Driver {
+    /// Drives the client's `session` over `line`.
+    pub fn client(
+        line: Line,
+        session: Box<dyn Session>,
+        observer: Observer,
+        timeout: Duration,
+    ) -> Self {
+        let mut driver = Self::server(line, session, observer, timeout);
+        driver.role = Role::Client;
+        driver
+    }
+
+    /// The same, with a peer that may open data streams, which are told by their beginning.
+    #[must_use]
+    pub fn told_by(mut self, demux: Demux) -> Self {
+        if let Demux::EachATest { opening_len } = demux {
+            self.opening_len = opening_len;
+        }
+        self
+    }
+
+    /// Drives the server's `session` over `line`.
+    pub fn server(
+        line: Line,
+        session: Box<dyn Session>,
+        observer: Observer,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            line,
+            session,
+            role: Role::Server,
+            timeout,
+            observer,
+            arrivals: Arrivals::None,
+            listener: None,
+            opening_len: |_| 0,
+            listened: None,
+            state: State::IDLE,
+            was_heard: false,
+            core_load: CoreLoad::default(),
+            cores: Vec::new(),
+        }
+    }
+
+    /// Server of a shared port: its control connection came with this.
+    pub fn admit(&mut self, handle: DemuxHandle) -> Result<()> {
+        self.tell(Input::Bytes(handle.cookie()))?;
+        self.arrivals = Arrivals::Through(handle);
+        Ok(())
+    }
+
+    /// This data stream came, of a protocol without control connection or to a client that listened for it, and it begins with `bytes`.
+    pub fn host(&mut self, data_streams: DataStreams, bytes: &[u8]) -> Result<()> {
+        let transport = data_streams.transport();
+        self.arrivals = Arrivals::Here(data_streams);
+        self.tell(Input::Stream(StreamEvent::Opened { transport, bytes }))
+    }
+
+    /// Client: begins a test.
+    pub fn begin(&mut self, spec: &TestSpec) -> Result<()> {
+        let kept = self.state.end();
+        let spec = spec.clone();
+        let asked = Input::Begin(Box::new(spec.clone()));
+        self.state = State::Asked { spec, kept };
+        self.tell(asked)
+    }
+
+    /// Ends the traffic of the test under way; what was counted is kept.
+    pub fn end_traffic(&mut self) -> Result<()> {
+        self.tell(Input::End(Ending::Traffic))
+    }
+
+    /// Says goodbye; what the peer thinks of it no longer matters.
+    pub fn end_session(&mut self) {
+        let _ = self.tell(Input::End(Ending::Session));
+        while let Some(action) = self.session.poll_action() {
+            if let Action::Send(bytes) = action {
+                let _ = self.line.write(&bytes);
+            }
+        }
+        // One that waits for the end of the connection shall not wait for this driver's.
+        self.line.half_close();
+    }
+
+    /// Whether the peer has said anything over the control connection.
+    pub const fn was_heard(&self) -> bool {
+        self.was_heard
+    }
+
+    /// Whether a test is under way, from the opening of its data streams on.
+    pub const fn has_test(&self) -> bool {
+        self.state.test().is_some()
+    }
+
+    /// One turn: carries out what the session wants, or waits a moment for something to happen.
+    pub fn turn(&mut self) -> Result<Option<SessionEvent>> {
+        if let Some(event) = self.carry_out_all()? {
+            return Ok(Some(event));
+        }
+        self.attend_arrivals()?;
+        if let Some(event) = self.attend_traffic()? {
+            return Ok(Some(event));
+        }
+        self.attend_listener()?;
+        // What it wants because of what it was told now: the peer may wait for just that.
+        if let Some(event) = self.carry_out_all()? {
+            return Ok(Some(event));
+        }
+        self.read()?;
+        Ok(None)
+    }
+
+    /// Carries out what the session wants, up to what the owner should know.
+    fn carry_out_all(&mut self) -> Result<Option<SessionEvent>> {
+        while let Some(action) = self.session.poll_action() {
+            if let Some(event) = self.carry_out(action)? {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell(&mut self, input: Input<'_>) -> Result<()> {
+        Ok(self.session.handle(MonoClock.now(), input)?)
+    }
+
+    /// Ends the test because of what failed here.
+    fn abort(&mut self, code: RefusalCode, error: impl Into<SessionError>) -> Result<()> {
+        let reason = error.into().words();
+        self.tell(Input::End(Ending::Test { code, reason }))
+    }
+
+    /// Does not make the test that is asked for.
+    fn refuse(&mut self, code: RefusalCode, error: impl Into<SessionError>) -> Result<()> {
+        let message = error.into().words();
+        self.tell(Input::Prepared(Err(Refusal { code, message })))
+    }
+
+    fn carry_out(&mut self, action: Action) -> Result<Option<SessionEvent>> {
+        match action {
+            Action::Send(bytes) => self.line.write(&bytes)?,
+            Action::Peer(event) => return Ok(Some(SessionEvent::Peer(event))),
+            Action::Prepare { spec, format } => return self.prepare(*spec, &format),
+            Action::Listen { transport, port } => self.listen(transport, port)?,
+            Action::OpenStreams { target, format } => self.open_streams(target, &format)?,
+            Action::Start(side) => self.start(side)?,
+            Action::Stream(order) => self.order(order)?,
+            Action::StopSenders => {
+                if let Some(test) = self.state.test() {
+                    test.endpoints.stop_senders();
+                }
+            }
+            Action::PeerFinished { sent } => {
+                if let Some(test) = self.state.test_mut() {
+                    test.endpoints.drain(&sent);
+                }
+            }
+            Action::Stop { code, reason, .. } => {
+                self.clear();
+                self.tell(Input::Stopped)?;
+                return Ok(Some(SessionEvent::TestEnded { code, reason }));
+            }
+            Action::TestOver(end) => return Ok(self.test_over(end)),
+            Action::HalfClose => self.line.half_close(),
+            Action::Closed => {
+                self.clear();
+                return Ok(Some(SessionEvent::Closed));
+            }
+        }
+        Ok(None)
+    }
+
+    fn test_over(&mut self, end: TestEnd) -> Option<SessionEvent> {
+        match end {
+            // What stopped it has been told.
+            TestEnd::Aborted => None,
+            TestEnd::Complete => {
+                let kept = self
+                    .state
+                    .test_mut()
+                    .map(|test| test.endpoints.take_streams());
+                self.clear();
+                if let Some(kept) = kept {
+                    self.state = State::Idle { kept };
+                }
+                Some(SessionEvent::TestOver)
+            }
+            TestEnd::Refused(Refusal { code, message }) => {
+                self.clear();
+                let reason = message;
+                Some(SessionEvent::TestEnded { code, reason })
+            }
+        }
+    }
+
+    /// Writes everything that the session wants written now.
+    fn flush(&mut self) -> Result<()> {
+        while let Some(action) = self.session.poll_action() {
+            self.carry_out(action)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the test, if there is one, and what it has started.
+    fn clear(&mut self) {
+        let kept = self.state.end();
+        (self.listener, self.listened) = (None, None);
+        self.state = State::Idle { kept };
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

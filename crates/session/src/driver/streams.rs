@@ -1,0 +1,213 @@
+//! The data streams of a test: opened here, awaited at ports of its own, or taken from a port that tests share.
+
+use super::{Arrivals, Driver, SessionEvent};
+use crate::demux::{AwaitedStreams, DemuxHandle};
+use crate::endpoints::{DataStreams, Endpoints, sides};
+use crate::error::{Result, SessionError};
+use crate::listener::StreamListener;
+use crate::state::{State, Test};
+use anyhow::anyhow;
+use linerate_engine::Role;
+use linerate_model::RefusalCode;
+use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_peers::{Arrival, Input, StreamEvent, StreamFormat, StreamTarget};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the streams of a test at a shared port may take: a client with many of them over a long path
+/// opens one per round trip. The client's word on the control connection ends the waiting sooner.
+const STREAMS_LIMIT: Duration = Duration::from_secs(25);
+
+/// What became of waiting for data streams at a shared port.
+enum Awaited {
+    /// They are here.
+    Streams(DataStreams),
+    /// Not all came in time.
+    Failed(SessionError),
+    /// None will come, which the session knows or will hear from its client.
+    Over,
+}
+
+impl Driver {
+    /// Waits for a data stream of the peer's.
+    pub(super) fn listen(&mut self, transport: Transport, port: u16) -> Result<()> {
+        let opened = StreamListener::open(transport, self.line.local().ip(), port);
+        match opened.and_then(|listener| Ok((listener.port()?, listener))) {
+            Ok((port, listener)) => {
+                self.listener = Some(listener);
+                self.tell(Input::Prepared(Ok(vec![(Side::Receiver, vec![port])])))
+            }
+            Err(error) => self.refuse(RefusalCode::Unsupported, error),
+        }
+    }
+
+    /// Takes the data stream of the peer's, if it has come.
+    pub(super) fn attend_listener(&mut self) -> Result<()> {
+        let Some(listener) = &self.listener else {
+            return Ok(());
+        };
+        let from = self.line.remote().ip();
+        let Some(stream) = listener.stream(from, self.opening_len)? else {
+            return Ok(());
+        };
+        let listener = self.listener.take();
+        self.listened = listener.map(|listener| (listener, stream.place));
+        self.host(stream.data_streams, &stream.bytes)
+    }
+
+    /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
+    pub(super) fn prepare(
+        &mut self,
+        spec: TestSpec,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<Option<SessionEvent>> {
+        let arrival = format.arrival();
+        if arrival == Arrival::SharedPort {
+            return self.receive(spec, format);
+        }
+        let endpoints = match Endpoints::listen(self.role, &spec, format, self.line.local()) {
+            Ok(endpoints) => endpoints,
+            Err(error) => {
+                self.refuse(RefusalCode::Unsupported, error)?;
+                return Ok(None);
+            }
+        };
+        let is_told = arrival == Arrival::ToldPorts && spec.transport() == Transport::Udp;
+        let ports = endpoints.ports();
+        self.state = State::Open(Test { spec, endpoints });
+        self.tell(Input::Prepared(Ok(ports)))?;
+        if is_told {
+            return Ok(None);
+        }
+        self.flush()?;
+        self.await_streams()
+    }
+
+    /// Server of a shared port: takes the streams that show what the client's control connection showed.
+    fn receive(
+        &mut self,
+        spec: TestSpec,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<Option<SessionEvent>> {
+        let endpoints = match self.await_arrivals(&spec)? {
+            Awaited::Failed(error) => Err(error),
+            Awaited::Over => return Ok(None),
+            Awaited::Streams(streams) => Endpoints::adopt(self.role, &spec, format, streams),
+        };
+        match endpoints {
+            Ok(endpoints) => {
+                self.state = State::Open(Test { spec, endpoints });
+                self.tell(Input::Connected)?;
+                Ok(Some(SessionEvent::TestBegan))
+            }
+            Err(error) => {
+                self.abort(RefusalCode::Unsupported, error)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The streams that come to a shared port.
+    fn await_arrivals(&mut self, spec: &TestSpec) -> Result<Awaited> {
+        match std::mem::replace(&mut self.arrivals, Arrivals::None) {
+            Arrivals::Here(streams) => {
+                self.tell(Input::Prepared(Ok(Vec::new())))?;
+                Ok(Awaited::Streams(streams))
+            }
+            Arrivals::Through(handle) => {
+                let awaited = self.await_demux(&handle, spec);
+                self.arrivals = Arrivals::Through(handle);
+                awaited
+            }
+            Arrivals::None => {
+                Err(anyhow!("bug in linerate: its streams came to no shared port").into())
+            }
+        }
+    }
+
+    /// The streams that come through the demux.
+    fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
+        let sides = sides(self.role, spec.direction).len();
+        let count = usize::from(spec.streams) * sides;
+        let wanted = AwaitedStreams {
+            transport: spec.transport(),
+            count,
+        };
+        if let Err(error) = handle.expect(wanted, self.line.connection()?, STREAMS_LIMIT) {
+            self.refuse(RefusalCode::Busy, error)?;
+            return Ok(Awaited::Over);
+        }
+        self.tell(Input::Prepared(Ok(Vec::new())))?;
+        self.flush()?;
+        Ok(match handle.wait(self.line.connection()?, STREAMS_LIMIT) {
+            Ok(Some(streams)) => Awaited::Streams(streams),
+            Ok(None) => Awaited::Over,
+            Err(error) => Awaited::Failed(error.into()),
+        })
+    }
+
+    /// Server: the client connects while we wait here; it says so on the control connection afterwards.
+    fn await_streams(&mut self) -> Result<Option<SessionEvent>> {
+        let from = self.line.remote().ip();
+        let limit = self.timeout / 2;
+        let State::Open(test) = &mut self.state else {
+            return Ok(None);
+        };
+        let line = &self.line;
+        match test.endpoints.await_peer(from, limit, &|| line.has_ended()) {
+            Ok(()) => {
+                self.tell(Input::Connected)?;
+                Ok(Some(SessionEvent::TestBegan))
+            }
+            // Reading tells why.
+            Err(_) if self.line.has_ended() => Ok(None),
+            Err(error) => {
+                self.abort(RefusalCode::Timeout, error)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Opens the data streams, and tells whether they are.
+    pub(super) fn open_streams(
+        &mut self,
+        target: StreamTarget,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<()> {
+        let remote = self.line.remote();
+        let opened = match (std::mem::replace(&mut self.state, State::IDLE), target) {
+            // Bound already: this end has told its ports first.
+            (State::Open(mut test), StreamTarget::Ports(ports)) => {
+                test.endpoints.join(remote, &ports).map(|()| test)
+            }
+            (State::Asked { spec, .. }, StreamTarget::Ports(ports)) => {
+                Endpoints::connect(&spec, format, remote, &ports, self.timeout / 2)
+                    .map(|endpoints| Test { spec, endpoints })
+            }
+            (State::Asked { spec, kept }, StreamTarget::SameStreams) => {
+                Endpoints::adopt(Role::Client, &spec, format, kept)
+                    .map(|endpoints| Test { spec, endpoints })
+            }
+            _ => return Err(anyhow!("bug in linerate: streams are opened for no test").into()),
+        };
+        match opened {
+            Ok(test) => {
+                self.state = State::Open(test);
+                self.tell(Input::Connected)
+            }
+            Err(error) => self.abort(error.code(), error),
+        }
+    }
+
+    /// Tells what comes on a data stream of which the session makes no test yet.
+    pub(super) fn attend_arrivals(&mut self) -> Result<()> {
+        let Arrivals::Here(streams) = &mut self.arrivals else {
+            return Ok(());
+        };
+        let Some((stream, bytes)) = streams.next_datagram() else {
+            return Ok(());
+        };
+        let bytes = &bytes;
+        self.tell(Input::Stream(StreamEvent::Datagram { stream, bytes }))
+    }
+}
