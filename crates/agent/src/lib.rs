@@ -124,7 +124,7 @@ impl AgentPlan {
 
 /// Every setting that only one protocol has, in the order of the protocols.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
-    linerate_peers::served().flat_map(PeerKind::settings)
+    linerate_peers::served().flat_map(|kind| kind.about().settings)
 }
 
 /// Serves until `stop` is set. `tell` gets every event.
@@ -161,12 +161,13 @@ fn check_keys(plan: &AgentPlan) -> Result<(), Failure> {
     if plan.key.is_none() {
         return Ok(());
     }
-    let asks_who =
-        |kind: &dyn PeerKind| kind.has_keys() || (kind.has_users() && plan.logins.is_some());
+    let asks_who = |kind: &dyn PeerKind| {
+        kind.about().has_keys() || (kind.about().has_users() && plan.logins.is_some())
+    };
     let Some(open) = plan.speak.iter().find(|speaking| !asks_who(speaking.kind)) else {
         return Ok(());
     };
-    let users = if open.kind.has_users() {
+    let users = if open.kind.about().has_users() {
         ", give it users by --logins"
     } else {
         ""
@@ -257,12 +258,12 @@ mod tests {
     #[test]
     fn a_server_with_a_key_speaks_nothing_that_has_none() {
         assert!(check_keys(&with_key(&["native"])).is_ok());
-        for kind in linerate_peers::served().filter(|kind| !kind.has_keys()) {
+        for kind in linerate_peers::served().filter(|kind| !kind.about().has_keys()) {
             let error = check_keys(&with_key(&["native", kind.id()])).unwrap_err();
             assert!(error.message.contains(kind.id()), "{error}");
             assert_eq!(
                 error.message.contains("--logins"),
-                kind.has_users(),
+                kind.about().has_users(),
                 "{error}"
             );
             assert_eq!(error.code, ExitCode::Usage);

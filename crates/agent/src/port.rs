@@ -34,7 +34,7 @@ impl Speaking {
         let usual = if self.is_own() {
             plan.listen.port()
         } else {
-            self.kind.default_port()
+            self.kind.about().default_port
         };
         SocketAddr::new(plan.listen.ip(), self.port.unwrap_or(usual))
     }
@@ -52,13 +52,13 @@ impl Speaking {
 
     /// How a protocol is given another port, for help and messages.
     pub fn example() -> String {
-        let foreign = linerate_peers::served().find(|kind| kind.is_foreign());
+        let foreign = linerate_peers::served().find(|kind| kind.about().is_foreign);
         let kind = foreign.unwrap_or_else(linerate_peers::own);
-        format!("such as {}:{}", kind.id(), kind.default_port() + 1)
+        format!("such as {}:{}", kind.id(), kind.about().default_port + 1)
     }
 
     fn is_own(&self) -> bool {
-        !self.kind.is_foreign()
+        !self.kind.about().is_foreign
     }
 }
 
@@ -145,7 +145,7 @@ impl Port {
                 format!("cannot listen on {wanted}: {error}; {hint} {option}"),
             )
         };
-        let by = match speaking.kind.demux() {
+        let by = match speaking.kind.about().demux {
             Demux::OwnPorts => None,
             Demux::EachATest { opening_len } => Some(By::Itself {
                 flows: Arc::default(),

@@ -486,7 +486,7 @@ impl AgentState<'_> {
 
     /// Whether clients of this protocol get nothing until they have shown the key.
     fn asks_for_key(&self, kind: &dyn PeerKind) -> bool {
-        self.plan.key.is_some() && kind.has_keys()
+        self.plan.key.is_some() && kind.about().has_keys()
     }
 
     /// The users that are let in, for a session that begins now.
@@ -558,7 +558,7 @@ impl AgentState<'_> {
 
 /// What a server of this kind tells of its host; what it cannot tell is not read.
 fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
-    if kind.tells_facts() {
+    if kind.about().tells_facts {
         read()
     } else {
         Facts::default()
@@ -614,7 +614,7 @@ mod tests {
                 reads += 1;
                 Facts::default()
             });
-            assert_eq!(reads, u32::from(kind.tells_facts()), "{}", kind.id());
+            assert_eq!(reads, u32::from(kind.about().tells_facts), "{}", kind.id());
         }
     }
 

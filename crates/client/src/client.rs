@@ -121,7 +121,7 @@ impl Client {
     }
 
     fn connect_to(target: &Target) -> Result<Self> {
-        let patience = match target.far.kind().tests() {
+        let patience = match target.far.kind().about().tests {
             // It serves one client and ends: somebody, or a loop, starts it again.
             Tests::Alike => target.timeout,
             Tests::Many => Duration::ZERO,
@@ -188,7 +188,8 @@ impl Client {
         };
         let kind = target.far.kind();
         let session = kind.client(config, MonoClock.now());
-        let driver = Driver::client(line, session, observer, target.timeout).told_by(kind.demux());
+        let driver =
+            Driver::client(line, session, observer, target.timeout).told_by(kind.about().demux);
         Ok(Self {
             driver,
             last: None,
@@ -205,12 +206,12 @@ impl Client {
 
     /// How many tests of which kind one connection carries.
     pub fn tests(&self) -> Tests {
-        self.target.far.kind().tests()
+        self.target.far.kind().about().tests
     }
 
     /// Whether another tool is at the peer.
     pub fn is_foreign(&self) -> bool {
-        self.target.far.kind().is_foreign()
+        self.target.far.kind().about().is_foreign
     }
 
     /// Whether messages to and from the peer carry the time of its clock.
@@ -229,7 +230,7 @@ impl Client {
             ))
         });
         let kind = self.target.far.kind();
-        let spots = kind.blind_spots();
+        let spots = kind.about().blind_spots;
         let blind = (!spots.is_empty()).then(|| blind(kind.id(), spots));
         let deployed = self.target.far.deployment_note();
         emulated.chain(blind).chain(deployed).collect()
@@ -344,7 +345,8 @@ impl Client {
 
     /// Looks after a connection on which no test runs, so that neither end takes the other for gone.
     pub fn tend(&mut self) -> Result<()> {
-        if self.tests() != Tests::Many || self.target.far.kind().control() == Control::Absent {
+        if self.tests() != Tests::Many || self.target.far.kind().about().control == Control::Absent
+        {
             return Ok(());
         }
         match self.driver.turn().map_err(|error| self.failed(error))? {
@@ -429,7 +431,7 @@ impl Client {
     ) -> Result<(), SessionError> {
         let deadline = MonoClock.now().after(first_answer);
         // A shell says nothing before it is asked, and may have to be asked again.
-        let answers_at_once = self.target.far.kind().control() != Control::Shell;
+        let answers_at_once = self.target.far.kind().about().control != Control::Shell;
         loop {
             let turned = self.driver.turn();
             let is_overdue = turned.as_ref().err().is_some_and(is_silence);
@@ -448,7 +450,7 @@ impl Client {
                     return Ok(());
                 }
                 Some(SessionEvent::Closed) => {
-                    let hint = self.target.far.kind().start_hint();
+                    let hint = self.target.far.kind().about().start_hint;
                     let what = "it closed the connection instead of saying hello; is it";
                     return Err(anyhow!("{what} {hint}?").into());
                 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub(crate) fn no_greeting(peer: &PeerAddress, silence: Duration) -> String {
     let kind = peer.kind();
     let usual = linerate_peers::ALL.iter().find(|other| {
-        let is_default = other.default_port() == peer.port();
-        is_default && peer.port() != kind.default_port()
+        let is_default = other.about().default_port == peer.port();
+        is_default && peer.port() != kind.about().default_port
     });
     let other = usual.map(|other| {
         let (port, id) = (peer.port(), other.id());
@@ -19,7 +19,7 @@ pub(crate) fn no_greeting(peer: &PeerAddress, silence: Duration) -> String {
         silence.as_secs_f64(),
         kind.name(),
         other.unwrap_or_default(),
-        kind.start_hint()
+        kind.about().start_hint
     )
 }
 
@@ -49,12 +49,12 @@ mod tests {
     #[test]
     fn a_listener_that_says_nothing_is_given_up_soon_in_every_protocol() {
         for kind in linerate_peers::ALL {
-            if kind.control() != Control::Connection {
+            if kind.about().control != Control::Connection {
                 continue;
             }
             let said = said_of_a_mute(&format!("{}://", kind.id()));
             assert_eq!(said.code, ExitCode::Peer, "{said}");
-            let hint = kind.start_hint();
+            let hint = kind.about().start_hint;
             assert!(said.message.contains("said nothing for 0.01 s"), "{said}");
             assert!(said.message.contains(hint), "{said}");
         }

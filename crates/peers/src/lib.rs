@@ -31,10 +31,10 @@ pub use error::{Excerpt, ProtocolError};
 pub use linerate_wire::{Stamp, distance_48};
 pub use protocol::Protocol;
 pub use session::{
-    Action, ClientConfig, Control, Demux, EMULATED_TIMEOUT, Ending, FIRST_ANSWER, Grant, Input,
-    Limits, PeerEvent, PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent,
-    ServerConfig, Session, StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT,
-    TestEnd, Tests, UnprovedSending, Wire,
+    Action, Capabilities, ClientConfig, Control, CredentialKind, Demux, EMULATED_TIMEOUT, Ending,
+    FIRST_ANSWER, Grant, Input, Limits, PeerEvent, PeerHello, PeerKind, Progress, RANDOM_BYTES,
+    Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent, StreamOrder,
+    StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests, UnprovedSending, Wire,
 };
 pub use settings::{Setting, SettingValues};
 
@@ -68,7 +68,7 @@ pub fn own_streams() -> impl StreamFormat {
 /// The protocols that have servers, in the order help lists them.
 pub fn served() -> impl Iterator<Item = &'static dyn PeerKind> {
     let all = ALL.iter().copied();
-    all.filter(|kind| kind.control() != Control::Shell)
+    all.filter(|kind| kind.about().control != Control::Shell)
 }
 
 /// The protocol with this id.
@@ -98,16 +98,16 @@ mod tests {
     #[test]
     fn a_protocol_without_control_connection_tells_nothing_of_the_host() {
         for kind in ALL {
-            let can_tell = matches!(kind.control(), Control::Connection);
-            assert!(can_tell || !kind.tells_facts(), "{}", kind.id());
+            let can_tell = matches!(kind.about().control, Control::Connection);
+            assert!(can_tell || !kind.about().tells_facts, "{}", kind.id());
         }
-        assert!(own().tells_facts());
+        assert!(own().about().tells_facts);
     }
 
     #[test]
     fn summaries_are_one_sentence() {
         for kind in ALL {
-            let summary = kind.summary();
+            let summary = kind.about().summary;
             assert!(
                 summary.ends_with('.') && !summary.contains('\n'),
                 "{summary}"

@@ -17,7 +17,8 @@ pub enum Protocol {
 impl Protocol {
     /// `kind` with those of `values` that are settings of its servers; why a value cannot be, and what to do.
     pub fn with(kind: &'static dyn PeerKind, values: &SettingValues) -> Result<Self, String> {
-        let own = |name: &String| kind.settings().iter().any(|known| known.name == *name);
+        let settings = kind.about().settings;
+        let own = |name: &String| settings.iter().any(|known| known.name == *name);
         let own: SettingValues = values
             .iter()
             .filter(|(name, _)| own(name))
@@ -51,7 +52,7 @@ mod tests {
     use std::time::Duration;
 
     fn all() -> impl Iterator<Item = &'static Setting> {
-        crate::ALL.iter().flat_map(|kind| kind.settings())
+        crate::ALL.iter().flat_map(|kind| kind.about().settings)
     }
 
     #[test]
@@ -73,9 +74,11 @@ mod tests {
         for kind in crate::ALL {
             let set = Protocol::with(*kind, &values);
             match set {
-                Ok(Protocol::Listed(_)) => assert!(kind.settings().is_empty(), "{}", kind.id()),
+                Ok(Protocol::Listed(_)) => {
+                    assert!(kind.about().settings.is_empty(), "{}", kind.id());
+                }
                 Ok(Protocol::Set(_)) | Err(_) => {
-                    assert!(!kind.settings().is_empty(), "{}", kind.id());
+                    assert!(!kind.about().settings.is_empty(), "{}", kind.id());
                 }
             }
             let plain = Protocol::with(*kind, &SettingValues::new());

@@ -46,7 +46,7 @@ pub trait StackKind: Sync {
     /// Where its tests are, as a peer is written, once it has this address.
     fn peer(&self, options: &Options, address: IpAddr) -> String {
         let _ = options;
-        let host = SocketAddr::new(address, protocol().default_port());
+        let host = SocketAddr::new(address, protocol().about().default_port);
         format!("{}://{host}", protocol().id())
     }
 

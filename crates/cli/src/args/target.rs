@@ -66,7 +66,7 @@ impl TargetArgs {
         target.far_output = self.far_output;
         target.login = self.login.login()?;
         ready([&mut target.far])?;
-        if target.login.is_some() && !target.far.kind().has_users() {
+        if target.login.is_some() && !target.far.kind().about().has_users() {
             let message = format!("--login: {} has no users; {} has", target.far, with_users());
             return Err(Failure::new(ExitCode::Usage, message));
         }

@@ -174,7 +174,7 @@ fn stop_half_way(victim: &Victim) {
         Some(stream)
     });
     let mut held: Vec<_> = halves.collect();
-    if victim.kind.control() == Control::Connection {
+    if victim.kind.about().control == Control::Connection {
         held.extend((0..HELD).map(|_| agree(victim)));
     }
     victim.hold(held);

@@ -51,7 +51,7 @@ fn help_lists_every_protocol_where_one_is_to_be_chosen() {
         for kind in linerate_peers::ALL {
             let is_listed = match command {
                 "serve" => linerate_peers::served().any(|served| served.id() == kind.id()),
-                _ => kind.is_foreign(),
+                _ => kind.about().is_foreign,
             };
             assert_eq!(
                 list.contains(kind.id()),

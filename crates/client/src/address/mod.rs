@@ -134,14 +134,14 @@ impl fmt::Display for PeerAddress {
 
 /// The port at which linerate's own agents listen unless told otherwise.
 pub fn own_port() -> u16 {
-    linerate_peers::own().default_port()
+    linerate_peers::own().about().default_port
 }
 
 /// The protocols whose servers may ask for a user, as they are written, for messages.
 pub fn with_users() -> String {
     let all = linerate_peers::ALL.iter();
     let written = all
-        .filter(|kind| kind.has_users())
+        .filter(|kind| kind.about().has_users())
         .map(|kind| format!("{}://", kind.id()));
     written.collect::<Vec<_>>().join(" or ")
 }

@@ -31,55 +31,41 @@ mod tests;
 
 pub use streams::{Counters, Opening, PeerRole, Streams, Width};
 
-use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
+use crate::session::{Capabilities, ClientConfig, Control, Demux, PeerKind, ServerConfig, Session};
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
+
+/// How a server of it, or a client that listens, tells streams apart.
+pub(crate) const DEMUX: Demux = Demux::EachATest {
+    opening_len: header::opening_len,
+};
 
 /// The registry entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Iperf2;
 
 impl PeerKind for Iperf2 {
-    fn id(&self) -> &'static str {
-        "iperf2"
-    }
-
-    fn summary(&self) -> &'static str {
-        "iperf2 of every generation, zperf and lwiperf: TCP and UDP, both ways where they can, in both roles."
-    }
-
-    fn default_port(&self) -> u16 {
-        PORT
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`iperf -s` (for UDP `iperf -s -u`)"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::Many
-    }
-
-    fn control(&self) -> Control {
-        Control::Absent
-    }
-
-    fn demux(&self) -> Demux {
-        Demux::EachATest {
-            opening_len: header::opening_len,
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "iperf2",
+                summary: "iperf2 of every generation, zperf and lwiperf: TCP and UDP, both ways where they can, in both roles.",
+                default_port: PORT,
+                start_hint: "`iperf -s` (for UDP `iperf -s -u`)",
+                control: Control::Absent,
+                demux: DEMUX,
+                blind_spots: &[
+                    "facts, counters and CPU use of the peer's host",
+                    "the peer's progress and its reporting intervals",
+                    "anything of the peer's side of a TCP stream: what this end's TCP had acknowledged is all that is known of a far receiver",
+                    "the time a far sender took: its offered load is not known, only its number of datagrams",
+                    "delay variation and duplicates at a far receiver: a duplicate there may hide one loss",
+                    "in which place a datagram was lost at the peer",
+                ],
+                ..Capabilities::FOREIGN
+            }
         }
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[
-            "facts, counters and CPU use of the peer's host",
-            "the peer's progress and its reporting intervals",
-            "anything of the peer's side of a TCP stream: what this end's TCP had acknowledged is all that is known of a far receiver",
-            "the time a far sender took: its offered load is not known, only its number of datagrams",
-            "delay variation and duplicates at a far receiver: a duplicate there may hide one loss",
-            "in which place a datagram was lost at the peer",
-        ]
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {

@@ -41,7 +41,10 @@ mod tests;
 
 pub use streams::{COOKIE_LEN, Cookie, Counters, Streams};
 
-use crate::session::{ClientConfig, Demux, PeerKind, ServerConfig, Session, Tests, whole_seconds};
+use crate::session::{
+    Capabilities, ClientConfig, CredentialKind, Demux, PeerKind, ServerConfig, Session, Tests,
+    whole_seconds,
+};
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
@@ -51,24 +54,30 @@ use std::time::Duration;
 pub struct Iperf3;
 
 impl PeerKind for Iperf3 {
-    fn id(&self) -> &'static str {
-        "iperf3"
-    }
-
-    fn summary(&self) -> &'static str {
-        "iperf3 from 3.1 on, as it is on the board: TCP and UDP, both ways, in both roles."
-    }
-
-    fn default_port(&self) -> u16 {
-        5201
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`iperf3 -s`"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::One
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "iperf3",
+                summary: "iperf3 from 3.1 on, as it is on the board: TCP and UDP, both ways, in both roles.",
+                default_port: 5201,
+                start_hint: "`iperf3 -s`",
+                tests: Tests::One,
+                demux: Demux::Cookie {
+                    length: COOKIE_LEN,
+                    answer: streams::answer,
+                },
+                blind_spots: &[
+                    "facts, counters and CPU use of the peer's host",
+                    "the peer's progress and its reporting intervals",
+                    "TCP_INFO of a far sender, but its retransmissions",
+                    "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
+                    "delay variation, duplicates and reordering at a far receiver: a duplicate there hides one loss",
+                    "in which place a datagram was lost at the peer",
+                ],
+                credential: CredentialKind::User,
+                ..Capabilities::FOREIGN
+            }
+        }
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {
@@ -78,28 +87,6 @@ impl PeerKind for Iperf3 {
     fn fitted(&self, mut spec: TestSpec) -> TestSpec {
         spec.warm_up = whole_seconds(spec.warm_up);
         spec
-    }
-
-    fn demux(&self) -> Demux {
-        Demux::Cookie {
-            length: COOKIE_LEN,
-            answer: streams::answer,
-        }
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[
-            "facts, counters and CPU use of the peer's host",
-            "the peer's progress and its reporting intervals",
-            "TCP_INFO of a far sender, but its retransmissions",
-            "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
-            "delay variation, duplicates and reordering at a far receiver: a duplicate there hides one loss",
-            "in which place a datagram was lost at the peer",
-        ]
-    }
-
-    fn has_users(&self) -> bool {
-        true
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -54,7 +54,9 @@ pub use linerate_wire::frame::VERSION;
 pub use linerate_wire::header as wire;
 pub use streams::Streams;
 
-use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts, Tests};
+use crate::session::{
+    Capabilities, ClientConfig, CredentialKind, PeerKind, ServerConfig, Session, StreamPorts,
+};
 use linerate_model::MonoInstant;
 use linerate_model::spec::Side;
 
@@ -66,44 +68,20 @@ const MAX_NAME: usize = 64;
 pub struct Native;
 
 impl PeerKind for Native {
-    fn id(&self) -> &'static str {
-        "native"
-    }
-
-    fn summary(&self) -> &'static str {
-        "linerate's own protocol: every workload, and facts and counters of both ends."
-    }
-
-    fn name(&self) -> &'static str {
-        "the native protocol"
-    }
-
-    fn is_foreign(&self) -> bool {
-        false
-    }
-
-    fn has_keys(&self) -> bool {
-        true
-    }
-
-    fn default_port(&self) -> u16 {
-        5301
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`linerate serve`"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::Many
-    }
-
-    fn tells_facts(&self) -> bool {
-        true
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[]
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "native",
+                summary: "linerate's own protocol: every workload, and facts and counters of both ends.",
+                name: Some("the native protocol"),
+                is_foreign: false,
+                default_port: 5301,
+                start_hint: "`linerate serve`",
+                credential: CredentialKind::Key,
+                tells_facts: true,
+                ..Capabilities::FOREIGN
+            }
+        }
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -39,7 +39,7 @@ mod tests;
 pub use streams::Streams;
 
 use crate::session::{
-    ClientConfig, PeerKind, ServerConfig, Session, Tests, with_whole_seconds_back,
+    Capabilities, ClientConfig, PeerKind, ServerConfig, Session, Tests, with_whole_seconds_back,
 };
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
@@ -50,24 +50,26 @@ use std::time::Duration;
 pub struct Netperf;
 
 impl PeerKind for Netperf {
-    fn id(&self) -> &'static str {
-        "netperf"
-    }
-
-    fn summary(&self) -> &'static str {
-        "netperf and netserver: TCP both ways, UDP to the server, and request/response, in both roles."
-    }
-
-    fn default_port(&self) -> u16 {
-        12865
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`netserver`"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::One
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "netperf",
+                summary: "netperf and netserver: TCP both ways, UDP to the server, and request/response, in both roles.",
+                default_port: 12865,
+                start_hint: "`netserver`",
+                tests: Tests::One,
+                blind_spots: &[
+                    "facts, counters and CPU use of the peer's host",
+                    "the peer's progress and its reporting intervals",
+                    "TCP_INFO of a far sender",
+                    "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
+                    "delay variation, duplicates and reordering at a far receiver: datagrams have no numbers, so a duplicate there hides one loss",
+                    "in which place a datagram was lost at the peer",
+                ],
+                tells_facts: true,
+                ..Capabilities::FOREIGN
+            }
+        }
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {
@@ -76,21 +78,6 @@ impl PeerKind for Netperf {
 
     fn fitted(&self, spec: TestSpec) -> TestSpec {
         with_whole_seconds_back(spec)
-    }
-
-    fn tells_facts(&self) -> bool {
-        true
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[
-            "facts, counters and CPU use of the peer's host",
-            "the peer's progress and its reporting intervals",
-            "TCP_INFO of a far sender",
-            "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
-            "delay variation, duplicates and reordering at a far receiver: datagrams have no numbers, so a duplicate there hides one loss",
-            "in which place a datagram was lost at the peer",
-        ]
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

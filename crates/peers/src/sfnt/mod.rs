@@ -40,7 +40,7 @@ pub use streams::Streams;
 
 pub use release::Release;
 
-use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
+use crate::session::{Capabilities, ClientConfig, PeerKind, ServerConfig, Session, Tests};
 use crate::settings::{Setting, SettingValues};
 use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
@@ -65,24 +65,34 @@ const VERSION: &str = "sfnt-version";
 const CHECKSUM: &str = "sfnt-checksum";
 
 impl PeerKind for Sfnt {
-    fn id(&self) -> &'static str {
-        "sfnt"
-    }
-
-    fn summary(&self) -> &'static str {
-        "sfnt-pingpong 1.4 to 1.6, as it is: round trips over UDP and TCP, in both roles."
-    }
-
-    fn default_port(&self) -> u16 {
-        2048
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`sfnt-pingpong` (it serves one client and ends)"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::Alike
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "sfnt",
+                summary: "sfnt-pingpong 1.4 to 1.6, as it is: round trips over UDP and TCP, in both roles.",
+                default_port: 2048,
+                start_hint: "`sfnt-pingpong` (it serves one client and ends)",
+                tests: Tests::Alike,
+                blind_spots: &[
+                    "facts, counters and CPU use of the peer's host",
+                    "what the peer counted: all is timed and counted at this end",
+                    "which way a datagram was lost: the tool cannot go on after a loss, so the run ends with an error",
+                ],
+                settings: &[
+                    Setting {
+                        name: VERSION,
+                        value: "VERSION",
+                        help: "Version that sfnt-pingpong clients are told: they leave unless it is their own [default: 1.5.0]",
+                    },
+                    Setting {
+                        name: CHECKSUM,
+                        value: "MD5",
+                        help: "MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known]",
+                    },
+                ],
+                ..Capabilities::FOREIGN
+            }
+        }
     }
 
     fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
@@ -99,29 +109,6 @@ impl PeerKind for Sfnt {
             }
         };
         sizes.into_iter().map(ByteCount::new).collect()
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[
-            "facts, counters and CPU use of the peer's host",
-            "what the peer counted: all is timed and counted at this end",
-            "which way a datagram was lost: the tool cannot go on after a loss, so the run ends with an error",
-        ]
-    }
-
-    fn settings(&self) -> &'static [Setting] {
-        &[
-            Setting {
-                name: VERSION,
-                value: "VERSION",
-                help: "Version that sfnt-pingpong clients are told: they leave unless it is their own [default: 1.5.0]",
-            },
-            Setting {
-                name: CHECKSUM,
-                value: "MD5",
-                help: "MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known]",
-            },
-        ]
     }
 
     fn with_settings(&self, values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {

@@ -23,7 +23,7 @@ pub mod wire;
 
 pub use streams::Streams;
 
-use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
+use crate::session::{Capabilities, ClientConfig, Control, Demux, PeerKind, ServerConfig, Session};
 use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 
@@ -32,46 +32,29 @@ use linerate_model::{ByteCount, MonoInstant};
 pub struct Sockperf;
 
 impl PeerKind for Sockperf {
-    fn id(&self) -> &'static str {
-        "sockperf"
-    }
-
-    fn summary(&self) -> &'static str {
-        "sockperf from 2.7 on, as it is: round trips over UDP and TCP, in both roles."
-    }
-
-    fn default_port(&self) -> u16 {
-        11_111
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`sockperf server` (for TCP `sockperf server --tcp`)"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::Many
-    }
-
-    fn control(&self) -> Control {
-        Control::Absent
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "sockperf",
+                summary: "sockperf from 2.7 on, as it is: round trips over UDP and TCP, in both roles.",
+                default_port: 11_111,
+                start_hint: "`sockperf server` (for TCP `sockperf server --tcp`)",
+                control: Control::Absent,
+                demux: Demux::EachATest {
+                    opening_len: |_| wire::HEADER_LEN,
+                },
+                blind_spots: &[
+                    "facts, counters and CPU use of the peer's host",
+                    "what the peer counted: all is timed and counted at this end",
+                    "which way a datagram was lost",
+                ],
+                ..Capabilities::FOREIGN
+            }
+        }
     }
 
     fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
         vec![ByteCount::new(wire::HEADER_LEN as u64)]
-    }
-
-    fn demux(&self) -> Demux {
-        Demux::EachATest {
-            opening_len: |_| wire::HEADER_LEN,
-        }
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[
-            "facts, counters and CPU use of the peer's host",
-            "what the peer counted: all is timed and counted at this end",
-            "which way a datagram was lost",
-        ]
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {

@@ -37,9 +37,9 @@ pub use output::{Datagrams, Download, Upload};
 pub use shell::{Board, Config, Event, Shell, ShellError};
 pub use units::Release;
 
-use crate::iperf2::Iperf2;
+use crate::iperf2::{self, Iperf2};
 use crate::session::{
-    ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests, with_whole_seconds_back,
+    Capabilities, ClientConfig, Control, PeerKind, ServerConfig, Session, with_whole_seconds_back,
 };
 use crate::settings::{Setting, SettingValues};
 use linerate_model::MonoInstant;
@@ -65,48 +65,28 @@ const PORT: u16 = 5001;
 const ZEPHYR: &str = "zephyr";
 
 impl PeerKind for Zperf {
-    fn id(&self) -> &'static str {
-        "zperf"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Zephyr's zperf, told what to do through the board's shell: TCP and UDP, one direction at a time."
-    }
-
-    fn default_port(&self) -> u16 {
-        PORT
-    }
-
-    fn start_hint(&self) -> &'static str {
-        "`CONFIG_NET_ZPERF=y` and `CONFIG_NET_SHELL=y` in Zephyr's build"
-    }
-
-    fn tests(&self) -> Tests {
-        Tests::Many
-    }
-
-    fn control(&self) -> Control {
-        Control::Shell
-    }
-
-    fn demux(&self) -> Demux {
-        Iperf2.demux()
-    }
-
-    fn blind_spots(&self) -> &'static [&'static str] {
-        &[
-            "counters, CPU use and drops of the board",
-            "bytes that a TCP stream brought to the board (it prints time and rate, cut to two decimals)",
-            "which datagrams the board lost or got twice (it counts late ones as lost, and does not take that back)",
-        ]
-    }
-
-    fn settings(&self) -> &'static [Setting] {
-        &[Setting {
-            name: ZEPHYR,
-            value: "RELEASE",
-            help: "Release of the board's Zephyr, such as 3.3 [default: the shell is asked]",
-        }]
+    fn about(&self) -> &'static Capabilities {
+        const {
+            &Capabilities {
+                id: "zperf",
+                summary: "Zephyr's zperf, told what to do through the board's shell: TCP and UDP, one direction at a time.",
+                default_port: PORT,
+                start_hint: "`CONFIG_NET_ZPERF=y` and `CONFIG_NET_SHELL=y` in Zephyr's build",
+                control: Control::Shell,
+                demux: iperf2::DEMUX,
+                blind_spots: &[
+                    "counters, CPU use and drops of the board",
+                    "bytes that a TCP stream brought to the board (it prints time and rate, cut to two decimals)",
+                    "which datagrams the board lost or got twice (it counts late ones as lost, and does not take that back)",
+                ],
+                settings: &[Setting {
+                    name: ZEPHYR,
+                    value: "RELEASE",
+                    help: "Release of the board's Zephyr, such as 3.3 [default: the shell is asked]",
+                }],
+                ..Capabilities::FOREIGN
+            }
+        }
     }
 
     fn with_settings(&self, values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {

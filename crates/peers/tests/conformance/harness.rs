@@ -19,7 +19,7 @@ pub(crate) const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
 /// others do is in their streams, and tested there.
 pub(crate) fn conversing() -> impl Iterator<Item = &'static dyn PeerKind> {
     let all = linerate_peers::ALL.iter().copied();
-    all.filter(|kind| kind.control() == Control::Connection)
+    all.filter(|kind| kind.about().control == Control::Connection)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -452,7 +452,7 @@ pub(crate) fn session(
     specs: &[TestSpec],
     chunk: usize,
 ) -> (End, End, Result<(), ProtocolError>) {
-    let wanted = match kind.tests() {
+    let wanted = match kind.about().tests {
         Tests::Many => specs,
         Tests::Alike | Tests::One => specs.get(..1).unwrap_or_default(),
     };
@@ -460,7 +460,7 @@ pub(crate) fn session(
     let mut outcome = converse(&mut client, &mut server, chunk);
     // A protocol whose client ends the test lets time pass first.
     for _ in 0..8 {
-        if outcome.is_err() || kind.tests() == Tests::Many || client.is_closed() {
+        if outcome.is_err() || kind.about().tests == Tests::Many || client.is_closed() {
             break;
         }
         let said = client.pass_time();
@@ -481,7 +481,7 @@ pub(crate) fn sessions(kind: &dyn PeerKind, chunk: usize) -> Vec<(End, End)> {
         assert_eq!(outcome, Ok(()), "{}", kind.id());
         (client, server)
     };
-    match kind.tests() {
+    match kind.about().tests {
         Tests::Many => vec![whole(&specs_of(kind))],
         Tests::Alike | Tests::One => specs_of(kind).chunks(1).map(whole).collect(),
     }

@@ -57,7 +57,7 @@ fn essence(reports: &[EndpointReport]) -> BTreeMap<Side, Vec<(u16, u64, u64)>> {
 #[test]
 fn the_client_gets_what_the_server_saw() {
     // Where nothing is told of the peer, nothing is.
-    for kind in conversing().filter(|kind| kind.tests() != Tests::Alike) {
+    for kind in conversing().filter(|kind| kind.about().tests != Tests::Alike) {
         for spec in specs_of(kind) {
             let (client, server, outcome) = session(kind, &[spec], usize::MAX);
             assert_eq!(outcome, Ok(()));
@@ -224,7 +224,7 @@ fn a_test_that_its_client_does_not_end_is_over_when_the_server_s_limit_is() {
 
 #[test]
 fn two_ends_that_have_nothing_to_say_keep_each_other_alive() {
-    for kind in conversing().filter(|kind| kind.tests() == Tests::Many) {
+    for kind in conversing().filter(|kind| kind.about().tests == Tests::Many) {
         let mut client = End::client(kind, &[]);
         let mut server = End::server(kind);
         let (hello, _) = client.give(Input::Bytes(&[]));

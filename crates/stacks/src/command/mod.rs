@@ -122,7 +122,7 @@ fn port(peer: &str) -> Result<u16, String> {
         .ok_or_else(|| wrong("no address of the stack"))?;
     let place = rest.split(['?', '/']).next().unwrap_or_default();
     match place.strip_prefix(':') {
-        None if place.is_empty() => Ok(kind.default_port()),
+        None if place.is_empty() => Ok(kind.about().default_port),
         None => Err(wrong("no port after the address")),
         Some(digits) => digits.parse().map_err(|_| wrong("not a port")),
     }

@@ -67,7 +67,7 @@ impl Server {
             all.extend(own.map(|(address, bits)| IpCidr::new(address.into(), bits)));
         });
         let mut sockets = SocketSet::new(Vec::new());
-        let port = protocol().default_port();
+        let port = protocol().about().default_port;
         let streams = Streams::new(&mut sockets, port, sizes);
         let flows = Flows::new(&mut sockets, port, sizes).ok_or_else(|| {
             Failure::new(

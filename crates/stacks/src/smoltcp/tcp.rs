@@ -153,7 +153,7 @@ impl Stream {
 
     /// Opens the test once what came shows which it is; how much of it is payload.
     fn open(&mut self, now: MonoInstant) -> usize {
-        let Demux::EachATest { opening_len } = protocol().demux() else {
+        let Demux::EachATest { opening_len } = protocol().about().demux else {
             return 0;
         };
         if self.begins.len() < opening_len(&self.begins) {

@@ -206,7 +206,7 @@ impl Measuring<'_, '_> {
         let mut inner = Context::of_part(command, interrupt, &mut watcher);
         let mut measured = measure(&mut inner, self.plan, (cell, far.clone()));
         if let Err(error) = &measured
-            && far.kind().is_foreign()
+            && far.kind().about().is_foreign
             && is_of_peer(error)
         {
             let note = format!("{name} was measured again: {error:#}");

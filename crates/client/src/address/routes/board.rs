@@ -24,11 +24,11 @@ impl RouteKind for Board {
     }
 
     fn carries(&self, kind: &dyn PeerKind) -> bool {
-        kind.control() != Control::Shell
+        kind.about().control != Control::Shell
     }
 
     fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
-        (!kind.is_foreign()).then(|| RouteHelp {
+        (!kind.about().is_foreign).then(|| RouteHelp {
             addresses: vec!["board://NAME".to_owned()],
             what: "the emulated board that `linerate board up NAME` started".to_owned(),
         })
@@ -52,7 +52,7 @@ impl Route for OnBoard {
     }
 
     fn reach(&self, target: &Target) -> Result<Reached> {
-        let port = target.far.kind().default_port();
+        let port = target.far.kind().about().default_port;
         let line = connect(target, &resolve(&self.address, port, target.ip)?)?;
         Ok(Reached::over(line, target))
     }

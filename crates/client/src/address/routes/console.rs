@@ -50,7 +50,7 @@ impl Route for ConsolePeer {
     }
 
     fn reach(&self, target: &Target) -> Result<Reached> {
-        let port = target.far.kind().default_port();
+        let port = target.far.kind().about().default_port;
         let addresses = resolve(&self.host().host, port, target.ip)?;
         Ok(Reached {
             patience: CONSOLE_TIMEOUT,

@@ -35,7 +35,7 @@ impl RouteKind for Direct {
     }
 
     fn carries(&self, kind: &dyn PeerKind) -> bool {
-        kind.control() != Control::Shell
+        kind.about().control != Control::Shell
     }
 
     /// The program that the protocol is of, and what it does not measure.
@@ -47,8 +47,8 @@ impl RouteKind for Direct {
             ""
         };
         // The command alone.
-        let command = kind.start_hint().split_inclusive('`').take(2);
-        kind.is_foreign().then(|| RouteHelp {
+        let command = kind.about().start_hint.split_inclusive('`').take(2);
+        kind.about().is_foreign.then(|| RouteHelp {
             addresses: vec![format!("{}://board", kind.id())],
             what: format!("{}{limit}", command.collect::<String>()),
         })
@@ -65,7 +65,7 @@ impl RouteKind for Direct {
             return Err(BadAddress::NoHost);
         }
         let port = match port {
-            None => kind.default_port(),
+            None => kind.about().default_port,
             Some(digits) => digits
                 .parse()
                 .ok()
@@ -79,7 +79,7 @@ impl RouteKind for Direct {
 
 impl Route for At {
     fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if kind.is_foreign() {
+        if kind.about().is_foreign {
             write!(f, "{}://", kind.id())?;
         }
         if self.host.contains(':') {

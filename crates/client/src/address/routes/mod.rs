@@ -41,7 +41,7 @@ trait RouteKind: Sync {
     fn schemes(&self) -> &'static [&'static str];
     /// Whether a peer that speaks `kind` is reached by it.
     fn carries(&self, kind: &dyn PeerKind) -> bool {
-        !kind.is_foreign()
+        !kind.about().is_foreign
     }
     /// How peers that speak `kind` are written, and what is there; `None` where help need not tell.
     fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp>;
@@ -96,7 +96,7 @@ pub(crate) trait Route: Send + Sync {
 
     /// The port of the tests of a peer that speaks `kind`.
     fn port(&self, kind: &dyn PeerKind) -> u16 {
-        kind.default_port()
+        kind.about().default_port
     }
 
     /// The emulated board that is there.
@@ -186,7 +186,7 @@ pub(crate) fn read(text: &str) -> Result<PeerAddress, Failure> {
     let Some(route) = route else {
         // It is reached by none but ways that have to be named.
         let named = carrying(kind).find(|route| !route.examples(kind).is_empty());
-        return Err(match named.filter(|_| kind.is_foreign()) {
+        return Err(match named.filter(|_| kind.about().is_foreign) {
             Some(route) => unreadable(text, "say how its shell is reached", route, kind),
             None => unknown(text, written),
         });
@@ -209,7 +209,9 @@ fn unreadable(text: &str, why: &str, route: &dyn RouteKind, kind: &dyn PeerKind)
 }
 
 fn no_host(text: &str) -> Failure {
-    let foreign = linerate_peers::ALL.iter().find(|kind| kind.is_foreign());
+    let foreign = linerate_peers::ALL
+        .iter()
+        .find(|kind| kind.about().is_foreign);
     let id = foreign.map_or("linerate", |kind| kind.id());
     let message = format!(
         "\"{text}\" is not a peer such as 10.0.0.2, board.local:5301, [fe80::1%eth0]:5301 or {id}://board"
@@ -231,7 +233,11 @@ fn unknown(text: &str, scheme: &str) -> Failure {
 
 /// How addresses of peers that speak `kind` begin; of another tool's, by the usual way.
 fn schemes(kind: &dyn PeerKind) -> Vec<String> {
-    let most = if kind.is_foreign() { 1 } else { ALL.len() };
+    let most = if kind.about().is_foreign {
+        1
+    } else {
+        ALL.len()
+    };
     let all = carrying(kind)
         .take(most)
         .flat_map(|route| route.schemes().iter());
@@ -244,7 +250,7 @@ fn schemes(kind: &dyn PeerKind) -> Vec<String> {
 
 /// What stands before a scheme that is not the empty one.
 fn prefix(kind: &dyn PeerKind) -> String {
-    if kind.is_foreign() {
+    if kind.about().is_foreign {
         format!("{}+", kind.id())
     } else {
         String::new()

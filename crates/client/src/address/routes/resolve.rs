@@ -50,7 +50,7 @@ pub(super) fn connect(target: &Target, addresses: &[SocketAddr]) -> Result<Line>
     let kind = target.far.kind();
     let mut last = None;
     for address in addresses {
-        let opened = match kind.control() {
+        let opened = match kind.about().control {
             Control::Absent | Control::Shell => Line::to(*address),
             Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
                 Ok(stream) => return Line::over(stream, target.timeout),
@@ -66,7 +66,7 @@ pub(super) fn connect(target: &Target, addresses: &[SocketAddr]) -> Result<Line>
     let message = format!(
         "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
         target.far,
-        kind.start_hint()
+        kind.about().start_hint
     );
     Err(Failure::new(ExitCode::Peer, message).into())
 }

@@ -50,7 +50,7 @@ impl RouteKind for InShell {
     }
 
     fn carries(&self, kind: &dyn PeerKind) -> bool {
-        kind.control() == Control::Shell
+        kind.about().control == Control::Shell
     }
 
     fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
@@ -93,8 +93,8 @@ impl ShellPeer {
             _ => telnet(place)?,
         };
         let host = parts.host()?;
-        let port = parts.number("port", kind.default_port())?;
-        let names = kind.settings().iter().map(|setting| setting.name);
+        let port = parts.number("port", kind.about().default_port)?;
+        let names = kind.about().settings.iter().map(|setting| setting.name);
         let settings = names.clone().filter_map(|name| {
             let value = parts.take(name)?;
             Some((name.to_owned(), value))
@@ -119,7 +119,7 @@ impl ShellPeer {
 impl Route for ShellPeer {
     fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+{}?host={}", kind.id(), self.shell, self.host)?;
-        if self.port != kind.default_port() {
+        if self.port != kind.about().default_port {
             write!(f, "&port={}", self.port)?;
         }
         f.write_str(&self.shell.extra())?;

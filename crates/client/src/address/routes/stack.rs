@@ -100,7 +100,7 @@ impl Route for StackRoute {
     fn start(&self, peer: &PeerAddress, ip: IpChoice) -> Result<Option<Started>, Failure> {
         let running = self.stack.start()?;
         let at = running.addresses();
-        let peer = if peer.kind().control() == Control::Shell {
+        let peer = if peer.kind().about().control == Control::Shell {
             // Its shell is there as well.
             let address = match ip {
                 IpChoice::V6 => at.ipv6().into(),

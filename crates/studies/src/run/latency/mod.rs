@@ -279,7 +279,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
 /// What cannot be, before anybody is asked.
 fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
     let kind = target.far.kind();
-    let alone = kind.tests() == Tests::Alike;
+    let alone = kind.about().tests == Tests::Alike;
     if plan.load.is_some() && alone {
         let message = format!(
             "{} carries no load beside its messages: leave --load out, or measure `linerate serve` there",

@@ -83,7 +83,7 @@ impl OpenLoop {
             return Err(Failure::new(ExitCode::Usage, message.to_owned()));
         }
         let kind = target.far.kind();
-        if !kind.is_foreign() {
+        if !kind.about().is_foreign {
             let format = own_streams();
             let specs = plan.specs().into_iter().filter(|_| plan.open.is_some());
             let refused = specs.map(|spec| linerate_engine::check(&spec, &format));

@@ -48,7 +48,7 @@ impl Bench<'_> {
         let mut notes = self.client.caveats();
         let kind = self.target.far.kind();
         let own = plan.modes.iter().any(|mode| *mode != Mode::default());
-        if own && kind.is_foreign() && kind.tests() != Tests::Alike {
+        if own && kind.about().is_foreign && kind.about().tests != Tests::Alike {
             notes.push(format!(
                 "the peer is another tool ({}) and waits as it was started: the wait modes are this end's only",
                 kind.id()

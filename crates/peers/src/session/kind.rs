@@ -1,0 +1,176 @@
+//! What a protocol is: its name, what it can do, and its two ends.
+
+use super::{ClientConfig, ServerConfig, Session};
+use crate::settings::{Setting, SettingValues};
+use linerate_model::spec::{Direction, Stop, TestSpec, Transport};
+use linerate_model::{ByteCount, MonoInstant};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a protocol is and can do, the same in all its sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Capabilities {
+    /// The kebab-case name in addresses (`iperf3://host`), in `--speak`, in the store and in reports.
+    pub id: &'static str,
+    /// One sentence for help and the reference table.
+    pub summary: &'static str,
+    /// The name in announcements to whoever runs a server, where it is not the id.
+    pub name: Option<&'static str>,
+    /// Whether another tool than linerate is at the peer.
+    pub is_foreign: bool,
+    /// The TCP port of the control connection, or of all its traffic, when an address names none.
+    pub default_port: u16,
+    /// How the program that serves it is started, for messages: a command in back quotes.
+    pub start_hint: &'static str,
+    /// How many tests one control connection carries.
+    pub tests: Tests,
+    /// Whether there is a control connection at all.
+    pub control: Control,
+    /// How a server tells which test a data stream belongs to.
+    pub demux: Demux,
+    /// What the protocol cannot tell about a test's peer, for the notes of a run and the reference table; each a part of a
+    /// sentence. Empty if it tells everything.
+    pub blind_spots: &'static [&'static str],
+    /// What its ends can ask each other for.
+    pub credential: CredentialKind,
+    /// Whether its servers tell anything of their host. To read its facts takes some 10 ms, which are the first of the
+    /// test where a client's traffic does not wait for an answer.
+    pub tells_facts: bool,
+    /// Settings that no other protocol has: of its servers, or, where there are none, of its addresses.
+    pub settings: &'static [Setting],
+}
+
+impl Capabilities {
+    /// Those of most tools that are not linerate; each has an id, a summary, a port and a start hint of its own.
+    pub const FOREIGN: Self = Self {
+        id: "",
+        summary: "",
+        name: None,
+        is_foreign: true,
+        default_port: 0,
+        start_hint: "",
+        tests: Tests::Many,
+        control: Control::Connection,
+        demux: Demux::OwnPorts,
+        blind_spots: &[],
+        credential: CredentialKind::None,
+        tells_facts: false,
+        settings: &[],
+    };
+
+    /// Whether its ends can show each other a key.
+    pub const fn has_keys(&self) -> bool {
+        matches!(self.credential, CredentialKind::Key)
+    }
+
+    /// Whether its servers may ask for a user and a password.
+    pub const fn has_users(&self) -> bool {
+        matches!(self.credential, CredentialKind::User)
+    }
+}
+
+/// What the ends of a protocol can ask each other for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// A key that both hold.
+    Key,
+    /// Nothing.
+    None,
+    /// A user and a password, for which a server asks.
+    User,
+}
+
+/// One control protocol: a client and a server state machine under a name.
+pub trait PeerKind: Send + Sync {
+    /// What it is and can do.
+    fn about(&self) -> &'static Capabilities;
+    /// As in [`Capabilities`].
+    fn id(&self) -> &'static str {
+        self.about().id
+    }
+    /// The name in announcements to whoever runs a server.
+    fn name(&self) -> &'static str {
+        self.about().name.unwrap_or_else(|| self.id())
+    }
+    /// The message sizes that its own client measures unless others are asked for.
+    fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
+        vec![ByteCount::new(32)]
+    }
+    /// The same protocol with these of its settings made, each by its name; why a value cannot be, and what to do.
+    fn with_settings(&self, _values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {
+        Err(format!("{} has no settings of its own", self.id()))
+    }
+    /// Whether it carries this test; if not, why, and what to do.
+    fn check(&self, _spec: &TestSpec) -> Result<(), String> {
+        Ok(())
+    }
+    /// The same test with times that it takes, none of them shorter: some count in whole seconds.
+    fn fitted(&self, spec: TestSpec) -> TestSpec {
+        spec
+    }
+    /// The end that asks for tests, on a connection that has just been opened.
+    fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
+    /// The end that is asked, on a connection that has just been accepted.
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
+}
+
+/// `time`, or the next whole second above it.
+pub(crate) fn whole_seconds(time: Duration) -> Duration {
+    let begun = u64::from(time.subsec_nanos() != 0);
+    Duration::from_secs(time.as_secs().saturating_add(begun))
+}
+
+/// The same test, in whole seconds where the server sends, which cannot stop at another time.
+pub(crate) fn with_whole_seconds_back(mut spec: TestSpec) -> TestSpec {
+    if let (Direction::Reverse, Stop::After(time)) = (spec.direction, &mut spec.stop) {
+        *time = whole_seconds(*time);
+    }
+    spec
+}
+
+/// How a server tells which test a data stream belongs to.
+#[derive(Debug, Clone, Copy)]
+pub enum Demux {
+    /// By the port: the server opens ports for each test.
+    OwnPorts,
+    /// All come to one port, and each stream is a test of its own.
+    EachATest {
+        /// How many bytes of a TCP stream that begins like this must be there before
+        /// [`Input::Stream`](super::Input::Stream) can tell what it is; no more than 256.
+        opening_len: fn(&[u8]) -> usize,
+    },
+    /// All come to one port; each TCP stream begins with what the test's control connection began with.
+    Cookie {
+        /// Its length in bytes.
+        length: usize,
+        /// The answer to a datagram that opens a stream; `None` if it is none. Datagrams tell nothing of their
+        /// test: those of one address belong to the test of that address that waits.
+        answer: fn(&[u8]) -> Option<Vec<u8>>,
+    },
+}
+
+/// What the two ends agree on a test over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Nothing: data streams say themselves what they are. A session then gets no [`Input::Bytes`](super::Input::Bytes) and asks
+    /// for no [`Action::Send`](super::Action::Send); what it has to say outside the traffic goes over the data streams, by
+    /// [`StreamOrder::Datagram`](super::StreamOrder::Datagram).
+    Absent,
+    /// A TCP connection of its own.
+    Connection,
+    /// What is typed into the shell of a device, on a serial line or behind a telnet server. There is no server to
+    /// start: the client tells the shell what to do. Data streams go elsewhere, and what happens on them is told as
+    /// without a control connection.
+    Shell,
+}
+
+/// How many tests a control connection carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tests {
+    /// Any number, one after the other, that differ in nothing but the size of messages and how long they take.
+    Alike,
+    /// Any number, one after the other.
+    Many,
+    /// One; then both ends close it.
+    One,
+}
