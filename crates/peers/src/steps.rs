@@ -129,11 +129,13 @@ impl<P: Phase> Steps<P> {
 
     /// The driver did not come to an end in this time.
     pub(crate) fn hangs(&self, limit: Duration) -> ProtocolError {
-        ProtocolError::Overdue {
-            state: self.state.name(),
-            limit,
-            hint: "a traffic thread here hangs",
-        }
+        self.late(limit, "a traffic thread here hangs")
+    }
+
+    /// A step took longer than this.
+    pub(crate) fn late(&self, limit: Duration, hint: &'static str) -> ProtocolError {
+        let state = self.state.name();
+        ProtocolError::Overdue { state, limit, hint }
     }
 }
 
@@ -148,8 +150,11 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     /// Takes one input, in any state but the last.
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
 
+    /// Follows every input that was taken.
+    fn taken(&mut self, _now: MonoInstant) {}
+
     /// What the peer is told before the session ends by an error.
-    fn complain(&mut self, _error: &ProtocolError) {}
+    fn complain(&mut self, _now: MonoInstant, _error: &ProtocolError) {}
 
     /// Ends the session.
     fn close(&mut self) {
@@ -202,7 +207,7 @@ pub(crate) trait Conversing: fmt::Debug + Send {
     fn progress(&mut self, _now: MonoInstant, _progress: Progress) {}
 
     /// As in [`Stepping`].
-    fn complain(&mut self, _error: &ProtocolError) {}
+    fn complain(&mut self, _now: MonoInstant, _error: &ProtocolError) {}
 
     /// Drops what is due beside the steps: the session is over.
     fn forget(&mut self) {}
@@ -252,8 +257,8 @@ impl<T: Conversing> Stepping for T {
         Ok(())
     }
 
-    fn complain(&mut self, error: &ProtocolError) {
-        Conversing::complain(self, error);
+    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
+        Conversing::complain(self, now, error);
     }
 
     fn close(&mut self) {
@@ -277,9 +282,12 @@ impl<T: Stepping> Session for T {
             return Ok(());
         }
         let outcome = self.take(now, input);
-        if let Err(error) = &outcome {
-            self.complain(error);
-            self.close();
+        match &outcome {
+            Ok(()) => self.taken(now),
+            Err(error) => {
+                self.complain(now, error);
+                self.close();
+            }
         }
         outcome
     }

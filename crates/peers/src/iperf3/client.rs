@@ -514,7 +514,7 @@ impl Conversing for Client {
         }
     }
 
-    fn complain(&mut self, _error: &ProtocolError) {
+    fn complain(&mut self, _now: MonoInstant, _error: &ProtocolError) {
         if self.steps.state.has_test() {
             self.say(byte::CLIENT_TERMINATE);
         }

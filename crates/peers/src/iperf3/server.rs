@@ -470,7 +470,7 @@ impl Conversing for Server {
         }
     }
 
-    fn complain(&mut self, error: &ProtocolError) {
+    fn complain(&mut self, _now: MonoInstant, error: &ProtocolError) {
         let said = self.steps.actions.iter().any(
             |action| matches!(action, Action::Send(bytes) if bytes.first() == Some(&byte::SERVER_ERROR)),
         );

@@ -1,17 +1,17 @@
 //! The end that asks for tests. The drawing in [`super`] shows both ends.
 
-use super::link::text;
+use super::link::{Core, text};
 use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
 use super::phase::State;
-use super::state::{Core, Test};
 use super::streams::Streams;
+use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode,
-    Session, StreamTarget, TestEnd,
+    StreamTarget, TestEnd,
 };
-use crate::steps::Phase as _;
+use crate::steps::{Phase as _, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, validate};
@@ -35,7 +35,7 @@ impl Client {
             tool: "linerate".to_owned(),
             version: clean(&config.version, super::MAX_NAME),
         });
-        core.link.send_short(now, &hello);
+        core.say(now, &hello);
         Self {
             core,
             limits: Limits::default(),
@@ -44,52 +44,9 @@ impl Client {
         }
     }
 
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        let state = self.core.state;
-        match input {
-            Input::Bytes(bytes) => self.bytes(now, bytes),
-            Input::Eof => Err(self.core.link.eof(state)),
-            Input::Timeout => self.timeout(now),
-            Input::Begin(spec) if state == State::Idle => {
-                self.begin(now, spec);
-                Ok(())
-            }
-            Input::End(Ending::Traffic) => {
-                self.end_traffic(now);
-                Ok(())
-            }
-            Input::End(Ending::Test { code, reason }) => {
-                if state.has_test() && state != State::Stopping {
-                    self.core.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped => self.core.stopped_here(now),
-            Input::End(Ending::Session) => {
-                if state.is_greeted() {
-                    self.core.say(now, &Message::Bye);
-                }
-                self.core.close();
-                Ok(())
-            }
-            // The driver may not have seen yet that the test is over.
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if state == State::Stopping =>
-            {
-                Ok(())
-            }
-            // The server counts what both ends look at.
-            Input::Progress(_) => Ok(()),
-            Input::Connected if state == State::Connecting => self.connected_here(now),
-            Input::Finished { sent } => self.core.finished_here(now, sent),
-            Input::Reports(_) if state == State::Running => self.reported_here(now),
-            other => Err(self.core.out_of_turn(other.name(), "")),
-        }
-    }
-
     fn bytes(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.core.link.feed(now, bytes);
-        while let Some((message, offset)) = self.core.link.next(self.core.state)? {
+        self.core.feed(now, bytes);
+        while let Some((message, offset)) = self.core.next()? {
             self.message(now, message, offset)?;
         }
         Ok(())
@@ -101,14 +58,14 @@ impl Client {
         message: Message,
         offset: u64,
     ) -> Result<(), ProtocolError> {
-        let (kind, state) = (message.kind(), self.core.state);
+        let (kind, state) = (message.kind(), self.core.steps.state);
         match message {
             Message::Ping if state.is_greeted() => Ok(()),
             Message::Farewell(body) => Err(self.core.turned_away(body.code, &body.message)),
             Message::Challenge(body) if state == State::Greeting && self.asked.is_none() => {
                 self.prove(now, body.nonce)
             }
-            Message::Welcome(body) if state == State::Greeting => self.welcome(now, *body),
+            Message::Welcome(body) if state == State::Greeting => self.welcome(*body),
             _ if !state.has_test() || message.test() != Some(self.core.test.number) => Err(self
                 .core
                 .unexpected(kind, offset, "no such test is under way")),
@@ -119,17 +76,17 @@ impl Client {
     }
 
     fn test_message(&mut self, now: MonoInstant, message: Message) -> Result<(), &'static str> {
-        match (message, self.core.state) {
+        match (message, self.core.steps.state) {
             (Message::Abort(body), _) => {
                 self.core.aborted_by_peer(now, &body);
                 Ok(())
             }
-            (Message::Aborted(_), _) => self.core.stopped_there(now),
+            (Message::Aborted(_), _) => self.core.stopped_there(),
             // Sent before the peer knew that the test is aborted.
             (_, State::Stopping) => Ok(()),
             (Message::Ready(body), State::Preparing) => self.ready(now, body),
             (Message::Refused(body), State::Preparing) => {
-                self.refused(now, body.code, text(&body.message));
+                self.refused(body.code, text(&body.message));
                 Ok(())
             }
             (Message::Connected(_), State::Connecting) => self.connected_there(now),
@@ -139,6 +96,7 @@ impl Client {
             }
             (Message::Progress(body), State::Running) => {
                 self.core
+                    .steps
                     .act(Action::Peer(PeerEvent::Progress(body.progress)));
                 Ok(())
             }
@@ -180,27 +138,26 @@ impl Client {
     }
 
     fn denied(&self, message: &'static str) -> ProtocolError {
-        let state = self.core.state.name();
+        let state = self.core.steps.state.name();
         ProtocolError::Key { state, message }
     }
 
-    fn welcome(&mut self, now: MonoInstant, body: Welcome) -> Result<(), ProtocolError> {
+    fn welcome(&mut self, body: Welcome) -> Result<(), ProtocolError> {
         self.check_server(body.proof)?;
         self.limits = body.limits;
-        self.core.enter(now, State::Idle, None);
-        self.core
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                version: clean(&body.version, super::MAX_NAME),
-                session: clean(&body.session, super::MAX_NAME),
-                facts: body.facts,
-                limits: body.limits,
-            }))));
+        self.core.steps.rest(State::Idle);
+        self.core.steps.meet(PeerHello {
+            version: clean(&body.version, super::MAX_NAME),
+            session: clean(&body.session, super::MAX_NAME),
+            facts: body.facts,
+            limits: body.limits,
+        });
         Ok(())
     }
 
     fn begin(&mut self, now: MonoInstant, spec: Box<TestSpec>) {
         if let Err(error) = validate(&spec) {
-            return self.refused(now, RefusalCode::Invalid, error.to_string());
+            return self.refused(RefusalCode::Invalid, error.to_string());
         }
         let number = self.core.test.number.wrapping_add(1);
         self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
@@ -211,22 +168,24 @@ impl Client {
 
     /// A step of setting up: twice the server's time, so that its more exact reason comes first.
     fn step(&mut self, now: MonoInstant, state: State) {
-        let limit = self.core.link.timeout() * 2;
-        self.core.enter(now, state, Some(limit));
+        let limit = self.core.steps.timeout * 2;
+        self.core.steps.enter(now, state, limit);
     }
 
-    fn refused(&mut self, now: MonoInstant, code: RefusalCode, message: String) {
-        self.core.act(Action::TestOver(TestEnd::Refused(Refusal {
-            code,
-            message,
-        })));
-        self.core.enter(now, State::Idle, None);
+    fn refused(&mut self, code: RefusalCode, message: String) {
+        self.core
+            .steps
+            .act(Action::TestOver(TestEnd::Refused(Refusal {
+                code,
+                message,
+            })));
+        self.core.steps.rest(State::Idle);
     }
 
     fn ready(&mut self, now: MonoInstant, body: Ready) -> Result<(), &'static str> {
         let theirs = self.core.test.sides().into_iter().map(Side::other);
         super::check_ports(&body.ports, theirs, self.core.test.streams)?;
-        self.core.act(Action::OpenStreams {
+        self.core.steps.act(Action::OpenStreams {
             target: StreamTarget::Ports(body.ports),
             format: Arc::new(Streams { token: body.token }),
         });
@@ -236,7 +195,10 @@ impl Client {
 
     fn connected_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         if self.core.test.connected.here {
-            return Err(self.core.out_of_turn("Connected", ": for the second time"));
+            return Err(self
+                .core
+                .steps
+                .out_of_turn("Connected", ": for the second time"));
         }
         self.core.test.connected.here = true;
         self.start(now);
@@ -257,7 +219,7 @@ impl Client {
             return;
         }
         if self.core.test.receives {
-            self.core.act(Action::Start(Side::Receiver));
+            self.core.steps.act(Action::Start(Side::Receiver));
         }
         let start = Message::Start(self.core.test.number());
         self.core.say(now, &start);
@@ -266,19 +228,19 @@ impl Client {
 
     fn started(&mut self, now: MonoInstant) {
         if self.core.test.sends {
-            self.core.act(Action::Start(Side::Sender));
+            self.core.steps.act(Action::Start(Side::Sender));
         }
-        let spare = self.core.link.timeout() * 2;
+        let spare = self.core.steps.timeout * 2;
         let limit = self.core.test.allowed.saturating_add(spare);
-        self.core.enter(now, State::Running, Some(limit));
+        self.core.steps.enter(now, State::Running, limit);
     }
 
     /// The user has seen enough. Without traffic there is nothing to keep.
     fn end_traffic(&mut self, now: MonoInstant) {
-        match self.core.state {
+        match self.core.steps.state {
             State::Running => {
                 if self.core.test.sends {
-                    self.core.act(Action::StopSenders);
+                    self.core.steps.act(Action::StopSenders);
                 }
                 if self.core.test.receives {
                     let end = Message::EndTraffic(self.core.test.number());
@@ -297,7 +259,7 @@ impl Client {
         let test = &self.core.test;
         if test.reported.here || (test.sends && !test.finished.here) {
             let detail = ": reports come once, after Finished if this end sends";
-            return Err(self.core.out_of_turn("Reports", detail));
+            return Err(self.core.steps.out_of_turn("Reports", detail));
         }
         self.core.test.reported.here = true;
         self.end(now);
@@ -311,7 +273,9 @@ impl Client {
     ) -> Result<(), &'static str> {
         self.check_report(&reports)?;
         self.core.test.reported.there = true;
-        self.core.act(Action::Peer(PeerEvent::Report(reports)));
+        self.core
+            .steps
+            .act(Action::Peer(PeerEvent::Report(reports)));
         self.end(now);
         Ok(())
     }
@@ -339,26 +303,27 @@ impl Client {
         if self.core.test.reported.done() {
             let done = Message::Acknowledge(self.core.test.number());
             self.core.say(now, &done);
-            self.core.act(Action::TestOver(TestEnd::Complete));
-            self.core.enter(now, State::Idle, None);
+            self.core.steps.act(Action::TestOver(TestEnd::Complete));
+            self.core.steps.rest(State::Idle);
         }
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        self.core.link.check_silence(now, self.core.state)?;
-        let Some(limit) = self.core.link.overdue(now) else {
+        self.core.check_silence(now)?;
+        let Some(limit) = self.core.steps.overdue(now) else {
             return Ok(());
         };
-        match self.core.state {
-            State::Greeting => Err(self.core.overdue(limit, "it never finished its hello")),
+        match self.core.steps.state {
+            State::Greeting => Err(self.core.steps.late(limit, "it never finished its hello")),
             State::Stopping => Err(self
                 .core
-                .overdue(limit, "a traffic thread at one end hangs")),
+                .steps
+                .late(limit, "a traffic thread at one end hangs")),
             _ => {
                 let reason = format!(
                     "the client waited {} s in state {}",
                     limit.as_secs_f64(),
-                    self.core.state.name()
+                    self.core.steps.state.name()
                 );
                 self.core.abort(now, RefusalCode::Timeout, &reason);
                 Ok(())
@@ -367,28 +332,63 @@ impl Client {
     }
 }
 
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.core.state == State::Closed {
-            return Ok(());
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.core.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.core.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.core.steps.state;
+        match input {
+            Input::Bytes(bytes) => self.bytes(now, bytes),
+            Input::Eof => Err(self.core.eof()),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if state == State::Idle => {
+                self.begin(now, spec);
+                Ok(())
+            }
+            Input::End(Ending::Traffic) => {
+                self.end_traffic(now);
+                Ok(())
+            }
+            Input::End(Ending::Test { code, reason }) => {
+                if state.has_test() && state != State::Stopping {
+                    self.core.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped => self.core.stopped_here(now),
+            Input::End(Ending::Session) => {
+                if state.is_greeted() {
+                    self.core.say(now, &Message::Bye);
+                }
+                self.core.steps.close();
+                Ok(())
+            }
+            // The server counts what both ends look at.
+            Input::Progress(_) => Ok(()),
+            Input::Connected if state == State::Connecting => self.connected_here(now),
+            Input::Finished { sent } => self.core.finished_here(now, sent),
+            Input::Reports(_) if state == State::Running => self.reported_here(now),
+            other => Err(self.core.steps.out_of_turn(other.name(), "")),
         }
-        let outcome = self.take(now, input);
-        match &outcome {
-            Ok(()) => self.core.link.keep_alive(now, self.core.state),
-            Err(error) => self.core.fail(now, error),
-        }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.core.link.poll()
+    fn taken(&mut self, now: MonoInstant) {
+        self.core.keep_alive(now);
     }
 
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.core.link.deadline(self.core.state)
+    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
+        self.core.complain(now, error);
     }
 
-    fn state(&self) -> &'static str {
-        self.core.state.name()
+    fn next(&self) -> Option<MonoInstant> {
+        self.core.deadline()
     }
 }

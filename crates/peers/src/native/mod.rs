@@ -49,6 +49,7 @@ mod phase;
 mod server;
 mod state;
 mod streams;
+mod test;
 
 pub use linerate_wire::frame::VERSION;
 pub use linerate_wire::header as wire;

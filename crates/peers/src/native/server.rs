@@ -1,20 +1,19 @@
 //! The end that is asked. The drawing in [`super`] shows both ends.
 
-use super::link::text;
+use super::link::{Core, text};
 use super::message::{
     Challenge, Message, Prepare, Proof, Ready, Refused, Report, Role, TestNumber, TestProgress,
     TooLong, Welcome,
 };
 use super::phase::State;
-use super::state::{Core, Test};
 use super::streams::Streams;
+use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Nonces, Prover, SIZE, test_token};
 use crate::session::{
-    Action, Ending, Input, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, Session,
-    StreamPorts, TestEnd,
+    Action, Ending, Input, PeerHello, Refusal, RefusalCode, ServerConfig, StreamPorts, TestEnd,
 };
-use crate::steps::Phase as _;
+use crate::steps::{Phase as _, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
@@ -42,62 +41,9 @@ impl Server {
         }
     }
 
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        let state = self.core.state;
-        match input {
-            Input::Bytes(bytes) => self.bytes(now, bytes),
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::End(Ending::Test { code, reason }) => {
-                // Once it has reported, the server's part is over, and the client may already be.
-                if state.has_test() && !matches!(state, State::Stopping | State::Reporting) {
-                    self.core.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped => self.core.stopped_here(now),
-            Input::End(Ending::Session) => {
-                if state.is_greeted() {
-                    let reason = "the server is shutting down";
-                    self.core
-                        .link
-                        .farewell(now, RefusalCode::Interrupted, reason);
-                }
-                self.core.close();
-                Ok(())
-            }
-            Input::Progress(progress) => {
-                if state == State::Running {
-                    let test = self.core.test.number;
-                    let message = Message::Progress(TestProgress { test, progress });
-                    self.core.say(now, &message);
-                }
-                Ok(())
-            }
-            // The driver may not have seen yet that the test is over.
-            Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if state == State::Stopping =>
-            {
-                Ok(())
-            }
-            Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
-            Input::Prepared(Err(Refusal { code, message })) if state == State::Preparing => {
-                self.refuse(now, code, &message);
-                Ok(())
-            }
-            Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
-                self.connected(now);
-                Ok(())
-            }
-            Input::Finished { sent } => self.core.finished_here(now, sent),
-            Input::Reports(reports) if state == State::Running => self.report(now, reports),
-            other => Err(self.core.out_of_turn(other.name(), "")),
-        }
-    }
-
     fn bytes(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.core.link.feed(now, bytes);
-        while let Some((message, offset)) = self.core.link.next(self.core.state)? {
+        self.core.feed(now, bytes);
+        while let Some((message, offset)) = self.core.next()? {
             self.message(now, message, offset)?;
         }
         Ok(())
@@ -109,14 +55,14 @@ impl Server {
         message: Message,
         offset: u64,
     ) -> Result<(), ProtocolError> {
-        let (kind, state) = (message.kind(), self.core.state);
+        let (kind, state) = (message.kind(), self.core.steps.state);
         let is_present = message.test() == Some(self.core.test.number);
         match message {
             Message::Ping if state.is_greeted() => {}
             Message::Farewell(body) => {
                 return Err(self.core.turned_away(body.code, &body.message));
             }
-            Message::Bye => self.core.close(),
+            Message::Bye => self.core.steps.close(),
             Message::Hello(hello) if state == State::Greeting && self.challenged.is_none() => {
                 self.hello(now, &hello.version);
             }
@@ -145,9 +91,9 @@ impl Server {
     }
 
     fn test_message(&mut self, now: MonoInstant, message: Message) -> Result<(), &'static str> {
-        match (message, self.core.state) {
+        match (message, self.core.steps.state) {
             (Message::Abort(body), _) => self.core.aborted_by_peer(now, &body),
-            (Message::Aborted(_), _) => return self.core.stopped_there(now),
+            (Message::Aborted(_), _) => return self.core.stopped_there(),
             // Sent before the peer knew that the test is aborted, or that its senders came to their end.
             (_, State::Stopping) | (Message::EndTraffic(_), State::Reporting) => {}
             (Message::Start(_), State::Connecting) if self.core.test.connected.here => {
@@ -157,11 +103,11 @@ impl Server {
                 return self.core.finished_there(body);
             }
             (Message::EndTraffic(_), State::Running) if self.core.test.sends => {
-                self.core.act(Action::StopSenders);
+                self.core.steps.act(Action::StopSenders);
             }
             (Message::Acknowledge(_), State::Reporting) => {
-                self.core.act(Action::TestOver(TestEnd::Complete));
-                self.core.enter(now, State::Idle, None);
+                self.core.steps.act(Action::TestOver(TestEnd::Complete));
+                self.core.steps.rest(State::Idle);
             }
             _ => return Err("it has no place there"),
         }
@@ -170,8 +116,8 @@ impl Server {
 
     fn hello(&mut self, now: MonoInstant, version: &str) {
         if let Some((code, message)) = self.config.turn_away.clone() {
-            self.core.link.farewell(now, code, &message);
-            self.core.close();
+            self.core.farewell(now, code, &message);
+            self.core.steps.close();
             return;
         }
         if let Some(credential) = &self.config.credential {
@@ -199,22 +145,21 @@ impl Server {
         });
         if proof.is_none() {
             let reason = "its key is another: give the file of this server's key with --key";
-            self.core.link.farewell(now, RefusalCode::Denied, reason);
-            return self.core.close();
+            self.core.farewell(now, RefusalCode::Denied, reason);
+            return self.core.steps.close();
         }
         self.admit(now, &version, proof);
     }
 
     fn admit(&mut self, now: MonoInstant, version: &str, proof: Option<[u8; SIZE]>) {
         self.welcome(now, proof);
-        self.core.enter(now, State::Idle, None);
-        self.core
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                version: clean(version, super::MAX_NAME),
-                session: self.config.session.clone(),
-                facts: Facts::default(),
-                limits: self.config.limits,
-            }))));
+        self.core.steps.rest(State::Idle);
+        self.core.steps.meet(PeerHello {
+            version: clean(version, super::MAX_NAME),
+            session: self.config.session.clone(),
+            facts: Facts::default(),
+            limits: self.config.limits,
+        });
     }
 
     fn welcome(&mut self, now: MonoInstant, proof: Option<[u8; SIZE]>) {
@@ -226,7 +171,7 @@ impl Server {
             proof,
         };
         let whole = Message::Welcome(Box::new(welcome.clone()));
-        if let Err(TooLong { length, .. }) = self.core.link.send(now, &whole) {
+        if let Err(TooLong { length, .. }) = self.core.send(now, &whole) {
             let note = format!("facts of {length} bytes are too long to send");
             welcome.facts = [("facts-missing", note)].into_iter().collect();
             let short = Message::Welcome(Box::new(welcome));
@@ -245,14 +190,14 @@ impl Server {
             self.token = test_token(&self.config.random, body.test);
             let format = Arc::new(Streams { token: self.token });
             let spec = body.spec;
-            self.core.act(Action::Prepare { spec, format });
+            self.core.steps.act(Action::Prepare { spec, format });
         }
     }
 
     /// A step of setting up, which has as long as the peer may be silent.
     fn step(&mut self, now: MonoInstant, state: State) {
-        let limit = self.core.link.timeout();
-        self.core.enter(now, state, Some(limit));
+        let limit = self.core.steps.timeout;
+        self.core.steps.enter(now, state, limit);
     }
 
     fn refuse(&mut self, now: MonoInstant, code: RefusalCode, message: &str) {
@@ -262,13 +207,16 @@ impl Server {
             message: text(message),
         });
         self.core.say(now, &refused);
-        self.core.enter(now, State::Idle, None);
+        self.core.steps.rest(State::Idle);
     }
 
     fn prepared(&mut self, now: MonoInstant, ports: StreamPorts) -> Result<(), ProtocolError> {
         let ours = self.core.test.sides();
-        super::check_ports(&ports, ours.into_iter(), self.core.test.streams)
-            .map_err(|cause| self.core.out_of_turn("Prepared", &format!(": {cause}")))?;
+        super::check_ports(&ports, ours.into_iter(), self.core.test.streams).map_err(|cause| {
+            self.core
+                .steps
+                .out_of_turn("Prepared", &format!(": {cause}"))
+        })?;
         let ready = Message::Ready(Ready {
             test: self.core.test.number,
             ports,
@@ -288,15 +236,15 @@ impl Server {
 
     fn start(&mut self, now: MonoInstant) {
         if self.core.test.receives {
-            self.core.act(Action::Start(Side::Receiver));
+            self.core.steps.act(Action::Start(Side::Receiver));
         }
         let started = Message::Started(self.core.test.number());
         self.core.say(now, &started);
         if self.core.test.sends {
-            self.core.act(Action::Start(Side::Sender));
+            self.core.steps.act(Action::Start(Side::Sender));
         }
         let limit = self.core.test.allowed;
-        self.core.enter(now, State::Running, Some(limit));
+        self.core.steps.enter(now, State::Running, limit);
     }
 
     fn report(
@@ -306,13 +254,13 @@ impl Server {
     ) -> Result<(), ProtocolError> {
         if self.core.test.sends && !self.core.test.finished.here {
             let detail = ": reports come after Finished if this end sends";
-            return Err(self.core.out_of_turn("Reports", detail));
+            return Err(self.core.steps.out_of_turn("Reports", detail));
         }
         let test = self.core.test.number;
         let report = Message::Report(Report { test, reports });
-        match self.core.link.send(now, &report) {
+        match self.core.send(now, &report) {
             // The time allowed goes on: the client may still be taking what is under way.
-            Ok(()) => self.core.state = State::Reporting,
+            Ok(()) => self.core.steps.state = State::Reporting,
             Err(TooLong { length, most }) => {
                 let reason = format!(
                     "the server's report of {length} bytes is longer than the {most} that fit one message: \
@@ -326,28 +274,30 @@ impl Server {
 
     /// Between tests a client may go without a word.
     fn eof(&mut self) -> Result<(), ProtocolError> {
-        if self.core.state == State::Idle && self.core.link.is_at_boundary() {
-            self.core.close();
+        if self.core.steps.state == State::Idle && self.core.is_at_boundary() {
+            self.core.steps.close();
             return Ok(());
         }
-        Err(self.core.link.eof(self.core.state))
+        Err(self.core.eof())
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        self.core.link.check_silence(now, self.core.state)?;
-        let Some(limit) = self.core.link.overdue(now) else {
+        self.core.check_silence(now)?;
+        let Some(limit) = self.core.steps.overdue(now) else {
             return Ok(());
         };
         let seconds = limit.as_secs_f64();
-        let reason = match self.core.state {
-            State::Greeting => return Err(self.core.overdue(limit, "it never finished its hello")),
+        let reason = match self.core.steps.state {
+            State::Greeting => {
+                return Err(self.core.steps.late(limit, "it never finished its hello"));
+            }
             State::Stopping => {
                 let hint = "a traffic thread at one end hangs";
-                return Err(self.core.overdue(limit, hint));
+                return Err(self.core.steps.late(limit, hint));
             }
             State::Reporting => {
                 let hint = "the client never said that it is done";
-                return Err(self.core.overdue(limit, hint));
+                return Err(self.core.steps.late(limit, hint));
             }
             State::Preparing => {
                 format!("the server could not make ready within {seconds} s")
@@ -366,28 +316,71 @@ impl Server {
     }
 }
 
-impl Session for Server {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.core.state == State::Closed {
-            return Ok(());
+impl Stepping for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.core.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.core.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.core.steps.state;
+        match input {
+            Input::Bytes(bytes) => self.bytes(now, bytes),
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::End(Ending::Test { code, reason }) => {
+                // Once it has reported, the server's part is over, and the client may already be.
+                if state.has_test() && !matches!(state, State::Stopping | State::Reporting) {
+                    self.core.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped => self.core.stopped_here(now),
+            Input::End(Ending::Session) => {
+                if state.is_greeted() {
+                    let reason = "the server is shutting down";
+                    self.core.farewell(now, RefusalCode::Interrupted, reason);
+                }
+                self.core.steps.close();
+                Ok(())
+            }
+            Input::Progress(progress) => {
+                if state == State::Running {
+                    let test = self.core.test.number;
+                    let message = Message::Progress(TestProgress { test, progress });
+                    self.core.say(now, &message);
+                }
+                Ok(())
+            }
+            Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
+            Input::Prepared(Err(Refusal { code, message })) if state == State::Preparing => {
+                self.refuse(now, code, &message);
+                Ok(())
+            }
+            Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
+                self.connected(now);
+                Ok(())
+            }
+            Input::Finished { sent } => self.core.finished_here(now, sent),
+            Input::Reports(reports) if state == State::Running => self.report(now, reports),
+            other => Err(self.core.steps.out_of_turn(other.name(), "")),
         }
-        let outcome = self.take(now, input);
-        match &outcome {
-            Ok(()) => self.core.link.keep_alive(now, self.core.state),
-            Err(error) => self.core.fail(now, error),
-        }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.core.link.poll()
+    fn taken(&mut self, now: MonoInstant) {
+        self.core.keep_alive(now);
     }
 
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.core.link.deadline(self.core.state)
+    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
+        self.core.complain(now, error);
     }
 
-    fn state(&self) -> &'static str {
-        self.core.state.name()
+    fn next(&self) -> Option<MonoInstant> {
+        self.core.deadline()
     }
 }

@@ -9,20 +9,19 @@ use crate::error::ProtocolError;
 use crate::iperf2::Iperf2;
 use crate::moves::{obstacle, states};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, Refusal,
-    RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
+    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, RefusalCode,
+    Sent, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
 };
-use crate::steps::Phase as _;
+use crate::steps::{Stepping, Steps};
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{MonoInstant, PacketCount};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 states! {
     /// Where the session is.
-    enum State {
+    pub(super) enum State {
         /// The shell is asked who is there.
         Greeting = "greeting",
         Idle = "idle",
@@ -67,7 +66,7 @@ struct Known {
 #[derive(Debug)]
 pub(super) struct Client {
     config: ClientConfig,
-    state: State,
+    steps: Steps<State>,
     shell: Shell,
     release: Option<Release>,
     /// The session of traffic to the board, for all its tests.
@@ -78,7 +77,6 @@ pub(super) struct Client {
     known: Known,
     /// The test that begins when the shell has ended the last one.
     next: Option<TestSpec>,
-    actions: VecDeque<Action>,
 }
 
 impl Client {
@@ -94,7 +92,7 @@ impl Client {
             ..config.clone()
         };
         let mut client = Self {
-            state: State::Greeting,
+            steps: Steps::resting(State::Greeting, config.timeout),
             shell: Shell::new(shell, now),
             release,
             sender: Iperf2.client(traffic, now),
@@ -102,7 +100,6 @@ impl Client {
             spec: TestSpec::tcp_bulk(),
             known: Known::default(),
             next: None,
-            actions: VecDeque::new(),
             config,
         };
         // Its greeting: nobody has been met yet.
@@ -111,28 +108,24 @@ impl Client {
         client
     }
 
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
     /// What the shell is to be told is written.
     fn type_out(&mut self) {
         while let Some(bytes) = self.shell.poll_send() {
-            self.act(Action::Send(bytes));
+            self.steps.act(Action::Send(bytes));
         }
     }
 
     /// The session of the traffic under way.
     fn traffic(&mut self) -> Option<&mut Box<dyn Session>> {
-        match self.state {
+        match self.steps.state {
             State::Sending => Some(&mut self.sender),
             State::Receiving => self.receiver.as_mut(),
             _ => None,
         }
     }
 
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match (self.state, input) {
+    fn hear(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match (self.steps.state, input) {
             (_, Input::Bytes(bytes)) => {
                 self.shell.feed(now, bytes)?;
                 // One that never stops talking leaves its driver no time to say that time has passed.
@@ -148,8 +141,8 @@ impl Client {
                 self.upload(now, port.copied().unwrap_or(PORT));
             }
             (State::Listening, Input::Prepared(Err(refusal))) => {
-                self.state = State::Idle;
-                self.act(Action::TestOver(TestEnd::Refused(refusal)));
+                self.steps.state = State::Idle;
+                self.steps.act(Action::TestOver(TestEnd::Refused(refusal)));
             }
             (State::Receiving, Input::Stream(event @ StreamEvent::Opened { .. }))
                 if self.receiver.is_none() =>
@@ -167,7 +160,7 @@ impl Client {
                 Input::End(Ending::Test { code, reason }),
             ) => self.stop(code, &reason),
             (State::Stopping, Input::Stopped) => {
-                self.act(Action::TestOver(TestEnd::Aborted));
+                self.steps.act(Action::TestOver(TestEnd::Aborted));
                 self.close();
             }
             (State::Receiving, Input::Reports(reports)) => {
@@ -177,15 +170,8 @@ impl Client {
             (State::Sending | State::Receiving, input) => self.hand_on(now, input)?,
             // The driver may not have seen yet how far the test is.
             (_, Input::End(_) | Input::Progress(_) | Input::Stream(_)) => {}
-            (State::Stopping | State::Collecting | State::Idle, input) if input.is_of_traffic() => {
-            }
-            (state, input) => {
-                return Err(ProtocolError::OutOfTurn {
-                    state: state.name(),
-                    input: input.name(),
-                    detail: String::new(),
-                });
-            }
+            (State::Collecting | State::Idle, input) if input.is_of_traffic() => {}
+            (_, input) => return Err(self.steps.out_of_turn(input.name(), "")),
         }
         Ok(())
     }
@@ -205,7 +191,7 @@ impl Client {
         {
             traffic.handle(now, Input::Timeout)?;
         }
-        if self.state == State::Receiving && is_due(self.known.stream_end) {
+        if self.steps.state == State::Receiving && is_due(self.known.stream_end) {
             self.give_up_stream();
         }
         if is_due(self.shell.deadline()) {
@@ -219,20 +205,19 @@ impl Client {
         let key = has_key.then(|| "zperf has no keys: leave out --key".to_owned());
         let unsupported = || key.or_else(|| check(&spec).err());
         if let Some((code, message)) = obstacle(None, &spec, unsupported) {
-            let refusal = Refusal { code, message };
-            return self.act(Action::TestOver(TestEnd::Refused(refusal)));
+            return self.steps.refuse(code, message);
         }
         self.known = Known::default();
         self.spec = spec;
         if self.spec.direction == Direction::Reverse {
-            self.state = State::Listening;
+            self.steps.state = State::Listening;
             let transport = self.spec.transport();
-            self.act(Action::Listen {
+            self.steps.act(Action::Listen {
                 transport,
                 port: PORT,
             });
         } else {
-            self.state = State::Starting;
+            self.steps.state = State::Starting;
             let job = job(&self.spec, self.config.local, self.config.remote_port);
             self.shell.begin(now, job);
         }
@@ -244,7 +229,7 @@ impl Client {
         if let Job::Upload { size, .. } = job {
             self.known.size = size;
         }
-        self.state = State::Receiving;
+        self.steps.state = State::Receiving;
         self.shell.begin(now, job);
     }
 
@@ -253,10 +238,10 @@ impl Client {
         self.known.stream_end = None;
         let failed = self.known.upload.as_ref().and_then(|upload| upload.errors);
         let failed = failed.map_or(0, PacketCount::get);
-        self.act(Action::Peer(PeerEvent::Note(format!(
+        self.steps.act(Action::Peer(PeerEvent::Note(format!(
             "the board said that it was done (failed writes: {failed}) and never closed its TCP stream: it stops at a write that would wait; for some minutes this host may take its next stream, from the same port, for the old one"
         ))));
-        self.act(Action::PeerFinished { sent: Sent::Untold });
+        self.steps.act(Action::PeerFinished { sent: Sent::Untold });
     }
 
     /// This host's session of what a board sends.
@@ -282,8 +267,8 @@ impl Client {
     /// Ends the test early. What the board does about it can be told, if at all, only at the session's end.
     fn stop(&mut self, code: RefusalCode, reason: &str) {
         self.receiver = None;
-        self.state = State::Stopping;
-        self.act(Action::Stop {
+        self.steps.state = State::Stopping;
+        self.steps.act(Action::Stop {
             cause: StopCause::Local,
             code,
             reason: reason.to_owned(),
@@ -306,10 +291,10 @@ impl Client {
 
     /// Heeds what the shell says.
     fn heed(&mut self, now: MonoInstant, event: Event) -> Result<(), ProtocolError> {
-        match (self.state, event) {
+        match (self.steps.state, event) {
             (State::Greeting, Event::Ready(board)) => self.greet(board)?,
             (State::Starting, Event::Serving) => {
-                self.state = State::Sending;
+                self.steps.state = State::Sending;
                 let asked = Input::Begin(Box::new(self.spec.clone()));
                 self.sender.handle(now, asked)?;
             }
@@ -326,8 +311,9 @@ impl Client {
                 let end = self.known.end.take().unwrap_or(TestEnd::Complete);
                 if end == TestEnd::Complete {
                     let reports = peer_report.map_or(answer, |peer_report| vec![peer_report]);
-                    self.act(Action::Peer(PeerEvent::Report(reports)));
-                    self.actions
+                    self.steps.act(Action::Peer(PeerEvent::Report(reports)));
+                    self.steps
+                        .actions
                         .extend(note.map(|note| Action::Peer(PeerEvent::Note(note))));
                 }
                 self.over(now, end);
@@ -350,14 +336,14 @@ impl Client {
     fn greet(&mut self, board: Board) -> Result<(), ShellError> {
         let release = board.release.ok_or(ShellError::NoRelease)?;
         self.release = Some(release);
-        self.state = State::Idle;
+        self.steps.state = State::Idle;
         let mut facts = Facts::default();
         facts.os = Some(format!("Zephyr {release}"));
         facts.zperf = Some(board.zperf);
-        self.act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
+        self.steps.meet(PeerHello {
             facts,
             ..PeerHello::default()
-        }))));
+        });
         Ok(())
     }
 
@@ -373,28 +359,25 @@ impl Client {
                     ..*spec
                 };
                 let spec = Box::new(spec);
-                self.act(Action::Prepare { spec, format });
+                self.steps.act(Action::Prepare { spec, format });
             }
-            Action::TestOver(end) if self.state == State::Sending => {
+            Action::TestOver(end) if self.steps.state == State::Sending => {
                 self.known.end = Some(end);
-                self.state = State::Collecting;
+                self.steps.state = State::Collecting;
                 self.shell.traffic_ended(now);
             }
             Action::TestOver(TestEnd::Complete) => self.conclude(now),
             Action::TestOver(end) => {
-                self.act(Action::TestOver(end));
+                self.steps.act(Action::TestOver(end));
                 self.close();
             }
             Action::Closed if self.known.own.is_none() => {
-                return Err(ProtocolError::Overdue {
-                    state: self.state.name(),
-                    limit: self.config.timeout,
-                    hint: "what the board sent had no end that could be seen",
-                });
+                let hint = "what the board sent had no end that could be seen";
+                return Err(self.steps.late(self.config.timeout, hint));
             }
             // It is met already, and what it has said is kept until the board's numbers are there.
             Action::Peer(_) | Action::Closed => {}
-            other => self.act(other),
+            other => self.steps.act(other),
         }
         Ok(())
     }
@@ -406,47 +389,49 @@ impl Client {
         };
         let sender = report::sender(&self.spec, upload, self.known.size, own);
         let peer_report = sender.map(|sender| Action::Peer(PeerEvent::Report(vec![sender])));
-        self.actions.extend(peer_report);
+        self.steps.actions.extend(peer_report);
         self.receiver = None;
         self.over(now, TestEnd::Complete);
     }
 
     fn over(&mut self, now: MonoInstant, end: TestEnd) {
-        self.state = State::Idle;
-        self.act(Action::TestOver(end));
+        self.steps.state = State::Idle;
+        self.steps.act(Action::TestOver(end));
         if let Some(spec) = self.next.take() {
             self.begin(now, spec);
         }
     }
+}
+
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        self.hear(now, input)?;
+        self.advance(now)
+    }
 
     fn close(&mut self) {
+        // What it is told may have closed it before an error is seen.
+        if self.steps.state == State::Closed {
+            return;
+        }
         self.shell.give_up();
         self.type_out();
         self.receiver = None;
-        self.state = State::Closed;
-        self.act(Action::Closed);
-    }
-}
-
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
-        }
-        let taken = self.take(now, input);
-        let outcome = taken.and_then(|()| self.advance(now));
-        if outcome.is_err() && self.state != State::Closed {
-            self.close();
-        }
-        outcome
+        self.steps.close();
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<MonoInstant> {
-        let traffic = match self.state {
+    fn next(&self) -> Option<MonoInstant> {
+        let traffic = match self.steps.state {
             State::Closed => return None,
             State::Sending => self.sender.deadline(),
             State::Receiving => self.known.stream_end,
@@ -456,13 +441,7 @@ impl Session for Client {
             .receiver
             .as_ref()
             .and_then(|receiver| receiver.deadline());
-        [self.shell.deadline(), traffic, receiver]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+        let others = traffic.into_iter().chain(receiver);
+        others.chain(self.shell.deadline()).min()
     }
 }

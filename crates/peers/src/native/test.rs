@@ -1,0 +1,79 @@
+//! What a session remembers of the test under way.
+
+use super::message::{Role, TestNumber};
+use crate::session::Limits;
+use linerate_model::PacketCount;
+use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
+use std::time::Duration;
+
+/// What a session must remember of the test under way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Test {
+    pub(super) number: u32,
+    pub(super) streams: u16,
+    pub(super) sends: bool,
+    pub(super) receives: bool,
+    /// Longest that traffic may take before something must be wrong.
+    pub(super) allowed: Duration,
+    pub(super) connected: Both,
+    /// Who has sent all it wanted.
+    pub(super) finished: Both,
+    pub(super) reported: Both,
+    pub(super) stopped: Both,
+}
+
+/// Something that each end does once per test.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Both {
+    pub(super) here: bool,
+    pub(super) there: bool,
+}
+
+impl Both {
+    pub(super) const fn done(self) -> bool {
+        self.here && self.there
+    }
+}
+
+/// Time that traffic may take beyond what was asked: send buffers drain slowly on slow links (4 MiB take
+/// 34 s at 1 Mbit/s), and the receiver waits for stragglers.
+const DRAIN: Duration = Duration::from_mins(1);
+
+impl Test {
+    pub(super) fn new(number: u32, spec: &TestSpec, role: Role, limits: &Limits) -> Self {
+        let forward = spec.direction != Direction::Reverse;
+        let reverse = spec.direction != Direction::Forward;
+        let (sends, receives) = match role {
+            Role::Client => (forward, reverse),
+            Role::Server => (reverse, forward),
+        };
+        let time = match spec.stop {
+            Stop::After(time) => time,
+            Stop::Bytes(_) | Stop::Transactions(_) => limits.max_duration.min(MAX_DURATION),
+        };
+        Self {
+            number,
+            streams: spec.streams,
+            sends,
+            receives,
+            allowed: time.saturating_add(spec.warm_up).saturating_add(DRAIN),
+            ..Self::default()
+        }
+    }
+
+    /// The sides this end plays.
+    pub(super) fn sides(&self) -> Vec<Side> {
+        let sender = self.sends.then_some(Side::Sender);
+        let receiver = self.receives.then_some(Side::Receiver);
+        sender.into_iter().chain(receiver).collect()
+    }
+
+    /// Whether there is one figure per stream.
+    pub(super) fn counts_every_stream(&self, sent: &[PacketCount]) -> bool {
+        sent.len() == usize::from(self.streams)
+    }
+
+    pub(super) const fn number(&self) -> TestNumber {
+        TestNumber { test: self.number }
+    }
+}
