@@ -5,7 +5,7 @@ use crate::table::Table;
 use serde::{Serialize, Serializer};
 
 /// One chart: what it says, its axes, its data and the table behind it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Chart {
     /// Unique within its run: the kind's id and what tells its charts apart.
     pub id: String,
@@ -80,7 +80,7 @@ impl Chart {
 }
 
 /// How an axis maps values to places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Named places; values are indices.
@@ -88,6 +88,7 @@ pub enum Scale {
     /// Rows with names, each with room for several marks; values are indices and what lies beside them.
     Groups,
     /// Equal steps from zero.
+    #[default]
     Linear,
     /// Equal steps, zero not included unless the data is near it.
     LinearFit,
@@ -98,7 +99,7 @@ pub enum Scale {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Axis {
     /// The quantity, its layer and its side.
     pub name: String,

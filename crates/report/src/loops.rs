@@ -262,8 +262,8 @@ mod tests {
             }),
             responsiveness: Vec::new(),
         };
-        let kind = charts::ALL.iter().find(|kind| kind.id() == "request-load");
-        let charts::Drawn::Charts(drawn) = kind.unwrap().draw(&run) else {
+        let kind = charts::ALL.iter().find(|kind| kind.id == "request-load");
+        let charts::Drawn::Charts(drawn) = (kind.unwrap().draw)(&run) else {
             panic!("not drawn");
         };
         let chart = &drawn[0];

@@ -5,12 +5,10 @@ use super::timeline::{chosen, trial_name};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column, words};
 use crate::words;
 use linerate_model::Histogram;
 use linerate_model::run::{Run, RunKind, Trial};
-
-pub(super) struct DelayCdf;
 
 /// A curve needs no more points than a screen has places.
 const MAX_POINTS: usize = 300;
@@ -18,33 +16,27 @@ const MAX_POINTS: usize = 300;
 /// The shares that the table gives.
 const SHARES: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
 
-impl ChartKind for DelayCdf {
-    fn id(&self) -> &'static str {
-        "delay-cdf"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "delay-cdf",
+    summary: "Cumulative distribution of delay, from the whole histogram of each trial.",
+    topic: Topic::Delay,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Cumulative distribution of delay, from the whole histogram of each trial."
+fn draw(run: &Run) -> Drawn {
+    if run.kind() != RunKind::Latency || run.trials.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
+    let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
+    let known: Vec<_> = trials
+        .into_iter()
+        .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
+        .collect();
+    if known.is_empty() {
+        return Drawn::Missing("a whole delay distribution (only its quantiles)");
     }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() != RunKind::Latency || run.trials.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
-        let known: Vec<_> = trials
-            .into_iter()
-            .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
-            .collect();
-        if known.is_empty() {
-            return Drawn::Missing("a whole delay distribution (only its quantiles)");
-        }
-        Drawn::Charts(vec![chart(&known)])
-    }
+    Drawn::Charts(vec![chart(&known)])
 }
 
 fn histogram(trial: &Trial) -> Option<&Histogram> {
@@ -80,11 +72,9 @@ fn chart(known: &[Known<'_>]) -> Chart {
         caption: each.collect::<Vec<_>>().join("; ") + ".",
         x: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
         y: Axis::new("Share at most this long", "%", Scale::Linear).within(0.0, 100.0),
-        y2: None,
         series: series.collect(),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(known, unit),
+        ..Chart::default()
     }
 }
 
@@ -121,20 +111,17 @@ fn cumulative(histogram: &Histogram, all: u64, unit: Unit) -> Vec<Point> {
 }
 
 fn table(known: &[Known<'_>], unit: Unit) -> Table {
-    let shares = SHARES
-        .iter()
-        .map(|share| format!("{} % within ({})", digits(share * 100.0), unit.symbol()));
-    let head = ["Trial".to_owned(), "n".to_owned()];
-    let columns: Vec<_> = head.into_iter().chain(shares).collect();
-    let mut table = Table::new(columns);
-    for (name, trial, histogram) in known {
-        let mut row = vec![Cell::text(name), Cell::count(Some(histogram.len()))];
-        row.extend(
-            SHARES
-                .iter()
-                .map(|share| Cell::number(quantile(trial, *share).map(float), unit)),
-        );
-        table.push(row);
-    }
-    table
+    let mut columns = vec![
+        words("Trial", |(name, ..): &Known<'_>| name.clone()),
+        column("n", |(_, _, histogram): &Known<'_>| {
+            Cell::count(Some(histogram.len()))
+        }),
+    ];
+    columns.extend(SHARES.iter().map(|share| {
+        let head = format!("{} % within ({})", digits(share * 100.0), unit.symbol());
+        column(head, |(_, trial, _): &Known<'_>| {
+            Cell::time(quantile(trial, *share), unit)
+        })
+    }));
+    Table::from_columns(known, columns)
 }

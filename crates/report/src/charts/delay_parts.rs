@@ -3,45 +3,37 @@
 use super::{ChartKind, Drawn, Topic, trial_name};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float, nanos};
-use crate::table::{Cell, Table};
+use crate::table::{self, Cell, Table, column};
 use crate::words;
 use linerate_model::one_way::{Decomposition, Stage, StagePart};
-use linerate_model::run::{Run, Trial};
-
-pub(super) struct DelayParts;
+use linerate_model::run::{Delay, Run, Trial};
 
 /// Trials that fit beside each other.
 const MAX_BARS: usize = 12;
 
-impl ChartKind for DelayParts {
-    fn id(&self) -> &'static str {
-        "delay-parts"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "delay-parts",
+    summary: "Where the time of a round trip goes: applications, stacks, queues, wire and wake-up.",
+    topic: Topic::Delay,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Where the time of a round trip goes: applications, stacks, queues, wire and wake-up."
+fn draw(run: &Run) -> Drawn {
+    let asked = run.trials.iter().filter(|t| t.decomposition().is_some());
+    if asked.clone().count() == 0 {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let asked = run.trials.iter().filter(|t| t.decomposition().is_some());
-        if asked.clone().count() == 0 {
-            return Drawn::NotApplicable;
-        }
-        let bars: Vec<_> = asked
-            .filter_map(|trial| Some((trial, trial.decomposition()?)))
-            .filter(|(_, parts)| !parts.parts.is_empty())
-            .take(MAX_BARS)
-            .collect();
-        let chart = (!bars.is_empty()).then(|| chart(run, &bars));
-        Drawn::or_missing(
-            chart.into_iter().collect(),
-            "the parts of a round trip need the kernel's stamps of both ends",
-        )
-    }
+    let bars: Vec<_> = asked
+        .filter_map(|trial| Some((trial, trial.decomposition()?)))
+        .filter(|(_, parts)| !parts.parts.is_empty())
+        .take(MAX_BARS)
+        .collect();
+    let chart = (!bars.is_empty()).then(|| chart(run, &bars));
+    Drawn::or_missing(
+        chart.into_iter().collect(),
+        "the parts of a round trip need the kernel's stamps of both ends",
+    )
 }
 
 type Bars<'a> = [(&'a Trial, &'a Decomposition)];
@@ -82,11 +74,9 @@ fn chart(run: &Run, bars: &Bars<'_>) -> Chart {
         caption: finding(bars[0].1),
         x: Axis::categories("Trial", "", names),
         y: Axis::new("Mean of each part", unit.symbol(), Scale::Linear),
-        y2: None,
         series: series.filter(|series| !series.points.is_empty()).collect(),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(run, bars),
+        ..Chart::default()
     }
 }
 
@@ -134,28 +124,30 @@ pub(crate) fn finding(parts: &Decomposition) -> String {
 }
 
 fn table(run: &Run, bars: &Bars<'_>) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "Part",
-        "Mean (ns)",
-        "p50 (ns)",
-        "p99 (ns)",
-        "Largest (ns)",
-        "Messages",
-    ]);
-    for (trial, parts) in bars {
-        for StagePart { stage, delay } in &parts.parts {
-            let whole = |ns: Option<u64>| Cell::number(ns.map(float), Unit::NANOS);
-            table.push(vec![
-                Cell::text(trial_name(run, trial)),
-                Cell::text(words::stage(*stage)),
-                Cell::number(delay.mean_ns, Unit::NANOS),
-                whole(delay.p50_ns),
-                whole(delay.p99_ns),
-                whole(delay.max_ns),
-                Cell::count(delay.count),
-            ]);
-        }
-    }
-    table
+    let rows = bars.iter().flat_map(|(trial, parts)| {
+        let parts = parts.parts.iter();
+        parts.map(move |part| (trial_name(run, trial), part))
+    });
+    let rows: Vec<(String, &StagePart)> = rows.collect();
+    let time = |head: &str, get: fn(&Delay) -> Option<u64>| {
+        column(head, move |(_, part): &(String, &StagePart)| {
+            Cell::time(get(&part.delay), Unit::NANOS)
+        })
+    };
+    let columns = [
+        table::words("Trial", |(name, _): &(String, &StagePart)| name.clone()),
+        table::words("Part", |(_, part): &(String, &StagePart)| {
+            words::stage(part.stage)
+        }),
+        column("Mean (ns)", |(_, part): &(String, &StagePart)| {
+            Cell::number(part.delay.mean_ns, Unit::NANOS)
+        }),
+        time("p50 (ns)", |delay| delay.p50_ns),
+        time("p99 (ns)", |delay| delay.p99_ns),
+        time("Largest (ns)", |delay| delay.max_ns),
+        column("Messages", |(_, part): &(String, &StagePart)| {
+            Cell::count(part.delay.count)
+        }),
+    ];
+    Table::from_rows(&rows, columns)
 }

@@ -10,42 +10,34 @@ use crate::words;
 use linerate_model::Histogram;
 use linerate_model::run::{Run, RunKind, Trial};
 
-pub(super) struct DelayPercentiles;
-
 /// Neighbouring points are at least this factor apart: some 80 points for each nine.
 const STEP: f64 = 1.03;
 
 /// The percentiles that the table gives.
 const SHARES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
-impl ChartKind for DelayPercentiles {
-    fn id(&self) -> &'static str {
-        "delay-percentiles"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "delay-percentiles",
+    summary: "Delay at each percentile, as HdrHistogram's plotter draws it: each nine takes the same room.",
+    topic: Topic::Delay,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Delay at each percentile, as HdrHistogram's plotter draws it: each nine takes the same room."
+fn draw(run: &Run) -> Drawn {
+    if run.kind() != RunKind::Latency || run.trials.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
+    let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
+    let known: Vec<Known<'_>> = trials
+        .into_iter()
+        .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
+        .collect();
+    // That the distribution is missing is said by the chart of its shares.
+    if known.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() != RunKind::Latency || run.trials.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
-        let known: Vec<Known<'_>> = trials
-            .into_iter()
-            .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
-            .collect();
-        // That the distribution is missing is said by the chart of its shares.
-        if known.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        Drawn::Charts(vec![chart(&known)])
-    }
+    Drawn::Charts(vec![chart(&known)])
 }
 
 type Known<'a> = (String, &'a Trial, &'a Histogram);

@@ -1,38 +1,30 @@
 //! Delay quantiles by message size, or by condition when there are few sizes.
 
-use super::load_delay::{QUANTILES, capital};
+use super::load_delay::{QUANTILES, capital, quantile_columns};
 use super::timeline::trial_name;
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column, words};
 use crate::words;
 use linerate_model::ByteCount;
 use linerate_model::run::{Delay, Run, RunKind, Trial};
 
-pub(super) struct DelayQuantiles;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "delay-quantiles",
+    summary: "Delay quantiles by message size, or by condition.",
+    topic: Topic::Delay,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for DelayQuantiles {
-    fn id(&self) -> &'static str {
-        "delay-quantiles"
+fn draw(run: &Run) -> Drawn {
+    // A curve of many loads, or a list of sizes, is its own chart.
+    let elsewhere = super::size_delay::is_best_for(run) || super::request_load::applies(run);
+    if run.kind() != RunKind::Latency || run.trials.is_empty() || elsewhere {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Delay quantiles by message size, or by condition."
-    }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        // A curve of many loads, or a list of sizes, is its own chart.
-        let elsewhere = super::size_delay::is_best_for(run) || super::request_load::applies(run);
-        if run.kind() != RunKind::Latency || run.trials.is_empty() || elsewhere {
-            return Drawn::NotApplicable;
-        }
-        Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")
-    }
+    Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")
 }
 
 /// A valid trial with its delay.
@@ -82,11 +74,9 @@ fn chart(run: &Run) -> Option<Chart> {
         caption: caption(run, &timed, by_size, of),
         x,
         y: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
-        y2: None,
         series: series(&timed, spaced, unit),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(run, &timed, unit),
+        ..Chart::default()
     })
 }
 
@@ -155,31 +145,19 @@ fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
 
 fn table(run: &Run, timed: &[Timed<'_>], unit: Unit) -> Table {
     let symbol = unit.symbol();
-    let head = [
-        "Trial".to_owned(),
-        "Message size (B)".to_owned(),
-        "n".to_owned(),
+    let mut columns = vec![
+        words("Trial", |one: &Timed<'_>| trial_name(run, one.trial)),
+        column("Message size (B)", |one: &Timed<'_>| {
+            Cell::count(one.trial.payload_bytes.map(ByteCount::get))
+        }),
+        column("n", |one: &Timed<'_>| Cell::count(one.delay.count)),
     ];
-    let quantiles = QUANTILES
-        .iter()
-        .map(|(name, _)| format!("{name} ({symbol})"));
-    let tail = [format!("mean ({symbol})"), format!("stdev ({symbol})")];
-    let columns: Vec<_> = head.into_iter().chain(quantiles).chain(tail).collect();
-    let mut table = Table::new(columns);
-    for Timed { trial, delay } in timed {
-        let mut row = vec![
-            Cell::text(trial_name(run, trial)),
-            Cell::count(trial.payload_bytes.map(ByteCount::get)),
-            Cell::count(delay.count),
-        ];
-        row.extend(
-            QUANTILES
-                .iter()
-                .map(|(_, get)| Cell::number(get(delay).map(float), unit)),
-        );
-        row.push(Cell::number(delay.mean_ns, unit));
-        row.push(Cell::number(delay.stdev_ns, unit));
-        table.push(row);
-    }
-    table
+    columns.extend(quantile_columns(unit, |one: &Timed<'_>| one.delay));
+    columns.push(column(format!("mean ({symbol})"), |one: &Timed<'_>| {
+        Cell::number(one.delay.mean_ns, unit)
+    }));
+    columns.push(column(format!("stdev ({symbol})"), |one: &Timed<'_>| {
+        Cell::number(one.delay.stdev_ns, unit)
+    }));
+    Table::from_columns(timed, columns)
 }

@@ -7,37 +7,29 @@ use crate::table::{Cell, Table};
 use linerate_model::cost::{CostLayer, ProfileCost, ProfileSide};
 use linerate_model::run::{Run, Trial};
 
-pub(super) struct LayerCost;
-
 /// Layers with a colour of their own; the others are summed, which keeps colours apart.
 const MAX_LAYERS: usize = 7;
 /// Ends that fit beside each other.
 const MAX_BARS: usize = 12;
 
-impl ChartKind for LayerCost {
-    fn id(&self) -> &'static str {
-        "layer-cost"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "layer-cost",
+    summary: "CPU time per packet of both ends, by layer of the network stack.",
+    topic: Topic::Cpu,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "CPU time per packet of both ends, by layer of the network stack."
+fn draw(run: &Run) -> Drawn {
+    let bars = bars(run);
+    if !run.trials.iter().any(|trial| trial.profile().is_some()) {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Cpu
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let bars = bars(run);
-        if !run.trials.iter().any(|trial| trial.profile().is_some()) {
-            return Drawn::NotApplicable;
-        }
-        let chart = (!bars.is_empty()).then(|| chart(&bars));
-        Drawn::or_missing(
-            chart.into_iter().collect(),
-            "CPU time by layer needs a sampled end",
-        )
-    }
+    let chart = (!bars.is_empty()).then(|| chart(&bars));
+    Drawn::or_missing(
+        chart.into_iter().collect(),
+        "CPU time by layer needs a sampled end",
+    )
 }
 
 struct Bar<'a> {
@@ -161,7 +153,7 @@ fn heaviest(bars: &[Bar<'_>], measure: Measure) -> Vec<CostLayer> {
 
 fn caption(bars: &[Bar<'_>]) -> String {
     let said = bars.iter().take(2).map(|bar| {
-        let line = crate::text::cost_line(bar.cost);
+        let line = crate::words::cost_line(bar.cost);
         format!("{}: {line}", bar.name)
     });
     said.collect::<Vec<_>>().join(" ")

@@ -5,13 +5,11 @@ use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, Value};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column};
 use crate::words;
 use linerate_model::Ratio;
 use linerate_model::run::{CpuSide, Run, Trial};
 use linerate_model::spec::Side;
-
-pub(super) struct LoadCpu;
 
 type Share = (&'static str, fn(&Trial) -> Option<Ratio>);
 
@@ -35,29 +33,23 @@ const SHARES: &[Share] = &[
     ("Receiver, all cores", |t| receiver(t)?.host_ratio),
 ];
 
-impl ChartKind for LoadCpu {
-    fn id(&self) -> &'static str {
-        "load-cpu"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "load-cpu",
+    summary: "CPU use of both ends against intended load.",
+    topic: Topic::Cpu,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "CPU use of both ends against intended load."
+fn draw(run: &Run) -> Drawn {
+    let curves = load_curves(run);
+    if curves.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Cpu
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let curves = load_curves(run);
-        if curves.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        Drawn::or_missing(
-            curves.iter().filter_map(|c| chart(run, c)).collect(),
-            "CPU use of either end",
-        )
-    }
+    Drawn::or_missing(
+        curves.iter().filter_map(|c| chart(run, c)).collect(),
+        "CPU use of either end",
+    )
 }
 
 fn mean(point: &LoadPoint<'_>, get: fn(&Trial) -> Option<Ratio>) -> Option<Value> {
@@ -90,11 +82,10 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
         caption: caption(curve, unit),
         x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear),
         y: Axis::new("Busy share", "%", Scale::Linear).within(0.0, 100.0),
-        y2: None,
         series,
-        panels: Vec::new(),
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
+        ..Chart::default()
     })
 }
 
@@ -120,19 +111,16 @@ fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
 
 fn table(curve: &LoadCurve<'_>, unit: Unit) -> Table {
     let intended = format!("Intended ({}, L4 payload)", unit.symbol());
-    let shares = SHARES.iter().map(|(name, _)| format!("{name} (%)"));
-    let last = "Valid trials (n)".to_owned();
-    let columns: Vec<_> = [intended].into_iter().chain(shares).chain([last]).collect();
-    let mut table = Table::new(columns);
-    for point in &curve.points {
-        let mut row = vec![Cell::number(Some(point.intended), unit)];
-        row.extend(
-            SHARES
-                .iter()
-                .map(|(_, get)| Cell::value(mean(point, *get).as_ref(), Unit::PERCENT)),
-        );
-        row.push(Cell::count(Some(point.trials.len() as u64)));
-        table.push(row);
-    }
-    table
+    let mut columns = vec![column(intended, |point: &LoadPoint<'_>| {
+        Cell::number(Some(point.intended), unit)
+    })];
+    columns.extend(SHARES.iter().map(|(name, get)| {
+        column(format!("{name} (%)"), |point: &LoadPoint<'_>| {
+            Cell::value(mean(point, *get).as_ref(), Unit::PERCENT)
+        })
+    }));
+    columns.push(column("Valid trials (n)", |point: &LoadPoint<'_>| {
+        Cell::count(Some(point.trials.len() as u64))
+    }));
+    Table::from_columns(&curve.points, columns)
 }

@@ -5,11 +5,9 @@ use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, float, nanos, rate};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Column, Table, column};
 use crate::words;
 use linerate_model::run::{Delay, Run};
-
-pub(super) struct LoadDelay;
 
 /// The quantiles drawn: name and how to get it.
 pub(super) type QuantileOf = (&'static str, fn(&Delay) -> Option<u64>);
@@ -24,29 +22,23 @@ pub(super) const QUANTILES: &[QuantileOf] = &[
     ("max", |d| d.max_ns),
 ];
 
-impl ChartKind for LoadDelay {
-    fn id(&self) -> &'static str {
-        "load-delay"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "load-delay",
+    summary: "Delay quantiles against intended load.",
+    topic: Topic::Delay,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Delay quantiles against intended load."
+fn draw(run: &Run) -> Drawn {
+    let curves = load_curves(run);
+    if curves.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let curves = load_curves(run);
-        if curves.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        Drawn::or_missing(
-            curves.iter().filter_map(|c| chart(run, c)).collect(),
-            "delay against load",
-        )
-    }
+    Drawn::or_missing(
+        curves.iter().filter_map(|c| chart(run, c)).collect(),
+        "delay against load",
+    )
 }
 
 /// The worst trial's quantile at a load: an average of quantiles would mean nothing.
@@ -82,11 +74,10 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
         caption: caption(run, curve),
         x: Axis::new("Intended load, L4 payload", rates.symbol(), Scale::Linear),
         y: Axis::new(capital(words::delay_of(of)), times.symbol(), Scale::Log).switchable(),
-        y2: None,
         series: series.filter(|s| !s.points.is_empty()).collect(),
-        panels: Vec::new(),
         bands: curve.goals.iter().filter_map(|g| band(g, rates)).collect(),
         table: table(curve, rates, times),
+        ..Chart::default()
     })
 }
 
@@ -133,25 +124,28 @@ fn caption(run: &Run, curve: &LoadCurve<'_>) -> String {
 
 fn table(curve: &LoadCurve<'_>, rates: Unit, times: Unit) -> Table {
     let intended = format!("Intended ({}, L4 payload)", rates.symbol());
-    let quantiles = QUANTILES
-        .iter()
-        .map(|(name, _)| format!("{name} ({})", times.symbol()));
-    let last = "Valid trials (n)".to_owned();
-    let columns: Vec<_> = [intended]
-        .into_iter()
-        .chain(quantiles)
-        .chain([last])
-        .collect();
-    let mut table = Table::new(columns);
-    for point in &curve.points {
-        let mut row = vec![Cell::number(Some(point.intended), rates)];
-        row.extend(
-            QUANTILES
-                .iter()
-                .map(|(_, get)| Cell::number(worst(point, *get).map(float), times)),
-        );
-        row.push(Cell::count(Some(point.trials.len() as u64)));
-        table.push(row);
-    }
-    table
+    let mut columns = vec![column(intended, |point: &LoadPoint<'_>| {
+        Cell::number(Some(point.intended), rates)
+    })];
+    columns.extend(QUANTILES.iter().map(|(name, get)| {
+        column(
+            format!("{name} ({})", times.symbol()),
+            |point: &LoadPoint<'_>| Cell::time(worst(point, *get), times),
+        )
+    }));
+    columns.push(column("Valid trials (n)", |point: &LoadPoint<'_>| {
+        Cell::count(Some(point.trials.len() as u64))
+    }));
+    Table::from_columns(&curve.points, columns)
+}
+
+/// A column for each quantile of a row's delay.
+pub(super) fn quantile_columns<'a, R>(
+    unit: Unit,
+    of: impl Fn(&R) -> &Delay + Copy + 'a,
+) -> impl Iterator<Item = Column<'a, R>> {
+    QUANTILES.iter().map(move |(name, get)| {
+        let head = format!("{name} ({})", unit.symbol());
+        column(head, move |row| Cell::time(get(of(row)), unit))
+    })
 }

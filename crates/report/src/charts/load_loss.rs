@@ -9,34 +9,26 @@ use crate::words;
 use linerate_model::Ratio;
 use linerate_model::run::Run;
 
-pub(super) struct LoadLoss;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "load-loss",
+    summary: "Rate with loss: the received, lost and never offered part of each intended load.",
+    topic: Topic::Loss,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for LoadLoss {
-    fn id(&self) -> &'static str {
-        "load-loss"
+fn draw(run: &Run) -> Drawn {
+    let curves = load_curves(run);
+    if curves.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Rate with loss: the received, lost and never offered part of each intended load."
-    }
-
-    fn topic(&self) -> Topic {
-        Topic::Loss
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let curves = load_curves(run);
-        if curves.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let known = curves
-            .iter()
-            .filter(|c| c.points.iter().any(|p| shares(p).is_some()));
-        Drawn::or_missing(
-            known.map(|curve| chart(run, curve)).collect(),
-            "rate with loss needs received rate and loss",
-        )
-    }
+    let known = curves
+        .iter()
+        .filter(|c| c.points.iter().any(|p| shares(p).is_some()));
+    Drawn::or_missing(
+        known.map(|curve| chart(run, curve)).collect(),
+        "rate with loss needs received rate and loss",
+    )
 }
 
 /// What became of an intended load, in bit/s.

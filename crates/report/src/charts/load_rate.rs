@@ -10,32 +10,24 @@ use linerate_model::run::{GoalResult, Run};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
 
-pub(super) struct LoadRate;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "load-rate",
+    summary: "Received and offered rate against intended load, with loss and the bounds of each goal.",
+    topic: Topic::Rate,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for LoadRate {
-    fn id(&self) -> &'static str {
-        "load-rate"
+fn draw(run: &Run) -> Drawn {
+    let curves = load_curves(run);
+    if curves.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Received and offered rate against intended load, with loss and the bounds of each goal."
-    }
-
-    fn topic(&self) -> Topic {
-        Topic::Rate
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let curves = load_curves(run);
-        if curves.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let known = curves.iter().filter(|curve| curve.peak().is_some());
-        Drawn::or_missing(
-            known.map(|curve| chart(run, curve)).collect(),
-            "the received rate of any trial with an intended load",
-        )
-    }
+    let known = curves.iter().filter(|curve| curve.peak().is_some());
+    Drawn::or_missing(
+        known.map(|curve| chart(run, curve)).collect(),
+        "the received rate of any trial with an intended load",
+    )
 }
 
 fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {

@@ -8,33 +8,21 @@ use crate::figures::{Unit, Value};
 use crate::words;
 use linerate_model::run::Run;
 
-pub(super) struct LoadZoom;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "load-zoom",
+    summary: "The load curve around the point of saturation.",
+    topic: Topic::Rate,
+    answers: true,
+    draw,
+};
 
-impl ChartKind for LoadZoom {
-    fn id(&self) -> &'static str {
-        "load-zoom"
+fn draw(run: &Run) -> Drawn {
+    let curves = load_curves(run);
+    let charts: Vec<_> = curves.into_iter().filter_map(|c| chart(run, c)).collect();
+    if charts.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "The load curve around the point of saturation."
-    }
-
-    fn topic(&self) -> Topic {
-        Topic::Rate
-    }
-
-    fn answers(&self) -> bool {
-        true
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let curves = load_curves(run);
-        let charts: Vec<_> = curves.into_iter().filter_map(|c| chart(run, c)).collect();
-        if charts.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        Drawn::Charts(charts)
-    }
+    Drawn::Charts(charts)
 }
 
 fn chart(run: &Run, curve: LoadCurve<'_>) -> Option<Chart> {

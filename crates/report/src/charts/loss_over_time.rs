@@ -6,51 +6,42 @@ use crate::chart::{Scale, rank};
 use crate::figures::{Unit, digits, float};
 use linerate_model::run::{Run, Trial, TrialInterval};
 
-pub(super) struct LossOverTime;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "loss-over-time",
+    summary: "Loss ratio of each reporting interval over time.",
+    topic: Topic::Loss,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for LossOverTime {
-    fn id(&self) -> &'static str {
-        "loss-over-time"
+fn draw(run: &Run) -> Drawn {
+    let lossy = |trial: &Trial| trial.loss_ratio().is_some_and(|ratio| ratio.get() > 0.0);
+    if !run.trials.iter().any(|trial| trial.valid && lossy(trial)) {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Loss ratio of each reporting interval over time."
+    let timed = |trial: &Trial| lossy(trial) && trial.intervals.iter().any(|i| loss(i).is_some());
+    let (trials, total) = chosen(run, timed);
+    let lines: Vec<Line> = trials
+        .iter()
+        .enumerate()
+        .map(|(index, trial)| Line {
+            name: trial_name(run, trial),
+            role: rank(index),
+            points: points(trial),
+        })
+        .collect();
+    if lines.is_empty() {
+        return Drawn::Missing("loss per reporting interval");
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Loss
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let lossy = |trial: &Trial| trial.loss_ratio().is_some_and(|ratio| ratio.get() > 0.0);
-        if !run.trials.iter().any(|trial| trial.valid && lossy(trial)) {
-            return Drawn::NotApplicable;
-        }
-        let timed =
-            |trial: &Trial| lossy(trial) && trial.intervals.iter().any(|i| loss(i).is_some());
-        let (trials, total) = chosen(run, timed);
-        let lines: Vec<Line> = trials
-            .iter()
-            .enumerate()
-            .map(|(index, trial)| Line {
-                name: trial_name(run, trial),
-                role: rank(index),
-                points: points(trial),
-            })
-            .collect();
-        if lines.is_empty() {
-            return Drawn::Missing("loss per reporting interval");
-        }
-        let about = About {
-            id: "loss-over-time",
-            title: "Loss over time".to_owned(),
-            caption: caption(&trials) + &left_out(lines.len(), total),
-            quantity: "Loss ratio",
-            unit: Unit::PERCENT,
-            scale: Scale::Linear,
-        };
-        Drawn::Charts(vec![chart(about, &lines)])
-    }
+    let about = About {
+        id: "loss-over-time",
+        title: "Loss over time".to_owned(),
+        caption: caption(&trials) + &left_out(lines.len(), total),
+        quantity: "Loss ratio",
+        unit: Unit::PERCENT,
+        scale: Scale::Linear,
+    };
+    Drawn::Charts(vec![chart(about, &lines)])
 }
 
 /// Lost and all datagrams of an interval; `None` if they are not known or there were none.

@@ -34,43 +34,42 @@ pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
 
 /// Every kind of chart. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn ChartKind] = &[
-    &load_zoom::LoadZoom,
-    &load_rate::LoadRate,
-    &load_loss::LoadLoss,
-    &request_load::RequestLoad,
-    &mode_rank::ModeRank,
-    &size_delay::SizeDelay,
-    &delay_quantiles::DelayQuantiles,
-    &delay_percentiles::DelayPercentiles,
-    &delay_cdf::DelayCdf,
-    &delay_parts::DelayParts,
-    &tcp_story::TcpStory,
-    &rate_over_time::RateOverTime,
-    &loss_over_time::LossOverTime,
-    &stream_rate::StreamRate,
-    &tcp_time::TcpTime,
-    &tcp_window::TcpWindow,
-    &tcp_rtt::TcpRtt,
-    &load_delay::LoadDelay,
-    &load_cpu::LoadCpu,
-    &layer_cost::LayerCost,
+pub static ALL: &[&ChartKind] = &[
+    &load_zoom::KIND,
+    &load_rate::KIND,
+    &load_loss::KIND,
+    &request_load::KIND,
+    &mode_rank::KIND,
+    &size_delay::KIND,
+    &delay_quantiles::KIND,
+    &delay_percentiles::KIND,
+    &delay_cdf::KIND,
+    &delay_parts::KIND,
+    &tcp_story::KIND,
+    &rate_over_time::KIND,
+    &loss_over_time::KIND,
+    &stream_rate::KIND,
+    &tcp_time::KIND,
+    &tcp_window::KIND,
+    &tcp_rtt::KIND,
+    &load_delay::KIND,
+    &load_cpu::KIND,
+    &layer_cost::KIND,
 ];
 
 /// A kind of chart: which runs it can draw, and how.
-pub trait ChartKind: Sync {
+#[derive(Debug)]
+pub struct ChartKind {
     /// Kebab-case name, the first part of its charts' ids.
-    fn id(&self) -> &'static str;
+    pub id: &'static str,
     /// What it shows, one sentence.
-    fn summary(&self) -> &'static str;
+    pub summary: &'static str,
     /// The part of a report that it belongs to.
-    fn topic(&self) -> Topic;
+    pub topic: Topic,
     /// Whether it answers what such a run asks, so that it stands before all others.
-    fn answers(&self) -> bool {
-        false
-    }
+    pub answers: bool,
     /// Draws it for one run, its parts not included.
-    fn draw(&self, run: &Run) -> Drawn;
+    pub draw: fn(&Run) -> Drawn,
 }
 
 /// A part of a report, in the order of the page.
@@ -143,11 +142,11 @@ mod tests {
 
     #[test]
     fn ids_are_unique_kebab_case_and_summaries_are_sentences() {
-        let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+        let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id).collect();
         for kind in ALL {
             let plain = |c: char| c.is_ascii_lowercase() || c == '-';
-            assert!(kind.id().chars().all(plain), "{}", kind.id());
-            assert!(kind.summary().ends_with('.'), "{}", kind.id());
+            assert!(kind.id.chars().all(plain), "{}", kind.id);
+            assert!(kind.summary.ends_with('.'), "{}", kind.id);
         }
         ids.sort_unstable();
         ids.dedup();

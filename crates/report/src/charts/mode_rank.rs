@@ -5,43 +5,31 @@ use super::timeline::trial_name;
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
-use crate::table::{Cell, Table};
+use crate::table::{self, Cell, Table, column};
 use crate::words;
 use linerate_model::run::{Delay, Run, RunKind, Trial};
 use linerate_model::spec::Side;
-
-pub(super) struct ModeRank;
 
 /// More rows than this cannot be read, and fewer are no ranking.
 const MAX_ROWS: usize = 24;
 const MIN_ROWS: usize = 2;
 
-impl ChartKind for ModeRank {
-    fn id(&self) -> &'static str {
-        "mode-rank"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "mode-rank",
+    summary: "Conditions ranked by their median delay, each with its p99 and its CPU cost.",
+    topic: Topic::Delay,
+    answers: true,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Conditions ranked by their median delay, each with its p99 and its CPU cost."
+fn draw(run: &Run) -> Drawn {
+    let timed = timed(run);
+    let is_fit = (MIN_ROWS..=MAX_ROWS).contains(&timed.len());
+    let elsewhere = super::size_delay::applies(run) || super::request_load::applies(run);
+    if run.kind() != RunKind::Latency || elsewhere || !is_fit {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
-    }
-
-    fn answers(&self) -> bool {
-        true
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let timed = timed(run);
-        let is_fit = (MIN_ROWS..=MAX_ROWS).contains(&timed.len());
-        let elsewhere = super::size_delay::applies(run) || super::request_load::applies(run);
-        if run.kind() != RunKind::Latency || elsewhere || !is_fit {
-            return Drawn::NotApplicable;
-        }
-        Drawn::Charts(vec![chart(run, &timed, &uncounted(run, timed.len()))])
-    }
+    Drawn::Charts(vec![chart(run, &timed, &uncounted(run, timed.len()))])
 }
 
 /// Trials that do not count: below the ranking, if there is room for all.
@@ -99,14 +87,12 @@ fn chart(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial]) -> Chart {
             "",
             names.collect(),
         ),
-        y2: None,
         series: series
             .into_iter()
             .filter(|one| !one.points.is_empty())
             .collect(),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(run, timed, uncounted, unit),
+        ..Chart::default()
     }
 }
 
@@ -214,25 +200,24 @@ fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
 
 fn table(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial], unit: Unit) -> Table {
     let symbol = unit.symbol();
-    let mut table = Table::new([
-        "Condition".to_owned(),
-        format!("p50 ({symbol})"),
-        format!("p99 ({symbol})"),
-        "CPU of both ends per message (µs)".to_owned(),
-        "n".to_owned(),
-        "Counts".to_owned(),
-    ]);
     let ranked = timed.iter().rev().map(|one| one.trial);
-    for trial in ranked.chain(uncounted.iter().copied()) {
-        let delay = trial.delay();
-        table.push(vec![
-            Cell::text(trial_name(run, trial)),
-            Cell::number(delay.and_then(|delay| delay.p50_ns).map(float), unit),
-            Cell::number(delay.and_then(|delay| delay.p99_ns).map(float), unit),
-            Cell::number(cost(trial), Unit::MICROS),
-            Cell::count(delay.and_then(|delay| delay.count)),
-            Cell::text(words::counts(trial)),
-        ]);
-    }
-    table
+    let trials: Vec<&Trial> = ranked.chain(uncounted.iter().copied()).collect();
+    let time = |name: &str, get: fn(&Delay) -> Option<u64>| {
+        column(format!("{name} ({symbol})"), move |trial: &&Trial| {
+            Cell::time(trial.delay().and_then(get), unit)
+        })
+    };
+    let columns = [
+        table::words("Condition", |trial: &&Trial| trial_name(run, trial)),
+        time("p50", |delay| delay.p50_ns),
+        time("p99", |delay| delay.p99_ns),
+        column("CPU of both ends per message (µs)", |trial: &&Trial| {
+            Cell::number(cost(trial), Unit::MICROS)
+        }),
+        column("n", |trial: &&Trial| {
+            Cell::count(trial.delay().and_then(|delay| delay.count))
+        }),
+        table::words("Counts", |trial: &&Trial| words::counts(trial)),
+    ];
+    Table::from_rows(&trials, columns)
 }

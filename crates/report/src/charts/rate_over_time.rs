@@ -7,36 +7,24 @@ use crate::figures::Unit;
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
 use std::time::Duration;
 
-pub(super) struct RateOverTime;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "rate-over-time",
+    summary: "Rate of each reporting interval over time.",
+    topic: Topic::Rate,
+    answers: true,
+    draw,
+};
 
-impl ChartKind for RateOverTime {
-    fn id(&self) -> &'static str {
-        "rate-over-time"
+fn draw(run: &Run) -> Drawn {
+    if run.kind() == RunKind::Latency || run.trials.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Rate of each reporting interval over time."
+    let received = |t: &Trial| t.intervals.iter().any(|i| i.received_rate.is_some());
+    let offered = |t: &Trial| t.intervals.iter().any(|i| i.offered_load.is_some());
+    if run.trials.iter().any(|t| t.valid && received(t)) {
+        return drawn(run, Side::Received, received);
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Rate
-    }
-
-    fn answers(&self) -> bool {
-        true
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() == RunKind::Latency || run.trials.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let received = |t: &Trial| t.intervals.iter().any(|i| i.received_rate.is_some());
-        let offered = |t: &Trial| t.intervals.iter().any(|i| i.offered_load.is_some());
-        if run.trials.iter().any(|t| t.valid && received(t)) {
-            return drawn(run, Side::Received, received);
-        }
-        drawn(run, Side::Offered, offered)
-    }
+    drawn(run, Side::Offered, offered)
 }
 
 #[derive(Clone, Copy)]

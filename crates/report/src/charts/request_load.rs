@@ -1,51 +1,39 @@
 //! Response time of requests against their rate, with the knee.
 
-use super::load_delay::QUANTILES;
+use super::load_delay::{QUANTILES, quantile_columns};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Band, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::per_second;
 use crate::figures::{Unit, float, nanos};
 use crate::loops::knee_text;
-use crate::table::{Cell, Table};
-use linerate_model::PacketCount;
+use crate::table::{Cell, Table, column};
 use linerate_model::run::{Delay, Knee, Requests, Run, RunKind, Trial};
+use linerate_model::{PacketCount, PacketRate};
 use std::collections::BTreeMap;
-
-pub(super) struct RequestLoad;
 
 /// Fewer loads are single tests, not a curve.
 const MIN_LOADS: usize = 3;
 
-impl ChartKind for RequestLoad {
-    fn id(&self) -> &'static str {
-        "request-load"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "request-load",
+    summary: "Response time of requests against their rate, and where it leaves its level at low load.",
+    topic: Topic::Delay,
+    answers: true,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Response time of requests against their rate, and where it leaves its level at low load."
+fn draw(run: &Run) -> Drawn {
+    let curves = curves(run);
+    if curves.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
-    }
-
-    fn answers(&self) -> bool {
-        true
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let curves = curves(run);
-        if curves.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let knee = run.curve().and_then(|facts| facts.knee);
-        let several = curves.len() > 1;
-        let charts = curves.iter().enumerate().filter_map(|(index, curve)| {
-            // The run has one knee: that of its first curve.
-            chart(curve, index, knee.filter(|_| index == 0), several)
-        });
-        Drawn::or_missing(charts.collect(), "delay of any load")
-    }
+    let knee = run.curve().and_then(|facts| facts.knee);
+    let several = curves.len() > 1;
+    let charts = curves.iter().enumerate().filter_map(|(index, curve)| {
+        // The run has one knee: that of its first curve.
+        chart(curve, index, knee.filter(|_| index == 0), several)
+    });
+    Drawn::or_missing(charts.collect(), "delay of any load")
 }
 
 /// A trial at one rate.
@@ -136,11 +124,10 @@ fn chart(curve: &Curve<'_>, index: usize, knee: Option<Knee>, several: bool) -> 
             Scale::Log,
         )
         .switchable(),
-        y2: None,
         series: series.filter(|series| !series.points.is_empty()).collect(),
-        panels: Vec::new(),
         bands: knee.and_then(band).into_iter().collect(),
         table: table(curve, unit),
+        ..Chart::default()
     })
 }
 
@@ -171,49 +158,35 @@ fn caption(curve: &Curve<'_>, knee: Option<Knee>) -> String {
 
 fn table(curve: &Curve<'_>, unit: Unit) -> Table {
     let symbol = unit.symbol();
-    let head = [
-        "Intended (requests/s)",
-        "Offered (requests/s)",
-        "Answered (requests/s)",
-        "Unanswered",
-        "Not sent",
+    let rate = |head: &str, get: fn(&Trial) -> Option<PacketRate>| {
+        column(head, move |point: &Loaded<'_>| {
+            Cell::number(get(point.trial).map(PacketRate::pps), Unit::PLAIN)
+        })
+    };
+    let count = |head: &str, get: fn(&Requests) -> PacketCount| {
+        column(head, move |point: &Loaded<'_>| {
+            Cell::count(Some(get(point.requests).get()))
+        })
+    };
+    let p99 = |head: &str, get: fn(&Trial) -> Option<&Delay>| {
+        column(
+            format!("{head} p99 ({symbol})"),
+            move |point: &Loaded<'_>| {
+                Cell::time(get(point.trial).and_then(|delay| delay.p99_ns), unit)
+            },
+        )
+    };
+    let mut columns = vec![
+        column("Intended (requests/s)", |point: &Loaded<'_>| {
+            Cell::number(Some(point.rate), Unit::PLAIN)
+        }),
+        rate("Offered (requests/s)", Trial::offered_packet_rate),
+        rate("Answered (requests/s)", Trial::received_packet_rate),
+        count("Unanswered", |requests| requests.unanswered),
+        count("Not sent", |requests| requests.unsent),
     ];
-    let quantiles = QUANTILES
-        .iter()
-        .map(|(name, _)| format!("{name} ({symbol})"));
-    let tail = [
-        format!("service time p99 ({symbol})"),
-        format!("sender late p99 ({symbol})"),
-    ];
-    let columns: Vec<_> = head
-        .map(str::to_owned)
-        .into_iter()
-        .chain(quantiles)
-        .chain(tail)
-        .collect();
-    let mut table = Table::new(columns);
-    for point in &curve.points {
-        let rate = |rate: Option<linerate_model::PacketRate>| {
-            Cell::number(rate.map(linerate_model::PacketRate::pps), Unit::PLAIN)
-        };
-        let count = |count: PacketCount| Cell::count(Some(count.get()));
-        let p99 =
-            |delay: Option<&Delay>| Cell::number(delay.and_then(|d| d.p99_ns).map(float), unit);
-        let mut row = vec![
-            Cell::number(Some(point.rate), Unit::PLAIN),
-            rate(point.trial.offered_packet_rate()),
-            rate(point.trial.received_packet_rate()),
-            count(point.requests.unanswered),
-            count(point.requests.unsent),
-        ];
-        row.extend(
-            QUANTILES
-                .iter()
-                .map(|(_, get)| Cell::number(get(point.delay).map(float), unit)),
-        );
-        row.push(p99(point.trial.service()));
-        row.push(p99(point.trial.lateness()));
-        table.push(row);
-    }
-    table
+    columns.extend(quantile_columns(unit, |point: &Loaded<'_>| point.delay));
+    columns.push(p99("service time", Trial::service));
+    columns.push(p99("sender late", Trial::lateness));
+    Table::from_columns(&curve.points, columns)
 }

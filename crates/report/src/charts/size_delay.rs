@@ -5,38 +5,26 @@ use super::size_axis::SizeAxis;
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float, nanos};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column, words};
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
-
-pub(super) struct SizeDelay;
 
 /// More lines than this cannot be told apart.
 const MAX_LINES: usize = 8;
 
-impl ChartKind for SizeDelay {
-    fn id(&self) -> &'static str {
-        "size-delay"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "size-delay",
+    summary: "Half round trip by message size, a line for each wait mode and condition.",
+    topic: Topic::Delay,
+    answers: true,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "Half round trip by message size, a line for each wait mode and condition."
-    }
-
-    fn topic(&self) -> Topic {
-        Topic::Delay
-    }
-
-    fn answers(&self) -> bool {
-        true
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        let timed = timed(run);
-        let Some(sizes) = sizes(&timed) else {
-            return Drawn::NotApplicable;
-        };
-        Drawn::Charts(vec![chart(&timed, &sizes)])
-    }
+fn draw(run: &Run) -> Drawn {
+    let timed = timed(run);
+    let Some(sizes) = sizes(&timed) else {
+        return Drawn::NotApplicable;
+    };
+    Drawn::Charts(vec![chart(&timed, &sizes)])
 }
 
 /// A trial of one size that timed round trips.
@@ -49,12 +37,16 @@ struct Timed<'a> {
 impl Timed<'_> {
     /// Half a round trip from a value that was timed.
     fn half(&self, nanos: Option<u64>) -> Option<f64> {
-        let share = if self.delay.of == DelayOf::RoundTrip {
+        nanos.map(|nanos| float(nanos) * self.share())
+    }
+
+    /// The part of what was timed that is half a round trip.
+    fn share(&self) -> f64 {
+        if self.delay.of == DelayOf::RoundTrip {
             0.5
         } else {
             1.0
-        };
-        nanos.map(|nanos| float(nanos) * share)
+        }
     }
 }
 
@@ -142,11 +134,9 @@ fn chart(timed: &[Timed<'_>], sizes: &SizeAxis) -> Chart {
         caption: caption(timed, sizes.sizes(), &modes),
         x: sizes.axis(),
         y: Axis::new(capital("half round trip"), unit.symbol(), Scale::Log).switchable(),
-        y2: None,
         series,
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(timed, unit),
+        ..Chart::default()
     }
 }
 
@@ -178,36 +168,28 @@ fn caption(timed: &[Timed<'_>], sizes: &[u64], modes: &[&str]) -> String {
 
 fn table(timed: &[Timed<'_>], unit: Unit) -> Table {
     let symbol = unit.symbol();
-    let columns = ["mean", "min", "median", "p99", "max", "deviation"];
-    let columns = columns
-        .iter()
-        .map(|name| format!("{name}, half round trip ({symbol})"));
-    let head = ["Size (B)".to_owned(), "Condition".to_owned()];
-    let tail = [format!("median, round trip ({symbol})"), "n".to_owned()];
-    let columns: Vec<String> = head.into_iter().chain(columns).chain(tail).collect();
-    let mut table = Table::new(columns);
-    for one in timed {
-        let delay = one.delay;
-        let share = if delay.of == DelayOf::RoundTrip {
-            0.5
-        } else {
-            1.0
-        };
-        let cell = |nanos: Option<u64>| Cell::number(one.half(nanos), unit);
-        let exact = |nanos: Option<f64>| Cell::number(nanos.map(|nanos| nanos * share), unit);
-        let whole = one.half(delay.p50_ns).map(|half| half * 2.0);
-        table.push(vec![
-            Cell::count(Some(one.size)),
-            Cell::text(&one.mode),
-            exact(delay.mean_ns),
-            cell(delay.min_ns),
-            cell(delay.p50_ns),
-            cell(delay.p99_ns),
-            cell(delay.max_ns),
-            exact(delay.stdev_ns),
-            Cell::number(whole, unit),
-            Cell::count(delay.count),
-        ]);
-    }
-    table
+    let half = |name: &str, get: fn(&Delay) -> Option<f64>| {
+        column(
+            format!("{name}, half round trip ({symbol})"),
+            move |one: &Timed<'_>| {
+                Cell::number(get(one.delay).map(|nanos| nanos * one.share()), unit)
+            },
+        )
+    };
+    let columns = [
+        column("Size (B)", |one: &Timed<'_>| Cell::count(Some(one.size))),
+        words("Condition", |one: &Timed<'_>| one.mode.clone()),
+        half("mean", |delay| delay.mean_ns),
+        half("min", |delay| delay.min_ns.map(float)),
+        half("median", |delay| delay.p50_ns.map(float)),
+        half("p99", |delay| delay.p99_ns.map(float)),
+        half("max", |delay| delay.max_ns.map(float)),
+        half("deviation", |delay| delay.stdev_ns),
+        column(
+            format!("median, round trip ({symbol})"),
+            |one: &Timed<'_>| Cell::number(one.half(one.delay.p50_ns).map(|half| half * 2.0), unit),
+        ),
+        column("n", |one: &Timed<'_>| Cell::count(one.delay.count)),
+    ];
+    Table::from_rows(timed, columns)
 }

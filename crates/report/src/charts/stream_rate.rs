@@ -9,32 +9,24 @@ use linerate_model::run::{Run, RunKind, Trial};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::Side;
 
-pub(super) struct StreamRate;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "stream-rate",
+    summary: "Rate of each parallel stream over time, for runs of one or two trials.",
+    topic: Topic::Rate,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for StreamRate {
-    fn id(&self) -> &'static str {
-        "stream-rate"
+fn draw(run: &Run) -> Drawn {
+    if !matches!(run.kind(), RunKind::Tcp | RunKind::Udp) || run.trials.len() > 2 {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Rate of each parallel stream over time, for runs of one or two trials."
+    let charts = run.trials.iter().filter_map(|trial| of_trial(run, trial));
+    let charts: Vec<_> = charts.collect();
+    if charts.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Rate
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if !matches!(run.kind(), RunKind::Tcp | RunKind::Udp) || run.trials.len() > 2 {
-            return Drawn::NotApplicable;
-        }
-        let charts = run.trials.iter().filter_map(|trial| of_trial(run, trial));
-        let charts: Vec<_> = charts.collect();
-        if charts.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        Drawn::Charts(charts)
-    }
+    Drawn::Charts(charts)
 }
 
 fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {

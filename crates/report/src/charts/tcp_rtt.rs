@@ -7,39 +7,31 @@ use crate::chart::Scale;
 use crate::figures::{Unit, nanos};
 use linerate_model::run::{Run, RunKind};
 
-pub(super) struct TcpRtt;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "tcp-rtt",
+    summary: "TCP smoothed round-trip time over time, sending side.",
+    topic: Topic::Tcp,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for TcpRtt {
-    fn id(&self) -> &'static str {
-        "tcp-rtt"
+fn draw(run: &Run) -> Drawn {
+    if run.kind() != RunKind::Tcp || run.trials.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "TCP smoothed round-trip time over time, sending side."
+    let (lines, total) = lines(run, |s| s.srtt_ns, |i| i.srtt_ns);
+    if lines.is_empty() {
+        return Drawn::Missing("TCP round-trip time");
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Tcp
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() != RunKind::Tcp || run.trials.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let (lines, total) = lines(run, |s| s.srtt_ns, |i| i.srtt_ns);
-        if lines.is_empty() {
-            return Drawn::Missing("TCP round-trip time");
-        }
-        let about = About {
-            id: "tcp-rtt",
-            title: "TCP round-trip time over time".to_owned(),
-            caption: caption(run, &lines) + &left_out(total.0, total.1),
-            quantity: "Smoothed RTT, sender",
-            unit: Unit::for_nanos(largest(&lines)),
-            scale: Scale::Linear,
-        };
-        Drawn::Charts(vec![chart(about, &lines)])
-    }
+    let about = About {
+        id: "tcp-rtt",
+        title: "TCP round-trip time over time".to_owned(),
+        caption: caption(run, &lines) + &left_out(total.0, total.1),
+        quantity: "Smoothed RTT, sender",
+        unit: Unit::for_nanos(largest(&lines)),
+        scale: Scale::Linear,
+    };
+    Drawn::Charts(vec![chart(about, &lines)])
 }
 
 fn caption(run: &Run, lines: &[Line]) -> String {

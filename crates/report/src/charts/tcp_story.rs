@@ -9,38 +9,26 @@ use crate::table::{Cell, Table};
 use linerate_model::ByteCount;
 use linerate_model::run::{Run, RunKind, Trial};
 
-pub(super) struct TcpStory;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "tcp-story",
+    summary: "Rate, congestion window, round trip and retransmissions of one TCP transfer over time.",
+    topic: Topic::Tcp,
+    answers: true,
+    draw,
+};
 
-impl ChartKind for TcpStory {
-    fn id(&self) -> &'static str {
-        "tcp-story"
+fn draw(run: &Run) -> Drawn {
+    if run.kind() != RunKind::Tcp {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "Rate, congestion window, round trip and retransmissions of one TCP transfer over time."
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let mut charts: Vec<Chart> = valid.filter_map(|trial| chart(run, trial)).collect();
+    // The others are drawn together, quantity by quantity.
+    charts.truncate(MAX_TRIALS);
+    if charts.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Tcp
-    }
-
-    fn answers(&self) -> bool {
-        true
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() != RunKind::Tcp {
-            return Drawn::NotApplicable;
-        }
-        let valid = run.trials.iter().filter(|trial| trial.valid);
-        let mut charts: Vec<Chart> = valid.filter_map(|trial| chart(run, trial)).collect();
-        // The others are drawn together, quantity by quantity.
-        charts.truncate(MAX_TRIALS);
-        if charts.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        Drawn::Charts(charts)
-    }
+    Drawn::Charts(charts)
 }
 
 /// Transfers that are drawn one by one: those of both directions.
@@ -84,11 +72,10 @@ fn chart(run: &Run, trial: &Trial) -> Option<Chart> {
         caption: caption(trial, &panels),
         x: Axis::new("Time since the trial began", "s", Scale::Linear),
         y: axis(first),
-        y2: None,
         panels: further.iter().map(axis).collect(),
         series: series.collect(),
-        bands: Vec::new(),
         table: table(&panels),
+        ..Chart::default()
     })
 }
 

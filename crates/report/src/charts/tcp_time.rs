@@ -9,41 +9,33 @@ use crate::words;
 use linerate_model::run::{Run, RunKind, Trial};
 use linerate_model::tcp::{TcpShares, TcpStretch, TcpWait};
 
-pub(super) struct TcpTime;
-
 /// More charts of one kind are not read.
 const MAX_CHARTS: usize = 4;
 
 /// More bars than this cannot be seen.
 const MAX_BARS: usize = 200;
 
-impl ChartKind for TcpTime {
-    fn id(&self) -> &'static str {
-        "tcp-time"
-    }
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "tcp-time",
+    summary: "What held a TCP sender back, as shares of its time over the trial.",
+    topic: Topic::Tcp,
+    answers: false,
+    draw,
+};
 
-    fn summary(&self) -> &'static str {
-        "What held a TCP sender back, as shares of its time over the trial."
+fn draw(run: &Run) -> Drawn {
+    if run.kind() != RunKind::Tcp || run.trials.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Tcp
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() != RunKind::Tcp || run.trials.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let (trials, total) = chosen(run, |trial| !stretches(trial).is_empty());
-        let drawn = trials.len().min(MAX_CHARTS);
-        let charts = trials.into_iter().take(MAX_CHARTS);
-        let note = left_out(drawn, total);
-        let charts = charts.filter_map(|trial| chart(run, trial, &note));
-        Drawn::or_missing(
-            charts.collect(),
-            "time that TCP spent waiting for each of its windows",
-        )
-    }
+    let (trials, total) = chosen(run, |trial| !stretches(trial).is_empty());
+    let drawn = trials.len().min(MAX_CHARTS);
+    let charts = trials.into_iter().take(MAX_CHARTS);
+    let note = left_out(drawn, total);
+    let charts = charts.filter_map(|trial| chart(run, trial, &note));
+    Drawn::or_missing(
+        charts.collect(),
+        "time that TCP spent waiting for each of its windows",
+    )
 }
 
 fn stretches(trial: &Trial) -> &[TcpStretch] {

@@ -8,44 +8,36 @@ use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::Side;
 
-pub(super) struct TcpWindow;
+pub(super) const KIND: ChartKind = ChartKind {
+    id: "tcp-window",
+    summary: "TCP congestion window over time, sending side.",
+    topic: Topic::Tcp,
+    answers: false,
+    draw,
+};
 
-impl ChartKind for TcpWindow {
-    fn id(&self) -> &'static str {
-        "tcp-window"
+fn draw(run: &Run) -> Drawn {
+    if run.kind() != RunKind::Tcp || run.trials.is_empty() {
+        return Drawn::NotApplicable;
     }
-
-    fn summary(&self) -> &'static str {
-        "TCP congestion window over time, sending side."
+    let (lines, total) = lines(
+        run,
+        |s| s.cwnd_bytes,
+        |i| i.cwnd_bytes.map(linerate_model::ByteCount::get),
+    );
+    if lines.is_empty() {
+        return Drawn::Missing("congestion window");
     }
-
-    fn topic(&self) -> Topic {
-        Topic::Tcp
-    }
-
-    fn draw(&self, run: &Run) -> Drawn {
-        if run.kind() != RunKind::Tcp || run.trials.is_empty() {
-            return Drawn::NotApplicable;
-        }
-        let (lines, total) = lines(
-            run,
-            |s| s.cwnd_bytes,
-            |i| i.cwnd_bytes.map(linerate_model::ByteCount::get),
-        );
-        if lines.is_empty() {
-            return Drawn::Missing("congestion window");
-        }
-        let unit = Unit::for_bytes(largest(&lines));
-        let about = About {
-            id: "tcp-window",
-            title: "Congestion window over time".to_owned(),
-            caption: caption(&lines, unit) + &left_out(total.0, total.1),
-            quantity: "Congestion window, sender",
-            unit,
-            scale: Scale::Linear,
-        };
-        Drawn::Charts(vec![chart(about, &lines)])
-    }
+    let unit = Unit::for_bytes(largest(&lines));
+    let about = About {
+        id: "tcp-window",
+        title: "Congestion window over time".to_owned(),
+        caption: caption(&lines, unit) + &left_out(total.0, total.1),
+        quantity: "Congestion window, sender",
+        unit,
+        scale: Scale::Linear,
+    };
+    Drawn::Charts(vec![chart(about, &lines)])
 }
 
 /// One line for each trial and stream whose readings or intervals have the quantity; and how many

@@ -158,11 +158,9 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         caption: about.caption + &thinned,
         x: Axis::new("Time since the trial began", "s", Scale::Linear),
         y: Axis::new(about.quantity, unit.symbol(), about.scale),
-        y2: None,
         series: series.collect(),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table,
+        ..Chart::default()
     }
 }
 

@@ -44,11 +44,9 @@ fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -
         caption: ratio_caption(comparison, metric, &known),
         x: Axis::categories("Pair", "", names),
         y: Axis::new("B / A", "", ratio_scale(&known)).switchable(),
-        y2: None,
         series: ratio_series(&known),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: ratio_table(&known),
+        ..Chart::default()
     })
 }
 
@@ -158,11 +156,9 @@ fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
             Scale::Log,
         )
         .switchable(),
-        y2: None,
         series: size_series(&placed, unit, &sizes),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: size_table(&placed, unit),
+        ..Chart::default()
     })
 }
 

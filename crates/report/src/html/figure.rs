@@ -20,18 +20,18 @@ impl RunCharts {
             missing: Vec::new(),
         };
         for kind in charts::ALL {
-            match kind.draw(run) {
+            match (kind.draw)(run) {
                 Drawn::Charts(charts) => {
                     let useful = charts.into_iter().filter(Chart::says_something);
                     let useful: Vec<Chart> = useful.map(Chart::cleaned).collect();
-                    if kind.answers() && all.answer.is_empty() {
+                    if kind.answers && all.answer.is_empty() {
                         all.answer = useful;
                     } else {
                         all.by_topic
-                            .extend(useful.into_iter().map(|chart| (kind.topic(), chart)));
+                            .extend(useful.into_iter().map(|chart| (kind.topic, chart)));
                     }
                 }
-                Drawn::Missing(what) => all.missing.push((kind.topic(), what)),
+                Drawn::Missing(what) => all.missing.push((kind.topic, what)),
                 Drawn::NotApplicable => {}
             }
         }

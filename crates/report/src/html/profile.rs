@@ -162,7 +162,7 @@ fn caption(cost: &ProfileCost) -> String {
         (ProfileScope::Process, true) => "the test's own threads",
         (ProfileScope::Process, false) => "the test's own user code",
     };
-    let cost_said = crate::text::cost_line(cost);
+    let cost_said = words::cost_line(cost);
     format!(
         "{cost_said} From {} samples by {by}, {of}; not in it: {} samples of idle cores, {} of other programs, {} lost or not kept.",
         cost.busy_samples, cost.idle_samples, cost.other_samples, cost.unplaced_samples

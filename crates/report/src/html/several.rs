@@ -170,11 +170,9 @@ fn side_by_side(runs: &[Run]) -> Option<Chart> {
         caption: caption(points().map(|(_, one)| one.point), unit),
         x: Axis::new("Carried, L4 payload", unit.symbol(), Scale::Linear),
         y: Axis::categories("Run", "", names),
-        y2: None,
-        panels: Vec::new(),
         series,
-        bands: Vec::new(),
         table: table(&rows, unit),
+        ..Chart::default()
     })
 }
 

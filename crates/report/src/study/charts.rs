@@ -155,11 +155,9 @@ impl<'v> Frame<'v> {
             caption: self.caption(facet),
             x,
             y,
-            y2: None,
-            panels: Vec::new(),
             series: self.series(facet),
-            bands: Vec::new(),
             table: self.table(facet),
+            ..Chart::default()
         }
     }
 

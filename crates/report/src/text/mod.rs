@@ -23,7 +23,7 @@ use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, 
 use crate::headline::headlines;
 use crate::paper::{Ink, Line, Paper, Style};
 use crate::words;
-use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
+use linerate_model::cost::ProfileSide;
 use linerate_model::run::{
     CpuSide, Delay, DelayOf, Experiment, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial,
     Verdict,
@@ -361,37 +361,13 @@ fn costs(paper: &mut Paper, run: &Run) {
     ];
     for (label, side) in ends {
         match side {
-            Some(ProfileSide::Sampled(cost)) => paper.row(label, &cost_line(cost)),
+            Some(ProfileSide::Sampled(cost)) => paper.row(label, &words::cost_line(cost)),
             Some(ProfileSide::Missing { missing }) => {
                 paper.row(label, &format!("not sampled: {}", clean(missing)));
             }
             None => {}
         }
     }
-}
-
-/// Layers that a line of cost names.
-const MAX_LAYERS: usize = 4;
-
-/// `1.9 µs per packet: copy 31 %, TCP/UDP 20 %, …`.
-pub(crate) fn cost_line(cost: &ProfileCost) -> String {
-    let what = match cost.packet_kind {
-        Some(PacketKind::Segments) => "segment",
-        Some(PacketKind::Transactions) => "transaction",
-        Some(PacketKind::Datagrams) | None => "packet",
-    };
-    let each = match (cost.ns_per_packet, cost.busy_samples) {
-        (_, 0) => return "no sample fell on its work.".to_owned(),
-        (Some(ns), _) => format!("{} per {what}", nanos(ns)),
-        (None, _) => "packets not counted".to_owned(),
-    };
-    let shares = cost.layers.iter().take(MAX_LAYERS).map(|layer| {
-        let percent = (layer.share_ratio.get() * 100.0).round();
-        format!("{} {percent} %", layer.layer.as_str())
-    });
-    let shares: Vec<_> = shares.collect();
-    let partial = if cost.kernel { "" } else { " (user code only)" };
-    format!("{each}{partial}: {}.", shares.join(", "))
 }
 
 fn trials(paper: &mut Paper, run: &Run) {

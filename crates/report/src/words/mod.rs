@@ -1,9 +1,11 @@
 //! The words for enums, in one place.
 
 mod agent;
+mod cost;
 pub(crate) mod stack;
 
 pub use agent::agent_event;
+pub(crate) use cost::cost_line;
 
 use crate::figures::{UNKNOWN, Unit};
 use linerate_model::one_way::{ClockMethod, Stage};

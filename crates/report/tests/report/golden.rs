@@ -23,7 +23,7 @@ const KINDS: [RunKind; 5] = [
 ];
 
 fn charts_of(run: &Run) -> Vec<Chart> {
-    let drawn = charts::ALL.iter().map(|kind| kind.draw(run));
+    let drawn = charts::ALL.iter().map(|kind| (kind.draw)(run));
     drawn
         .flat_map(|drawn| match drawn {
             Drawn::Charts(charts) => charts,

@@ -141,8 +141,8 @@ pub(crate) fn rising() -> Run {
 }
 
 fn drawn(run: &Run, id: &str) -> Chart {
-    let kind = charts::ALL.iter().find(|kind| kind.id() == id).unwrap();
-    match kind.draw(run) {
+    let kind = charts::ALL.iter().find(|kind| kind.id == id).unwrap();
+    match (kind.draw)(run) {
         Drawn::Charts(mut charts) => charts.remove(0),
         Drawn::Missing(why) => panic!("{id}: {why}"),
         Drawn::NotApplicable => panic!("{id} does not apply"),
