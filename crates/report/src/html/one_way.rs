@@ -3,9 +3,9 @@
 use crate::charts::trial_name;
 use crate::figures::{Unit, float};
 use crate::page::{self, heading};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column};
 use crate::words;
-use linerate_model::one_way::{ClockRelation, OneWay};
+use linerate_model::one_way::{ClockRelation, Ipdv, OneWay};
 use linerate_model::run::{Delay, Run, Trial};
 use maud::{Markup, html};
 
@@ -99,31 +99,29 @@ fn row(run: &Run, trial: &Trial, way: &str, (known, delay): (&OneWay, &Delay)) -
 }
 
 fn variation(run: &Run) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "IPDV p1 (µs)",
-        "IPDV p50 (µs)",
-        "IPDV p99 (µs)",
-        "IPDV smallest (µs)",
-        "IPDV largest (µs)",
-        "Pairs",
-        "RFC 3550 jitter (µs)",
-    ]);
-    for trial in &run.trials {
-        let Some(ipdv) = trial.ipdv() else {
-            continue;
-        };
-        let micros = |ns: i64| Cell::number(Some(words::signed(ns)), Unit::MICROS);
-        table.push(vec![
-            Cell::text(trial_name(run, trial)),
-            micros(ipdv.p01_ns),
-            micros(ipdv.p50_ns),
-            micros(ipdv.p99_ns),
-            micros(ipdv.min_ns),
-            micros(ipdv.max_ns),
-            Cell::count(Some(ipdv.count)),
-            Cell::number(trial.rtp_jitter_ns().map(float), Unit::MICROS),
-        ]);
-    }
-    table
+    type Told<'a> = (&'a Trial, &'a Ipdv);
+    let known = run.trials.iter();
+    let known: Vec<Told<'_>> = known.filter_map(|t| Some((t, t.ipdv()?))).collect();
+    let micros = |head: &str, get: fn(&Ipdv) -> i64| {
+        column(head, move |(_, ipdv): &Told<'_>| {
+            Cell::number(Some(words::signed(get(ipdv))), Unit::MICROS)
+        })
+    };
+    let columns = [
+        column("Trial", |(trial, _): &Told<'_>| {
+            Cell::text(trial_name(run, trial))
+        }),
+        micros("IPDV p1 (µs)", |ipdv| ipdv.p01_ns),
+        micros("IPDV p50 (µs)", |ipdv| ipdv.p50_ns),
+        micros("IPDV p99 (µs)", |ipdv| ipdv.p99_ns),
+        micros("IPDV smallest (µs)", |ipdv| ipdv.min_ns),
+        micros("IPDV largest (µs)", |ipdv| ipdv.max_ns),
+        column("Pairs", |(_, ipdv): &Told<'_>| {
+            Cell::count(Some(ipdv.count))
+        }),
+        column("RFC 3550 jitter (µs)", |(trial, _): &Told<'_>| {
+            Cell::time(trial.rtp_jitter_ns(), Unit::MICROS)
+        }),
+    ];
+    Table::from_rows(&known, columns)
 }

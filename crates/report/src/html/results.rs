@@ -3,10 +3,10 @@
 use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::page::{self, heading};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column, words as text};
 use crate::words;
-use linerate_model::run::{Finding, RuleOutcome, Run, Trial};
-use linerate_model::{BitRate, Ratio};
+use linerate_model::run::{Finding, GoalResult, LedgerEntry, RuleOutcome, Run, Trial};
+use linerate_model::{BitRate, PacketCount};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
@@ -72,77 +72,95 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
     let largest = bounds.flatten().map(BitRate::as_f64).fold(0.0, f64::max);
     let unit = Unit::for_rate(largest);
     let symbol = unit.symbol();
-    let mut table = Table::new([
-        "Goal".to_owned(),
-        "Direction".to_owned(),
-        format!("Lower bound ({symbol}, L4 payload, intended)"),
-        format!("Upper bound ({symbol})"),
-        format!("Conditional throughput ({symbol}, receiver)"),
-        "Bounded by".to_owned(),
-        "Width (%)".to_owned(),
-        "As close as asked".to_owned(),
-        "Trials".to_owned(),
-        "Trial time (s)".to_owned(),
-    ]);
-    for goal in run.goals() {
-        let rate = |rate: Option<BitRate>| Cell::number(rate.map(BitRate::as_f64), unit);
-        table.push(vec![
-            Cell::text(goal_name(goal)),
-            Cell::text(words::direction(goal.direction)),
-            rate(goal.lower_bound),
-            rate(goal.upper_bound),
-            rate(goal.conditional_throughput),
-            Cell::text(goal.bounded_by.map_or(UNKNOWN, words::bounded_by)),
-            Cell::number(goal.width.map(Ratio::get), Unit::PERCENT),
-            Cell::text(match (goal.reached, &goal.shortfall) {
+    let rate = |head: String, get: fn(&GoalResult) -> Option<BitRate>| {
+        column(head, move |goal: &GoalResult| Cell::rate(get(goal), unit))
+    };
+    let columns = [
+        text("Goal", goal_name),
+        text("Direction", |goal: &GoalResult| {
+            words::direction(goal.direction)
+        }),
+        rate(
+            format!("Lower bound ({symbol}, L4 payload, intended)"),
+            |goal| goal.lower_bound,
+        ),
+        rate(format!("Upper bound ({symbol})"), |goal| goal.upper_bound),
+        rate(
+            format!("Conditional throughput ({symbol}, receiver)"),
+            |goal| goal.conditional_throughput,
+        ),
+        text("Bounded by", |goal: &GoalResult| {
+            goal.bounded_by.map_or(UNKNOWN, words::bounded_by)
+        }),
+        column("Width (%)", |goal: &GoalResult| Cell::percent(goal.width)),
+        text("As close as asked", |goal: &GoalResult| {
+            match (goal.reached, &goal.shortfall) {
                 (true, _) => "yes".to_owned(),
                 (false, None) => "no".to_owned(),
                 (false, Some(why)) => format!("no: {why}"),
-            }),
-            Cell::count(Some(u64::from(goal.trials))),
-            Cell::number(Some(goal.time.as_secs_f64()), Unit::SECONDS),
-        ]);
-    }
+            }
+        }),
+        column("Trials", |goal: &GoalResult| {
+            Cell::count(Some(u64::from(goal.trials)))
+        }),
+        column("Trial time (s)", |goal: &GoalResult| {
+            Cell::number(Some(goal.time.as_secs_f64()), Unit::SECONDS)
+        }),
+    ];
     html! {
         (heading(level, None, "Search goals"))
-        (page::scrolled(&table, "Search goals"))
+        (page::scrolled(&Table::from_rows(run.goals(), columns), "Search goals"))
+    }
+}
+
+/// A table behind a click, under its heading; nothing without rows.
+fn folded((level, title): (u8, &str), name: &str, counted: &str, table: &Table) -> Markup {
+    html! {
+        @if !table.rows.is_empty() {
+            (heading(level, None, title))
+            details {
+                summary { (name) " (" (digits(float(table.rows.len() as u64))) (counted) ")" }
+                (page::scrolled(table, name))
+            }
+        }
     }
 }
 
 pub(super) fn ledger(run: &Run, level: u8) -> Markup {
-    let mut table = Table::new([
-        "Trial",
-        "Place",
-        "Packets",
-        "Share of its loss (%)",
-        "Source",
-    ]);
-    for trial in &run.trials {
-        let lost = trial
-            .packets()
-            .and_then(|p| p.lost)
-            .map(linerate_model::PacketCount::get);
-        for entry in trial.ledger() {
-            let share = lost.filter(|lost| *lost > 0);
-            let share = share.map(|lost| float(entry.packets.get()) / float(lost));
-            table.push(vec![
-                Cell::text(trial_name(run, trial)),
-                Cell::text(words::place(entry.place)),
-                Cell::count(Some(entry.packets.get())),
-                Cell::number(share, Unit::PERCENT),
-                Cell::text(&entry.source),
-            ]);
-        }
-    }
-    html! {
-        @if !table.rows.is_empty() {
-            (heading(level, None, "Where packets were lost"))
-            details {
-                summary { "Loss ledger (" (digits(float(table.rows.len() as u64))) " entries)" }
-                (page::scrolled(&table, "Loss ledger"))
-            }
-        }
-    }
+    let rows = run.trials.iter().flat_map(|trial| {
+        let entries = trial.ledger().iter();
+        entries.map(move |entry| (trial, entry))
+    });
+    let columns = [
+        text("Trial", |(trial, _): &(&Trial, &LedgerEntry)| {
+            trial_name(run, trial)
+        }),
+        text("Place", |(_, entry): &(&Trial, &LedgerEntry)| {
+            words::place(entry.place)
+        }),
+        column("Packets", |(_, entry): &(&Trial, &LedgerEntry)| {
+            Cell::count(Some(entry.packets.get()))
+        }),
+        column(
+            "Share of its loss (%)",
+            |(trial, entry): &(&Trial, &LedgerEntry)| {
+                let lost = trial.packets().and_then(|packets| packets.lost);
+                let lost = lost.map(PacketCount::get).filter(|lost| *lost > 0);
+                let share = lost.map(|lost| float(entry.packets.get()) / float(lost));
+                Cell::number(share, Unit::PERCENT)
+            },
+        ),
+        text("Source", |(_, entry): &(&Trial, &LedgerEntry)| {
+            entry.source.clone()
+        }),
+    ];
+    let table = Table::from_rows(&rows.collect::<Vec<_>>(), columns);
+    folded(
+        (level, "Where packets were lost"),
+        "Loss ledger",
+        " entries",
+        &table,
+    )
 }
 
 /// What of the hosts could not be read during the trials, and why; once for each reason.
@@ -159,21 +177,14 @@ pub(super) fn unread(run: &Run, level: u8) -> Markup {
     }
     let mut table = Table::new(["Side", "Source", "Why"]);
     for ((side, why), signals) in &sources {
-        table.push(vec![
-            Cell::text(*side),
-            Cell::text(signals.join(", ")),
-            Cell::text(why.as_str()),
-        ]);
+        table.push([*side, &signals.join(", "), why].map(Cell::text).into());
     }
-    html! {
-        @if !table.rows.is_empty() {
-            (heading(level, None, "What could not be read"))
-            details {
-                summary { "Sources that were not read (" (digits(float(table.rows.len() as u64))) ")" }
-                (page::scrolled(&table, "Sources that were not read"))
-            }
-        }
-    }
+    folded(
+        (level, "What could not be read"),
+        "Sources that were not read",
+        "",
+        &table,
+    )
 }
 
 pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
@@ -184,19 +195,7 @@ pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
             RuleOutcome::Clear { because } => ("ruled out", because),
             RuleOutcome::NotEvaluated { missing } => ("could not be checked", missing),
         };
-        table.push(vec![
-            Cell::text(&finding.rule),
-            Cell::text(outcome),
-            Cell::text(why.as_str()),
-        ]);
+        table.push([finding.rule.as_str(), outcome, why].map(Cell::text).into());
     }
-    html! {
-        @if !findings.is_empty() {
-            (heading(level, None, "What else was checked"))
-            details {
-                summary { "All rules (" (findings.len()) ")" }
-                (page::scrolled(&table, "All rules"))
-            }
-        }
-    }
+    folded((level, "What else was checked"), "All rules", "", &table)
 }

@@ -1,10 +1,10 @@
 //! The stack under test: what crossed it, its counters, its memory, its settings.
 
 use crate::page::{self, heading};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column};
 use crate::words;
 use linerate_model::run::Run;
-use linerate_model::stack::{StackCounts, StackReport};
+use linerate_model::stack::{StackCounts, StackPool, StackReport};
 use maud::{Markup, html};
 
 /// Everything; nothing if no stack was started.
@@ -38,36 +38,31 @@ fn counters(counts: &StackCounts) -> Table {
     let mut table = Table::new(["Layer", "Counter", "Count"]);
     for (layer, all) in &counts.counters {
         for (name, count) in all.iter().filter(|(_, count)| **count > 0) {
-            table.push(vec![
-                Cell::text(layer),
-                Cell::text(name),
-                Cell::count(Some(*count)),
-            ]);
+            let names = [layer, name].map(Cell::text);
+            table.push(
+                names
+                    .into_iter()
+                    .chain([Cell::count(Some(*count))])
+                    .collect(),
+            );
         }
     }
     table
 }
 
 fn pools(counts: &StackCounts) -> Table {
-    let mut table = Table::new([
-        "Pool",
-        "Most in use (units)",
-        "Units",
-        "Unit (B)",
-        "Most in use (B)",
-        "None free (times)",
-    ]);
-    for pool in &counts.pools {
-        table.push(vec![
-            Cell::text(&pool.name),
-            Cell::count(Some(pool.peak)),
-            Cell::count(Some(pool.capacity)),
-            Cell::count(Some(pool.unit_bytes.get())),
-            Cell::count(Some(pool.peak_bytes().get())),
-            Cell::count(Some(pool.failures)),
-        ]);
-    }
-    table
+    let count = |head: &str, get: fn(&StackPool) -> u64| {
+        column(head, move |pool: &StackPool| Cell::count(Some(get(pool))))
+    };
+    let columns = [
+        column("Pool", |pool: &StackPool| Cell::text(&pool.name)),
+        count("Most in use (units)", |pool| pool.peak),
+        count("Units", |pool| pool.capacity),
+        count("Unit (B)", |pool| pool.unit_bytes.get()),
+        count("Most in use (B)", |pool| pool.peak_bytes().get()),
+        count("None free (times)", |pool| pool.failures),
+    ];
+    Table::from_rows(&counts.pools, columns)
 }
 
 /// What it is and what was built in, by which two stacks differ.

@@ -2,9 +2,9 @@
 
 use crate::charts::trial_name;
 use crate::curve::{loss, offered, received};
-use crate::figures::{Unit, Value, digits, float};
+use crate::figures::{Unit, Value, digits};
 use crate::page::{self, heading};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column};
 use crate::words;
 use linerate_model::cost::{CoreShares, InterruptKind};
 use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
@@ -125,105 +125,120 @@ fn rates(run: &Run) -> Markup {
 }
 
 fn tcp(run: &Run) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "Congestion control",
-        "Busy (%)",
-        "Limited by receiver's window (%)",
-        "Limited by send buffer (%)",
-        "Retransmitted segments",
-        "Congestion window, mean (KiB)",
-        "Largest (KiB)",
-        "Smoothed RTT, mean (ms)",
-        "Smallest RTT (ms)",
-    ]);
-    for trial in &run.trials {
-        if let Some(tcp) = trial.tcp() {
-            table.push(tcp_row(trial_name(run, trial), tcp));
-        }
-    }
-    table
+    type Told<'a> = (&'a Trial, &'a TcpSummary);
+    let known: Vec<Told<'_>> = run
+        .trials
+        .iter()
+        .filter_map(|t| Some((t, t.tcp()?)))
+        .collect();
+    let share = |head: &str, get: fn(&TcpSummary) -> Option<Ratio>| {
+        column(head, move |(_, tcp): &Told<'_>| Cell::percent(get(tcp)))
+    };
+    let time = |head: &str, get: fn(&TcpSummary) -> Option<u64>| {
+        column(head, move |(_, tcp): &Told<'_>| {
+            Cell::time(get(tcp), Unit::MILLIS)
+        })
+    };
+    let columns = [
+        column("Trial", |(trial, _): &Told<'_>| {
+            Cell::text(trial_name(run, trial))
+        }),
+        column("Congestion control", |(_, tcp): &Told<'_>| {
+            let name = tcp.congestion_control.as_ref();
+            name.map_or_else(Cell::unknown, Cell::text)
+        }),
+        share("Busy (%)", |tcp| tcp.busy_ratio),
+        share("Limited by receiver's window (%)", |tcp| {
+            tcp.rwnd_limited_ratio
+        }),
+        share("Limited by send buffer (%)", |tcp| tcp.sndbuf_limited_ratio),
+        column("Retransmitted segments", |(_, tcp): &Told<'_>| {
+            Cell::count(tcp.retransmitted_segments)
+        }),
+        column("Congestion window, mean (KiB)", |(_, tcp): &Told<'_>| {
+            Cell::kib(tcp.cwnd_mean_bytes)
+        }),
+        column("Largest (KiB)", |(_, tcp): &Told<'_>| {
+            Cell::kib(tcp.cwnd_max_bytes)
+        }),
+        time("Smoothed RTT, mean (ms)", |tcp| tcp.srtt_mean_ns),
+        time("Smallest RTT (ms)", |tcp| tcp.min_rtt_ns),
+    ];
+    Table::from_rows(&known, columns)
 }
 
-fn tcp_row(name: String, tcp: &TcpSummary) -> Vec<Cell> {
-    let share = |share: Option<Ratio>| Cell::number(share.map(Ratio::get), Unit::PERCENT);
-    let size = |size: Option<ByteCount>| Cell::number(size.map(|s| float(s.get())), Unit::KIB);
-    let time = |nanos: Option<u64>| Cell::number(nanos.map(float), Unit::MILLIS);
-    vec![
-        Cell::text(name),
-        tcp.congestion_control
-            .as_ref()
-            .map_or_else(Cell::unknown, Cell::text),
-        share(tcp.busy_ratio),
-        share(tcp.rwnd_limited_ratio),
-        share(tcp.sndbuf_limited_ratio),
-        Cell::count(tcp.retransmitted_segments),
-        size(tcp.cwnd_mean_bytes),
-        size(tcp.cwnd_max_bytes),
-        time(tcp.srtt_mean_ns),
-        time(tcp.min_rtt_ns),
-    ]
+/// One end of a trial with what its CPUs did.
+type End<'a> = (&'a Trial, &'static str, &'a CpuSide);
+
+fn ends(trial: &Trial) -> impl Iterator<Item = End<'_>> {
+    let ends = trial.cpu.iter().flat_map(|cpu| {
+        [
+            ("sender", cpu.sender.as_ref()),
+            ("receiver", cpu.receiver.as_ref()),
+        ]
+    });
+    ends.filter_map(move |(name, side)| Some((trial, name, side?)))
 }
 
 fn cpu(run: &Run) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "Side",
-        "Traffic thread (% of one core)",
-        "All traffic threads (cores)",
-        "CPU per transaction (ns)",
-        "Busiest core (%)",
-        "All cores (%)",
-        "Soft interrupts (% of all cores)",
-        "Steal (% of all cores)",
-        "Thread waited for a core (%)",
-        "Thread paused by its own schedule (%)",
-        "Thread slept in its calls (%)",
-        "Host CPU per byte (ns)",
-        "Host CPU per packet (ns)",
-        "in user code (ns)",
-        "in the kernel (ns)",
-        "in soft interrupts (ns)",
-        "Interrupts per second",
-        "Packets per interrupt",
-        "Context switches per second",
-    ]);
-    for trial in &run.trials {
-        let Some(cpu) = &trial.cpu else { continue };
-        for (name, side) in [("sender", &cpu.sender), ("receiver", &cpu.receiver)] {
-            if let Some(side) = side {
-                table.push(cpu_row(trial_name(run, trial), name, side));
-            }
-        }
-    }
-    table
-}
-
-fn cpu_row(trial: String, name: &str, side: &CpuSide) -> Vec<Cell> {
-    let share = |share: Option<Ratio>| Cell::number(share.map(Ratio::get), Unit::PERCENT);
-    vec![
-        Cell::text(trial),
-        Cell::text(name),
-        share(side.thread_ratio),
-        side.thread_cores
-            .map_or_else(Cell::unknown, |cores| Cell::text(digits(cores))),
-        Cell::number(side.thread_ns_per_transaction, Unit::NANOS),
-        share(side.busiest_core_ratio),
-        share(side.host_ratio),
-        share(side.softirq_ratio),
-        share(side.steal_ratio),
-        share(side.run_delay_ratio),
-        share(side.paused_ratio),
-        share(side.blocked_ratio),
-        Cell::number(side.host_ns_per_byte, Unit::NANOS),
-        Cell::number(side.per_packet.map(|cost| cost.total_ns), Unit::NANOS),
-        Cell::number(side.per_packet.and_then(|c| c.user_ns), Unit::NANOS),
-        Cell::number(side.per_packet.and_then(|c| c.system_ns), Unit::NANOS),
-        Cell::number(side.per_packet.and_then(|c| c.softirq_ns), Unit::NANOS),
-        Cell::count(side.interrupts_per_s.map(whole)),
-        packets_per_interrupt(side),
-        Cell::count(side.context_switches_per_s.map(whole)),
-    ]
+    let share = |head: &str, get: fn(&CpuSide) -> Option<Ratio>| {
+        column(head, move |(.., side): &End<'_>| Cell::percent(get(side)))
+    };
+    let nanos = |head: &str, get: fn(&CpuSide) -> Option<f64>| {
+        column(head, move |(.., side): &End<'_>| {
+            Cell::number(get(side), Unit::NANOS)
+        })
+    };
+    let rate = |head: &str, get: fn(&CpuSide) -> Option<f64>| {
+        column(head, move |(.., side): &End<'_>| {
+            Cell::count(get(side).map(whole))
+        })
+    };
+    let columns = [
+        column("Trial", |(trial, ..): &End<'_>| {
+            Cell::text(trial_name(run, trial))
+        }),
+        column("Side", |(_, name, _): &End<'_>| Cell::text(*name)),
+        share("Traffic thread (% of one core)", |side| side.thread_ratio),
+        column("All traffic threads (cores)", |(.., side): &End<'_>| {
+            let cores = side.thread_cores;
+            cores.map_or_else(Cell::unknown, |cores| Cell::text(digits(cores)))
+        }),
+        nanos("CPU per transaction (ns)", |side| {
+            side.thread_ns_per_transaction
+        }),
+        share("Busiest core (%)", |side| side.busiest_core_ratio),
+        share("All cores (%)", |side| side.host_ratio),
+        share("Soft interrupts (% of all cores)", |side| {
+            side.softirq_ratio
+        }),
+        share("Steal (% of all cores)", |side| side.steal_ratio),
+        share("Thread waited for a core (%)", |side| side.run_delay_ratio),
+        share("Thread paused by its own schedule (%)", |side| {
+            side.paused_ratio
+        }),
+        share("Thread slept in its calls (%)", |side| side.blocked_ratio),
+        nanos("Host CPU per byte (ns)", |side| side.host_ns_per_byte),
+        nanos("Host CPU per packet (ns)", |side| {
+            side.per_packet.map(|cost| cost.total_ns)
+        }),
+        nanos("in user code (ns)", |side| side.per_packet?.user_ns),
+        nanos("in the kernel (ns)", |side| side.per_packet?.system_ns),
+        nanos("in soft interrupts (ns)", |side| {
+            side.per_packet?.softirq_ns
+        }),
+        rate("Interrupts per second", |side| side.interrupts_per_s),
+        column("Packets per interrupt", |(.., side): &End<'_>| {
+            packets_per_interrupt(side)
+        }),
+        rate("Context switches per second", |side| {
+            side.context_switches_per_s
+        }),
+    ];
+    Table::from_rows(
+        &run.trials.iter().flat_map(ends).collect::<Vec<_>>(),
+        columns,
+    )
 }
 
 /// With which interrupts were counted.
@@ -247,41 +262,27 @@ const MAX_CORES: usize = 200;
 
 /// What each core did; of many trials, those of the highest received rate first.
 fn cores(run: &Run) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "Side",
-        "Core",
-        "User (%)",
-        "Kernel (%)",
-        "Soft interrupts (%)",
-        "Interrupts (%)",
-        "Steal (%)",
-    ]);
+    type Core<'a> = (End<'a>, &'a CoreShares);
     let mut trials: Vec<&Trial> = run.trials.iter().collect();
     trials.sort_by_key(|trial| std::cmp::Reverse(trial.received_rate));
-    for trial in trials {
-        let Some(cpu) = &trial.cpu else { continue };
-        for (name, side) in [("sender", &cpu.sender), ("receiver", &cpu.receiver)] {
-            for core in side.iter().flat_map(|side| &side.core_shares) {
-                if table.rows.len() < MAX_CORES {
-                    table.push(core_row(trial_name(run, trial), name, core));
-                }
-            }
-        }
-    }
-    table
-}
-
-fn core_row(trial: String, name: &str, core: &CoreShares) -> Vec<Cell> {
-    let share = |share: Option<Ratio>| Cell::number(share.map(Ratio::get), Unit::PERCENT);
-    vec![
-        Cell::text(trial),
-        Cell::text(name),
-        Cell::count(Some(core.core.into())),
-        share(core.user_ratio),
-        share(core.system_ratio),
-        share(core.softirq_ratio),
-        share(core.irq_ratio),
-        share(core.steal_ratio),
-    ]
+    let cores = trials.into_iter().flat_map(ends);
+    let cores = cores.flat_map(|end| end.2.core_shares.iter().map(move |core| (end, core)));
+    let share = |head: &str, get: fn(&CoreShares) -> Option<Ratio>| {
+        column(head, move |(_, core): &Core<'_>| Cell::percent(get(core)))
+    };
+    let columns = [
+        column("Trial", |((trial, ..), _): &Core<'_>| {
+            Cell::text(trial_name(run, trial))
+        }),
+        column("Side", |((_, name, _), _): &Core<'_>| Cell::text(*name)),
+        column("Core", |(_, core): &Core<'_>| {
+            Cell::count(Some(core.core.into()))
+        }),
+        share("User (%)", |core| core.user_ratio),
+        share("Kernel (%)", |core| core.system_ratio),
+        share("Soft interrupts (%)", |core| core.softirq_ratio),
+        share("Interrupts (%)", |core| core.irq_ratio),
+        share("Steal (%)", |core| core.steal_ratio),
+    ];
+    Table::from_rows(&cores.take(MAX_CORES).collect::<Vec<_>>(), columns)
 }
