@@ -8,11 +8,12 @@
 
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::test_builder::{Exchanges, TestBuilder};
-use super::{HgrmHint, ImportError, LogFormat, ParsedTest, TimeUnit, View, exact};
+use super::{ImportError, LogFormat, ParsedTest, View, exact};
 use linerate_model::Histogram;
 use linerate_model::run::{ClosedLoopResult, Delay, DelayOf};
 use linerate_model::spec::Transport;
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// HdrHistogram's percentile text.
 pub(super) static FORMAT: LogFormat = LogFormat {
@@ -48,6 +49,71 @@ const MAX_NANOS: f64 = 3.6e12;
 
 fn is_heading(line: &str) -> bool {
     line.split_whitespace().eq(COLUMNS)
+}
+
+/// Transport and unit of a file of HdrHistogram's percentile text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HgrmHint {
+    /// What carried the messages.
+    pub transport: Transport,
+    /// Unit of the values.
+    pub unit: TimeUnit,
+}
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// `us`.
+    Micros,
+    /// `ms`.
+    Millis,
+    /// `ns`.
+    Nanos,
+    /// `s`.
+    Seconds,
+}
+
+impl TimeUnit {
+    /// Nanoseconds of one.
+    pub const fn nanos(self) -> f64 {
+        match self {
+            Self::Micros => 1e3,
+            Self::Millis => 1e6,
+            Self::Nanos => 1.0,
+            Self::Seconds => 1e9,
+        }
+    }
+}
+
+impl FromStr for TimeUnit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "us" | "µs" => Ok(Self::Micros),
+            "ms" => Ok(Self::Millis),
+            "ns" => Ok(Self::Nanos),
+            "s" => Ok(Self::Seconds),
+            _ => Err(format!("\"{text}\" is not a unit of time: ns, us, ms or s")),
+        }
+    }
+}
+
+impl FromStr for HgrmHint {
+    type Err = String;
+
+    /// `tcp:ms`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not TRANSPORT:UNIT such as tcp:ms or udp:us");
+        let (transport, unit) = text.split_once(':').ok_or_else(wrong)?;
+        let transport = match transport {
+            "tcp" => Transport::Tcp,
+            "udp" => Transport::Udp,
+            _ => return Err(wrong()),
+        };
+        let unit = unit.parse()?;
+        Ok(Self { transport, unit })
+    }
 }
 
 /// Distributions begin with their columns; comments before them say what they are of.
@@ -319,6 +385,18 @@ mod tests {
             assert_ne!(spoilt, FOREIGN);
             let error = refused(hinted(&spoilt));
             assert!(error.contains(why), "{why}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_hint_has_a_transport_and_a_unit() {
+        let hint: HgrmHint = "udp:us".parse().unwrap();
+        assert_eq!(
+            (hint.transport, hint.unit),
+            (Transport::Udp, TimeUnit::Micros)
+        );
+        for wrong in ["", "udp", "us", "quic:us", "udp:minutes"] {
+            assert!(wrong.parse::<HgrmHint>().is_err(), "{wrong}");
         }
     }
 }

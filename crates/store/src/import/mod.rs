@@ -20,7 +20,6 @@ mod error;
 mod flow;
 mod gathered;
 mod hgrm;
-mod hint;
 mod intervals;
 mod iperf2_csv;
 mod iperf2_text;
@@ -55,7 +54,7 @@ pub use flow::{
     Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Skipped, Totals,
     TrafficTest, View,
 };
-pub use hint::{HgrmHint, TimeUnit, UnitStep};
+pub use hgrm::{HgrmHint, TimeUnit};
 pub use intervals::{Joined, Readings, Series};
 pub use reader::LogReader;
 pub use rounded::Rounded;
@@ -63,6 +62,7 @@ pub use row::Row;
 pub use source::{LogFile, Source};
 pub use table::{ColumnKind, Columns, QUANTITIES, import_table};
 pub use text::Line;
+pub use zperf::UnitStep;
 
 use gathered::Gathered;
 use linerate_model::BitRate;

@@ -114,26 +114,22 @@ fn intended(trial: &mut Trial, test: &Merged, flow: &Flow) {
 }
 
 fn rates(trial: &mut Trial, flow: &Flow) {
-    if let Some(sent) = &flow.sent {
-        if let Some(bps) = sent.bps {
-            trial.offered_load = Some(BitRate::from_f64(bps.value));
-            note(trial, "offered_bps", bps);
+    let bps = |side: &Option<Totals>| side.as_ref().and_then(|totals| totals.bps);
+    let bytes = |side: &Option<Totals>| side.as_ref().and_then(|totals| totals.bytes);
+    let mut noted = |key, figure: Option<Rounded>| {
+        if let Some(figure) = figure {
+            note(trial, key, figure);
         }
-        if let Some(bytes) = sent.bytes {
-            trial.sent_bytes = count(bytes);
-            note(trial, "sent_bytes", bytes);
-        }
-    }
-    if let Some(received) = &flow.received {
-        if let Some(bps) = received.bps {
-            trial.received_rate = Some(BitRate::from_f64(bps.value));
-            note(trial, "received_bps", bps);
-        }
-        if let Some(bytes) = received.bytes {
-            trial.received_bytes = count(bytes);
-            note(trial, "received_bytes", bytes);
-        }
-    }
+        figure
+    };
+    let offered = noted("offered_bps", bps(&flow.sent));
+    let sent = noted("sent_bytes", bytes(&flow.sent));
+    let carried = noted("received_bps", bps(&flow.received));
+    let received = noted("received_bytes", bytes(&flow.received));
+    let rate = |figure: Option<Rounded>| figure.map(|figure| BitRate::from_f64(figure.value));
+    (trial.offered_load, trial.received_rate) = (rate(offered), rate(carried));
+    trial.sent_bytes = sent.and_then(count);
+    trial.received_bytes = received.and_then(count);
     if let Some(totals) = flow.sent.as_ref().or(flow.received.as_ref()) {
         trial.duration = Some(seconds(totals.seconds));
         note(trial, "duration_s", totals.seconds);

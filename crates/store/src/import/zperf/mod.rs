@@ -12,10 +12,11 @@ mod draft;
 mod units;
 
 use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
-use super::{Command, ImportError, LogFormat, UnitStep};
+use super::{Command, ImportError, LogFormat};
 use draft::Draft;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+pub use units::UnitStep;
 use units::Units;
 
 /// The shell of Zephyr's zperf.

@@ -1,6 +1,33 @@
 //! Which step the units of a board have: 1024 before Zephyr 3.6, 1000 from then on.
 
-use crate::import::{Rounded, UnitStep};
+use crate::import::Rounded;
+use std::str::FromStr;
+
+/// The step from one unit to its next larger one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitStep {
+    /// 1024: zperf before Zephyr 3.6.
+    Binary,
+    /// 1000: zperf from Zephyr 3.6 on.
+    Decimal,
+}
+
+impl UnitStep {
+    /// How each is written.
+    pub const WORDS: [&str; 2] = ["1024", "1000"];
+}
+
+impl FromStr for UnitStep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1024" => Ok(Self::Binary),
+            "1000" => Ok(Self::Decimal),
+            _ => Err(format!("\"{text}\" is neither 1000 nor 1024")),
+        }
+    }
+}
 
 /// What a session tells about the step of `K` and `M`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -181,5 +208,15 @@ mod tests {
         assert!(!time.interval().contains(2.985));
         assert!((seconds("3.64 m").unwrap().value - 218.4).abs() < 1e-9);
         assert_eq!(seconds("3 h"), None);
+    }
+
+    #[test]
+    fn a_step_is_written_as_its_number() {
+        let [binary, decimal] = UnitStep::WORDS.map(str::parse);
+        assert_eq!(
+            (binary, decimal),
+            (Ok(UnitStep::Binary), Ok(UnitStep::Decimal))
+        );
+        assert!("10".parse::<UnitStep>().is_err());
     }
 }
