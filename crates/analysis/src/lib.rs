@@ -2,12 +2,14 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+mod causes;
 pub mod clocks;
 pub mod compare;
 pub mod cost;
 mod diagnosis;
 mod estimates;
 pub mod experiment;
+mod judge;
 pub mod ledger;
 pub mod load_delay;
 pub mod published;
@@ -15,12 +17,12 @@ mod readings;
 pub mod repetition;
 pub mod responsiveness;
 mod rise;
-pub mod rules;
 pub mod search;
 pub mod stack;
 pub mod statistics;
 pub mod study;
 
+pub use causes::page as rules_page;
 pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe};
 pub use estimates::estimates;
-pub use rules::{conclude, diagnose, page as rules_page};
+pub use judge::{conclude, diagnose};

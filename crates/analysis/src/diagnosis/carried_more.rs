@@ -1,6 +1,7 @@
 //! A link that let far more pass in a probe than the run ever carried: its rate is not what limited.
 
-use super::suspects::Suspect;
+use super::weights::Suspect;
+use crate::causes::{link, own_shaper};
 use crate::readings::whole_intervals;
 use linerate_model::run::{Run, Trial};
 
@@ -11,7 +12,8 @@ const FAR_MORE: f64 = 2.5;
 /// Whether `suspect` may have limited `limited` beside what the run's probes carried. A policer is left out: what its bucket
 /// gathers while little is sent may let any probe pass.
 pub(super) fn may_limit(suspect: Suspect, run: &Run, limited: &Trial) -> bool {
-    !matches!(suspect, Suspect::Link | Suspect::OwnShaper) || !is_exceeded(run, limited)
+    let is_rate = *suspect == link::CAUSE || *suspect == own_shaper::CAUSE;
+    !is_rate || !is_exceeded(run, limited)
 }
 
 fn is_exceeded(run: &Run, limited: &Trial) -> bool {

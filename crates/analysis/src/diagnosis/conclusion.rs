@@ -2,15 +2,14 @@
 
 use super::contention::{self, contention};
 use super::made::compared;
-use super::suspects::Suspect;
-use super::weights::Suspects;
+use super::weights::{Suspect, Suspects};
 use super::{
-    Counts, Observation, candidate, carried_more, delivered, explains, line_rate, lost, next_limit,
-    paused, shown_by, unproved,
+    Counts, Observation, candidate, carried_more, delivered, line_rate, lost, next_limit, paused,
+    shown_by, unproved,
 };
+use crate::causes::{self, Cause, is_whole_story};
 use linerate_model::Ratio;
-use linerate_model::run::{Answer, Confidence, Finding, Limit, Run, Trial, Verdict, Weighed};
-use linerate_model::spec::{Side, Transport};
+use linerate_model::run::{Answer, Confidence, Finding, Run, Trial, Verdict, Weighed};
 
 /// A suspect with this share of the weight is supported.
 const SUPPORTED: f64 = 0.9;
@@ -21,158 +20,148 @@ const LIKELY: f64 = 0.5;
 pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
-    let shown = shown_by(run, limited);
+    let (shown, seen) = (shown_by(run, limited), seen(run, limited, &suspects));
     suspects.retain(|suspect| {
-        delivered::may_limit(suspect, shown)
+        delivered::may_limit(suspect, run, shown)
             && lost::may_limit(suspect, shown)
             && paused::may_limit(suspect, shown)
             && line_rate::may_limit(suspect, run, shown)
             && carried_more::may_limit(suspect, run, limited)
+            && !is_refuted(&seen, suspect)
     });
     suspects
 }
 
-/// The verdict on what limits `run`, by its signs, its probes and its experiments; `None` where nothing limits by what the
-/// rules say, or where what they see is all there is: imported runs, transactions, traffic both ways.
+/// What a probe showed, in a sentence, and the causes that this speaks against.
+struct Sighting {
+    sentence: String,
+    against: Vec<Suspect>,
+}
+
+/// What every probe of `run` showed, of these suspects.
+fn seen(run: &Run, limited: &Trial, suspects: &Suspects) -> Vec<Sighting> {
+    let made = compared(run, limited).map(|(probe, compared)| Sighting {
+        sentence: probe.describe(&compared),
+        against: suspects
+            .all()
+            .filter(|suspect| probe.speaks_against(&compared, suspect))
+            .collect(),
+    });
+    made.collect()
+}
+
+fn is_refuted(seen: &[Sighting], suspect: Suspect) -> bool {
+    seen.iter().any(|seen| seen.against.contains(&suspect))
+}
+
+/// What signs and probes make of a verdict.
+pub(crate) struct Conclusion {
+    pub(crate) verdict: Verdict,
+    /// The causes that its evidence speaks against.
+    pub(crate) refuted: Vec<&'static Cause>,
+}
+
+/// The verdict on what limits `run`, by its signs, its probes and its experiments; `None` where nothing limits by what
+/// single trials show, or where what they show is all there is: imported runs, transactions, traffic both ways.
 ///
-/// `by_rules` is what the rules make of it.
-pub(crate) fn conclude(run: &Run, findings: &[Finding], by_rules: &Verdict) -> Option<Verdict> {
-    let limited = candidate(run).filter(|_| !explains(by_rules))?;
-    let mut suspects = weigh(run, limited, Counts::built_in());
-    let found = |suspect: Suspect| found(findings, suspect);
-    let answer = |suspect: Suspect| {
-        let experiment = found(suspect)?.experiment.as_ref()?;
+/// `by_trials` is what single trials make of it.
+pub(crate) fn conclude(run: &Run, findings: &[Finding], by_trials: &Verdict) -> Option<Conclusion> {
+    let limited = candidate(run).filter(|_| !is_whole_story(by_trials))?;
+    let seen = seen(run, limited, &Suspects::unweighed(limited.transport));
+    let refuted = seen.iter().flat_map(|seen| seen.against.iter().copied());
+    let refuted = refuted.collect();
+    let sentences = seen.into_iter().map(|seen| seen.sentence).collect();
+    let verdict = Weighing {
+        run,
+        limited,
+        shown: shown_by(run, limited),
+        findings,
+    }
+    .verdict(sentences);
+    Some(Conclusion { verdict, refuted })
+}
+
+/// A run whose suspects are weighed.
+struct Weighing<'a> {
+    run: &'a Run,
+    limited: &'a Trial,
+    shown: &'a Trial,
+    findings: &'a [Finding],
+}
+
+impl Weighing<'_> {
+    /// The verdict, with what probes showed first.
+    fn verdict(&self, mut seen: Vec<String>) -> Verdict {
+        let mut suspects = weigh(self.run, self.limited, Counts::built_in());
+        suspects.retain(|suspect| self.answer(suspect) != Some(Answer::Disagreed));
+        let is_confirmed = |suspect| self.answer(suspect) == Some(Answer::Agreed);
+        let confirmed = suspects.weightiest_of(is_confirmed);
+        let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
+        let is_undecided = confirmed.is_none() && weight < LIKELY;
+        let others = contention(self.run, self.shown)
+            .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
+        seen.extend(others.map(contention::describe));
+        if is_undecided {
+            let (first, second) = (best.subject, suspects.second().0.subject);
+            let claim =
+                format!("Bottleneck not identified: most likely {first}, or else {second}.");
+            return causes::undecided(claim, seen);
+        }
+        let found = self.found(best).cloned();
+        let mut verdict = found.unwrap_or_else(|| self.unfound(best));
+        let passing = lost::in_passing(self.shown, 1.0 - SUPPORTED);
+        let is_shown = passing.is_none()
+            && others.is_none()
+            && unproved(self.run, self.limited, best).is_none();
+        verdict.confidence = match confirmed {
+            Some(_) => Confidence::Confirmed,
+            None if weight >= SUPPORTED && is_shown => Confidence::Supported,
+            None => Confidence::Weak,
+        };
+        if let Some((missed, all)) = passing {
+            seen.push(format!(
+                "Datagrams were lost, or not sent, in {missed} of {all} intervals only: of another test all may arrive."
+            ));
+        }
+        if let Some(alone) = delivered::describe(self.run, self.shown) {
+            seen.push(alone);
+        } else if confirmed.is_none() && others.is_none() {
+            seen.push(format!(
+                "By scenes whose limit was measured, this is the limit with probability {}.",
+                Ratio::clamped(weight)
+            ));
+        }
+        let next = next_limit::next(self.run, self.limited, best);
+        seen.extend(
+            next.as_ref()
+                .map(|next| next_limit::describe(next, self.limited)),
+        );
+        verdict.weighed = Some(Box::new(Weighed {
+            probability_ratio: Ratio::clamped(weight),
+            next,
+        }));
+        verdict.evidence.splice(0..0, seen);
+        verdict
+    }
+
+    /// What a single trial showed of it.
+    fn found(&self, suspect: Suspect) -> Option<&Verdict> {
+        let mut found = self.findings.iter().filter_map(Finding::found);
+        found.find(|verdict| suspect.is_in(verdict))
+    }
+
+    /// What an experiment on it answered.
+    fn answer(&self, suspect: Suspect) -> Option<Answer> {
+        let experiment = self.found(suspect)?.experiment.as_ref()?;
         Some(experiment.outcome.as_ref()?.answer)
-    };
-    suspects.retain(|suspect| answer(suspect) != Some(Answer::Disagreed));
-    let confirmed = suspects.weightiest_of(|suspect| answer(suspect) == Some(Answer::Agreed));
-    let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
-    let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
-    let mut seen: Vec<String> = seen.collect();
-    let shown = shown_by(run, limited);
-    let is_undecided = confirmed.is_none() && weight < LIKELY;
-    let others = contention(run, shown)
-        .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
-    seen.extend(others.map(contention::describe));
-    if is_undecided {
-        return Some(undecided([best, suspects.second().0], seen));
     }
-    let mut verdict = found(best)
-        .cloned()
-        .unwrap_or_else(|| unfound(best, run, limited));
-    let passing = lost::in_passing(shown, 1.0 - SUPPORTED);
-    let is_shown = passing.is_none() && others.is_none() && unproved(run, limited, best).is_none();
-    verdict.confidence = if confirmed.is_some() {
-        Confidence::Confirmed
-    } else if weight >= SUPPORTED && is_shown {
-        Confidence::Supported
-    } else {
-        Confidence::Weak
-    };
-    if let Some((missed, all)) = passing {
-        seen.push(format!(
-            "Datagrams were lost, or not sent, in {missed} of {all} intervals only: of another test all may arrive."
-        ));
-    }
-    let next = next_limit::next(run, limited, best);
-    if let Some(alone) = delivered::describe(shown) {
-        seen.push(alone);
-    } else if confirmed.is_none() && others.is_none() {
-        seen.push(format!(
-            "By scenes whose limit was measured, this is the limit with probability {}.",
-            Ratio::clamped(weight)
-        ));
-    }
-    seen.extend(
-        next.as_ref()
-            .map(|next| next_limit::describe(next, limited)),
-    );
-    verdict.weighed = Some(Box::new(Weighed {
-        probability_ratio: Ratio::clamped(weight),
-        next,
-    }));
-    verdict.evidence.splice(0..0, seen);
-    Some(verdict)
-}
 
-/// The verdict where no rule found the limit, and has words for it.
-fn unfound(suspect: Suspect, run: &Run, limited: &Trial) -> Verdict {
-    Verdict {
-        limit: suspect.limit(),
-        side: suspect.side(),
-        share_ratio: None,
-        confidence: Confidence::Weak,
-        claim: claim(suspect, run, limited),
-        evidence: Vec::new(),
-        experiment: None,
-        weighed: None,
+    /// The verdict where no single trial showed it.
+    fn unfound(&self, suspect: Suspect) -> Verdict {
+        suspect.weighed(&causes::Weighed {
+            run: self.run,
+            limited: self.limited,
+            is_sender_alone: delivered::describe(self.run, self.limited).is_some(),
+        })
     }
-}
-
-/// What a rule found of the same limit.
-fn found(findings: &[Finding], suspect: Suspect) -> Option<&Verdict> {
-    let mut found = findings.iter().filter_map(Finding::found);
-    found.find(|verdict| suspect.is_in(verdict))
-}
-
-fn undecided(suspects: [Suspect; 2], evidence: Vec<String>) -> Verdict {
-    let [first, second] = suspects.map(Suspect::subject);
-    Verdict {
-        limit: Limit::unknown(),
-        side: None,
-        share_ratio: None,
-        confidence: Confidence::Weak,
-        claim: format!("Bottleneck not identified: most likely {first}, or else {second}."),
-        evidence,
-        experiment: None,
-        weighed: None,
-    }
-}
-
-fn claim(suspect: Suspect, run: &Run, limited: &Trial) -> String {
-    let rate = limited.received_rate.unwrap_or_default();
-    let mut subject = suspect.subject().to_owned();
-    if let Some(first) = subject.get_mut(0..1) {
-        first.make_ascii_uppercase();
-    }
-    let because = match suspect {
-        Suspect::OwnShaper => return own_shaper(run, limited),
-        Suspect::Link => "at a higher load no more gets through",
-        Suspect::Policer => "what exceeds its rate is dropped without queueing",
-        Suspect::PathLoss if limited.transport == Transport::Tcp => {
-            "datagrams get through faster, but for a loss that TCP takes for congestion"
-        }
-        Suspect::PathLoss => "packets are lost whatever the load",
-        Suspect::ReturnPath => {
-            "acknowledgements come back no faster, while datagrams find the way of the data free"
-        }
-        Suspect::SenderCpu if delivered::describe(limited).is_some() => {
-            "everything that it sent arrived, and it sent no more"
-        }
-        Suspect::Congestion => "more fits through the path than its window lets be in flight",
-        _ => "of all that may limit, it fits best with what the probes showed",
-    };
-    let what = match limited.transport {
-        Transport::Tcp => "TCP",
-        Transport::Udp => "datagrams",
-    };
-    format!("{subject} limits {what} at {rate} of L4 payload: {because}.")
-}
-
-/// Of the sender's own queueing discipline, with its kind and rate where they are known.
-fn own_shaper(run: &Run, limited: &Trial) -> String {
-    let facts = run
-        .host_of(limited.direction, Side::Sender)
-        .map(|host| &host.facts);
-    let kind = facts.and_then(|facts| facts.queueing_discipline.as_deref());
-    let shaped = facts.and_then(|facts| facts.queueing_discipline_rate_bps);
-    let kind = kind.map_or_else(String::new, |kind| format!(" ({kind})"));
-    let its = shaped.map_or_else(
-        || "its rate".to_owned(),
-        |rate| format!("its rate of {rate} of L2 frames"),
-    );
-    format!(
-        "The sender's own queueing discipline{kind} limits at {} of L4 payload: it holds packets back to keep {its}.",
-        limited.received_rate.unwrap_or_default()
-    )
 }

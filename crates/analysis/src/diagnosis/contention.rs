@@ -3,7 +3,8 @@
 //! Each thread of the test is late then, the sender's as well as the receiver's, and what was counted on hosts with time to
 //! spare does not tell which of them is what limits.
 
-use super::suspects::Suspect;
+use super::weights::Suspect;
+use crate::causes::{receiver_cpu, sender_cpu};
 use linerate_model::Ratio;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Side;
@@ -14,8 +15,8 @@ const FULL: f64 = 0.85;
 const TAKEN: f64 = 0.6;
 
 /// Whether contention makes `suspect` one of two that cannot be told apart.
-pub(super) const fn concerns(suspect: Suspect) -> bool {
-    matches!(suspect, Suspect::SenderCpu | Suspect::ReceiverCpu)
+pub(super) fn concerns(suspect: Suspect) -> bool {
+    *suspect == sender_cpu::CAUSE || *suspect == receiver_cpu::CAUSE
 }
 
 /// The share of all cores that other programs took while `shown` was made and while most of its probes were; `None` where

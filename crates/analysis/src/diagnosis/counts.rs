@@ -1,10 +1,9 @@
 //! How often each sign and each probe's answer was seen under each limit, in scenes whose limit was measured.
 
-use super::suspects::Suspect;
+use crate::causes::Cause;
 use linerate_model::spec::Transport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 /// What one run shows: the classes of its signs, and the answers of its probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,20 +28,12 @@ pub struct Seen {
 /// By sign or probe, then by limit, then by class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Counts(BTreeMap<String, BTreeMap<String, ClassCounts>>);
+pub struct Counts(pub(super) BTreeMap<String, BTreeMap<String, ClassCounts>>);
 
-type ClassCounts = BTreeMap<String, f64>;
+/// How often each class was seen.
+pub(super) type ClassCounts = BTreeMap<String, f64>;
 
 impl Counts {
-    /// Of the scenes of `make verdicts` that are for fitting.
-    pub fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Counts> = LazyLock::new(|| {
-            serde_json::from_str(include_str!("counts.json"))
-                .expect("invariant: a test reads the table")
-        });
-        &BUILT_IN
-    }
-
     /// Takes in what was seen under the limit with this id.
     pub fn add(&mut self, limit: &str, observation: &Observation) {
         self.count(limit, observation, 1.0);
@@ -65,47 +56,16 @@ impl Counts {
         }
     }
 
-    pub(super) fn of(
-        &self,
-        transport: Transport,
-        id: &str,
-        suspect: Suspect,
-    ) -> Option<&ClassCounts> {
-        self.0.get(&key(transport, id))?.get(suspect.id())
+    /// Of the sign or probe with this key, under `cause`.
+    pub(super) fn of(&self, key: &str, cause: &Cause) -> Option<&ClassCounts> {
+        self.0.get(key)?.get(cause.id)
     }
 }
 
-fn key(transport: Transport, id: &str) -> String {
+/// The key of a sign or probe in the table.
+pub(super) fn key(transport: Transport, id: &str) -> String {
     match transport {
         Transport::Tcp => format!("tcp/{id}"),
         Transport::Udp => format!("udp/{id}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::diagnosis::observation::classes_of;
-    use crate::diagnosis::suspects;
-
-    #[test]
-    fn the_table_is_read_and_of_known_limits() {
-        let known = |transport: Transport, id: &str| {
-            suspects::of(transport)
-                .iter()
-                .any(|(suspect, _)| suspect.id() == id)
-        };
-        for (key, limits) in &Counts::built_in().0 {
-            let (transport, id) = match key.split_once('/').unwrap() {
-                ("tcp", id) => (Transport::Tcp, id),
-                (_, id) => (Transport::Udp, id),
-            };
-            let classes = classes_of(transport, id).unwrap_or_else(|| panic!("{key}"));
-            for (limit, counts) in limits {
-                assert!(known(transport, limit), "{key}: {limit}");
-                let is_known = |class: &String| classes.iter().any(|known| known.id == *class);
-                assert!(counts.keys().all(is_known), "{key}: {counts:?}");
-            }
-        }
     }
 }

@@ -3,14 +3,13 @@
 //! What limits TCP itself (a window, a buffer, its reaction to loss) does not hold datagrams back; what limits the path or
 //! a host does, and shows where: behind a queue, without one, or at the receiver.
 
-use super::class::Class;
 use super::outcome::{self, Around, INTERVAL, Outcome};
-use super::suspects::Suspect;
 use super::thread::described;
-use super::{Compared, Probe, shown};
+use super::weights::Suspect;
+use super::{Compared, Probe, shaper, shown};
+use crate::causes::{self, link, own_shaper, policer, receiver_cpu};
 use crate::experiment::NotRun;
 use crate::readings::carried_rate;
-use crate::rules;
 use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
@@ -20,7 +19,6 @@ pub(super) struct Datagrams {
     id: &'static str,
     /// Of the rate that was carried.
     factor: f64,
-    classes: &'static [Class],
 }
 
 /// Far enough above what was carried that what a queue or a bucket of tokens adds is not taken for more.
@@ -28,25 +26,16 @@ const USUAL: f64 = 1.5;
 /// A policer or a short queue may drop so much of TCP's bursts that far less is carried than it lets pass.
 const FAR: f64 = 6.0;
 
-/// After a test of TCP.
-pub(super) const AGAINST_TCP: Datagrams = Datagrams {
-    id: "datagrams-above",
-    factor: USUAL,
-    classes: outcome::ABOVE_TCP,
-};
-
 /// After a test of TCP, far above its rate.
 pub(super) const FAR_ABOVE_TCP: Datagrams = Datagrams {
     id: "datagrams-far-above",
     factor: FAR,
-    classes: outcome::FAR_ABOVE_TCP,
 };
 
-/// After a test of datagrams.
+/// Somewhat above the rate.
 pub(super) const OVERLOAD: Datagrams = Datagrams {
     id: "datagrams-above",
     factor: USUAL,
-    classes: outcome::OF_DATAGRAMS,
 };
 
 /// Long enough to fill a queue of 200 ms, or to empty a bucket of tokens of 250 ms, in its first half; short enough for
@@ -62,11 +51,7 @@ const PAYLOAD: ByteCount = ByteCount::new(1448);
 impl Datagrams {
     /// Datagrams at `factor` times the carried rate, for probes with answers of their own.
     pub(super) const fn at(factor: f64) -> Self {
-        Self {
-            id: "",
-            factor,
-            classes: &[],
-        }
+        Self { id: "", factor }
     }
 
     /// Whether they arrived beside a bucket of tokens, which says nothing of the rate at which it fills.
@@ -78,7 +63,7 @@ impl Datagrams {
         ];
         self.factor > 1.0
             && arrived.contains(&outcome)
-            && rules::has_bucket(compared.run, compared.limited.direction)
+            && causes::has_bucket(compared.run, compared.limited.direction)
     }
 
     /// What became of them.
@@ -110,8 +95,8 @@ impl Probe for Datagrams {
         TIME
     }
 
-    fn classes(&self) -> &'static [Class] {
-        self.classes
+    fn classes(&self) -> &'static [&'static str] {
+        Outcome::IDS
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
@@ -121,6 +106,15 @@ impl Probe for Datagrams {
             .into_iter()
             .map(|outcome| outcome as usize)
             .collect()
+    }
+
+    /// What its own host's full shaper held back would have been sent: nothing else limits as much where it leaves no room.
+    fn speaks_against(&self, compared: &Compared<'_>, suspect: Suspect) -> bool {
+        self.factor > 1.0
+            && *suspect != own_shaper::CAUSE
+            && self.outcome(compared) == Some(Outcome::HeldBack)
+            && shaper::is_full(compared.run, compared.changed)
+            && shaper::leaves_no_room(compared.run, compared.limited)
     }
 
     fn describe(&self, compared: &Compared<'_>) -> String {
@@ -244,11 +238,11 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
     };
     let trial = Some(&probe.trial).filter(|_| factor > 1.0)?;
     let intended = trial.intended_load.map(BitRate::as_f64);
-    let suspect = match outcome::read(trial, intended, &Around::default())? {
-        Outcome::HeldBack => Suspect::OwnShaper,
-        Outcome::Queued => Suspect::Link,
-        Outcome::Dropped | Outcome::Refused => Suspect::Policer,
-        Outcome::AtSocketStarved | Outcome::BeforeSocket => Suspect::ReceiverCpu,
+    let suspect: Suspect = match outcome::read(trial, intended, &Around::default())? {
+        Outcome::HeldBack => &own_shaper::CAUSE,
+        Outcome::Queued => &link::CAUSE,
+        Outcome::Dropped | Outcome::Refused => &policer::CAUSE,
+        Outcome::AtSocketStarved | Outcome::BeforeSocket => &receiver_cpu::CAUSE,
         _ => return None,
     };
     Some((suspect, carried_rate(trial)?.as_f64()))

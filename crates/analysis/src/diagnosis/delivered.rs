@@ -1,8 +1,10 @@
 //! Datagrams that all arrived, and were fewer than intended: what kept them from being sent is what limited.
 
-use super::suspects::Suspect;
+use super::shaper;
 use super::thread::is_paused;
-use linerate_model::run::Trial;
+use super::weights::Suspect;
+use crate::causes::{link, own_shaper, sender_cpu};
+use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, PacketCount};
 
@@ -13,26 +15,29 @@ const SENT: f64 = 0.99;
 ///
 /// A sender of datagrams learns of nothing behind its own host. Where none is lost and yet fewer are sent than were
 /// intended, the sender limits, or what takes packets from it; and not that either where its thread waited for its own
-/// schedule, and hardly ever for room.
-pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
-    match suspect {
-        Suspect::SenderCpu => true,
-        Suspect::Link | Suspect::OwnShaper => !is_sender_alone(trial),
-        _ => !is_short_and_whole(trial),
+/// schedule, and hardly ever for room, unless it is known of what takes them that it was full: a thread that keeps a
+/// schedule waits for little room where that is hardly above what goes through.
+pub(super) fn may_limit(suspect: Suspect, run: &Run, trial: &Trial) -> bool {
+    if *suspect == link::CAUSE || *suspect == own_shaper::CAUSE {
+        return !is_sender_alone(run, trial);
     }
+    *suspect == sender_cpu::CAUSE || !is_short_and_whole(trial)
 }
 
 /// The same in a sentence, where it leaves the sender alone.
-pub(super) fn describe(trial: &Trial) -> Option<String> {
-    let intended = trial.intended_load.filter(|_| is_sender_alone(trial))?;
+pub(super) fn describe(run: &Run, trial: &Trial) -> Option<String> {
+    let intended = trial
+        .intended_load
+        .filter(|_| is_sender_alone(run, trial))?;
     Some(format!(
         "Every datagram that was sent arrived, and nothing held the sender back: it sent {} of {intended} by itself.",
         trial.offered_load.unwrap_or_default()
     ))
 }
 
-fn is_sender_alone(trial: &Trial) -> bool {
-    is_short_and_whole(trial) && is_paused(trial, Side::Sender)
+/// Whether all that was sent arrived, and nothing held the sender back.
+pub(super) fn is_sender_alone(run: &Run, trial: &Trial) -> bool {
+    is_short_and_whole(trial) && is_paused(trial, Side::Sender) && !shaper::is_full(run, trial)
 }
 
 /// Whether as much was sent as was intended, where that was some rate.

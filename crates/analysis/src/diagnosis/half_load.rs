@@ -1,14 +1,9 @@
 //! Datagrams at half the rate that was carried: loss that comes with a rate is gone there, loss by chance is not.
 
-use super::class::Class;
-use super::class::Often::{Hardly, Possibly, Rarely, Usually};
+use super::class::classes;
 use super::datagrams::{self, Datagrams};
 use super::outcome::{Outcome, loss_on_path, would_show};
 use super::queue::{Queue, queue};
-use super::suspects::Suspect::{
-    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
-    ReceiverSocket, SenderCpu,
-};
 use super::thread::{Thread, thread};
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
@@ -17,67 +12,28 @@ use linerate_model::run::{Change, Run, Trial};
 use linerate_model::spec::{Side, TestSpec};
 use std::time::Duration;
 
-pub(super) struct HalfLoad(&'static [Class]);
-
-/// After a test of TCP.
-pub(super) const OF_TCP: HalfLoad = HalfLoad(CLASSES_OF_TCP);
-/// After a test of datagrams.
-pub(super) const OF_DATAGRAMS: HalfLoad = HalfLoad(CLASSES_OF_DATAGRAMS);
+pub(super) struct HalfLoad;
 
 /// Half of what was carried, or less: below any rate that limits, with room for what others took.
 const FACTOR: f64 = 0.5;
 /// The change that it makes.
 pub(super) const CHANGE: Change = Change::Datagrams { factor: FACTOR };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// A queue stood that these datagrams do not fill.
-    Waited,
-    /// All arrived.
-    Carried,
-    LostOnPath,
-    /// Lost at a receiver that was short of CPU time.
-    LostAtLateReceiver,
-    LostAtReceiver,
-    /// The sender did not even send these.
-    Short,
-    Lost,
+classes! {
+    Answer {
+        /// A queue stood that these datagrams do not fill.
+        Waited "waited",
+        /// All arrived.
+        Carried "carried",
+        LostOnPath "lost-on-path",
+        /// Lost at a receiver that was short of CPU time.
+        LostAtLateReceiver "lost-at-late-receiver",
+        LostAtReceiver "lost-at-receiver",
+        /// The sender did not even send these.
+        Short "short",
+        Lost "lost",
+    }
 }
-
-/// In the order of [`Answer`].
-const CLASSES_OF_TCP: &[Class] = &[
-    Class::new("waited", Rarely)
-        .usually(&[Congestion])
-        .possibly(&[ReceiverCpu]),
-    Class::new("carried", Usually)
-        .possibly(&[Congestion, ReceiverCpu])
-        .hardly(&[PathLoss]),
-    Class::new("lost-on-path", Possibly)
-        .usually(&[PathLoss])
-        .rarely(&[Link, OwnShaper, Policer]),
-    Class::new("lost-at-late-receiver", Rarely)
-        .usually(&[ReceiverCpu])
-        .possibly(&[ReceiverApp]),
-    Class::new("lost-at-receiver", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
-    Class::new("short", Rarely).usually(&[SenderCpu]),
-    Class::new("lost", Rarely).possibly(&[PathLoss, ReceiverCpu]),
-];
-
-/// In the order of [`Answer`].
-const CLASSES_OF_DATAGRAMS: &[Class] = &[
-    Class::new("waited", Rarely),
-    Class::new("carried", Usually)
-        .possibly(&[ReceiverCpu])
-        .rarely(&[ReceiverBacklog])
-        .hardly(&[PathLoss]),
-    Class::new("lost-on-path", Rarely).usually(&[PathLoss]),
-    Class::new("lost-at-late-receiver", Rarely)
-        .usually(&[ReceiverCpu])
-        .possibly(&[ReceiverSocket, ReceiverApp]),
-    Class::new("lost-at-receiver", Rarely).possibly(&[ReceiverCpu, ReceiverApp, ReceiverSocket]),
-    Class::new("short", Hardly).usually(&[SenderCpu]),
-    Class::new("lost", Rarely).possibly(&[PathLoss, ReceiverCpu]),
-];
 
 impl Probe for HalfLoad {
     fn id(&self) -> &'static str {
@@ -92,8 +48,8 @@ impl Probe for HalfLoad {
         datagrams::TIME
     }
 
-    fn classes(&self) -> &'static [Class] {
-        self.0
+    fn classes(&self) -> &'static [&'static str] {
+        Answer::IDS
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {

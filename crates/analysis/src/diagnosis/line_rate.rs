@@ -2,9 +2,9 @@
 
 use super::outcome::greatest_place;
 use super::shaper;
-use super::suspects::Suspect;
+use super::weights::Suspect;
+use crate::causes::{BEFORE_RECEIVER, FULL_LINK, link, link_speed, own_shaper};
 use crate::readings::packet;
-use crate::rules::{BEFORE_RECEIVER, FULL_LINK, link_speed};
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 use linerate_model::{Layer, Ratio};
@@ -12,12 +12,9 @@ use linerate_model::{Layer, Ratio};
 /// Whether `suspect` may have limited `trial` beside the speed of its interfaces: a limit is what gains a tenth when it is
 /// relieved, and of a full interface there is half of that to gain.
 pub(super) fn may_limit(suspect: Suspect, run: &Run, trial: &Trial) -> bool {
-    match suspect {
-        Suspect::Link => true,
-        // It may be set to just below.
-        Suspect::OwnShaper if shaper::payload_rate(run, trial).is_some() => true,
-        _ => !is_reached(run, trial),
-    }
+    // A shaper may be set to just below.
+    let is_shaped = || *suspect == own_shaper::CAUSE && shaper::payload_rate(run, trial).is_some();
+    *suspect == link::CAUSE || is_shaped() || !is_reached(run, trial)
 }
 
 /// Whether `trial` carried all that the slowest known interface, or the link element, can.

@@ -2,7 +2,7 @@
 
 use super::delivered::{is_as_intended, is_sent};
 use super::outcome::loss_on_path;
-use super::suspects::Suspect;
+use super::weights::Suspect;
 use crate::readings::whole_intervals;
 use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::spec::{Side, Transport};
@@ -16,7 +16,7 @@ const UNPLACED: f64 = 0.01;
 /// A datagram that the receiver's host dropped had passed its sender and the path. Where that host dropped all that was
 /// lost, and as many were sent as were intended, it is what limits.
 pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
-    suspect.side() == Some(Side::Receiver) || !is_at_receiver(trial)
+    suspect.side == Some(Side::Receiver) || !is_at_receiver(trial)
 }
 
 fn is_at_receiver(trial: &Trial) -> bool {

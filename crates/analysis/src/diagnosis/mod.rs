@@ -10,8 +10,6 @@
 //! # References
 //! - Expected information as the measure of an experiment: D. V. Lindley, Ann. Math. Statist. 27(4), 1956
 
-mod aggregation;
-mod buffers;
 mod carried_more;
 mod class;
 mod conclusion;
@@ -26,17 +24,13 @@ mod lost;
 mod made;
 mod next_limit;
 mod observation;
-mod other_core;
 mod outcome;
 mod paused;
-mod payload;
 mod queue;
 mod rate;
 mod return_path;
 mod shaper;
 mod signs;
-mod streams;
-mod suspects;
 mod thread;
 mod weights;
 
@@ -47,40 +41,39 @@ pub use counts::{Counts, Observation, Seen};
 
 pub(crate) use conclusion::conclude;
 
-use class::Class;
-use likelihoods::Likelihoods;
-use observation::POWER;
-use suspects::Suspect;
+use likelihoods::{Fitted, Likelihoods};
 
+use crate::causes::{self, is_whole_story, link};
 use crate::experiment::{NotRun, took_effect};
-use linerate_model::run::{Change, Run, Trial, Verdict};
+use linerate_model::run::{Change, Run, Trial};
 use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{BitRate, Ratio};
 use std::time::Duration;
-use weights::Suspects;
+use weights::{Suspect, Suspects};
 
-/// Every probe of a limited byte stream. A new one: its file, its `mod` line above, its entry here.
+/// Every probe of a limited byte stream. A new one: its file, its `mod` line above, its entry here; its classes go into
+/// `likelihoods.json`.
 static OF_BYTE_STREAMS: &[&dyn Probe] = &[
-    &datagrams::AGAINST_TCP,
+    &datagrams::OVERLOAD,
     &datagrams::FAR_ABOVE_TCP,
-    &half_load::OF_TCP,
+    &half_load::HalfLoad,
     &return_path::ReturnPath,
-    &streams::STREAMS,
-    &buffers::RECEIVE_BUFFER,
-    &buffers::SEND_BUFFER,
-    &other_core::SENDER,
-    &other_core::RECEIVER,
+    &rate::STREAMS,
+    &rate::RECEIVE_BUFFER,
+    &rate::SEND_BUFFER,
+    &rate::SENDER_CORE,
+    &rate::RECEIVER_CORE,
 ];
 
 /// Every probe of limited datagrams.
 static OF_DATAGRAMS: &[&dyn Probe] = &[
     &datagrams::OVERLOAD,
-    &half_load::OF_DATAGRAMS,
-    &payload::HALF,
-    &aggregation::ON,
-    &buffers::DATAGRAM_BUFFER,
-    &other_core::SENDER,
-    &other_core::RECEIVER,
+    &half_load::HalfLoad,
+    &rate::HALF_PAYLOAD,
+    &rate::AGGREGATION,
+    &rate::DATAGRAM_BUFFER,
+    &rate::SENDER_CORE,
+    &rate::RECEIVER_CORE,
 ];
 
 /// The probes of what `transport` carried.
@@ -99,11 +92,15 @@ trait Probe: Sync {
     fn change(&self) -> Change;
     /// Trial time, warm-up included.
     fn cost(&self) -> Duration;
-    /// The answers that can be told apart.
-    fn classes(&self) -> &'static [Class];
+    /// The ids of the answers that can be told apart.
+    fn classes(&self) -> &'static [&'static str];
     /// The answers that a trial may stand for, by their positions: one, or several where it does not tell them apart (a
     /// rate that may have risen or not); none if it says nothing.
     fn read(&self, compared: &Compared<'_>) -> Vec<usize>;
+    /// Whether what was seen rules `suspect` out, however much else speaks for it.
+    fn speaks_against(&self, _compared: &Compared<'_>, _suspect: Suspect) -> bool {
+        false
+    }
     /// What was seen, in one sentence with figures.
     fn describe(&self, compared: &Compared<'_>) -> String;
     /// The test of the changed trial; `run` has a baseline in `compared`'s direction.
@@ -186,14 +183,18 @@ fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Op
 /// What must be tried before `suspect` is more than likely: what the path does to datagrams is told from what it does to
 /// TCP, and loss that comes with a rate from loss by chance, by more of them and by fewer.
 fn unproved(run: &Run, limited: &Trial, suspect: Suspect) -> Option<Change> {
-    let needed: &[Change] = match suspect {
-        Suspect::ReturnPath => &[datagrams::OVERLOAD.change(), return_path::CHANGE],
-        Suspect::Link if line_rate::is_reached(run, shown_by(run, limited)) => &[],
-        _ if suspect.is_on_path() => &[datagrams::OVERLOAD.change(), half_load::CHANGE],
-        _ => &[],
+    let is_full_link =
+        || *suspect == link::CAUSE && line_rate::is_reached(run, shown_by(run, limited));
+    if !suspect.is_on_path() || is_full_link() {
+        return None;
+    }
+    let beside = if *suspect == causes::return_path::CAUSE {
+        return_path::CHANGE
+    } else {
+        half_load::CHANGE
     };
-    let mut open = needed.iter().copied();
-    open.find(|change| !made::spoke(run, limited, *change))
+    let mut needed = [datagrams::OVERLOAD.change(), beside].into_iter();
+    needed.find(|change| !made::spoke(run, limited, *change))
 }
 
 /// Any probe that has not been made and can be, whatever it may tell: to learn what is answered.
@@ -237,12 +238,7 @@ const LEAST_GAIN: f64 = 0.02;
 
 /// The trial whose rate is to be explained; `None` also where the run has a verdict that explains it.
 fn limited(run: &Run) -> Option<&Trial> {
-    candidate(run).filter(|_| !run.verdict.as_ref().is_some_and(explains))
-}
-
-/// Whether there is nothing to explain beside `verdict`: nothing limits, or nothing gets through.
-fn explains(verdict: &Verdict) -> bool {
-    verdict.limit.is_none() || verdict.limit.id() == PATH_MTU
+    candidate(run).filter(|_| !run.verdict.as_ref().is_some_and(is_whole_story))
 }
 
 /// The trial that probes can explain, if `run` has one: traffic in one direction, measured by
@@ -331,15 +327,13 @@ fn most_telling<'a>(
         .map(|(position, _)| position)
 }
 
-/// Nothing gets through at this size, so there is no rate to compare.
-const PATH_MTU: &str = "path-mtu";
-
 /// By how many bits the answer is expected to shrink the uncertainty over `suspects`.
 fn expected_information(probe: &dyn Probe, counts: &Counts, suspects: &Suspects) -> f64 {
-    let table = Likelihoods::of(suspects.transport, probe.id(), probe.classes(), counts);
+    let table = Likelihoods::of(suspects.transport, probe.id(), counts);
+    let power = Fitted::built_in().power();
     let after = |answer: usize| {
         let (mut updated, chance) = (suspects.clone(), suspects.chance(&table, answer));
-        updated.update(&table, &[answer], POWER);
+        updated.update(&table, &[answer], power);
         chance * updated.entropy()
     };
     suspects.entropy() - (0..probe.classes().len()).map(after).sum::<f64>()

@@ -7,7 +7,8 @@
 
 use super::datagrams::stopped_by;
 use super::shaper;
-use super::suspects::Suspect;
+use super::weights::Suspect;
+use crate::causes::{own_shaper, receiver_cpu, sender_cpu};
 use linerate_model::BitRate;
 use linerate_model::run::{NextLimit, Run, Trial};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
@@ -25,7 +26,7 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
     let cpu = [Side::Sender, Side::Receiver]
         .into_iter()
         .filter_map(|side| busy(limited, side));
-    let shaped = shaper::payload_rate(run, limited).map(|shaped| (Suspect::OwnShaper, shaped));
+    let shaped = shaper::payload_rate(run, limited).map(|shaped| (&own_shaper::CAUSE, shaped));
     let gains = probes
         .chain(shaped)
         .map(|(suspect, stopped)| (suspect, stopped / rate))
@@ -34,7 +35,7 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
     let (suspect, gain) = gains.min_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(NextLimit {
         limit: suspect.limit(),
-        side: suspect.side(),
+        side: suspect.side,
         rate: BitRate::from_f64(rate * gain),
     })
 }
@@ -52,9 +53,9 @@ pub(super) fn describe(next: &NextLimit, limited: &Trial) -> String {
 
 /// What one side's traffic thread would do with a whole core, as a multiple of what it does. A quota leaves it less, so nothing is said of a side that was stopped by one.
 fn busy(limited: &Trial, side: Side) -> Option<(Suspect, f64)> {
-    let suspect = match side {
-        Side::Sender => Suspect::SenderCpu,
-        Side::Receiver => Suspect::ReceiverCpu,
+    let suspect: Suspect = match side {
+        Side::Sender => &sender_cpu::CAUSE,
+        Side::Receiver => &receiver_cpu::CAUSE,
     };
     let counters = limited.counters(side);
     let stopped = counters.and_then(|counters| counters.get(CGROUP_THROTTLED_NS));

@@ -1,16 +1,11 @@
 //! What a run shows of what limits it, and what follows.
 
-use super::class::Class;
-use super::counts::{Counts, Observation, Seen};
-use super::likelihoods::Likelihoods;
+use super::counts::{Counts, Observation, Seen, key};
+use super::likelihoods::{Fitted, Likelihoods};
 use super::signs::Shown;
 use super::weights::Suspects;
-use super::{half_load, last_of, limited, made, probes, shaper, shown_by, signs};
+use super::{half_load, last_of, limited, made, shaper, shown_by, signs};
 use linerate_model::run::{Run, Trial};
-use linerate_model::spec::Transport;
-
-/// Signs of one trial go together, and probes meet the same path and hosts: each counts for less than it would alone.
-pub(super) const POWER: f64 = 0.7;
 
 impl Observation {
     /// Of a run that something limits; `None` if probes cannot explain it.
@@ -33,13 +28,12 @@ impl Observation {
         };
         let signs = signs::of(limited.transport).iter().map(|sign| {
             let read = (sign.read)(&shown);
-            let is_known = |id| sign.classes.iter().any(|class| class.id == id);
-            debug_assert!(read.is_none_or(is_known), "{}: {read:?}", sign.id);
-            seen(sign.id, read.into_iter().collect())
+            let class = read.and_then(|class| sign.classes.get(class));
+            seen(sign.id, class.copied().into_iter().collect())
         });
         let answers = made::compared(run, limited).map(|(probe, compared)| {
             let positions = probe.read(&compared).into_iter();
-            let class = |position: usize| Some(probe.classes().get(position)?.id);
+            let class = |position: usize| probe.classes().get(position).copied();
             seen(probe.id(), positions.filter_map(class).collect())
         });
         Self {
@@ -60,22 +54,13 @@ impl Observation {
 
     /// Weighs `suspects` by what was seen.
     pub(super) fn update(&self, suspects: &mut Suspects, counts: &Counts) {
+        let fitted = Fitted::built_in();
         for Seen { id, classes } in &self.seen {
-            let Some(known) = classes_of(self.transport, id) else {
-                continue;
-            };
-            let table = Likelihoods::of(self.transport, id, known, counts);
-            let position = |class: &String| known.iter().position(|known| known.id == *class);
+            let known = fitted.classes(&key(self.transport, id));
+            let table = Likelihoods::of(self.transport, id, counts);
+            let position = |class: &String| known.iter().position(|known| known == class);
             let positions: Vec<usize> = classes.iter().filter_map(position).collect();
-            suspects.update(&table, &positions, POWER);
+            suspects.update(&table, &positions, fitted.power());
         }
     }
-}
-
-/// The classes of the sign or probe with this key.
-pub(super) fn classes_of(transport: Transport, id: &str) -> Option<&'static [Class]> {
-    let sign = signs::of(transport).iter().find(|sign| sign.id == id);
-    let probe = || probes(transport).iter().find(|probe| probe.id() == id);
-    sign.map(|sign| sign.classes)
-        .or_else(|| probe().map(|probe| probe.classes()))
 }

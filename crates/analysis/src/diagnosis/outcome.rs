@@ -2,232 +2,64 @@
 //!
 //! Loss speaks before what was not sent: where datagrams are lost, more of them would be lost too.
 
-use super::class::Class;
-use super::class::Often::{Hardly, Possibly, Rarely};
+use super::class::classes;
 use super::queue::{Queue, queue};
-use super::suspects::Suspect::{
-    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
-    ReceiverSocket, ReceiverWindow, ReturnPath, SenderApp, SenderBuffer, SenderCpu,
-};
+use super::shaper::is_held_back;
 use super::thread::{Thread, is_kept_waiting, thread};
 use crate::readings::{carried_rate, is_packet_filters, streams, whole_intervals};
 use linerate_model::run::{Place, Trial, TrialInterval};
-use linerate_model::signals::{
-    NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
-};
+use linerate_model::signals::{NIC_RX_DROPPED, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{PacketCount, Ratio};
 use std::time::Duration;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Nearly all arrived.
-    Carried,
-    /// Nearly all arrived, after a wait in a queue that these alone do not fill.
-    CarriedQueued,
-    /// Nearly all arrived, but for some that were lost before the receiver without a queue.
-    CarriedLossy,
-    /// So large a part was lost at half the rate too.
-    SameLoss,
-    /// Lost before the receiver, behind a queue that stood.
-    Queued,
-    /// Lost before the receiver, without a queue.
-    Dropped,
-    /// Lost before the receiver; whether a queue stood is not known.
-    LostOnPath,
-    /// Lost, where is not known.
-    Lost,
-    /// The same, and the others came as they had been sent: what stopped them keeps no queue.
-    LostUnqueued,
-    /// Lost at the receiver's socket, whose thread had the time to read it.
-    AtSocket,
-    /// Lost at the receiver's socket, whose thread waited for a core now and then.
-    AtSocketLate,
-    /// Lost at the receiver's socket, whose thread was short of CPU time.
-    AtSocketStarved,
-    /// Lost at the receiver, before its socket.
-    BeforeSocket,
-    /// Held back, or dropped, by a queueing discipline of the sender's host.
-    HeldBack,
-    /// A packet filter of the sender's host refused the rest.
-    Refused,
-    /// The sender's interface took no more.
-    PushedBack,
-    /// The sender's thread sent no more.
-    Short,
-    /// The same of a thread that waited for a core now and then.
-    ShortLate,
-    /// The same of a thread that was short of CPU time.
-    ShortStarved,
-    /// Another's host sent no more, and what it sent had waited.
-    ShortQueued,
-    /// Another's host sent no more; what it sent had not waited.
-    ShortUnseen,
+classes! {
+    /// What became of datagrams.
+    Outcome {
+        /// Nearly all arrived.
+        Carried "carried",
+        /// Nearly all arrived, after a wait in a queue that these alone do not fill.
+        CarriedQueued "carried-queued",
+        /// Nearly all arrived, but for some that were lost before the receiver without a queue.
+        CarriedLossy "carried-lossy",
+        /// So large a part was lost at half the rate too.
+        SameLoss "same-loss",
+        /// Lost before the receiver, behind a queue that stood.
+        Queued "queued",
+        /// Lost before the receiver, without a queue.
+        Dropped "dropped",
+        /// Lost before the receiver; whether a queue stood is not known.
+        LostOnPath "lost-on-path",
+        /// Lost, where is not known.
+        Lost "lost",
+        /// The same, and the others came as they had been sent: what stopped them keeps no queue.
+        LostUnqueued "lost-unqueued",
+        /// Lost at the receiver's socket, whose thread had the time to read it.
+        AtSocket "at-socket",
+        /// Lost at the receiver's socket, whose thread waited for a core now and then.
+        AtSocketLate "at-socket-late",
+        /// Lost at the receiver's socket, whose thread was short of CPU time.
+        AtSocketStarved "at-socket-starved",
+        /// Lost at the receiver, before its socket.
+        BeforeSocket "before-socket",
+        /// Held back, or dropped, by a queueing discipline of the sender's host.
+        HeldBack "held-back",
+        /// A packet filter of the sender's host refused the rest.
+        Refused "refused",
+        /// The sender's interface took no more.
+        PushedBack "pushed-back",
+        /// The sender's thread sent no more.
+        Short "short",
+        /// The same of a thread that waited for a core now and then.
+        ShortLate "short-late",
+        /// The same of a thread that was short of CPU time.
+        ShortStarved "short-starved",
+        /// Another's host sent no more, and what it sent had waited.
+        ShortQueued "short-queued",
+        /// Another's host sent no more; what it sent had not waited.
+        ShortUnseen "short-unseen",
+    }
 }
-
-/// In the order of [`Outcome`]: of datagrams where datagrams are what is limited.
-pub(super) static OF_DATAGRAMS: &[Class] = &[
-    Class::new("carried", Rarely).possibly(&[
-        PathLoss,
-        ReceiverSocket,
-        SenderCpu,
-        ReceiverCpu,
-        ReceiverApp,
-    ]),
-    Class::new("carried-queued", Rarely).possibly(&[Link]),
-    Class::new("carried-lossy", Rarely)
-        .usually(&[PathLoss])
-        .possibly(&[Policer]),
-    // Nobody says what a foreign receiver's socket drops.
-    Class::new("same-loss", Hardly)
-        .usually(&[PathLoss])
-        .rarely(&[ReceiverSocket]),
-    Class::new("queued", Rarely)
-        .usually(&[Link])
-        .hardly(&[SenderCpu]),
-    Class::new("dropped", Rarely)
-        .usually(&[Policer])
-        .hardly(&[SenderCpu]),
-    Class::new("lost-on-path", Rarely).usually(&[Link, Policer]),
-    Class::new("lost", Rarely).possibly(&[
-        Link,
-        Policer,
-        PathLoss,
-        ReceiverCpu,
-        ReceiverApp,
-        ReceiverSocket,
-    ]),
-    Class::new("lost-unqueued", Hardly)
-        .possibly(&[Policer])
-        .rarely(&[PathLoss, ReceiverCpu, ReceiverSocket]),
-    Class::new("at-socket", Hardly)
-        .usually(&[ReceiverApp, ReceiverSocket])
-        .possibly(&[ReceiverCpu]),
-    Class::new("at-socket-late", Hardly).possibly(&[ReceiverApp, ReceiverSocket, ReceiverCpu]),
-    Class::new("at-socket-starved", Hardly)
-        .usually(&[ReceiverCpu])
-        .possibly(&[ReceiverApp, ReceiverSocket])
-        .rarely(&[Link, OwnShaper, Policer, PathLoss]),
-    Class::new("before-socket", Hardly)
-        .usually(&[ReceiverBacklog])
-        .possibly(&[ReceiverCpu]),
-    Class::new("held-back", Hardly).usually(&[OwnShaper]),
-    Class::new("refused", Hardly).possibly(&[Policer]),
-    Class::new("pushed-back", Rarely).usually(&[Link]),
-    Class::new("short", Rarely).usually(&[SenderCpu]),
-    Class::new("short-late", Rarely).usually(&[SenderCpu]),
-    Class::new("short-starved", Hardly).usually(&[SenderCpu]),
-    Class::new("short-queued", Hardly).usually(&[Link]),
-    Class::new("short-unseen", Rarely).usually(&[SenderCpu]),
-];
-
-/// The same of datagrams somewhat above the rate of a byte stream, which is what is limited.
-pub(super) static ABOVE_TCP: &[Class] = &[
-    Class::new("carried", Rarely)
-        .usually(&[
-            PathLoss,
-            ReturnPath,
-            Congestion,
-            SenderApp,
-            SenderBuffer,
-            ReceiverWindow,
-            ReceiverApp,
-        ])
-        .possibly(&[Policer, SenderCpu, ReceiverCpu]),
-    Class::new("carried-queued", Rarely)
-        .usually(&[Congestion])
-        .possibly(&[Link]),
-    Class::new("carried-lossy", Rarely)
-        .usually(&[PathLoss])
-        .possibly(&[Policer, Congestion]),
-    Class::new("same-loss", Hardly).usually(&[PathLoss]),
-    Class::new("queued", Hardly)
-        .usually(&[Link])
-        .rarely(&[Congestion, Policer, PathLoss]),
-    Class::new("dropped", Hardly)
-        .usually(&[Policer])
-        .rarely(&[Link, Congestion, PathLoss]),
-    Class::new("lost-on-path", Hardly)
-        .usually(&[Link])
-        .possibly(&[Policer])
-        .rarely(&[Congestion, PathLoss]),
-    Class::new("lost", Rarely).possibly(&[
-        Link,
-        Policer,
-        PathLoss,
-        Congestion,
-        ReceiverCpu,
-        ReceiverApp,
-    ]),
-    Class::new("lost-unqueued", Hardly).rarely(&[Policer, PathLoss, ReceiverCpu]),
-    Class::new("at-socket", Rarely).possibly(&[ReceiverApp, Congestion]),
-    Class::new("at-socket-late", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
-    Class::new("at-socket-starved", Rarely)
-        .usually(&[ReceiverCpu])
-        .possibly(&[ReceiverApp]),
-    Class::new("before-socket", Rarely).possibly(&[ReceiverCpu]),
-    Class::new("held-back", Hardly).usually(&[OwnShaper]),
-    Class::new("refused", Hardly).possibly(&[Policer]),
-    Class::new("pushed-back", Rarely).usually(&[Link]),
-    Class::new("short", Rarely).possibly(&[SenderCpu]),
-    Class::new("short-late", Rarely).possibly(&[SenderCpu]),
-    Class::new("short-starved", Rarely).usually(&[SenderCpu]),
-    Class::new("short-queued", Hardly).usually(&[Link]),
-    Class::new("short-unseen", Rarely).usually(&[SenderCpu]),
-];
-
-/// The same far above it, where what comes next may limit: a byte stream's own limit lets it show.
-pub(super) static FAR_ABOVE_TCP: &[Class] = &[
-    Class::new("carried", Rarely)
-        .usually(&[
-            PathLoss,
-            ReturnPath,
-            Congestion,
-            SenderApp,
-            SenderBuffer,
-            ReceiverWindow,
-        ])
-        .possibly(&[ReceiverApp]),
-    Class::new("carried-queued", Rarely).usually(&[Congestion]),
-    Class::new("carried-lossy", Rarely)
-        .usually(&[PathLoss])
-        .possibly(&[Congestion]),
-    Class::new("same-loss", Hardly).usually(&[PathLoss]),
-    Class::new("queued", Rarely).usually(&[Link]).possibly(&[
-        ReturnPath,
-        Congestion,
-        SenderApp,
-        SenderBuffer,
-        ReceiverWindow,
-    ]),
-    Class::new("dropped", Rarely).possibly(&[Policer]),
-    Class::new("lost-on-path", Rarely).usually(&[Link, Policer]),
-    Class::new("lost", Possibly),
-    Class::new("lost-unqueued", Rarely),
-    Class::new("at-socket", Rarely).possibly(&[
-        ReceiverApp,
-        PathLoss,
-        Congestion,
-        SenderApp,
-        SenderBuffer,
-        ReceiverWindow,
-    ]),
-    Class::new("at-socket-late", Possibly),
-    Class::new("at-socket-starved", Possibly)
-        .usually(&[ReceiverCpu])
-        .rarely(&[Link, Policer, OwnShaper]),
-    Class::new("before-socket", Rarely).possibly(&[ReceiverCpu]),
-    Class::new("held-back", Rarely).usually(&[OwnShaper]),
-    Class::new("refused", Hardly).rarely(&[Policer]),
-    Class::new("pushed-back", Rarely).usually(&[Link]),
-    Class::new("short", Possibly),
-    Class::new("short-late", Possibly),
-    Class::new("short-starved", Possibly)
-        .usually(&[SenderCpu])
-        .rarely(&[Link, Policer, OwnShaper]),
-    Class::new("short-queued", Rarely).usually(&[Link]),
-    Class::new("short-unseen", Rarely).usually(&[SenderCpu]),
-];
 
 /// What a trial of datagrams is seen beside.
 #[derive(Default)]
@@ -411,13 +243,6 @@ const EXPECTED: f64 = 5.0;
 pub(super) fn would_show(share: f64, half: Option<&Trial>) -> bool {
     let sent = half.and_then(|half| half.packets()?.sent);
     sent.is_some_and(|sent| sent.as_f64() * share >= EXPECTED)
-}
-
-/// Whether a queueing discipline of the sender's host held packets back.
-fn is_held_back(trial: &Trial) -> bool {
-    let held = trial.counters(Side::Sender);
-    held.and_then(|counters| counters.get(QDISC_OVERLIMITS))
-        .is_some_and(|held| *held > 0)
 }
 
 /// Share of the datagrams that was lost, but for what is known to be lost at the receiver.

@@ -1,6 +1,7 @@
 //! Applications whose threads hardly ever rest: without their pauses they would do no more.
 
-use super::suspects::Suspect;
+use super::weights::Suspect;
+use crate::causes::{receiver_app, sender_app};
 use linerate_model::Ratio;
 use linerate_model::run::Trial;
 use linerate_model::spec::{Side, Transport};
@@ -12,13 +13,10 @@ const LEAST_GAIN: f64 = 1.1;
 /// Whether `suspect` may have limited `trial`; so where a thread's pauses are not known. Datagrams are left out: what comes
 /// in a pause may be lost, however short it is.
 pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
-    let side = match suspect {
-        Suspect::SenderApp => Side::Sender,
-        Suspect::ReceiverApp => Side::Receiver,
-        _ => return true,
-    };
+    let is_app = *suspect == sender_app::CAUSE || *suspect == receiver_app::CAUSE;
+    let side: Option<Side> = suspect.side.filter(|_| is_app);
     let idle = || {
-        let cpu = trial.cpu_of(side)?;
+        let cpu = trial.cpu_of(side?)?;
         // A thread that pauses gives its core away, and waits for one longer than it paused.
         Some(cpu.paused_ratio?.get() + cpu.run_delay_ratio.map_or(0.0, Ratio::get))
     };

@@ -1,24 +1,87 @@
 //! Probes of TCP itself: the run's own test with one change, and whether its rate fell, stayed or rose.
 
-use super::class::Class;
+use super::class::classes;
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::readings::whole_intervals;
 use crate::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::Ratio;
 use linerate_model::run::{Change, Run, Trial};
-use linerate_model::spec::{Pace, TestSpec, Transport};
+use linerate_model::spec::{Pace, Side, TestSpec, Transport};
 use std::time::Duration;
 
 /// The run's own test, short, with one change.
 pub(super) struct RateProbe {
-    pub(super) id: &'static str,
-    pub(super) change: Change,
+    id: &'static str,
+    change: Change,
     /// The change at the beginning of a sentence.
-    pub(super) said: &'static str,
-    /// In the order of [`RateAnswer`].
-    pub(super) classes: &'static [Class],
+    said: &'static str,
 }
+
+impl RateProbe {
+    const fn new(id: &'static str, change: Change, said: &'static str) -> Self {
+        Self { id, change, said }
+    }
+}
+
+/// What holds each stream back, and not all of them together, carries more in four times as many.
+pub(super) const STREAMS: RateProbe = RateProbe::new(
+    "streams",
+    Change::Streams { factor: 4 },
+    "With four times the streams",
+);
+
+/// Where the window limits, the rate follows it.
+pub(super) const RECEIVE_BUFFER: RateProbe = RateProbe::new(
+    "receive-buffer",
+    Change::ReceiveBuffer { factor: 4.0 },
+    "With four times the receive buffer",
+);
+
+/// Room for bursts, and for a reader's pauses; a reader that is too slow for good fills any buffer.
+pub(super) const DATAGRAM_BUFFER: RateProbe = RateProbe::new(
+    "receive-buffer",
+    Change::ReceiveBuffer { factor: 8.0 },
+    "With eight times the receive buffer",
+);
+
+/// Where the buffer limits, the rate follows it.
+pub(super) const SEND_BUFFER: RateProbe = RateProbe::new(
+    "send-buffer",
+    Change::SendBuffer { factor: 4.0 },
+    "With four times the send buffer",
+);
+
+/// A thread that shared its core with others runs freely on the core that was least busy. A CPU limits for other reasons
+/// than a neighbour on its core too: a quota, or its own speed.
+pub(super) const SENDER_CORE: RateProbe = RateProbe::new(
+    "sender-core",
+    Change::OtherCore { side: Side::Sender },
+    "With the sender's thread on another core",
+);
+
+/// The same of the thread that receives.
+pub(super) const RECEIVER_CORE: RateProbe = RateProbe::new(
+    "receiver-core",
+    Change::OtherCore {
+        side: Side::Receiver,
+    },
+    "With the receiver's thread on another core",
+);
+
+/// Half the payload at the same load: twice the packets, for which hosts pay, and a path by their headers only.
+pub(super) const HALF_PAYLOAD: RateProbe = RateProbe::new(
+    "payload",
+    Change::Payload { factor: 0.5 },
+    "With twice as many packets of half the payload",
+);
+
+/// Many datagrams per system call: each costs both hosts less, and the path carries what it carried.
+pub(super) const AGGREGATION: RateProbe = RateProbe::new(
+    "aggregation",
+    Change::Aggregation { on: true },
+    "With many datagrams per system call",
+);
 
 impl Probe for RateProbe {
     fn id(&self) -> &'static str {
@@ -33,8 +96,8 @@ impl Probe for RateProbe {
         COST
     }
 
-    fn classes(&self) -> &'static [Class] {
-        self.classes
+    fn classes(&self) -> &'static [&'static str] {
+        RateAnswer::IDS
     }
 
     /// Nothing where the change had no effect: the system gave no larger buffer.
@@ -67,14 +130,13 @@ impl Probe for RateProbe {
 /// A trial of TCP with its warm-up on a path of ordinary length.
 const COST: Duration = Duration::from_secs(2);
 
-/// Whether the rate fell, stayed, or rose.
-#[derive(Debug, Clone, Copy)]
-enum RateAnswer {
-    Fell,
-    Stayed,
-    Rose,
-    /// Of datagrams: half of what was lost, or less, at no lower a rate.
-    LostLess,
+classes! {
+    /// Whether the rate fell, stayed, or rose.
+    RateAnswer {
+        Fell "fell", Stayed "stayed", Rose "rose",
+        /// Of datagrams: half of what was lost, or less, at no lower a rate.
+        LostLess "lost-less",
+    }
 }
 
 /// A rate this much higher has risen: twice what two trials of one path differ by.

@@ -6,11 +6,9 @@
 //! # References
 //! - Asymmetry of bandwidth and acknowledgements: RFC 3449 §2
 
-use super::class::Class;
-use super::class::Often::{Hardly, Usually};
+use super::class::classes;
 use super::datagrams::{self, TIME};
 use super::outcome::{self, Around, INTERVAL, Outcome};
-use super::suspects::Suspect::ReturnPath as Path;
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, repeatable};
 use linerate_model::run::{Change, Run, Trial};
@@ -35,20 +33,10 @@ const FASTEST: f64 = 150_000.0;
 /// Fewer in a probe say little.
 const FEWEST: f64 = 20.0;
 
-#[derive(Debug, Clone, Copy)]
-enum Answer {
-    Carried,
-    Waited,
-    Lost,
+classes! {
+    /// Few and small as they are, they find no other queue.
+    Answer { Carried "carried", Waited "waited", Lost "lost", }
 }
-
-/// In the order of [`Answer`].
-const CLASSES: &[Class] = &[
-    Class::new("carried", Usually).hardly(&[Path]),
-    // Few and small as they are, they find no other queue.
-    Class::new("waited", Hardly).usually(&[Path]),
-    Class::new("lost", Hardly).possibly(&[Path]),
-];
 
 impl Probe for ReturnPath {
     fn id(&self) -> &'static str {
@@ -63,8 +51,8 @@ impl Probe for ReturnPath {
         TIME
     }
 
-    fn classes(&self) -> &'static [Class] {
-        CLASSES
+    fn classes(&self) -> &'static [&'static str] {
+        Answer::IDS
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {

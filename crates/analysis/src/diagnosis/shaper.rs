@@ -1,10 +1,9 @@
 //! A shaper at the sender's own interface, and whether its rate was reached.
 
-use super::class::Class;
-use super::class::Often::{Rarely, Usually};
-use super::suspects::Suspect::OwnShaper;
-use crate::readings::counted_packet;
+use super::class::classes;
+use crate::readings::{carried_rate, counted_packet};
 use linerate_model::run::{Run, Trial};
+use linerate_model::signals::QDISC_OVERLIMITS;
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, Layer};
 
@@ -18,21 +17,44 @@ pub(super) fn payload_rate(run: &Run, trial: &Trial) -> Option<f64> {
     Some(rate.as_f64()).filter(|rate| *rate > 0.0)
 }
 
-/// Whether a shaper's rate was reached: below it, it only delays.
-pub(super) const CLASSES: &[Class] = &[
-    Class::new("below", Usually).hardly(&[OwnShaper]),
-    Class::new("reached", Rarely).usually(&[OwnShaper]),
-];
+classes! {
+    /// Whether a shaper's rate was reached: below it, it only delays.
+    Rate {
+        Below "below", Reached "reached",
+    }
+}
 
 /// A byte stream takes this share of a rate that limits it, and more.
 const REACHED: f64 = 0.93;
 
 /// The class of `trial` beside a shaper that lets pass `payload_rate` bit/s.
-pub(super) fn class(trial: &Trial, payload_rate: f64) -> Option<&'static str> {
+pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
     let carried = trial.received_rate.map(BitRate::as_f64)?;
     Some(if carried >= payload_rate * REACHED {
-        "reached"
+        Rate::Reached
     } else {
-        "below"
+        Rate::Below
     })
+}
+
+/// Whether a queueing discipline of the sender's host held packets back.
+pub(super) fn is_held_back(trial: &Trial) -> bool {
+    let held = trial.counters(Side::Sender);
+    held.and_then(|counters| counters.get(QDISC_OVERLIMITS))
+        .is_some_and(|held| *held > 0)
+}
+
+/// Whether it, and not the thread that sends, kept `trial` at its rate.
+pub(super) fn is_full(run: &Run, trial: &Trial) -> bool {
+    let rate = || rate(trial, payload_rate(run, trial)?);
+    is_held_back(trial) && rate() == Some(Rate::Reached)
+}
+
+/// A limit is what gains this much when it is relieved.
+const LEAST_GAIN: f64 = 1.1;
+
+/// Whether it leaves what `limited` carried no room for the gain that relieving another limit would bring.
+pub(super) fn leaves_no_room(run: &Run, limited: &Trial) -> bool {
+    let rates = payload_rate(run, limited).zip(carried_rate(limited));
+    rates.is_some_and(|(shaped, carried)| shaped < carried.as_f64() * LEAST_GAIN)
 }

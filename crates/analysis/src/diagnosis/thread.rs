@@ -1,5 +1,6 @@
 //! How the traffic thread of one side fared for CPU time.
 
+use super::class::classes;
 use crate::readings::throttled_share;
 use linerate_model::Ratio;
 use linerate_model::run::Trial;
@@ -70,16 +71,29 @@ const HELD_UP: [f64; 2] = [0.15, 0.5];
 
 /// Whether `side`'s thread waited for its own schedule more than it did anything else, and hardly ever in its calls.
 pub(super) fn is_paused(trial: &Trial, side: Side) -> bool {
-    spent(trial, side) == Some("paused")
+    spent(trial, side) == Some(Spent::Paused)
 }
 
-/// Where most of the time of `side`'s thread went, as the id of a class; `None` where its host does not tell.
-///
-/// - `blocked`: in its calls, a sender without room in its socket, a receiver without anything to read;
-/// - `partly-blocked`, `partly-paused`: there too, and the rest mostly elsewhere, or until times of its own;
-/// - `paused`, `running`, `waiting`: hardly ever there, but until times of its own, on a core, or for a core or the next
-///   period of its quota.
-pub(super) fn spent(trial: &Trial, side: Side) -> Option<&'static str> {
+classes! {
+    /// Where most of a traffic thread's time went: one that its socket holds up is not what limits.
+    Spent {
+        /// In its calls, a sender without room in its socket, a receiver without anything to read.
+        Blocked "blocked",
+        /// There too, and the rest mostly elsewhere.
+        PartlyBlocked "partly-blocked",
+        /// There too, and the rest mostly until times of its own.
+        PartlyPaused "partly-paused",
+        /// Hardly ever there, but until times of its own.
+        Paused "paused",
+        /// On a core.
+        Running "running",
+        /// For a core or the next period of its quota.
+        Waiting "waiting",
+    }
+}
+
+/// Where most of the time of `side`'s thread went; `None` where its host does not tell.
+pub(super) fn spent(trial: &Trial, side: Side) -> Option<Spent> {
     let cpu = trial.cpu_of(side)?;
     let share = |share: Option<Ratio>| share.map(Ratio::get);
     let blocked = share(cpu.blocked_ratio)?;
@@ -87,18 +101,18 @@ pub(super) fn spent(trial: &Trial, side: Side) -> Option<&'static str> {
     let waited = share(cpu.run_delay_ratio)?;
     let is_idle = paused >= ran.max(waited);
     Some(if blocked >= HELD_UP[1] {
-        "blocked"
+        Spent::Blocked
     } else if blocked >= HELD_UP[0] {
         if is_idle {
-            "partly-paused"
+            Spent::PartlyPaused
         } else {
-            "partly-blocked"
+            Spent::PartlyBlocked
         }
     } else if is_idle {
-        "paused"
+        Spent::Paused
     } else if ran >= waited {
-        "running"
+        Spent::Running
     } else {
-        "waiting"
+        Spent::Waiting
     })
 }

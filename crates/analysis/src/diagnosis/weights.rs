@@ -1,8 +1,11 @@
 //! Suspects with their weights.
 
-use super::likelihoods::Likelihoods;
-use super::suspects::{self, Suspect};
+use super::likelihoods::{Fitted, Likelihoods};
+use crate::causes::{Cause, link};
 use linerate_model::spec::Transport;
+
+/// A cause that may limit.
+pub(super) type Suspect = &'static Cause;
 
 /// Suspects with weights that add up to 1.
 #[derive(Debug, Clone)]
@@ -17,7 +20,7 @@ impl Suspects {
     pub(super) fn unweighed(transport: Transport) -> Self {
         Self {
             transport,
-            weights: suspects::of(transport).to_vec(),
+            weights: Fitted::built_in().priors(transport),
         }
     }
 
@@ -25,7 +28,7 @@ impl Suspects {
     pub(super) fn chance(&self, table: &Likelihoods, answer: usize) -> f64 {
         self.weights
             .iter()
-            .map(|(suspect, weight)| weight * table.chance(*suspect, &[answer]))
+            .map(|(suspect, weight)| weight * table.chance(suspect, &[answer]))
             .sum()
     }
 
@@ -35,9 +38,14 @@ impl Suspects {
             return;
         }
         for (suspect, share) in &mut self.weights {
-            *share *= table.chance(*suspect, classes).powf(weight);
+            *share *= table.chance(suspect, classes).powf(weight);
         }
         self.make_sum_one();
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = Suspect> {
+        self.weights.iter().map(|(suspect, _)| *suspect)
     }
 
     fn make_sum_one(&mut self) {
@@ -49,8 +57,8 @@ impl Suspects {
 
     /// Leaves out those that are not; all stay if none would be left.
     pub(super) fn retain(&mut self, is: impl Fn(Suspect) -> bool) {
-        if self.weights.iter().any(|(suspect, _)| is(*suspect)) {
-            self.weights.retain(|(suspect, _)| is(*suspect));
+        if self.weights.iter().any(|(suspect, _)| is(suspect)) {
+            self.weights.retain(|(suspect, _)| is(suspect));
             self.make_sum_one();
         }
     }
@@ -69,7 +77,7 @@ impl Suspects {
         let ids = self
             .weights
             .iter()
-            .map(|(suspect, weight)| (suspect.id(), *weight));
+            .map(|(suspect, weight)| (suspect.id, *weight));
         let mut ranked: Vec<_> = ids.collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         ranked
@@ -77,21 +85,21 @@ impl Suspects {
 
     /// The weightiest, the earlier of two that weigh the same.
     pub(super) fn best(&self) -> (Suspect, f64) {
-        self.weightiest_of(|_| true).unwrap_or((Suspect::Link, 0.0))
+        self.weightiest_of(|_| true).unwrap_or((&link::CAUSE, 0.0))
     }
 
     /// The weightiest but one.
     pub(super) fn second(&self) -> (Suspect, f64) {
         let best = self.best().0;
         let second = self.weightiest_of(|suspect| suspect != best);
-        second.unwrap_or((Suspect::Link, 0.0))
+        second.unwrap_or((&link::CAUSE, 0.0))
     }
 
     /// The weightiest of those that are, the earlier of two that weigh the same.
     pub(super) fn weightiest_of(&self, is: impl Fn(Suspect) -> bool) -> Option<(Suspect, f64)> {
         let weights = self.weights.iter().copied();
         weights
-            .filter(|(suspect, _)| is(*suspect))
+            .filter(|(suspect, _)| is(suspect))
             .reduce(|best, next| if next.1 > best.1 { next } else { best })
     }
 }

@@ -9,8 +9,10 @@ use linerate_analysis::{Counts, Observation};
 use linerate_model::spec::Transport;
 use linerate_testkit::pages;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 /// What one scene showed, and what was measured to limit it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub(crate) struct Labelled {
 }
 
 const KEPT: &str = "crates/lab/tests/faults/observations.jsonl";
-const TABLE: &str = "crates/analysis/src/diagnosis/counts.json";
+const TABLE: &str = "crates/analysis/src/diagnosis/likelihoods.json";
 
 /// Adds `new` to what is kept, makes the table of it, and says how well it does on scenes that are left out.
 pub(crate) fn fit(new: &[Labelled]) -> Result<()> {
@@ -48,11 +50,21 @@ pub(crate) fn fit(new: &[Labelled]) -> Result<()> {
         let scenes: Vec<&Labelled> = all.values().filter(of_it).collect();
         leave_one_out(&scenes, &mut counts);
     }
-    fs::write(
-        root.join(TABLE),
-        serde_json::to_string_pretty(&counts)? + "\n",
-    )?;
-    Ok(())
+    write_counts(&root.join(TABLE), &counts)
+}
+
+/// Puts what was counted beside what was judged.
+fn write_counts(table: &Path, counts: &Counts) -> Result<()> {
+    let mut fitted: Value = serde_json::from_str(&fs::read_to_string(table)?)?;
+    let counts = serde_json::to_value(counts)?;
+    let tables = fitted.get_mut("tables").and_then(Value::as_object_mut);
+    for (key, table) in tables.into_iter().flatten() {
+        table["counted"] = counts.get(key).cloned().unwrap_or_else(|| json!({}));
+    }
+    Ok(fs::write(
+        table,
+        serde_json::to_string_pretty(&fitted)? + "\n",
+    )?)
 }
 
 /// A share of the weight from which on a verdict is supported.

@@ -15,7 +15,7 @@ pub(super) const CHECK: Check = Check {
 /// Each extension folder and the file that holds its list.
 const REGISTRIES: &[(&str, &str)] = &[
     ("crates/analysis/src/published/audit", "mod.rs"),
-    ("crates/analysis/src/rules", "mod.rs"),
+    ("crates/analysis/src/causes", "mod.rs"),
     ("crates/analysis/src/search", "mod.rs"),
     ("crates/doctor/src/fitness", "mod.rs"),
     ("crates/engine/src/datapaths", "mod.rs"),

@@ -1,13 +1,11 @@
 //! Signs of datagrams: what became of those that were to be sent.
 
 use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
-use crate::diagnosis::class::Class;
-use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
-use crate::diagnosis::outcome::{self, Around, OF_DATAGRAMS};
+use crate::causes;
+use crate::diagnosis::class::classes;
+use crate::diagnosis::outcome::{self, Around, Outcome};
 use crate::diagnosis::queue::{Queue, queue};
-use crate::diagnosis::suspects::Suspect::{Link, OwnShaper, PathLoss, Policer, SenderCpu};
-use crate::diagnosis::thread::spent;
-use crate::rules;
+use crate::diagnosis::thread::{Spent, spent};
 use linerate_model::BitRate;
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Side;
@@ -15,84 +13,71 @@ use linerate_model::spec::Side;
 pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "sender-thread",
-        classes: SENDER_THREAD,
-        read: |shown| spent(shown.trial, Side::Sender),
+        classes: Spent::IDS,
+        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
     },
     RECEIVER_THREAD,
     SHAPER,
     Sign {
         id: "missing",
-        classes: OF_DATAGRAMS,
+        classes: Outcome::IDS,
         read: outcome_of,
     },
     Sign {
         id: "bounded-by",
-        classes: BOUNDED_BY,
-        read: |shown| bounded_by(shown.goal?),
+        classes: Bound::IDS,
+        read: |shown| Some(bounded_by(shown.goal?)? as usize),
     },
     Sign {
         id: "bucket",
-        classes: BUCKET,
-        read: bucket,
+        classes: BucketState::IDS,
+        read: |shown| Some(bucket(shown)? as usize),
     },
 ];
 
-/// Where the sending thread's time went: one that has time to wait for its schedule is not what limits.
-const SENDER_THREAD: &[Class] = &[
-    Class::new("blocked", Rarely).usually(&[Link, OwnShaper]),
-    Class::new("partly-blocked", Rarely).usually(&[Link, OwnShaper]),
-    Class::new("partly-paused", Rarely).usually(&[Link, OwnShaper]),
-    Class::new("paused", Usually).rarely(&[SenderCpu]),
-    Class::new("running", Possibly).usually(&[SenderCpu]),
-    // Beside other programs one that keeps its schedule waits too.
-    Class::new("waiting", Possibly).usually(&[SenderCpu]),
-];
+classes! {
+    /// What kept the next higher load from meeting a search's goal.
+    Bound {
+        Delay "delay", Loss "loss",
+        /// All that was sent arrived: only what takes packets from the sender can be beside it.
+        Sender "sender",
+    }
+}
 
-/// What kept the next higher load from meeting a search's goal.
-const BOUNDED_BY: &[Class] = &[
-    Class::new("delay", Possibly).usually(&[Link, OwnShaper]),
-    Class::new("loss", Usually).rarely(&[SenderCpu]),
-    // All that was sent arrived: only what takes packets from the sender can be beside it.
-    Class::new("sender", Hardly)
-        .usually(&[SenderCpu, OwnShaper])
-        .rarely(&[Link]),
-];
+classes! {
+    /// Whether a search emptied a bucket of tokens: what passes for a while, and is lost then without a queue, is counted.
+    BucketState {
+        None "none",
+        /// Outages come between short tests.
+        Emptied "emptied",
+    }
+}
 
-/// Whether a search emptied a bucket of tokens: what passes for a while, and is lost then without a queue, is counted.
-const BUCKET: &[Class] = &[
-    Class::new("none", Usually).possibly(&[Policer]),
-    // Outages come between short tests.
-    Class::new("emptied", Hardly)
-        .usually(&[Policer])
-        .rarely(&[PathLoss]),
-];
-
-fn bucket(shown: &Shown<'_>) -> Option<&'static str> {
+fn bucket(shown: &Shown<'_>) -> Option<BucketState> {
     shown.goal?;
     let is_queued = || queue(shown.trial, shown.half) == Queue::Standing;
-    let has_bucket = rules::has_bucket(shown.run, shown.trial.direction);
+    let has_bucket = causes::has_bucket(shown.run, shown.trial.direction);
     Some(if has_bucket && !is_queued() {
-        "emptied"
+        BucketState::Emptied
     } else {
-        "none"
+        BucketState::None
     })
 }
 
-fn bounded_by(goal: &GoalResult) -> Option<&'static str> {
+fn bounded_by(goal: &GoalResult) -> Option<Bound> {
     match goal.bounded_by? {
-        BoundedBy::Delay => Some("delay"),
-        BoundedBy::Loss => Some("loss"),
-        BoundedBy::Sender => Some("sender"),
+        BoundedBy::Delay => Some(Bound::Delay),
+        BoundedBy::Loss => Some(Bound::Loss),
+        BoundedBy::Sender => Some(Bound::Sender),
         BoundedBy::Limit => None,
     }
 }
 
-fn outcome_of(shown: &Shown<'_>) -> Option<&'static str> {
+fn outcome_of(shown: &Shown<'_>) -> Option<usize> {
     let around = Around {
         limited: None,
         half: shown.half,
     };
     let intended = shown.trial.intended_load.map(BitRate::as_f64);
-    let outcome = outcome::read(shown.trial, intended, &around)?;
-    Some(OF_DATAGRAMS.get(outcome as usize)?.id)
+    Some(outcome::read(shown.trial, intended, &around)? as usize)
 }

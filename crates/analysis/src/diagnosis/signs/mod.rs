@@ -6,11 +6,8 @@
 mod datagrams;
 mod tcp;
 
-use super::class::Class;
-use super::class::Often::{Hardly, Possibly, Rarely, Usually};
 use super::shaper;
-use super::suspects::Suspect::{ReceiverApp, ReceiverCpu, SenderCpu};
-use super::thread::spent;
+use super::thread::{Spent, spent};
 use linerate_model::run::{GoalResult, Run, Trial};
 use linerate_model::spec::{Side, Transport};
 
@@ -18,9 +15,10 @@ use linerate_model::spec::{Side, Transport};
 pub(super) struct Sign {
     /// Its key in the table of counts.
     pub(super) id: &'static str,
-    pub(super) classes: &'static [Class],
-    /// The class, by its id; `None` where the trial does not tell.
-    pub(super) read: fn(&Shown<'_>) -> Option<&'static str>,
+    /// The ids of its classes.
+    pub(super) classes: &'static [&'static str],
+    /// The class, by its position; `None` where the trial does not tell.
+    pub(super) read: fn(&Shown<'_>) -> Option<usize>,
 }
 
 /// The trials that signs are read from.
@@ -45,30 +43,16 @@ pub(super) const fn of(transport: Transport) -> &'static [Sign] {
     }
 }
 
-/// The receiving thread's time, whatever is carried.
+/// Where the receiving thread's time went, whatever is carried: one that waits for something to read is not what limits.
 const RECEIVER_THREAD: Sign = Sign {
     id: "receiver-thread",
-    classes: RECEIVER_CLASSES,
-    read: |shown| spent(shown.trial, Side::Receiver),
+    classes: Spent::IDS,
+    read: |shown| Some(spent(shown.trial, Side::Receiver)? as usize),
 };
-
-/// Where the receiving thread's time went: one that waits for something to read is not what limits.
-const RECEIVER_CLASSES: &[Class] = &[
-    Class::new("blocked", Usually)
-        .rarely(&[ReceiverCpu])
-        .hardly(&[ReceiverApp]),
-    Class::new("partly-blocked", Possibly).hardly(&[ReceiverApp]),
-    Class::new("partly-paused", Rarely).possibly(&[ReceiverApp]),
-    Class::new("paused", Hardly).usually(&[ReceiverApp]),
-    Class::new("running", Rarely)
-        .usually(&[ReceiverCpu])
-        .possibly(&[SenderCpu]),
-    Class::new("waiting", Rarely).usually(&[ReceiverCpu]),
-];
 
 /// A shaper at the sender's interface, whatever is carried.
 const SHAPER: Sign = Sign {
     id: "shaper",
-    classes: shaper::CLASSES,
-    read: |shown| shaper::class(shown.trial, shown.shaped?),
+    classes: shaper::Rate::IDS,
+    read: |shown| Some(shaper::rate(shown.trial, shown.shaped?)? as usize),
 };

@@ -1,14 +1,9 @@
 //! Signs of a byte stream: what TCP waited for and who was late, what it sent again and what waited where.
 
 use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
-use crate::diagnosis::class::Class;
-use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
+use crate::diagnosis::class::classes;
 use crate::diagnosis::queue::QUEUED_PACKETS;
-use crate::diagnosis::suspects::Suspect::{
-    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
-    ReturnPath, SenderApp, SenderBuffer, SenderCpu,
-};
-use crate::diagnosis::thread::{Thread, spent, thread};
+use crate::diagnosis::thread::{Spent, Thread, spent, thread};
 use crate::readings::{HOUSEKEEPING, cross_traffic, mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
@@ -21,55 +16,55 @@ use std::time::Duration;
 pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "sender-thread",
-        classes: SENDER_THREAD,
-        read: |shown| spent(shown.trial, Side::Sender),
+        classes: Spent::IDS,
+        read: |shown| Some(spent(shown.trial, Side::Sender)? as usize),
     },
     RECEIVER_THREAD,
     SHAPER,
     Sign {
         id: "application",
-        classes: APPLICATION,
-        read: |shown| application(shown.trial),
+        classes: Application::IDS,
+        read: |shown| Some(application(shown.trial)? as usize),
     },
     Sign {
         id: "reader",
-        classes: READER,
-        read: |shown| reader(shown.trial),
+        classes: Reader::IDS,
+        read: |shown| Some(reader(shown.trial)? as usize),
     },
     Sign {
         id: "receiver-window",
-        classes: RECEIVER_WINDOW,
-        read: |shown| receiver_window(shown.trial),
+        classes: ReceiverWindow::IDS,
+        read: |shown| Some(receiver_window(shown.trial)? as usize),
     },
     Sign {
         id: "send-buffer-share",
-        classes: SEND_BUFFER,
-        read: |shown| send_buffer(shown.trial),
+        classes: SendBuffer::IDS,
+        read: |shown| Some(send_buffer(shown.trial)? as usize),
     },
     Sign {
         id: "sent-again",
-        classes: SENT_AGAIN,
-        read: |shown| sent_again(shown.trial),
+        classes: SentAgain::IDS,
+        read: |shown| Some(sent_again(shown.trial)? as usize),
     },
     Sign {
         id: "window-used",
-        classes: WINDOW_USED,
-        read: |shown| window_used(shown.trial),
+        classes: WindowUsed::IDS,
+        read: |shown| Some(window_used(shown.trial)? as usize),
     },
     Sign {
         id: "needless",
-        classes: NEEDLESS,
-        read: |shown| needless(shown.trial),
+        classes: Needless::IDS,
+        read: |shown| Some(needless(shown.trial)? as usize),
     },
     Sign {
         id: "held-back",
-        classes: HELD_BACK,
-        read: |shown| held_back(shown.trial),
+        classes: HeldBack::IDS,
+        read: |shown| Some(held_back(shown.trial)? as usize),
     },
     Sign {
         id: "cross-traffic",
-        classes: CROSS_TRAFFIC,
-        read: cross_traffic_class,
+        classes: CrossTraffic::IDS,
+        read: |shown| Some(cross_traffic_class(shown)? as usize),
     },
 ];
 
@@ -89,306 +84,227 @@ fn range(figure: f64, [middle, high]: [f64; 2]) -> Range {
     }
 }
 
-/// Where the sending thread's time went: one that its socket holds up is not what limits.
-const SENDER_THREAD: &[Class] = &[
-    Class::new("blocked", Usually)
-        .rarely(&[SenderCpu])
-        .hardly(&[SenderApp]),
-    Class::new("partly-blocked", Possibly).hardly(&[SenderApp]),
-    Class::new("partly-paused", Rarely).possibly(&[SenderApp]),
-    Class::new("paused", Hardly).usually(&[SenderApp]),
-    Class::new("running", Rarely)
-        .usually(&[SenderCpu])
-        .possibly(&[ReceiverCpu]),
-    Class::new("waiting", Rarely).usually(&[SenderCpu]),
-];
-
-/// How long TCP had nothing to send, and whether the application that left it so was short of CPU time.
-const APPLICATION: &[Class] = &[
-    Class::new("busy", Usually)
-        .possibly(&[SenderCpu, SenderBuffer])
-        .rarely(&[SenderApp]),
-    // What was sent kept TCP waiting, but there was never more of it.
-    Class::new("limited", Hardly)
-        .usually(&[SenderApp, SenderBuffer])
-        .possibly(&[ReceiverCpu])
-        .rarely(&[SenderCpu, Congestion, ReceiverWindow, ReceiverApp]),
-    Class::new("limited-late", Hardly)
-        .usually(&[SenderApp, SenderBuffer])
-        .possibly(&[SenderCpu, ReceiverCpu])
-        .rarely(&[Congestion, ReceiverWindow, ReceiverApp]),
-    Class::new("some", Rarely)
-        .usually(&[SenderApp])
-        .possibly(&[ReceiverApp, SenderBuffer]),
-    Class::new("some-late", Rarely).possibly(&[SenderCpu, SenderApp]),
-    Class::new("much", Hardly)
-        .usually(&[SenderApp])
-        .rarely(&[SenderCpu]),
-    Class::new("much-late", Hardly).possibly(&[SenderApp, SenderCpu]),
-    Class::new("starved", Hardly)
-        .usually(&[SenderCpu])
-        .rarely(&[SenderApp]),
-];
+classes! {
+    /// How long TCP had nothing to send, and whether the application that left it so was short of CPU time.
+    Application {
+        Busy "busy",
+        /// What was sent kept TCP waiting, but there was never more of it.
+        Limited "limited", LimitedLate "limited-late", Some "some", SomeLate "some-late", Much "much",
+        MuchLate "much-late", Starved "starved",
+    }
+}
 
 /// Of the readings this share shows an application that had given all it had.
 const APP_LIMITED: f64 = 0.3;
 
-fn application(trial: &Trial) -> Option<&'static str> {
+fn application(trial: &Trial) -> Option<Application> {
     let waited = range(share(trial, TcpWait::Application)?, [0.05, 0.3]);
     let limited = readings(trial, |sample| sample.delivery_rate_app_limited);
     let is_limited = limited.is_some_and(|share| share >= APP_LIMITED);
     let thread = thread(trial, Side::Sender).unwrap_or(Thread::Free);
     Some(match (waited, thread) {
-        (_, Thread::Starved) => "starved",
-        (Range::Low, _) if !is_limited => "busy",
-        (Range::Low, Thread::Free) => "limited",
-        (Range::Low, Thread::Late) => "limited-late",
-        (Range::Middle, Thread::Free) => "some",
-        (Range::Middle, Thread::Late) => "some-late",
-        (Range::High, Thread::Free) => "much",
-        (Range::High, Thread::Late) => "much-late",
+        (_, Thread::Starved) => Application::Starved,
+        (Range::Low, _) if !is_limited => Application::Busy,
+        (Range::Low, Thread::Free) => Application::Limited,
+        (Range::Low, Thread::Late) => Application::LimitedLate,
+        (Range::Middle, Thread::Free) => Application::Some,
+        (Range::Middle, Thread::Late) => Application::SomeLate,
+        (Range::High, Thread::Free) => Application::Much,
+        (Range::High, Thread::Late) => Application::MuchLate,
     })
 }
 
-/// How much of what arrived was left unread, and whether the reader was short of CPU time.
-const READER: &[Class] = &[
-    Class::new("read", Usually).possibly(&[ReceiverCpu, ReceiverApp]),
-    Class::new("some", Possibly).rarely(&[ReceiverCpu]),
-    Class::new("some-late", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
-    Class::new("full", Hardly)
-        .usually(&[ReceiverApp])
-        .rarely(&[ReceiverCpu, ReceiverWindow]),
-    Class::new("full-late", Hardly)
-        .usually(&[ReceiverApp])
-        .possibly(&[ReceiverCpu]),
-    Class::new("starved", Hardly)
-        .usually(&[ReceiverCpu])
-        .rarely(&[ReceiverApp]),
-    Class::new("read-starved", Rarely).possibly(&[ReceiverCpu]),
-];
+classes! {
+    /// How much of what arrived was left unread, and whether the reader was short of CPU time.
+    Reader {
+        Read "read", Some "some", SomeLate "some-late", Full "full", FullLate "full-late", Starved "starved",
+        ReadStarved "read-starved",
+    }
+}
 
 /// Of a receiver's space, held by bytes that its application had not read.
 const UNREAD: [f64; 2] = [0.05, 0.25];
 
-fn reader(trial: &Trial) -> Option<&'static str> {
+fn reader(trial: &Trial) -> Option<Reader> {
     let unread = range(mean(unread_shares(trial))?, UNREAD);
     let thread = thread(trial, Side::Receiver).unwrap_or(Thread::Free);
     Some(match (unread, thread) {
-        (Range::Low, Thread::Starved) => "read-starved",
-        (Range::Low, _) => "read",
-        (_, Thread::Starved) => "starved",
-        (Range::Middle, Thread::Free) => "some",
-        (Range::Middle, Thread::Late) => "some-late",
-        (Range::High, Thread::Free) => "full",
-        (Range::High, Thread::Late) => "full-late",
+        (Range::Low, Thread::Starved) => Reader::ReadStarved,
+        (Range::Low, _) => Reader::Read,
+        (_, Thread::Starved) => Reader::Starved,
+        (Range::Middle, Thread::Free) => Reader::Some,
+        (Range::Middle, Thread::Late) => Reader::SomeLate,
+        (Range::High, Thread::Free) => Reader::Full,
+        (Range::High, Thread::Late) => Reader::FullLate,
     })
 }
 
-/// How long the receiver's window held TCP back, and what filled it.
-const RECEIVER_WINDOW: &[Class] = &[
-    Class::new("open", Usually)
-        .possibly(&[ReceiverCpu, ReceiverApp])
-        .rarely(&[ReceiverWindow]),
-    Class::new("some", Rarely).possibly(&[ReceiverWindow, ReceiverCpu, ReceiverApp]),
-    Class::new("closed-by-little", Hardly)
-        .usually(&[ReceiverWindow])
-        .possibly(&[ReceiverCpu])
-        .rarely(&[ReceiverApp, PathLoss]),
-    Class::new("closed-by-unread", Hardly)
-        .usually(&[ReceiverApp])
-        .possibly(&[ReceiverCpu])
-        .rarely(&[ReceiverWindow]),
-    Class::new("closed", Hardly)
-        .usually(&[ReceiverWindow])
-        .possibly(&[ReceiverCpu, ReceiverApp]),
-    // A window that only bounds a standing queue limits nothing.
-    Class::new("closed-behind-queue", Hardly)
-        .possibly(&[Link, OwnShaper, ReturnPath, ReceiverWindow])
-        .rarely(&[ReceiverCpu, ReceiverApp]),
-];
+classes! {
+    /// How long the receiver's window held TCP back, and what filled it.
+    ReceiverWindow {
+        Open "open", Some "some", ClosedByLittle "closed-by-little", ClosedByUnread "closed-by-unread",
+        Closed "closed",
+        /// A window that only bounds a standing queue limits nothing.
+        ClosedBehindQueue "closed-behind-queue",
+    }
+}
 
-fn receiver_window(trial: &Trial) -> Option<&'static str> {
+fn receiver_window(trial: &Trial) -> Option<ReceiverWindow> {
     let held = range(share(trial, TcpWait::ReceiverWindow)?, [0.1, 0.5]);
     let unread = mean(unread_shares(trial));
     let is_full = unread.map(|unread| unread >= UNREAD[1]);
     Some(match (held, is_full) {
-        (Range::Low, _) => "open",
-        (Range::Middle, _) => "some",
-        (Range::High, Some(true)) => "closed-by-unread",
-        (Range::High, _) if is_standing(trial) => "closed-behind-queue",
-        (Range::High, Some(false)) => "closed-by-little",
-        (Range::High, None) => "closed",
+        (Range::Low, _) => ReceiverWindow::Open,
+        (Range::Middle, _) => ReceiverWindow::Some,
+        (Range::High, Some(true)) => ReceiverWindow::ClosedByUnread,
+        (Range::High, _) if is_standing(trial) => ReceiverWindow::ClosedBehindQueue,
+        (Range::High, Some(false)) => ReceiverWindow::ClosedByLittle,
+        (Range::High, None) => ReceiverWindow::Closed,
     })
 }
 
-/// How long the send buffer held TCP back.
-const SEND_BUFFER: &[Class] = &[
-    Class::new("roomy", Usually)
-        .possibly(&[SenderCpu, SenderApp])
-        .rarely(&[SenderBuffer]),
-    Class::new("little", Possibly),
-    Class::new("half", Rarely).possibly(&[
-        SenderCpu,
-        SenderApp,
-        ReceiverCpu,
-        ReceiverApp,
-        SenderBuffer,
-        Link,
-    ]),
-    Class::new("most", Rarely)
-        .usually(&[SenderBuffer])
-        .possibly(&[SenderCpu, SenderApp, ReceiverCpu]),
-    Class::new("behind-queue", Hardly)
-        .possibly(&[Link, OwnShaper, ReturnPath, SenderBuffer])
-        .rarely(&[SenderCpu, SenderApp, ReceiverCpu, ReceiverApp]),
-];
+classes! {
+    /// How long the send buffer held TCP back.
+    SendBuffer {
+        Roomy "roomy", Little "little", Half "half", Most "most", BehindQueue "behind-queue",
+    }
+}
 
-fn send_buffer(trial: &Trial) -> Option<&'static str> {
+fn send_buffer(trial: &Trial) -> Option<SendBuffer> {
     let held = share(trial, TcpWait::SendBuffer)?;
     Some(match range(held, [0.05, 0.7]) {
-        Range::Low => "roomy",
-        Range::Middle if held < 0.3 => "little",
-        Range::Middle => "half",
-        Range::High if is_standing(trial) => "behind-queue",
-        Range::High => "most",
+        Range::Low => SendBuffer::Roomy,
+        Range::Middle if held < 0.3 => SendBuffer::Little,
+        Range::Middle => SendBuffer::Half,
+        Range::High if is_standing(trial) => SendBuffer::BehindQueue,
+        Range::High => SendBuffer::Most,
     })
 }
 
-/// How many segments were sent again, and whether a queue stood.
-const SENT_AGAIN: &[Class] = &[
-    Class::new("none", Usually)
-        .rarely(&[OwnShaper, PathLoss, ReturnPath, Congestion])
-        .hardly(&[Link, Policer]),
-    Class::new("none-queued", Possibly)
-        .usually(&[Link, OwnShaper, ReturnPath])
-        .rarely(&[Congestion])
-        .hardly(&[Policer, PathLoss]),
-    Class::new("none-unknown", Possibly),
-    Class::new("few", Possibly)
-        .usually(&[PathLoss])
-        .rarely(&[Link, OwnShaper]),
-    Class::new("few-queued", Possibly)
-        .usually(&[Link, OwnShaper, ReturnPath, Congestion])
-        .rarely(&[Policer, ReceiverWindow]),
-    Class::new("few-unknown", Possibly),
-    Class::new("some", Possibly)
-        .usually(&[PathLoss, Policer])
-        .rarely(&[Link, OwnShaper, Congestion]),
-    Class::new("some-queued", Possibly).usually(&[Link, Congestion]),
-    Class::new("some-unknown", Possibly),
-    Class::new("many", Possibly)
-        .usually(&[Policer, PathLoss])
-        .rarely(&[Link, Congestion])
-        .hardly(&[OwnShaper]),
-    Class::new("many-queued", Rarely).possibly(&[Policer, Link, PathLoss, OwnShaper, Congestion]),
-    Class::new("many-unknown", Hardly)
-        .usually(&[Policer, PathLoss])
-        .possibly(&[Link, OwnShaper, Congestion]),
-];
+classes! {
+    /// How many segments were sent again, and whether a queue stood.
+    SentAgain {
+        None "none", NoneQueued "none-queued", NoneUnknown "none-unknown", Few "few", FewQueued "few-queued",
+        FewUnknown "few-unknown", Some "some", SomeQueued "some-queued", SomeUnknown "some-unknown", Many "many",
+        ManyQueued "many-queued", ManyUnknown "many-unknown",
+    }
+}
 
 /// Below this share of the segments few were sent again.
 const FEW_AGAIN: f64 = 0.003;
 
-fn sent_again(trial: &Trial) -> Option<&'static str> {
+fn sent_again(trial: &Trial) -> Option<SentAgain> {
     let again = retransmitted(trial)?;
-    let of = |queued: [&'static str; 3]| match is_queued(trial) {
+    let of = |queued: [SentAgain; 3]| match is_queued(trial) {
         Some(false) => queued[0],
         Some(true) => queued[1],
         None => queued[2],
     };
     Some(of(match again {
-        again if again < 1e-4 => ["none", "none-queued", "none-unknown"],
-        again if again < FEW_AGAIN => ["few", "few-queued", "few-unknown"],
-        again if again < 0.02 => ["some", "some-queued", "some-unknown"],
-        _ => ["many", "many-queued", "many-unknown"],
+        again if again < 1e-4 => [
+            SentAgain::None,
+            SentAgain::NoneQueued,
+            SentAgain::NoneUnknown,
+        ],
+        again if again < FEW_AGAIN => [SentAgain::Few, SentAgain::FewQueued, SentAgain::FewUnknown],
+        again if again < 0.02 => [
+            SentAgain::Some,
+            SentAgain::SomeQueued,
+            SentAgain::SomeUnknown,
+        ],
+        _ => [
+            SentAgain::Many,
+            SentAgain::ManyQueued,
+            SentAgain::ManyUnknown,
+        ],
     }))
 }
 
-/// How much of its congestion window TCP carried in a round trip, where it lost some: all of it behind a queue, or beside loss
-/// by chance; little where its time went to waiting for what a policer had dropped of it.
-const WINDOW_USED: &[Class] = &[
-    Class::new("little", Rarely)
-        .usually(&[Policer])
-        .rarely(&[Link, PathLoss, Congestion]),
-    Class::new("part", Possibly),
-    Class::new("all", Possibly)
-        .usually(&[Link, PathLoss, Congestion])
-        .rarely(&[Policer]),
-];
+classes! {
+    /// How much of its congestion window TCP carried in a round trip, where it lost some: all of it behind a queue, or beside loss
+    /// by chance; little where its time went to waiting for what a policer had dropped of it.
+    WindowUsed {
+        Little "little", Part "part", All "all",
+    }
+}
 
 /// Edges of the share; one congestion control (BBR) has a window of twice what it carries.
 const USED: [f64; 2] = [0.3, 0.6];
 
-fn window_used(trial: &Trial) -> Option<&'static str> {
+fn window_used(trial: &Trial) -> Option<WindowUsed> {
     retransmitted(trial).filter(|again| *again >= FEW_AGAIN)?;
     let window = trial.tcp()?.windows?.congestion_window_rate?.as_f64();
     let carried = trial.received_rate?.as_f64();
     Some(match range(carried / window.max(1.0), USED) {
-        Range::Low => "little",
-        Range::Middle => "part",
-        Range::High => "all",
+        Range::Low => WindowUsed::Little,
+        Range::Middle => WindowUsed::Part,
+        Range::High => WindowUsed::All,
     })
 }
 
-/// Whether what was sent again had arrived before: late, and not lost.
-const NEEDLESS: &[Class] = &[
-    Class::new("few", Usually).possibly(&[Congestion]),
-    Class::new("most", Rarely).usually(&[Congestion]),
-];
+classes! {
+    /// Whether what was sent again had arrived before: late, and not lost.
+    Needless {
+        Few "few", Most "most",
+    }
+}
 
 /// Fewer segments sent again say nothing.
 const LEAST_AGAIN: u64 = 10;
 
-fn needless(trial: &Trial) -> Option<&'static str> {
+fn needless(trial: &Trial) -> Option<Needless> {
     let counted = trial.tcp()?.retransmissions?;
     let again = counted.segments.filter(|again| *again >= LEAST_AGAIN)?;
     let is_most = counted.needless? * 2 > again;
-    Some(if is_most { "most" } else { "few" })
+    Some(if is_most {
+        Needless::Most
+    } else {
+        Needless::Few
+    })
 }
 
-/// How often the sender's own queueing discipline held packets back, for each packet of its interface.
-const HELD_BACK: &[Class] = &[
-    Class::new("never", Usually).hardly(&[OwnShaper]),
-    Class::new("hardly", Rarely),
-    Class::new("some", Rarely).possibly(&[OwnShaper]),
-    Class::new("often", Hardly).usually(&[OwnShaper]),
-];
+classes! {
+    /// How often the sender's own queueing discipline held packets back, for each packet of its interface.
+    HeldBack {
+        Never "never", Hardly "hardly", Some "some", Often "often",
+    }
+}
 
-fn held_back(trial: &Trial) -> Option<&'static str> {
+fn held_back(trial: &Trial) -> Option<HeldBack> {
     let counters = trial.counters(Side::Sender)?;
     let held = PacketCount::new(counters.get(QDISC_OVERLIMITS).copied().unwrap_or(0));
     let sent = counters.get(NIC_TX_PACKETS).copied().unwrap_or(0).max(1);
     let each = held.as_f64() / PacketCount::new(sent).as_f64();
     Some(match each {
-        _ if held.get() == 0 => "never",
-        each if each < 0.02 => "hardly",
-        each if each < 0.2 => "some",
-        _ => "often",
+        _ if held.get() == 0 => HeldBack::Never,
+        each if each < 0.02 => HeldBack::Hardly,
+        each if each < 0.2 => HeldBack::Some,
+        _ => HeldBack::Often,
     })
 }
 
-/// Whether others sent through an interface of the test too, and what they did with room that the test left.
-const CROSS_TRAFFIC: &[Class] = &[
-    Class::new("none", Usually).possibly(&[Congestion]),
-    // Whether they would take more is not known.
-    Class::new("some", Rarely).possibly(&[Congestion]),
-    Class::new("steady", Rarely),
-    Class::new("fills-room", Hardly).usually(&[Congestion]),
-];
+classes! {
+    /// Whether others sent through an interface of the test too, and what they did with room that the test left.
+    CrossTraffic {
+        None "none",
+        /// Whether they would take more is not known.
+        Some "some", Steady "steady", FillsRoom "fills-room",
+    }
+}
 
 /// Others that take this share of what the test leaves them, and more, had been waiting for it: they fill the link.
 const FILLS: f64 = 0.3;
 
-fn cross_traffic_class(shown: &Shown<'_>) -> Option<&'static str> {
+fn cross_traffic_class(shown: &Shown<'_>) -> Option<CrossTraffic> {
     let sides = [Side::Sender, Side::Receiver].into_iter();
     let shares = sides.filter_map(|side| Some(cross_traffic(shown.trial, side)?.share));
     if shares.max_by(f64::total_cmp)? < HOUSEKEEPING {
-        return Some("none");
+        return Some(CrossTraffic::None);
     }
     Some(match room_taken(shown) {
-        Some(share) if share >= FILLS => "fills-room",
-        Some(_) => "steady",
-        None => "some",
+        Some(share) if share >= FILLS => CrossTraffic::FillsRoom,
+        Some(_) => CrossTraffic::Steady,
+        None => CrossTraffic::Some,
     })
 }
 

@@ -1,10 +1,11 @@
 //! The tables add up, and weights are as often right as they say where the tables are true.
 
 use super::BUDGET;
-use crate::diagnosis::class::judged;
-use crate::diagnosis::likelihoods::Likelihoods;
-use crate::diagnosis::suspects::{Suspect, of};
-use crate::diagnosis::weights::Suspects;
+use super::of;
+use crate::causes::{self, link};
+use crate::diagnosis::counts::key;
+use crate::diagnosis::likelihoods::{Fitted, Likelihoods};
+use crate::diagnosis::weights::{Suspect, Suspects};
 use crate::diagnosis::{Counts, SURE, most_telling, probes, signs};
 use linerate_model::random::Random;
 use linerate_model::spec::Transport;
@@ -21,8 +22,10 @@ fn the_classes_of_every_suspect_add_up_to_one() {
         let tables = probes.map(|probe| (probe.id(), probe.classes()));
         let signs = signs::of(transport).iter();
         for (id, classes) in tables.chain(signs.map(|sign| (sign.id, sign.classes))) {
-            for (suspect, _) in suspects {
-                let chances = judged(classes, *suspect);
+            let key = key(transport, id);
+            assert_eq!(Fitted::built_in().classes(&key), classes, "{key}");
+            for (suspect, _) in &suspects {
+                let chances = Fitted::built_in().judged(&key, suspect);
                 let sum: f64 = chances.iter().sum();
                 let of = format!("{transport:?} {id} {suspect:?}: {sum}");
                 assert!((sum - 1.0).abs() < 1e-9, "{of}");
@@ -33,6 +36,30 @@ fn the_classes_of_every_suspect_add_up_to_one() {
             }
         }
     }
+}
+
+/// What the table counts and judges is of causes and classes that exist.
+#[test]
+fn the_table_is_of_known_causes_and_classes() {
+    let is_cause = |id: &String| causes::ALL.iter().any(|cause| cause.id == id);
+    for (key, counted) in &Counts::built_in().0 {
+        let classes = Fitted::built_in().classes(key);
+        let (transport, id) = key.split_once('/').unwrap();
+        let transport = if transport == "tcp" {
+            Transport::Tcp
+        } else {
+            Transport::Udp
+        };
+        let is_sign = signs::of(transport).iter().any(|sign| sign.id == id);
+        let is_probe = probes(transport).iter().any(|probe| probe.id() == id);
+        assert!(is_sign || is_probe, "{key}");
+        for (cause, counts) in counted {
+            assert!(is_cause(cause), "{key}: {cause}");
+            let is_known = |class: &String| classes.contains(&class.as_str());
+            assert!(counts.keys().all(is_known), "{key}: {counts:?}");
+        }
+    }
+    assert!(Fitted::built_in().named().all(is_cause));
 }
 
 /// Draws one of `weights`, which add up to 1.
@@ -80,8 +107,8 @@ fn is_calibrated(transport: Transport) {
             };
             let probe = probes.swap_remove(next);
             left -= probe.cost();
-            let chances = judged(probe.classes(), truth);
-            let table = Likelihoods::of(transport, probe.id(), probe.classes(), &counts);
+            let chances = Fitted::built_in().judged(&key(transport, probe.id()), truth);
+            let table = Likelihoods::of(transport, probe.id(), &counts);
             let answer = drawn(&mut random, chances.into_iter());
             suspects.update(&table, &[answer], 1.0);
         }
@@ -116,7 +143,7 @@ fn equal_weights_are_as_uncertain_as_can_be() {
     suspects.update(&Likelihoods::new(inverse.collect()), &[0], 1.0);
     let most = f64::from(u32::try_from(every.len()).unwrap()).log2();
     assert!((suspects.entropy() - most).abs() < 1e-9);
-    let only = Suspect::Link;
+    let only: Suspect = &link::CAUSE;
     let certain = every
         .iter()
         .map(|(suspect, _)| (*suspect, vec![f64::from(u8::from(*suspect == only))]));

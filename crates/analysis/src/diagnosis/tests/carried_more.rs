@@ -1,8 +1,8 @@
 //! Probes that let far more pass than the run carried.
 
+use super::of;
 use super::{bytes, datagrams, left_of, made, run, trial};
 use crate::diagnosis::carried_more::may_limit;
-use crate::diagnosis::suspects::of;
 use linerate_model::run::{Change, Probe as Made, Trial};
 use linerate_model::spec::Transport;
 use serde_json::{Value, json};
@@ -27,7 +27,9 @@ fn is_link_left(probe: Made, more: &Value) -> bool {
 
 #[test]
 fn a_link_that_let_far_more_pass_is_no_limit() {
-    let all = of(Transport::Tcp).iter().map(|(suspect, _)| suspect.id());
+    let all = of(Transport::Tcp)
+        .into_iter()
+        .map(|(suspect, _)| suspect.id);
     let others: Vec<_> = all
         .filter(|id| !["link", "own-shaper"].contains(id))
         .collect();

@@ -1,8 +1,8 @@
 //! Datagrams that all arrived, and were fewer than intended.
 
-use super::{left_of_datagrams, trial};
+use super::of;
+use super::{left_of_datagrams, run, trial};
 use crate::diagnosis::delivered::{describe, may_limit};
-use crate::diagnosis::suspects::of;
 use linerate_model::BitRate;
 use linerate_model::run::Trial;
 use linerate_model::spec::Transport;
@@ -25,27 +25,27 @@ fn sent(megabits: f64, lost: u64, blocked: f64) -> Trial {
 }
 
 fn left(trial: &Trial) -> Vec<&'static str> {
-    left_of_datagrams(|suspect| may_limit(suspect, trial))
+    left_of_datagrams(|suspect| may_limit(suspect, &run(), trial))
 }
 
 #[test]
 fn what_all_arrived_and_waited_for_nothing_was_limited_by_its_sender() {
     let alone = sent(7.5, 0, 0.03);
     assert_eq!(left(&alone), ["sender-cpu"]);
-    let said = describe(&alone).unwrap();
+    let said = describe(&run(), &alone).unwrap();
     assert!(
         said.contains("it sent 7.50 Mbit/s of 8.00 Mbit/s"),
         "{said}"
     );
     let held_up = sent(7.5, 0, 0.3);
     assert_eq!(left(&held_up), ["link", "own-shaper", "sender-cpu"]);
-    assert_eq!(describe(&held_up), None);
+    assert_eq!(describe(&run(), &held_up), None);
 }
 
 #[test]
 fn loss_or_a_load_that_was_sent_rules_out_nothing() {
     for open in [sent(7.5, 1, 0.03), sent(8.0, 0, 0.03)] {
         assert_eq!(left(&open).len(), of(Transport::Udp).len());
-        assert_eq!(describe(&open), None);
+        assert_eq!(describe(&run(), &open), None);
     }
 }

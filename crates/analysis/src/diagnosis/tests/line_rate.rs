@@ -1,9 +1,9 @@
 //! Tests that fill an interface whose speed is known.
 
+use super::of;
 use super::{bytes, left_of, lost, run, trial};
 use crate::diagnose;
 use crate::diagnosis::line_rate::may_limit;
-use crate::diagnosis::suspects::of;
 use linerate_model::run::{Change, Confidence, Host, HostRole, Run, Trial};
 use linerate_model::spec::Transport;
 use serde_json::{Value, json};

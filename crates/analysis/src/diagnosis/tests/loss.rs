@@ -73,7 +73,7 @@ fn tenths_of_few_datagrams_do_not_show_that_loss_comes_with_the_rate() {
 fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
     let answer = |megabits: u32, run: &Trial| {
         let half = second(megabits, [0; 10]);
-        let answer = half_load::OF_DATAGRAMS.read(&Compared {
+        let answer = half_load::HalfLoad.read(&Compared {
             run: &search(),
             limited: run,
             baseline: run,
@@ -81,8 +81,8 @@ fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
             half: None,
             above: None,
         });
-        let classes = half_load::OF_DATAGRAMS.classes();
-        answer.first().map(|position| classes[*position].id)
+        let classes = half_load::HalfLoad.classes();
+        answer.first().map(|position| classes[*position])
     };
     let (lossy, clean) = (second(20, [1; 10]), second(20, [0; 10]));
     assert_eq!(answer(2, &lossy), None);

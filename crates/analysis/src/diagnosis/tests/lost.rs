@@ -1,10 +1,10 @@
 //! Datagrams that were sent as intended and lost.
 
+use super::of;
 use super::{left_of_datagrams, trial};
 use crate::diagnosis::datagrams::said;
 use crate::diagnosis::lost::{in_passing, may_limit};
 use crate::diagnosis::outcome::Outcome;
-use crate::diagnosis::suspects::of;
 use linerate_model::run::Trial;
 use linerate_model::signals::CGROUP_THROTTLED_NS;
 use linerate_model::spec::Transport;

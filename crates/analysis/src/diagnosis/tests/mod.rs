@@ -12,8 +12,10 @@ mod paused;
 mod queue;
 mod searches;
 
-use super::suspects::{Suspect, of};
+use super::likelihoods::Fitted;
+use super::weights::Suspect;
 use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
+use crate::causes::{own_shaper, sender_app, sender_cpu};
 use crate::diagnose;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
 use linerate_model::sample::{EndpointReport, ErrorCount, StreamReport, StreamWork};
@@ -96,6 +98,11 @@ fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
     })
 }
 
+/// Every suspect of what `transport` carries, with its weight before anything is known of the run.
+fn of(transport: Transport) -> Vec<(Suspect, f64)> {
+    Fitted::built_in().priors(transport)
+}
+
 /// The ids of what may limit datagrams.
 fn left_of_datagrams(may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
     left_of(Transport::Udp, may_limit)
@@ -103,9 +110,9 @@ fn left_of_datagrams(may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
 
 /// The ids of what may limit `transport`.
 fn left_of(transport: Transport, may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
-    let all = of(transport).iter().map(|(suspect, _)| *suspect);
-    all.filter(|suspect| may_limit(*suspect))
-        .map(Suspect::id)
+    let all = of(transport).into_iter().map(|(suspect, _)| suspect);
+    all.filter(|suspect| may_limit(suspect))
+        .map(|suspect| suspect.id)
         .collect()
 }
 
@@ -249,9 +256,9 @@ fn by_sending_thread(suspect: &str, paused: f64, blocked: f64) -> f64 {
 
 #[test]
 fn an_application_limits_where_it_pauses_and_not_where_its_socket_holds_it_up() {
-    let before = of(Transport::Tcp).iter();
+    let before = of(Transport::Tcp).into_iter();
     let before: f64 = before
-        .filter(|(suspect, _)| *suspect == Suspect::SenderApp)
+        .filter(|(suspect, _)| **suspect == sender_app::CAUSE)
         .map(|(_, weight)| weight)
         .sum();
     let paused = by_sending_thread("sender-app", 0.85, 0.05);
@@ -327,14 +334,14 @@ fn a_shaper_above_the_limit_is_what_limits_next_at_its_rate() {
     let tcp = json!({"work": "byte-stream", "tcp": {"smss_bytes": 1448}});
     run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &tcp)).unwrap()];
     let next = |run: &Run, limit| super::next_limit::next(run, &run.trials[0], limit);
-    let after = next(&run, Suspect::SenderCpu).unwrap();
+    let after = next(&run, &sender_cpu::CAUSE).unwrap();
     // 1448 of 1514 bytes of each frame, without its FCS, are payload.
     assert_eq!(after.rate.bps(), 120_000_000 * 1448 / 1514);
     assert_eq!((after.limit.id(), after.side), ("link", Some(Side::Sender)));
-    assert_eq!(next(&run, Suspect::OwnShaper), None);
+    assert_eq!(next(&run, &own_shaper::CAUSE), None);
     // The receiver's own shapes what it sends.
     run.hosts[0].role = linerate_model::run::HostRole::Server;
-    assert_eq!(next(&run, Suspect::SenderCpu), None);
+    assert_eq!(next(&run, &sender_cpu::CAUSE), None);
 }
 
 #[test]
@@ -379,7 +386,7 @@ fn loss_at_any_rate_is_looked_for_at_what_one_thread_sends() {
     let at = |megabits: f64, run: &mut Run| {
         let tcp = json!({"work": "byte-stream", "tcp": {"smss_bytes": 1448}});
         run.trials = vec![serde_json::from_value(trial("tcp", megabits, &tcp)).unwrap()];
-        let test = super::Probe::test(&super::half_load::OF_TCP, run, &run.trials[0]);
+        let test = super::Probe::test(&super::half_load::HalfLoad, run, &run.trials[0]);
         test.unwrap().pace().intended_load().unwrap().bps()
     };
     assert_eq!(at(94.0, &mut run), 47_000_000);
@@ -399,7 +406,7 @@ fn the_half_of_a_few_round_trips_is_not_what_lasts() {
             ]
         });
         run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &tcp)).unwrap()];
-        let test = super::Probe::test(&super::half_load::OF_TCP, &run, &run.trials[0]);
+        let test = super::Probe::test(&super::half_load::HalfLoad, &run, &run.trials[0]);
         test.unwrap().pace().intended_load().unwrap().bps()
     };
     assert_eq!(half_load(50_000_000), 25_000_000);

@@ -1,0 +1,112 @@
+//! The link as datagrams see it: a flat rate, or a queue that stands or overflows.
+
+use super::{BEFORE_RECEIVER, CAUSE, View};
+use crate::causes::evidence::{Need, Placed, Plateau};
+use crate::causes::own_shaper;
+use crate::causes::{RuleOutcome, clear, not_recorded, words};
+use linerate_model::run::{Confidence, Place};
+
+impl View<'_> {
+    /// Less offered than intended and nothing lost: only a link that pushes back does that.
+    pub(super) fn sender_short(&self) -> RuleOutcome {
+        if let Some(plateau) = self.plateau.filter(Plateau::falls) {
+            return clear(format!(
+                "the rate falls from {} to {} when {} instead of {} is asked for; a link keeps its rate",
+                words::rate(plateau.peak),
+                words::rate(plateau.last),
+                words::rate(plateau.to),
+                words::rate(plateau.peak_load)
+            ));
+        }
+        match self.speed {
+            Some(speed) => clear(format!(
+                "the sender fell short at {} of L4 payload, far below the link's {}, and nothing was lost",
+                words::rate(self.carried),
+                words::rate(speed)
+            )),
+            None => not_recorded(&[Need::LinkSpeed]),
+        }
+    }
+
+    pub(super) fn datagrams(&self) -> RuleOutcome {
+        let flat = self.plateau.and_then(|plateau| plateau.flat);
+        if let Some(delays) = self.delays.filter(|d| d.queue_stands() && self.lossless()) {
+            return self.standing(delays);
+        }
+        let Some(placed) = &self.placed else {
+            return self.unplaced(flat);
+        };
+        let share = placed.share(BEFORE_RECEIVER);
+        if share < 0.1 {
+            return clear(format!(
+                "{} were lost before the receiver",
+                placed.figure(BEFORE_RECEIVER)
+            ));
+        }
+        let confidence = match (flat, self.stands()) {
+            (_, Some(true)) | (Some(true), None) => Confidence::Supported,
+            (Some(true), Some(false)) => Confidence::Weak,
+            (None, None) => return not_recorded(&[Need::SeveralLoads, Need::Delay]),
+            _ => return clear(self.no_plateau()),
+        };
+        let at_qdisc = [Place::SenderQdisc];
+        if placed.share(&at_qdisc) > 0.5 {
+            let claim = format!(
+                "The sender's own queueing discipline limits: {}, and it dropped {}.",
+                self.passed(flat),
+                placed.figure(&at_qdisc)
+            );
+            return own_shaper::CAUSE.found(self.case(Some(share), confidence, claim));
+        }
+        let claim = format!(
+            "The link limits: {}, and {} were lost {}.",
+            self.passed(flat),
+            placed.figure(BEFORE_RECEIVER),
+            whereabouts(placed)
+        );
+        CAUSE.found(self.case(Some(share), confidence, claim))
+    }
+
+    /// Whether delay alone made the limit.
+    fn lossless(&self) -> bool {
+        let stressed = self.evidence.stressed();
+        !stressed.is_empty()
+            && stressed
+                .iter()
+                .all(|t| t.loss_ratio().is_some_and(|l| l.get() <= 0.0))
+    }
+
+    /// The figures of the rate alone, when nothing says where packets were lost.
+    fn unplaced(&self, flat: Option<bool>) -> RuleOutcome {
+        if flat == Some(false) {
+            return clear(self.no_plateau());
+        }
+        let standard = self.on_the_wire().and_then(nominal);
+        let Some(speed) = standard.filter(|_| flat == Some(true)) else {
+            return not_recorded(&[Need::Ledger, Need::LinkSpeed]);
+        };
+        let claim = format!(
+            "The link probably limits: {}, what a link of {} carries.",
+            self.passed(flat),
+            words::rate(speed)
+        );
+        CAUSE.found(self.case(None, Confidence::Weak, claim))
+    }
+}
+
+fn whereabouts(placed: &Placed) -> &'static str {
+    if placed.at(&[Place::Network]) * 2 >= placed.at(BEFORE_RECEIVER) {
+        "in the network"
+    } else {
+        "at the sender's interface"
+    }
+}
+
+/// The nominal Ethernet speed that `wire` bit/s fill to within two percent.
+fn nominal(wire: f64) -> Option<f64> {
+    [
+        1e7, 1e8, 1e9, 2.5e9, 5e9, 1e10, 2.5e10, 4e10, 1e11, 2e11, 4e11,
+    ]
+    .into_iter()
+    .find(|speed| (0.98..=1.005).contains(&(wire / speed)))
+}

@@ -1,0 +1,204 @@
+//! Loss of datagrams: the same share at light and at heavy load.
+
+use super::CAUSE;
+use crate::causes::evidence::{Bucket, Delays, Evidence, Need, Overload, Placed, load};
+use crate::causes::{
+    Case, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
+};
+use linerate_model::PacketCount;
+use linerate_model::run::{
+    Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, Trial,
+};
+
+pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    if !Need::Loss.is_met(evidence) {
+        return not_recorded(&[Need::Loss]);
+    }
+    let all = Loss::of(evidence.trials().iter().copied());
+    if all.lost == 0 {
+        return clear(format!(
+            "none of {} packets was lost",
+            words::count(all.sent)
+        ));
+    }
+    if evidence.is_latency() {
+        return requests(evidence, all);
+    }
+    if let Some(placed) = elsewhere(evidence) {
+        return clear(format!(
+            "{} were lost in the network",
+            placed.figure(&[Place::Network])
+        ));
+    }
+    if let Some(bucket) = Bucket::from_evidence(evidence) {
+        return clear(format!(
+            "{} packets passed whole at {}, and a longer trial at no higher load lost {}: the loss comes from volume",
+            words::count(bucket.passed),
+            words::rate(bucket.passed_load),
+            words::percent(bucket.loss)
+        ));
+    }
+    if Need::SeveralLoads.is_met(evidence) {
+        at_all_loads(evidence, all)
+    } else {
+        at_one_load(evidence, all)
+    }
+}
+
+/// Loss of requests, or of their answers.
+fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
+    let Some(overload) = Overload::from_evidence(evidence) else {
+        let claim = "request/response that both ends keep up with loads nothing";
+        return found(Confidence::Weak, None, all, claim);
+    };
+    let below = Loss::of(overload.below(evidence));
+    let claim = format!(
+        "{}; at lower rates {} of {} were lost",
+        overload.describe(),
+        words::count(below.lost),
+        words::count(below.sent)
+    );
+    // Of a hundred that were lost one may have been lost at any load.
+    if below.lost <= all.lost / 100 {
+        return clear(claim);
+    }
+    found(Confidence::Weak, None, all, &claim)
+}
+
+/// Packets of some trials.
+#[derive(Clone, Copy, Default)]
+struct Loss {
+    sent: u64,
+    lost: u64,
+}
+
+impl Loss {
+    fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Self {
+        let count = |known: Option<PacketCount>| known.map_or(0, PacketCount::get);
+        let mut sum = Self::default();
+        for packets in trials.filter_map(|trial| trial.packets()) {
+            sum.sent = sum.sent.saturating_add(count(packets.sent));
+            sum.lost = sum.lost.saturating_add(count(packets.lost));
+        }
+        sum
+    }
+
+    fn ratio(self) -> f64 {
+        linerate_model::Ratio::from_parts(self.lost, self.sent).get()
+    }
+
+    /// Standard error of the ratio if each packet is lost by itself.
+    fn error(self) -> f64 {
+        let p = self.ratio();
+        (p * (1.0 - p) / PacketCount::new(self.sent.max(1)).as_f64()).sqrt()
+    }
+}
+
+/// The ledger, when it shows that the network lost next to nothing.
+fn elsewhere(evidence: &Evidence<'_>) -> Option<Placed> {
+    Placed::from_evidence(evidence)
+        .filter(|placed| placed.share(&[Place::Network, Place::Unknown]) < 0.1)
+}
+
+/// Fewer lost packets than these cannot tell one loss ratio from another.
+const FEWEST_LOST: u64 = 10;
+
+fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
+    let Some(best) = evidence.highest_rate(|trial| trial.received_rate) else {
+        return not_recorded(&[Need::ReceivedRate]);
+    };
+    // At half of what is known to get through, load does not make loss.
+    let pooled = |light: bool| {
+        let trials = evidence.trials().iter().copied();
+        Loss::of(trials.filter(move |t| load(t).is_some_and(|l| (l <= best / 2.0) == light)))
+    };
+    let (low, high) = (pooled(true), pooled(false));
+    if low.sent == 0 {
+        return not_evaluated("a trial at no more than half of the best received rate");
+    }
+    if all.lost < FEWEST_LOST {
+        return not_evaluated(format!(
+            "more than {} lost packets, to compare loss between loads",
+            all.lost
+        ));
+    }
+    let claim = format!(
+        "at loads up to {}, {} of {} packets were lost ({}), above it {} of {} ({})",
+        words::rate(best / 2.0),
+        words::count(low.lost),
+        words::count(low.sent),
+        words::percent(low.ratio()),
+        words::count(high.lost),
+        words::count(high.sent),
+        words::percent(high.ratio())
+    );
+    if low.lost == 0 || low.ratio() < high.ratio() / 100.0 {
+        return clear(claim);
+    }
+    let apart = (low.ratio() - high.ratio()).abs();
+    let chance = 3.0 * low.error().hypot(high.error());
+    let equal = apart <= chance.max(high.ratio() / 2.0);
+    // What load adds on top is another rule's; the base explains its part of all that was lost.
+    let base = low.ratio() * PacketCount::new(all.sent).as_f64();
+    let share = (base / PacketCount::new(all.lost).as_f64()).min(1.0);
+    if !equal && share < 0.1 {
+        return clear(claim);
+    }
+    let confidence = supported_if(equal && low.lost >= FEWEST_LOST);
+    found(confidence, Some(share), all, &claim)
+}
+
+fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
+    let Some(delays) = Delays::from_evidence(evidence) else {
+        return not_recorded(&[Need::SeveralLoads, Need::Delay]);
+    };
+    if delays.queue_stands() {
+        return clear(format!(
+            "a queue stands under load (median delay variation {}): the loss comes from load",
+            words::time(delays.loaded)
+        ));
+    }
+    let Some(placed) =
+        Placed::from_evidence(evidence).filter(|p| p.share(&[Place::Network]) >= 0.5)
+    else {
+        return not_evaluated(
+            "proof that the packets were lost in the network, or trials at two or more loads",
+        );
+    };
+    let claim = format!(
+        "{} in the network while no queue stood (median delay variation {})",
+        placed.figure(&[Place::Network]),
+        words::time(delays.loaded)
+    );
+    found(
+        Confidence::Weak,
+        Some(placed.share(&[Place::Network])),
+        all,
+        &claim,
+    )
+}
+
+fn found(confidence: Confidence, share: Option<f64>, all: Loss, claim: &str) -> RuleOutcome {
+    CAUSE.found(Case {
+        share,
+        confidence,
+        claim: format!("The path loses packets whatever the load: {claim}."),
+        evidence: vec![format!(
+            "{} of {} packets were lost in all ({}).",
+            words::count(all.lost),
+            words::count(all.sent),
+            words::percent(all.ratio())
+        )],
+        experiment: lighter_load(),
+    })
+}
+
+/// Loss that does not come from load stays at a quarter of it; that of a full link, a policer or a slow
+/// receiver goes away. The factor of two leaves room for chance: a hundred lost packets are enough.
+fn lighter_load() -> Experiment {
+    proof_from(
+        Baseline::BelowBest,
+        Change::Load { factor: 0.25 },
+        [Prediction::within(Quantity::LossRatio, 0.5, 2.0)],
+    )
+}

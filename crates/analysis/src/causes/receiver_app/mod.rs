@@ -1,0 +1,36 @@
+//! The receiving application: it takes data more slowly than they come, with CPU time to spare.
+
+mod tcp;
+mod udp;
+
+use super::evidence::{Evidence, Need};
+use super::{Cause, RuleOutcome, clear};
+use linerate_model::spec::Side;
+
+/// The receiving application is too slow by its own doing.
+pub(crate) static CAUSE: Cause = Cause {
+    id: "receiver-app",
+    name: "the receiver's application",
+    side: Some(Side::Receiver),
+    subject: "the receiving application",
+    summary: "A queue always stands before the receiving application while its thread rests: it is too slow on average, whatever its buffer.",
+    needs: &[
+        Need::Chronographs,
+        Need::Loss,
+        Need::Ledger,
+        Need::DelayFloor,
+        Need::ReceiverCpu,
+    ],
+    examine: Some(examine),
+    ..Cause::BASE
+};
+
+fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    if evidence.is_latency() {
+        return clear("request/response keeps one message in flight");
+    }
+    if evidence.is_tcp() {
+        return tcp::examine(evidence);
+    }
+    udp::examine(evidence)
+}

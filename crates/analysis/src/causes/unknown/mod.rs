@@ -1,0 +1,161 @@
+//! What is left when something gave way and no other rule found why.
+
+use super::evidence::{Evidence, Need, Placed, Plateau, Regime, WindowEffect};
+use super::{Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, words};
+use linerate_model::run::{Confidence, Experiment, Place};
+use linerate_model::spec::Side;
+
+/// No cause was found; says what is known, on which side, and what was not recorded.
+pub(crate) static CAUSE: Cause = Cause {
+    id: "unknown",
+    name: "not known",
+    summary: "Something limits, but what was recorded does not tell what.",
+    needs: &[Need::ReceivedRate],
+    examine: Some(examine),
+    ..Cause::BASE
+};
+
+fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    let mut earlier = evidence.earlier().iter();
+    if let Some(found) = earlier.find(|finding| finding.found().is_some()) {
+        return clear(format!("{} explains it", found.rule));
+    }
+    if evidence.trials().is_empty() {
+        return not_evaluated("the run has no trial");
+    }
+    if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
+        return not_recorded(&[Need::ReceivedRate]);
+    }
+    match evidence.regime() {
+            Regime::Loss => loss(evidence),
+            Regime::Sender => case(
+                Some(Side::Sender),
+                "The sender limits: it offered less than intended and nothing was lost; what holds it back is not known.".to_owned(),
+                Vec::new(),
+                evidence,
+            ),
+            Regime::Nothing | Regime::Unpaced => case(None, unpaced(evidence), Vec::new(), evidence),
+        }
+}
+
+/// What a byte stream tells without counters: at least whether its window is what limits.
+fn unpaced(evidence: &Evidence<'_>) -> String {
+    let rate = words::rate(evidence.carried());
+    let effect = WindowEffect::from_evidence(evidence).filter(|effect| effect.is_no_limit());
+    let Some(effect) = effect else {
+        return format!("What limits at {rate} of L4 payload is not known.");
+    };
+    let of_link = evidence.link_speed().map_or_else(String::new, |speed| {
+        format!(
+            ", {} of the link's {}",
+            words::percent(evidence.carried() / speed),
+            words::rate(speed)
+        )
+    });
+    let else_limits = match effect {
+        WindowEffect::Slope(_) => format!(
+            "Segments wait in a queue before what limits at {rate} of L4 payload{of_link}: a slower link on the way, or a busy host"
+        ),
+        // Less than a full window may have been under way.
+        WindowEffect::StoodStill(_) => format!(
+            "Something else limits at {rate} of L4 payload{of_link}: a busy host, the receiver's window, or a slower link on the way"
+        ),
+    };
+    format!(
+        "Not the congestion window: {}. {else_limits}; the log does not tell which.",
+        effect.describe()
+    )
+}
+
+/// More lines than these repeat themselves.
+const MOST_LINES: usize = 4;
+
+fn describe(trial: &linerate_model::run::Trial) -> Option<String> {
+    Some(format!(
+        "Of {} intended, {} arrived with {} lost.",
+        trial.intended_load?,
+        trial.received_rate?,
+        trial.loss_ratio()?
+    ))
+}
+
+/// The shape of the curve tells the receiver from the path where counters do not.
+fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
+    let highest = evidence
+        .stressed()
+        .iter()
+        .filter_map(|t| t.loss_ratio())
+        .map(linerate_model::Ratio::get)
+        .fold(0.0, f64::max);
+    let plateau = Plateau::from_evidence(evidence);
+    let Some(falling) = plateau.filter(Plateau::falls) else {
+        let places = Placed::from_evidence(evidence).map(|placed| {
+            format!(
+                "{} could not be placed: {}.",
+                placed.figure(&[Place::Unknown]),
+                placed.source(Place::Unknown)
+            )
+        });
+        return case(
+            None,
+            format!(
+                "Up to {} of the packets were lost at {} of L4 payload received; where is not known.",
+                words::percent(highest),
+                words::rate(evidence.carried())
+            ),
+            places.into_iter().collect(),
+            evidence,
+        );
+    };
+    let carried = evidence.highest_relaxed();
+    let fine = carried.map_or_else(String::new, |load| format!("{load} arrives whole, but "));
+    let claim = format!(
+        "The receiver limits: {fine}at most {} arrives, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
+        words::rate(falling.peak),
+        words::rate(falling.last),
+        words::rate(falling.to),
+        words::percent(highest)
+    );
+    let mut figures: Vec<String> = evidence
+        .stressed()
+        .iter()
+        .filter_map(|t| describe(t))
+        .take(MOST_LINES)
+        .collect();
+    figures.push("A rate that falls as more is offered shows a host that spends its time on packets it then drops; a link keeps its rate.".to_owned());
+    case(Some(Side::Receiver), claim, figures, evidence)
+}
+
+fn case(
+    side: Option<Side>,
+    claim: String,
+    mut figures: Vec<String>,
+    evidence: &Evidence<'_>,
+) -> RuleOutcome {
+    let mut wanted = vec![
+        Need::SenderCpu,
+        Need::ReceiverCpu,
+        Need::LinkSpeed,
+        Need::Delay,
+    ];
+    wanted.push(if evidence.is_tcp() {
+        Need::Chronographs
+    } else {
+        Need::Ledger
+    });
+    figures.extend(Need::missing(&wanted, evidence).map(|text| format!("{text}.")));
+    CAUSE.found_at(
+        side,
+        Case {
+            share: None,
+            confidence: Confidence::Weak,
+            claim,
+            evidence: figures,
+            // No claim, so nothing to predict: people must look further.
+            experiment: Experiment::in_words(
+                "repeat with linerate at both ends, so that counters and CPU of both are recorded",
+                "a rule finds what limits",
+            ),
+        },
+    )
+}

@@ -1,0 +1,275 @@
+//! The verdict of a run, stage by stage: [`STAGES`] is the whole way.
+
+mod settle;
+
+use crate::causes::{self, Cause, Evidence, tool};
+use crate::diagnosis;
+use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
+use linerate_model::spec::Direction;
+
+/// What the verdict on one direction goes through, in order. Each stage takes in what those before it left.
+///
+/// Never is it more sure than [`Confidence::Supported`] unless one of the run's experiments agreed with it.
+static STAGES: &[fn(&mut Draft<'_>)] = &[
+    examine_causes,
+    settle_experiments,
+    take_what_explains_most,
+    weigh_signs_and_probes,
+    refuse_contradictions,
+    name_ceiling,
+    distrust_invalid_trials,
+];
+
+/// The verdict on one direction of a run, while it is drawn.
+struct Draft<'a> {
+    run: &'a Run,
+    direction: Direction,
+    findings: Vec<Finding>,
+    verdict: Verdict,
+    /// Causes that the evidence of `verdict` speaks against.
+    refuted: Vec<&'static Cause>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(run: &'a Run, direction: Direction) -> Self {
+        Self {
+            run,
+            direction,
+            findings: Vec::new(),
+            verdict: causes::undecided(String::new(), Vec::new()),
+            refuted: Vec::new(),
+        }
+    }
+}
+
+/// Asks every cause that one trial can show.
+fn examine_causes(draft: &mut Draft<'_>) {
+    for (cause, examine) in examined() {
+        let outcome = examine(&Evidence::new(draft.run, draft.direction, &draft.findings));
+        draft.findings.push(Finding {
+            rule: cause.id.to_owned(),
+            outcome,
+        });
+    }
+}
+
+/// Confirms what an experiment agreed with; what one refuted is weak and no verdict.
+fn settle_experiments(draft: &mut Draft<'_>) {
+    settle::apply(&draft.run.experiments, &mut draft.findings);
+}
+
+/// A finding counts its share of the loss or time times a certainty: 1 when supported, ½ when weak;
+/// a share that cannot be said counts as one half. The highest wins. Ties go to the earlier cause in
+/// `ALL`, where causes come before the places they show in. `unknown` speaks only when no other does.
+fn take_what_explains_most(draft: &mut Draft<'_>) {
+    let evidence = Evidence::new(draft.run, draft.direction, &draft.findings);
+    let mut best: Option<(&Verdict, f64)> = None;
+    for ((cause, _), finding) in examined().zip(&draft.findings) {
+        let found = finding.found();
+        let Some(verdict) = found.filter(|verdict| !settle::is_refuted(verdict)) else {
+            continue;
+        };
+        let score = score(verdict) * cause.share_of_gap(&evidence);
+        if best.is_none_or(|best| score > best.1) {
+            best = Some((verdict, score));
+        }
+    }
+    let best = best.map(|best| best.0.clone());
+    let best = best.or_else(|| settle::nothing_left(&draft.findings));
+    draft.verdict = best.unwrap_or_else(|| unexamined(&draft.findings));
+}
+
+/// Where linerate measured what it can measure again, signs and probes are weighed, and the causes lend the words for
+/// what weighs most; elsewhere what explains most stands.
+fn weigh_signs_and_probes(draft: &mut Draft<'_>) {
+    if let Some(weighed) = diagnosis::conclude(draft.run, &draft.findings, &draft.verdict) {
+        (draft.verdict, draft.refuted) = (weighed.verdict, weighed.refuted);
+    }
+}
+
+/// No verdict stands against which its own evidence speaks.
+fn refuse_contradictions(draft: &mut Draft<'_>) {
+    if draft
+        .refuted
+        .iter()
+        .any(|cause| cause.is_in(&draft.verdict))
+    {
+        let evidence = std::mem::take(&mut draft.verdict.evidence);
+        let name = draft.verdict.limit.name();
+        let claim = format!(
+            "Bottleneck not identified: most likely {name}, but what was seen speaks against it."
+        );
+        draft.verdict = causes::undecided(claim, evidence);
+    }
+}
+
+/// A result that is as high as linerate goes on this host is the tool's, whatever else was found.
+fn name_ceiling(draft: &mut Draft<'_>) {
+    tool::apply_ceiling(draft.run, draft.direction, &mut draft.verdict);
+}
+
+/// A verdict from invalid trials alone is weak, and says so.
+fn distrust_invalid_trials(draft: &mut Draft<'_>) {
+    let trials = draft.run.trials.iter();
+    let mut here = trials.filter(|trial| trial.direction == draft.direction);
+    let Some(first) = here.next() else {
+        return;
+    };
+    if first.valid || here.any(|trial| trial.valid) {
+        return;
+    }
+    let why = first.reasons.first();
+    let why = why.map_or("no reason given", String::as_str);
+    draft.verdict.confidence = Confidence::Weak;
+    let sentence = format!("No trial is valid: {why}.");
+    draft.verdict.evidence.push(sentence);
+}
+
+type Examine = fn(&Evidence<'_>) -> RuleOutcome;
+
+/// The causes that one trial can show, in order.
+fn examined() -> impl Iterator<Item = (&'static Cause, Examine)> {
+    let all = causes::ALL.iter();
+    all.filter_map(|cause| Some((*cause, cause.examine?)))
+}
+
+/// Draws the verdict of a run from what it holds, in place of the one that it has.
+pub fn conclude(run: &mut Run) {
+    let (verdict, findings) = diagnose(run);
+    run.verdict = Some(verdict);
+    run.findings = findings;
+}
+
+/// The verdict of a run, with what was found of each cause.
+///
+/// A run with traffic both ways is diagnosed each way; the verdict is that of the direction that
+/// was limited most surely, and its findings are the ones returned. A run made of other runs takes
+/// the verdict of the part that was limited most surely.
+pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
+    if run.trials.is_empty() && !run.parts().is_empty() {
+        return of_parts(run);
+    }
+    let mut directions: Vec<Direction> = Vec::new();
+    for trial in &run.trials {
+        if !directions.contains(&trial.direction) {
+            directions.push(trial.direction);
+        }
+    }
+    let several = directions.len() > 1;
+    let each = directions.into_iter().map(|direction| {
+        let (mut verdict, findings) = one_way(run, direction);
+        if several {
+            let way = match direction {
+                Direction::Forward => "Forward: ",
+                Direction::Reverse => "Reverse: ",
+                Direction::Duplex => "Both ways: ",
+            };
+            verdict.claim.insert_str(0, way);
+        }
+        (verdict, findings)
+    });
+    strongest(each).unwrap_or_else(|| one_way(run, Direction::Forward))
+}
+
+type Diagnosis = (Verdict, Vec<Finding>);
+
+fn one_way(run: &Run, direction: Direction) -> Diagnosis {
+    let mut draft = Draft::new(run, direction);
+    for stage in STAGES {
+        stage(&mut draft);
+    }
+    (draft.verdict, draft.findings)
+}
+
+fn of_parts(run: &Run) -> Diagnosis {
+    let parts = run.parts().iter().map(|part| {
+        let (mut verdict, findings) = diagnose(part);
+        let name = part
+            .title
+            .as_deref()
+            .unwrap_or_else(|| part.kind().as_str());
+        verdict.claim = format!("{name}: {}", verdict.claim);
+        (verdict, findings)
+    });
+    strongest(parts).unwrap_or_else(|| one_way(run, Direction::Forward))
+}
+
+/// The first of those that say most: a limit before none, then by score.
+fn strongest(all: impl Iterator<Item = Diagnosis>) -> Option<Diagnosis> {
+    let rank = |verdict: &Verdict| (limits(verdict), score(verdict));
+    all.reduce(|best, next| {
+        if rank(&next.0) > rank(&best.0) {
+            next
+        } else {
+            best
+        }
+    })
+}
+
+fn limits(verdict: &Verdict) -> u8 {
+    match &verdict.limit {
+        limit if limit.is_unknown() => 0,
+        limit if limit.is_none() => 1,
+        _ => 2,
+    }
+}
+
+fn score(verdict: &Verdict) -> f64 {
+    if verdict.limit.is_unknown() {
+        return 0.0;
+    }
+    let certainty = match verdict.confidence {
+        Confidence::Weak => 0.5,
+        Confidence::Supported | Confidence::Confirmed => 1.0,
+    };
+    certainty * verdict.share_ratio.map_or(0.5, linerate_model::Ratio::get)
+}
+
+/// When not even `unknown` could be examined.
+fn unexamined(findings: &[Finding]) -> Verdict {
+    let missing = findings
+        .iter()
+        .filter_map(|finding| match &finding.outcome {
+            RuleOutcome::NotEvaluated { missing } => Some(format!("{}: {missing}", finding.rule)),
+            _ => None,
+        });
+    let missing: Vec<String> = missing.collect();
+    let claim = format!(
+        "Nothing can be said of what limits: {} of {} rules lack what they need.",
+        missing.len(),
+        findings.len()
+    );
+    causes::undecided(claim, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::causes::{own_shaper, sender_cpu};
+    use serde_json::json;
+
+    /// A verdict on `cause`, whose evidence speaks against the sender's CPU.
+    fn refused(cause: &'static Cause) -> Verdict {
+        let run: Run = serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "udp", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {}, "trials": []
+        }))
+        .unwrap();
+        let mut draft = Draft::new(&run, Direction::Forward);
+        draft.verdict.limit = cause.limit();
+        draft.verdict.side = cause.side;
+        draft.verdict.evidence = vec!["Its own shaper held the rest back.".to_owned()];
+        draft.refuted = vec![&sender_cpu::CAUSE];
+        refuse_contradictions(&mut draft);
+        draft.verdict
+    }
+
+    #[test]
+    fn no_verdict_stands_against_which_its_own_evidence_speaks() {
+        let verdict = refused(&sender_cpu::CAUSE);
+        assert!(verdict.limit.is_unknown(), "{verdict:?}");
+        assert_eq!(verdict.evidence.len(), 1);
+        let verdict = refused(&own_shaper::CAUSE);
+        assert_eq!(verdict.limit, own_shaper::CAUSE.limit());
+    }
+}
