@@ -194,7 +194,7 @@ pub(crate) fn find_program(machine: &str, folders: &[PathBuf]) -> Result<Vec<u8>
     match Arch::from_uname(machine) {
         Some(arch) => find_agent(arch, folders, Linking::Any),
         // Nobody builds agents for it, but this program runs on it.
-        None if machine == ARCH => {
+        None if is_own(machine) => {
             let own = env::current_exe().and_then(fs::read);
             own.map_err(|error| {
                 let message = format!("reading this program's own file: {error}");
@@ -203,6 +203,17 @@ pub(crate) fn find_program(machine: &str, folders: &[PathBuf]) -> Result<Vec<u8>
         }
         None => Err(no_program_for(&format!("Linux {machine}"))),
     }
+}
+
+/// Whether `uname -m` names an architecture of this program's own that [`Arch`] has no agents for: Rust's name of it, or the
+/// one of a processor that runs the same programs.
+fn is_own(machine: &str) -> bool {
+    let names: &[&str] = match ARCH {
+        "arm" => &["armv6l", "armv8l"],
+        "x86" => &["i586", "i686"],
+        same => return machine == same,
+    };
+    names.contains(&machine)
 }
 
 fn no_program_for(machine: &str) -> Failure {
