@@ -1,4 +1,4 @@
-//! How a peer can fail a session, in words for the user in front of it.
+//! Errors by which a peer fails a session, in words for the user.
 
 use linerate_model::RefusalCode;
 use std::fmt;
@@ -13,7 +13,7 @@ pub enum ProtocolError {
         "the peer sent a message {message} that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
     )]
     Body {
-        /// This end's state.
+        /// State of this end.
         state: &'static str,
         /// The kind of message.
         message: &'static str,
@@ -155,7 +155,7 @@ impl Excerpt {
     /// Bytes kept: enough to recognise a protocol.
     const KEPT: usize = 24;
 
-    /// Of these bytes.
+    /// Excerpt of the beginning of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self {
             head: bytes.iter().take(Self::KEPT).copied().collect(),
@@ -163,7 +163,7 @@ impl Excerpt {
         }
     }
 
-    /// Whether there was nothing.
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.total == 0
     }
@@ -188,7 +188,7 @@ fn unfinished(pending: &Excerpt) -> String {
     format!(", in the middle of a message that began {pending}")
 }
 
-/// Longest text of the peer, or of this end's driver, that is handed on.
+/// Maximum length of text that is passed on from the peer or from this end's driver.
 pub(crate) const MAX_TEXT: usize = 1000;
 
 /// Text of the peer made safe to print: bounded, and without control characters.

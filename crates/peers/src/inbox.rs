@@ -15,12 +15,12 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The offset of the first byte that is pending.
+    /// Offset of the first pending byte in what the peer has sent.
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The offset of the next byte that will come.
+    /// Offset of the next byte to arrive in what the peer has sent.
     pub(crate) const fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
     }
@@ -29,7 +29,7 @@ impl Inbox {
         &self.bytes
     }
 
-    /// Takes away this many of the pending bytes.
+    /// Removes `count` pending bytes.
     pub(crate) fn consume(&mut self, count: usize) {
         self.bytes.drain(..count);
         self.offset += count as u64;
@@ -48,7 +48,7 @@ impl Inbox {
         Some(bytes)
     }
 
-    /// The peer has closed the connection where more should have come.
+    /// Error for a connection that the peer closed in the middle of the protocol.
     pub(crate) fn eof(&self, state: &'static str) -> ProtocolError {
         ProtocolError::Eof {
             state,

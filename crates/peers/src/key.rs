@@ -1,9 +1,9 @@
-//! The key that two ends share: who holds it may ask for tests from anywhere.
+//! Shared-key authentication: a client that holds the server's key may run tests from any address.
 //!
-//! Each end proves that it holds the key without showing it: HMAC-SHA-256 (RFC 2104, RFC 6234) over its own role
-//! and both ends' random nonces, so that a proof serves neither the other role nor another connection.
-//! It proves who is there when the session begins; it hides nothing and does not protect what follows from
-//! someone who can change packets on the way.
+//! Each end proves that it holds the key without showing it: HMAC-SHA-256 (RFC 2104, RFC 6234) over its own role and
+//! both ends' random nonces, so that a proof is valid neither for the other role nor on another connection. It
+//! authenticates the start of a session; it does not encrypt, and does not protect what follows from an attacker who
+//! can change packets on the path.
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -34,12 +34,12 @@ impl Key {
         Ok(Self(bytes.to_vec()))
     }
 
-    /// What the holder of the key says in `role` to prove it, given the server's and the client's nonce.
+    /// Proof that this end, in `role`, holds the key.
     pub(crate) fn proof(&self, role: Prover, nonces: &Nonces) -> [u8; SIZE] {
         self.mac(role, nonces).finalize().into_bytes().into()
     }
 
-    /// Whether `proof` is that of a holder of the key. Takes the same time whatever differs.
+    /// Whether `proof` was made with this key. Constant time.
     pub(crate) fn is_proven_by(&self, proof: &[u8], role: Prover, nonces: &Nonces) -> bool {
         self.mac(role, nonces).verify_slice(proof).is_ok()
     }
@@ -72,8 +72,7 @@ pub struct Credential {
     pub nonce: [u8; SIZE],
 }
 
-/// The number that the data streams of test `test` show, in a session with these random bytes; nobody who does not
-/// know them can guess it.
+/// Token of the data streams of test `test`, derived from the session's random bytes; unguessable without them.
 pub(crate) fn test_token(random: &[u8; SIZE], test: u32) -> u32 {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(random).expect("invariant: HMAC takes keys of any length");

@@ -60,7 +60,7 @@ pub fn own() -> &'static dyn PeerKind {
     &native::Native
 }
 
-/// The data streams of a test of it, as far as they are the same in every test.
+/// Format of its data streams, as far as it is the same in every test.
 pub fn own_streams() -> impl StreamFormat {
     native::Streams { token: 0 }
 }

@@ -13,7 +13,7 @@ use linerate_model::spec::{MAX_DURATION, Stop, TestSpec, validate};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The states of a session, each with its name, and those in which there is a test.
+/// Defines the states of a session, each with its name, and which of them have a test.
 macro_rules! states {
     (
         $(#[$docs:meta])*
@@ -47,7 +47,7 @@ macro_rules! states {
 pub(crate) use states;
 
 impl<P: Phase> Steps<P> {
-    /// A client came.
+    /// Reports a client to the owner.
     pub(crate) fn meet_client(&mut self, config: &ServerConfig) {
         self.meet(PeerHello {
             session: config.session.clone(),
@@ -56,7 +56,7 @@ impl<P: Phase> Steps<P> {
         });
     }
 
-    /// The server is there; all that is known of it is how many streams it takes.
+    /// Reports a server to the owner; only its stream limit is known.
     pub(crate) fn meet_server(&mut self, max_streams: u16) {
         self.meet(PeerHello {
             limits: Limits {
@@ -67,12 +67,12 @@ impl<P: Phase> Steps<P> {
         });
     }
 
-    /// The peer is there, and this is what it says of itself.
+    /// Reports the peer to the owner, with what it says of itself.
     pub(crate) fn meet(&mut self, peer: PeerHello) {
         self.act(Action::Peer(PeerEvent::Hello(Box::new(peer))));
     }
 
-    /// Has the driver make ready for a test.
+    /// Asks the driver to prepare a test.
     pub(crate) fn prepare(&mut self, spec: TestSpec, format: impl StreamFormat) {
         self.act(Action::Prepare {
             spec: Box::new(spec),
@@ -80,7 +80,7 @@ impl<P: Phase> Steps<P> {
         });
     }
 
-    /// Has the driver open the data streams.
+    /// Asks the driver to open the data streams.
     pub(crate) fn open(&mut self, target: StreamTarget, format: impl StreamFormat) {
         self.act(Action::OpenStreams {
             target,
@@ -88,43 +88,43 @@ impl<P: Phase> Steps<P> {
         });
     }
 
-    /// Goes on to a step of which the peer owes the end.
+    /// Enters a state that the peer has to end in time.
     pub(crate) fn step(&mut self, now: MonoInstant, state: P) {
         self.enter(now, state, self.timeout * 2);
     }
 
-    /// Does not make the test, which the driver cannot.
+    /// Refuses a test that the driver cannot prepare.
     pub(crate) fn refuse_unprepared(&mut self, refusal: &Refusal) {
         self.refuse(refusal.code, clean(&refusal.message, MAX_TEXT));
     }
 
-    /// Hands on what the peer saw.
+    /// Passes on the peer's reports.
     pub(crate) fn report(&mut self, reports: Vec<EndpointReport>) {
         self.act(Action::Peer(PeerEvent::Report(reports)));
     }
 
-    /// Ends the test early because of something here.
+    /// Aborts the test for a local reason.
     pub(crate) fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.stop(now, StopCause::Local, code, clean(reason, MAX_TEXT));
     }
 
-    /// Ends the test early since it takes too long.
+    /// Aborts the test because of a timeout.
     pub(crate) fn time_out(&mut self, now: MonoInstant, reason: &str) {
         self.break_off(now, RefusalCode::Timeout, reason);
     }
 
-    /// Ends the test early since its user has seen enough, and there is nothing to keep.
+    /// Aborts the test at the user's request: there is nothing to keep.
     pub(crate) fn interrupt(&mut self, now: MonoInstant) {
         self.break_off(now, RefusalCode::Interrupted, "stopped by its user");
     }
 
-    /// The present step took too long: why, in words for the user.
+    /// Timeout message of the present step, for the user.
     pub(crate) fn nothing_came(&self, from: &str, limit: Duration) -> String {
         let (seconds, state) = (limit.as_secs_f64(), self.state.name());
         format!("nothing came from {from} for {seconds} s in state {state}")
     }
 
-    /// The peer said at `offset` what has no place there, or cannot be.
+    /// Error for a message of the peer at `offset` that is invalid in this state or contradictory.
     pub(crate) fn unexpected(
         &self,
         message: &'static str,
@@ -139,7 +139,7 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// The peer's message at `offset` cannot be read.
+    /// Error for a message of the peer at `offset` that cannot be parsed.
     pub(crate) fn unreadable(
         &self,
         message: &'static str,
@@ -156,7 +156,7 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// The peer ended the session before there was a test: why.
+    /// Error for a peer that ended the session before there was a test.
     pub(crate) fn turned_away(&self, code: RefusalCode, message: String) -> ProtocolError {
         ProtocolError::TurnedAway {
             state: self.state.name(),
@@ -166,8 +166,8 @@ impl<P: Phase> Steps<P> {
     }
 }
 
-/// Why a client does not begin this test: it was given a key that the protocol does not have (`no_key` says so), the
-/// specification is wrong, or the protocol cannot make it.
+/// Why a client does not start this test: a key for a protocol without keys (`no_key` is the message), an invalid
+/// specification, or one that the protocol does not support.
 pub(crate) fn obstacle(
     no_key: Option<&str>,
     spec: &TestSpec,
@@ -181,7 +181,7 @@ pub(crate) fn obstacle(
     }
 }
 
-/// How long the traffic of a test may take, warm-up included.
+/// Maximum duration of a test's traffic, warm-up included.
 pub(crate) fn whole_time(spec: &TestSpec) -> Duration {
     let time = match spec.stop {
         Stop::After(time) => time,
@@ -190,7 +190,7 @@ pub(crate) fn whole_time(spec: &TestSpec) -> Duration {
     time.saturating_add(spec.warm_up)
 }
 
-/// How much had moved when it last grew, and when that was seen.
+/// Amount of traffic when it last grew, and when that was seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Movement {
     seen: u64,
@@ -198,12 +198,12 @@ pub(crate) struct Movement {
 }
 
 impl Movement {
-    /// Nothing has moved.
+    /// Starts at `now` with no traffic.
     pub(crate) const fn from(now: MonoInstant) -> Self {
         Self { seen: 0, at: now }
     }
 
-    /// Whether nothing has moved for so long, now that so much has.
+    /// Whether the amount, now `seen`, has not grown for `patience`.
     pub(crate) fn has_stalled(&mut self, now: MonoInstant, seen: u64, patience: Duration) -> bool {
         if seen != self.seen {
             *self = Self { seen, at: now };

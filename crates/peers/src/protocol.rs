@@ -1,21 +1,22 @@
-//! A protocol as it is listed, or with settings of its own.
+//! A protocol from the registry, or with its own settings.
 
 use crate::session::PeerKind;
 use crate::settings::SettingValues;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A protocol as [`ALL`](crate::ALL) lists it, or with settings of its own.
+/// A protocol of [`ALL`](crate::ALL), or one with its own settings.
 #[derive(Clone)]
 pub enum Protocol {
-    /// As it is listed.
+    /// With default settings.
     Listed(&'static dyn PeerKind),
-    /// With settings made.
+    /// With its own settings.
     Set(Arc<dyn PeerKind>),
 }
 
 impl Protocol {
-    /// `kind` with those of `values` that are settings of its servers; why a value cannot be, and what to do.
+    /// Applies those of `values` that are settings of `kind`'s servers; the error says which value is invalid and what
+    /// to do.
     pub fn with(kind: &'static dyn PeerKind, values: &SettingValues) -> Result<Self, String> {
         let settings = kind.about().settings;
         let own = |name: &String| settings.iter().any(|known| known.name == *name);

@@ -1,4 +1,4 @@
-//! Settings that only one protocol has.
+//! Settings that a single protocol has.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Setting {
     /// Kebab-case, unique among all protocols' settings and options; the option's name without `--`.
     pub name: &'static str,
-    /// What stands for its value in help, in capitals.
+    /// Placeholder of its value in help, in capitals.
     pub value: &'static str,
     /// One line for help, with the default.
     pub help: &'static str,

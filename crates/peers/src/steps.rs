@@ -1,4 +1,4 @@
-//! What the sessions of other tools' protocols have in common: where they are, what they want done, by when.
+//! Common part of the sessions of other tools' protocols: state, actions, deadline.
 
 use crate::error::ProtocolError;
 use crate::inbox::Inbox;
@@ -10,35 +10,35 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// How much longer than a server allows a test may go on: what was sent in time is still under way, and so is what the
-/// client says of its end.
+/// How much longer than the server's limit a test may go on: for data and the client's end message that are still under
+/// way.
 pub(crate) const OVERTIME: Duration = Duration::from_secs(5);
 
 /// A state of a session.
 pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
-    /// The test ends early: the driver stops what it has started.
+    /// The test is being aborted: the driver stops what it has started.
     const STOPPING: Self;
     /// The session is over.
     const CLOSED: Self;
     /// Its kebab-case name, for messages and logs.
     fn name(self) -> &'static str;
-    /// Whether there is a test that has not come to its end.
+    /// Whether a test is under way.
     fn has_test(self) -> bool;
 }
 
-/// Where a session is, what it wants done, and when its present step must be over.
+/// State of a session, its pending actions and the deadline of the present step.
 #[derive(Debug)]
 pub(crate) struct Steps<P> {
     pub(crate) state: P,
     pub(crate) actions: VecDeque<Action>,
     /// Silence of the peer after which it counts as gone.
     pub(crate) timeout: Duration,
-    /// When the present step must be over, and how long it had.
+    /// Deadline of the present step, and its limit.
     due: Option<(MonoInstant, Duration)>,
 }
 
 impl<P: Phase> Steps<P> {
-    /// A session that begins in this state and may stay there.
+    /// Session that begins in this state, without a deadline.
     pub(crate) const fn resting(state: P, timeout: Duration) -> Self {
         Self {
             state,
@@ -48,7 +48,7 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// A session that begins in this state, and in which the peer has to be heard in time.
+    /// Session that begins in this state, with `timeout` to hear from the peer.
     pub(crate) fn waiting(state: P, timeout: Duration, now: MonoInstant) -> Self {
         let mut steps = Self::resting(state, timeout);
         steps.enter(now, state, timeout);
@@ -59,19 +59,19 @@ impl<P: Phase> Steps<P> {
         self.actions.push_back(action);
     }
 
-    /// Does not make the test that is asked for.
+    /// Refuses the requested test.
     pub(crate) fn refuse(&mut self, code: RefusalCode, message: String) {
         let refusal = Refusal { code, message };
         self.act(Action::TestOver(TestEnd::Refused(refusal)));
     }
 
-    /// Goes on to a step that may take `limit`.
+    /// Enters a state with the deadline `limit` from now.
     pub(crate) fn enter(&mut self, now: MonoInstant, state: P, limit: Duration) {
         self.state = state;
         self.due = Some((now.after(limit), limit));
     }
 
-    /// Goes on to a state that may last.
+    /// Enters a state without a deadline.
     pub(crate) const fn rest(&mut self, state: P) {
         self.state = state;
         self.due = None;
@@ -99,18 +99,18 @@ impl<P: Phase> Steps<P> {
         self.enter(now, P::STOPPING, self.timeout * 2);
     }
 
-    /// When the present step must be over.
+    /// Deadline of the present step.
     pub(crate) fn due(&self) -> Option<MonoInstant> {
         self.due.map(|(due, _)| due)
     }
 
-    /// How long the present step had, if that is over.
+    /// Limit of the present step, if it has passed.
     pub(crate) fn overdue(&self, now: MonoInstant) -> Option<Duration> {
         let (due, limit) = self.due?;
         (now >= due).then_some(limit)
     }
 
-    /// The driver said what has no place in this state; `detail` begins with a space or a comma.
+    /// Error for an input of the driver that is invalid in this state; `detail` begins with a space or a comma.
     pub(crate) fn out_of_turn(&self, input: &'static str, detail: &str) -> ProtocolError {
         ProtocolError::OutOfTurn {
             state: self.state.name(),
@@ -119,7 +119,7 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// The peer has said nothing for all of this time.
+    /// Error for a peer that was silent for this time.
     pub(crate) fn silent(&self, silence: Duration) -> ProtocolError {
         ProtocolError::Silent {
             state: self.state.name(),
@@ -127,19 +127,19 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// The driver did not come to an end in this time.
+    /// Error for a driver that did not finish in this time.
     pub(crate) fn hangs(&self, limit: Duration) -> ProtocolError {
         self.late(limit, "a traffic thread here hangs")
     }
 
-    /// A step took longer than this.
+    /// Error for a step that took longer than this.
     pub(crate) fn late(&self, limit: Duration, hint: &'static str) -> ProtocolError {
         let state = self.state.name();
         ProtocolError::Overdue { state, limit, hint }
     }
 }
 
-/// A session that goes by steps: what is its own.
+/// A session of states with deadlines: its protocol's part.
 pub(crate) trait Stepping: fmt::Debug + Send {
     type State: Phase;
 
@@ -147,13 +147,13 @@ pub(crate) trait Stepping: fmt::Debug + Send {
 
     fn steps_mut(&mut self) -> &mut Steps<Self::State>;
 
-    /// Takes one input, in any state but the last.
+    /// Takes one input, in any state but closed.
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
 
-    /// Follows every input that was taken.
+    /// Runs after every input that was taken.
     fn taken(&mut self, _now: MonoInstant) {}
 
-    /// What the peer is told before the session ends by an error.
+    /// Queues a message to the peer before an error ends the session.
     fn complain(&mut self, _now: MonoInstant, _error: &ProtocolError) {}
 
     /// Ends the session.
@@ -161,13 +161,13 @@ pub(crate) trait Stepping: fmt::Debug + Send {
         self.steps_mut().close();
     }
 
-    /// When something is to be done if nothing else happens before.
+    /// Next timer of the protocol, besides the state's deadline.
     fn next(&self) -> Option<MonoInstant> {
         self.steps().due()
     }
 }
 
-/// A session that goes by steps over a control connection: what is its own.
+/// A session of states with deadlines over a control connection: its protocol's part.
 pub(crate) trait Conversing: fmt::Debug + Send {
     type State: Phase;
 
@@ -175,16 +175,16 @@ pub(crate) trait Conversing: fmt::Debug + Send {
 
     fn parts(&mut self) -> (&mut Steps<Self::State>, &mut Inbox);
 
-    /// Keeps what came.
+    /// Buffers received bytes.
     fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         self.parts().1.feed(bytes);
         Ok(())
     }
 
-    /// Takes what has come as far as it goes.
+    /// Processes the buffered bytes as far as possible.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
 
-    /// The peer has closed, and no test is being stopped.
+    /// The peer has closed, and no test is being aborted.
     fn eof(&mut self) -> Result<(), ProtocolError> {
         let state = self.steps().state.name();
         Err(self.parts().1.eof(state))
@@ -192,7 +192,7 @@ pub(crate) trait Conversing: fmt::Debug + Send {
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
 
-    /// What the driver says of the test that it makes.
+    /// Handles the driver's inputs about its test.
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
 
     /// Ends the test under way early.
@@ -200,19 +200,19 @@ pub(crate) trait Conversing: fmt::Debug + Send {
         self.parts().0.break_off(now, code, reason);
     }
 
-    /// What the peer is told before the session ends politely.
+    /// Queues a message to the peer before the session ends politely.
     fn part(&mut self) {}
 
-    /// What the driver has counted so far.
+    /// Takes the driver's progress.
     fn progress(&mut self, _now: MonoInstant, _progress: Progress) {}
 
-    /// As in [`Stepping`].
+    /// Queues a message to the peer before an error ends the session.
     fn complain(&mut self, _now: MonoInstant, _error: &ProtocolError) {}
 
-    /// Drops what is due beside the steps: the session is over.
+    /// Cancels the protocol's own timers: the session is over.
     fn forget(&mut self) {}
 
-    /// As in [`Stepping`].
+    /// Next timer of the protocol, besides the state's deadline.
     fn next(&self) -> Option<MonoInstant> {
         self.steps().due()
     }
@@ -276,7 +276,7 @@ impl<T: Conversing> Stepping for T {
 impl<T: Stepping> Session for T {
     fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         let state = self.steps().state;
-        // The driver may not have seen yet that the test is over.
+        // The driver may not have processed the end of the test yet.
         let is_late = state == T::State::STOPPING && input.is_of_traffic();
         if is_late || state == T::State::CLOSED {
             return Ok(());

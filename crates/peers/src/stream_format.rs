@@ -20,31 +20,32 @@ pub trait StreamFormat: SameFormat + fmt::Debug + Send + Sync {
     fn datagrams(&self, _stream: u8, _payload: usize) -> Option<Box<dyn DatagramFormat>> {
         None
     }
-    /// What the messages of this stream carry; `None`: the protocol has no request and response.
+    /// Format of this stream's messages; `None`: the protocol has no request and response.
     fn messages(&self, _stream: u8) -> Option<Box<dyn MessageFormat>> {
         None
     }
-    /// Where each message says itself whether it is to come back: how an answering end cuts and answers them.
+    /// How an answering end parses and answers messages that state themselves whether they want a reply; `None`: the
+    /// protocol has no such messages.
     fn replies(&self) -> Option<Box<dyn ReplyFormat>> {
         None
     }
-    /// Whether headers of datagrams and messages show that they are of this test, and what they are for.
+    /// Whether headers of datagrams and messages identify the test and their purpose.
     fn identifies_test(&self) -> bool {
         false
     }
-    /// What a counted datagram of this test, and no other, has at fixed places.
+    /// Bytes at fixed places by which a counted datagram of this test is recognised.
     fn datagram_mark(&self) -> Option<DatagramMark> {
         None
     }
-    /// What a TCP stream begins with, from the client; not data.
+    /// Bytes with which the client opens a TCP stream; not data.
     fn tcp_opening(&self, _stream: u16) -> Vec<u8> {
         Vec::new()
     }
-    /// Bytes that a TCP stream taken at a shared port begins with and that are not data.
+    /// Length of the non-data bytes at the beginning of a TCP stream accepted at a shared port.
     fn tcp_preamble_len(&self) -> usize {
         0
     }
-    /// What a datagram stream says before its traffic; `None`: nobody says that it is there.
+    /// Handshake of a datagram stream before its traffic; `None`: there is none.
     fn handshake(&self, _stream: u8) -> Option<Box<dyn Handshake>> {
         None
     }
@@ -56,33 +57,33 @@ pub trait StreamFormat: SameFormat + fmt::Debug + Send + Sync {
     fn shares_sockets(&self) -> bool {
         false
     }
-    /// Whether a receiver sees the end of its streams in the streams, with nobody telling it.
+    /// Whether a receiver detects the end of its streams in the streams themselves.
     fn tells_its_end(&self) -> bool {
         false
     }
-    /// Whether the end of a byte stream says nothing: its end is told over the control connection, and closing it
-    /// sooner may disturb the peer or the next test.
+    /// Whether a byte stream stays open after its last byte: its end is signalled over the control connection, and
+    /// closing it sooner may disturb the peer or the next test.
     fn stays_open(&self) -> bool {
         false
     }
-    /// Whether a TCP sender waits until the peer's TCP has all of it: the peer tells nothing, or only what it has
-    /// by then.
+    /// Whether a TCP sender waits until the peer's TCP has acknowledged everything: the peer reports nothing, or only
+    /// what it has by then.
     fn waits_for_delivery(&self) -> bool {
         false
     }
-    /// What being refused (ICMP port unreachable) means to a datagram stream.
+    /// How a datagram stream treats ICMP port unreachable.
     fn refusals(&self, _side: Side) -> Refusals {
         Refusals::SeveralEnd
     }
-    /// What becomes of data sockets whose traffic is over before the test is.
+    /// What happens to data sockets after their traffic, before the test is over.
     fn after_traffic(&self) -> AfterTraffic {
         AfterTraffic::Close
     }
-    /// Fills in the time of a datagram that a session sends beside the traffic, where it has one.
+    /// Fills in the time of a datagram that a session sends outside the traffic, if it has one.
     fn stamp(&self, _datagram: &mut [u8], _sent: SendTime) {}
 }
 
-/// Comparison of formats whose types are not known; every format has it.
+/// Comparison of formats of unknown type; every format has it.
 pub trait SameFormat: Any {
     /// Whether the other is of the same type and value.
     fn is_same(&self, other: &dyn StreamFormat) -> bool;
@@ -101,18 +102,18 @@ impl PartialEq for dyn StreamFormat {
     }
 }
 
-/// What the answers "port unreachable" mean to a datagram stream.
+/// How a datagram stream treats ICMP port unreachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusals {
-    /// The first ends it: nothing but the datagrams themselves says that the other end wants them.
+    /// The first one ends it: only the datagrams themselves show that the peer wants them.
     FirstEnds,
     /// Several end it.
     SeveralEnd,
-    /// Several end it, but for those of so long from its beginning on.
+    /// Several end it; those within this time from its beginning are ignored.
     SeveralEndAfter(Duration),
 }
 
-/// Where the data streams of a test come to at the server.
+/// Where the data streams of a test arrive at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// To ports that the server opens for the test; a datagram stream belongs to the sender of its first datagram.
@@ -121,63 +122,63 @@ pub enum Arrival {
     Handshake,
     /// To the port of the control connection, or that all tests of the protocol share.
     SharedPort,
-    /// To ports that the server opens for the test; the datagram sockets of both ends are connected to the ports
-    /// that the other end told.
+    /// To ports that the server opens for the test; both ends connect their datagram sockets to the ports exchanged
+    /// over the control connection.
     ToldPorts,
 }
 
-/// What becomes of data sockets whose traffic is over before the test is.
+/// What happens to data sockets after their traffic, before the test is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterTraffic {
     /// They are closed.
     Close,
     /// The client keeps them open: its server must not see them close before the test is over.
     KeepAtClient,
-    /// Datagram sockets stay, and the sessions say more over them.
+    /// Datagram sockets stay open: the sessions exchange more datagrams over them.
     SpeakDatagrams,
 }
 
-/// What counted datagrams of one test have at fixed places of their payload.
+/// Bytes at fixed places of a test's counted datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramMark {
     /// The first four bytes.
     pub word: [u8; 4],
     /// Offset of another byte.
     pub byte_at: u8,
-    /// That byte.
+    /// Value of that byte.
     pub byte: u8,
 }
 
-/// How a datagram stream is opened: the client asks, the server answers. Every datagram may be lost.
+/// How a datagram stream is opened: the client sends requests, the server answers. Any datagram may be lost.
 pub trait Handshake {
     /// The client's request.
     fn request(&self) -> Vec<u8>;
-    /// The pause between two requests; `None`: it is sent once, a repetition would be taken for another stream.
+    /// Interval between requests; `None`: sent once, since a repetition would be taken for another stream.
     fn repeats(&self) -> Option<Duration>;
-    /// Whether this datagram tells the client that the server has the stream.
+    /// Whether this datagram confirms that the server has the stream.
     fn is_answer(&self, datagram: &[u8]) -> bool;
-    /// What a client sends once it has the answer.
+    /// Datagram that a client sends after the answer.
     fn confirmation(&self) -> Option<Vec<u8>> {
         None
     }
-    /// What a server makes of a datagram.
+    /// A server's reaction to a datagram.
     fn hear(&self, datagram: &[u8]) -> HandshakeStep;
-    /// The answer by name, for the message that it did not come.
+    /// Name of the answer, for the error that it did not arrive.
     fn answer_name(&self) -> &'static str;
 }
 
-/// What a server does about a datagram of a handshake.
+/// A server's reaction to a datagram of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandshakeStep {
-    /// Takes its sender for the peer, and sends it this.
+    /// Accepts its sender as the peer, and answers with this.
     Answer(Vec<u8>),
-    /// The client has had the answer.
+    /// The client has received the answer.
     Confirmed,
-    /// Nothing: it is of somebody else, or of the traffic.
+    /// None: foreign, or part of the traffic.
     Ignored,
 }
 
-/// What a datagram is for.
+/// Purpose of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Counted traffic.
@@ -186,7 +187,7 @@ pub enum Part {
     WarmUp,
 }
 
-/// When something is sent, on two clocks of the sender's host.
+/// Send time, on two clocks of the sender's host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendTime {
     /// Its monotonic clock.
@@ -198,9 +199,9 @@ pub struct SendTime {
 /// The datagrams of one sending call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// What they are for.
+    /// Purpose of the datagrams.
     pub part: Part,
-    /// Number of the first, from 0; the others follow.
+    /// Number of the first, from 0; the others follow without gaps.
     pub first: u64,
     /// When they are sent.
     pub sent: SendTime,
@@ -234,24 +235,24 @@ impl<'a> Datagrams<'a> {
     }
 }
 
-/// What a receiver makes of a datagram.
+/// Classification of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// This stream's, after its last.
+    /// End of this stream.
     End {
-        /// Datagrams of the stream, warm-up included, where it says how many were sent.
+        /// Datagrams sent on the stream, warm-up included, if stated.
         sent: Option<u64>,
     },
     /// Of another sender.
     Foreign,
-    /// Traffic that is counted, or that cannot be told from it.
+    /// Counted traffic, or traffic that cannot be distinguished from it.
     Numbered {
-        /// From 0, 48 bits.
+        /// Sequence number from 0, 48 bits.
         sequence: u64,
         /// The sender's clock.
         sent: Stamp,
     },
-    /// This stream's, but not traffic that counts; with the sender's clock where it shows it.
+    /// Of this stream, but not counted; with the sender's clock if present.
     Other(Option<Stamp>),
     /// Counted traffic without a number.
     Unnumbered,
@@ -264,38 +265,38 @@ pub enum Numbers {
     Continuous,
     /// Datagrams have no number, and the sender ends the stream with an empty one.
     None,
-    /// Datagrams say that they belong to the warm-up, and the counted ones are numbered afresh.
+    /// Datagrams of the warm-up are marked, and the counted ones are numbered from 0 again.
     PerPart,
 }
 
 /// Writes and reads the headers of one stream's datagrams, a batch at a time.
 pub trait DatagramFormat: Send {
-    /// Bytes of the header: the least payload.
+    /// Length of the header in bytes: the minimum payload.
     fn header_len(&self) -> usize;
     /// How datagrams are numbered.
     fn numbers(&self) -> Numbers;
-    /// Whether send times are of the peer's monotonic clock.
+    /// Whether send times are on the peer's monotonic clock.
     fn shows_clock(&self) -> bool;
     /// Writes the headers of a batch into `slots`, each `payload` long and back to back.
     fn write(&self, slots: &mut [u8], payload: usize, batch: Batch);
-    /// Appends what each of these datagrams is, where number `expected` would come next.
+    /// Appends the classification of each datagram, where number `expected` is next.
     fn read(&self, datagrams: Datagrams<'_>, expected: u64, readings: &mut Vec<Reading>);
-    /// What one datagram is, where number `expected` would come next.
+    /// Classification of one datagram, where number `expected` is next.
     fn read_one(&self, datagram: &[u8], expected: u64) -> Reading;
 }
 
 /// The header of a single datagram, from which a [`DatagramFormat`] is made: its loops run inside of one virtual
 /// call.
 pub trait DatagramHeader: Send {
-    /// As in [`DatagramFormat`].
+    /// How datagrams are numbered.
     const NUMBERS: Numbers;
-    /// As in [`DatagramFormat`].
+    /// Whether send times are on the peer's monotonic clock.
     const SHOWS_CLOCK: bool = false;
-    /// As in [`DatagramFormat`].
+    /// Length of the header in bytes: the minimum payload.
     fn header_len(&self) -> usize;
     /// Writes the header of datagram `sequence`, from 0, into the start of `slot`.
     fn write(&self, slot: &mut [u8], part: Part, sequence: u64, sent: SendTime);
-    /// Reads a datagram where number `expected` would come next.
+    /// Classifies a datagram, where number `expected` is next.
     fn read(&self, datagram: &[u8], expected: u64) -> Reading;
 }
 
@@ -336,18 +337,18 @@ impl<H: DatagramHeader> DatagramFormat for H {
     }
 }
 
-/// A message that came, as far as its length and format say.
+/// A received message, as far as its length and format tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Its number, cut to what it carries.
+    /// Its number, truncated to the bits that it carries.
     pub number: u64,
-    /// The clock of the end that sent it, where it shows it.
+    /// Send time on the peer's clock, if present.
     pub sent: Option<Stamp>,
 }
 
 /// Writes and reads the messages of an exchange on one stream.
 pub trait MessageFormat: Send {
-    /// Bytes of a full header; shorter messages carry less of it. 0: messages carry nothing.
+    /// Length of a full header in bytes; shorter messages carry less of it. 0: messages carry nothing.
     fn header_len(&self) -> usize;
     /// Whether messages of this length carry the monotonic clock of the end that sent them.
     fn shows_clock(&self, length: usize) -> bool;
@@ -357,11 +358,11 @@ pub trait MessageFormat: Send {
     }
     /// Writes message `number` into the start of `message`.
     fn write(&self, message: &mut [u8], number: u64, sent: MonoInstant);
-    /// What a message carries; `None` if it has a header that is not of this stream.
+    /// Parses a message; `None` if its header is not of this stream.
     fn read(&self, message: &[u8]) -> Option<Message>;
 }
 
-/// Messages of an exchange that carry nothing: order alone tells which is which.
+/// Messages without a header: matched by order alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlainMessages {
     /// Whether an empty datagram is the end.
@@ -391,32 +392,32 @@ impl MessageFormat for PlainMessages {
     }
 }
 
-/// Messages of any length, each of which says whether it wants to come back.
+/// Messages of any length, each of which states whether it wants a reply.
 pub trait ReplyFormat: Send {
     /// The longest message, in bytes.
     fn max_message(&self) -> usize;
-    /// Answers the whole messages at the start of a byte stream's `bytes`; returns how many bytes they took.
+    /// Answers the complete messages at the start of a byte stream's `bytes`; returns how many bytes they took.
     fn answer_stream(&self, bytes: &[u8], replies: &mut Replies) -> Result<usize, BadLength>;
-    /// Answers a datagram, if it is one whole message.
+    /// Answers a datagram, if it is one complete message.
     fn answer_datagram(&self, datagram: &[u8], replies: &mut Replies);
 }
 
-/// The peer announced a message of a length that cannot be.
+/// The peer announced an invalid message length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadLength;
 
-/// Messages that are to go back, in order.
+/// Queued replies, in order.
 #[derive(Debug, Default)]
 pub struct Replies {
     bytes: Vec<u8>,
-    /// Of each message what is not sent yet.
+    /// Unsent bytes of each reply.
     lengths: VecDeque<usize>,
-    /// How far the bytes have been sent.
+    /// Bytes sent of the buffer.
     sent: usize,
 }
 
 impl Replies {
-    /// Adds a copy of `message`, to be changed where the reply differs.
+    /// Adds a copy of `message` and returns it, for changes to the reply.
     pub fn push(&mut self, message: &[u8]) -> &mut [u8] {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message);
@@ -424,18 +425,18 @@ impl Replies {
         &mut self.bytes[start..]
     }
 
-    /// What is left of the first reply; empty if there is none.
+    /// Unsent part of the first reply; empty if there is none.
     pub fn first(&self) -> &[u8] {
         let length = self.lengths.front().copied().unwrap_or(0);
         &self.bytes[self.sent..self.sent + length]
     }
 
-    /// Whether all is sent.
+    /// Whether everything is sent.
     pub const fn is_empty(&self) -> bool {
         self.sent == self.bytes.len()
     }
 
-    /// So many more bytes of the first reply, at most all that is left of it, are sent; whether it is whole now.
+    /// Marks `sent` more bytes of the first reply, at most all of it, as sent; returns whether it is complete.
     pub fn advance(&mut self, sent: usize) -> bool {
         let left = self.lengths.pop_front().unwrap_or(0).saturating_sub(sent);
         if left > 0 {

@@ -7,42 +7,41 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// Begins and ends a frame; no letter of base64.
+/// Frame delimiter: not a base64 character.
 const MARK: u8 = b'~';
 
-/// Most of the stream that one frame carries. A frame is 172 letters then, 0.18 s at 9600 baud: what one damaged byte
-/// costs.
+/// Maximum stream bytes per frame. Such a frame has 172 characters, 0.18 s at 9600 baud: the cost of one damaged byte.
 pub(super) const MAX_PAYLOAD: usize = 118;
 
 /// Kind, session, number, acknowledged number; checksum.
 const HEADER: usize = 5;
 const CHECKSUM: usize = 4;
 
-/// Letters of the longest frame, marks included.
+/// Length of the longest frame in characters, delimiters included.
 pub(super) const MAX_LETTERS: usize = (HEADER + MAX_PAYLOAD + CHECKSUM).div_ceil(3) * 4 + 2;
 
-/// The bit that says that a frame is the server's.
+/// Bit that marks a frame sent by the server.
 const OF_SERVER: u8 = 0x80;
 
 /// An end of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It opens the stream.
+    /// Opens the stream.
     Client,
-    /// It is opened.
+    /// Accepts the stream.
     Server,
 }
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It says what has come, and is not numbered.
+    /// Unnumbered: acknowledges what was received.
     Acknowledge,
-    /// The stream ends.
+    /// End of the stream.
     Close,
     /// A piece of the stream.
     Data,
-    /// It says what has come, that more came, and is not numbered.
+    /// Unnumbered: acknowledges what was received and reports a gap after it.
     Gap,
     /// A new stream.
     Open,
@@ -67,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Whether it has a place in the order of frames.
+    /// Whether the frame carries a sequence number.
     pub(super) const fn is_numbered(self) -> bool {
         matches!(self, Self::Close | Self::Data | Self::Open)
     }
@@ -80,13 +79,13 @@ pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) session: u16,
     pub(super) number: u8,
-    /// The number that is awaited from the other end.
+    /// Next number expected from the peer (cumulative acknowledgement).
     pub(super) awaited: u8,
     pub(super) payload: Vec<u8>,
 }
 
 impl Frame {
-    /// What is written on the line.
+    /// Encodes the frame for the line.
     pub(super) fn encode(&self) -> Vec<u8> {
         let way = match self.from {
             End::Client => 0,
@@ -102,7 +101,7 @@ impl Frame {
         text
     }
 
-    /// The frame between two marks, if it is one.
+    /// Decodes the text between two delimiters; `None` if it is not a valid frame.
     fn decode(text: &[u8]) -> Option<Self> {
         let bytes = STANDARD_NO_PAD.decode(text).ok()?;
         let (bytes, sum) = bytes.split_last_chunk::<CHECKSUM>()?;
@@ -128,14 +127,14 @@ impl Frame {
     }
 }
 
-/// What has come since the last mark.
+/// Characters received since the last delimiter.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     text: Vec<u8>,
 }
 
 impl Reader {
-    /// Takes one byte of the line; the frame that it ends.
+    /// Takes one byte of the line; returns the frame that it completes.
     pub(super) fn take(&mut self, byte: u8) -> Option<Frame> {
         if byte != MARK {
             // What is longer than any frame is none; one letter more keeps it so.

@@ -6,40 +6,41 @@ use linerate_model::MonoInstant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Frames that may be under way unacknowledged: at 9600 baud an acknowledgement is back before the third is written,
-/// and a damaged one costs no more than these.
+/// Send window in frames: at 9600 baud an acknowledgement is back before the third is written, and a damaged frame
+/// costs at most these.
 const WINDOW: u8 = 4;
 
-/// Silence of this end after which it says that it is there.
+/// Keep-alive interval: silence of this end after which it sends an acknowledgement.
 const IDLE: Duration = Duration::from_secs(2);
 
 /// Time without a frame after which the other end counts as gone: several messages of a kernel of ten lines each, at
 /// 9600 baud.
 const GONE: Duration = Duration::from_secs(30);
 
-/// The same once this end has said that its stream ends: the other end may have ended first.
+/// Time without a frame after which the link is dropped once this end has closed its stream: the peer may have closed
+/// first.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Time beside that on the line: a reader that is busy or waits for a timer.
+/// Allowance in the retransmission timeout for a peer that is busy or waits for a timer.
 const TURNAROUND: Duration = Duration::from_millis(300);
 
-/// Doublings of the time until frames are sent again.
+/// Maximum doublings of the retransmission timeout.
 const MAX_BACKOFF: u32 = 3;
 
 /// Bits of one byte on a serial line: a start bit, eight, a stop bit.
 const BITS_PER_BYTE: u64 = 10;
 
-/// Packed bytes that wait for their turn before no more are taken.
+/// Compressed bytes queued before no more are accepted.
 const MAX_WAITING: usize = 8 * MAX_PAYLOAD;
 
-/// What the owner of an end should know.
+/// Event for the owner of an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried {
     /// Bytes of the stream.
     Bytes(Vec<u8>),
-    /// The other end has closed the stream, which says no more.
+    /// The peer has closed its direction of the stream.
     Closed,
-    /// Both ends have closed it, or the other end is gone: the link is over.
+    /// Both directions are closed, or the peer is gone: the link is over.
     Over,
 }
 
@@ -47,29 +48,29 @@ pub enum Carried {
 #[derive(Debug)]
 pub struct Carrier {
     end: End,
-    /// Of the stream; a server has none before it is opened.
+    /// Session number; `None` at a server before the stream is opened.
     session: Option<u16>,
     reader: Reader,
     packer: Packer,
     unpacker: Unpacker,
-    /// Packed bytes that are in no frame yet.
+    /// Compressed bytes that are not in a frame yet.
     waiting: VecDeque<u8>,
-    /// Frames that are not acknowledged, the first of them with the number `first`.
+    /// Unacknowledged frames; the first has the number `first`.
     sent: VecDeque<(Kind, Vec<u8>)>,
     first: u8,
-    /// How many of them were written since the last time that all were to be written again.
+    /// How many of `sent` were written since the last retransmission.
     written: usize,
-    /// The first number of the frames that were sent again because of a gap.
+    /// `first` at the last retransmission that a gap caused.
     mended: Option<u8>,
-    /// The number that is awaited.
+    /// Next number expected from the peer.
     awaited: u8,
-    /// What is to be said beside numbered frames.
+    /// Unnumbered frame to send.
     answer: Option<Kind>,
     own: Closing,
     theirs: Closing,
     heard: MonoInstant,
     spoken: MonoInstant,
-    /// When frames are sent again, if any are under way.
+    /// Retransmission time, if frames are under way.
     again: Option<MonoInstant>,
     backoff: u32,
     window_time: Duration,
@@ -77,19 +78,19 @@ pub struct Carrier {
     is_over: bool,
 }
 
-/// How far the end of one direction is.
+/// State of closing one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closing {
     Open,
-    /// Asked for, once what waits is in frames.
+    /// Requested: the close frame follows the queued bytes.
     Asked,
-    /// In a frame since then.
+    /// Close frame sent at this time.
     Said(MonoInstant),
     Done,
 }
 
 impl Carrier {
-    /// The end that opens a stream of this number, which no stream shortly before had, at this rate of the line.
+    /// Client end of a stream with this session number (which no recent stream had), at this line rate.
     pub fn client(session: u16, baud: u32, now: MonoInstant) -> Self {
         let mut carrier = Self::new(End::Client, baud, now);
         carrier.session = Some(session);
@@ -97,7 +98,7 @@ impl Carrier {
         carrier
     }
 
-    /// The end that is opened.
+    /// Server end, at this line rate.
     pub fn server(baud: u32, now: MonoInstant) -> Self {
         Self::new(End::Server, baud, now)
     }
@@ -136,30 +137,30 @@ impl Carrier {
         self.session.is_some()
     }
 
-    /// Whether it takes more bytes of the stream now.
+    /// Whether more bytes of the stream are accepted now.
     pub fn has_room(&self) -> bool {
         self.session.is_some() && self.own == Closing::Open && self.waiting.len() < MAX_WAITING
     }
 
-    /// Takes bytes of the stream.
+    /// Queues bytes of the stream.
     pub fn send(&mut self, bytes: &[u8]) {
         let packed = self.packer.pack(bytes);
         self.waiting.extend(packed);
     }
 
-    /// The stream says no more from this end.
+    /// Closes this end's direction of the stream.
     pub fn close(&mut self) {
         if self.own == Closing::Open {
             self.own = Closing::Asked;
         }
     }
 
-    /// What the owner should know next.
+    /// Next event for the owner.
     pub fn poll_carried(&mut self) -> Option<Carried> {
         self.carried.pop_front()
     }
 
-    /// Takes what has come on the line.
+    /// Takes bytes received on the line.
     pub fn hear(&mut self, now: MonoInstant, bytes: &[u8]) {
         for byte in bytes {
             if let Some(frame) = self.reader.take(*byte) {
@@ -169,7 +170,7 @@ impl Carrier {
     }
 
     fn take(&mut self, now: MonoInstant, frame: &Frame) {
-        // An echo, or of a stream before.
+        // An echo, or a frame of an earlier stream.
         let is_new = self.end == End::Server && self.session.is_none() && frame.kind == Kind::Open;
         if frame.from == self.end || !(is_new || self.session == Some(frame.session)) {
             return;
@@ -199,7 +200,7 @@ impl Carrier {
         self.deliver(frame);
     }
 
-    /// Takes a frame in its order.
+    /// Takes the next frame in sequence.
     fn deliver(&mut self, frame: &Frame) {
         match frame.kind {
             Kind::Data => match self.unpacker.unpack(&frame.payload) {
@@ -215,7 +216,7 @@ impl Carrier {
         }
     }
 
-    /// Frames before `awaited` have come.
+    /// Drops frames before `awaited`: they were received.
     fn acknowledge(&mut self, now: MonoInstant, awaited: u8) {
         let came = usize::from(awaited.wrapping_sub(self.first));
         if came == 0 || came > self.sent.len() {
@@ -231,7 +232,7 @@ impl Carrier {
         }
     }
 
-    /// What is to be written on the line next.
+    /// Next bytes to write to the line.
     pub fn poll_line(&mut self, now: MonoInstant) -> Option<Vec<u8>> {
         self.look_at_time(now);
         if self.is_over {
@@ -244,7 +245,7 @@ impl Carrier {
                 .first
                 .wrapping_add(u8::try_from(self.written).unwrap_or(u8::MAX));
             let frame = self.frame(session, kind, number, payload);
-            // It says what was awaited, too; a gap it does not tell of.
+            // A numbered frame acknowledges too, but cannot report a gap.
             if self.answer == Some(Kind::Acknowledge) {
                 self.answer = None;
             }
@@ -279,7 +280,7 @@ impl Carrier {
         frame.encode()
     }
 
-    /// Makes frames of what waits, as far as the window goes.
+    /// Turns queued bytes into frames, as far as the window allows.
     fn fill(&mut self) {
         while self.sent.len() < usize::from(WINDOW) && !self.waiting.is_empty() {
             let length = self.waiting.len().min(MAX_PAYLOAD);
@@ -296,7 +297,7 @@ impl Carrier {
         }
     }
 
-    /// What is due by now.
+    /// Runs the timers that have expired.
     fn look_at_time(&mut self, now: MonoInstant) {
         if self.again.is_some_and(|again| now >= again) {
             self.written = 0;
@@ -322,13 +323,12 @@ impl Carrier {
         }
     }
 
-    /// Time until frames that were not acknowledged are sent again: both directions may be full.
+    /// Retransmission timeout; both directions may be full.
     fn timeout(&self) -> Duration {
         (self.window_time * 2 + TURNAROUND) * 2_u32.pow(self.backoff)
     }
 
-    /// When an end that was said and not acknowledged has not been heard by anybody. While frames come, what went before
-    /// it may still be sent again.
+    /// When an unacknowledged close counts as unheard. While frames arrive, earlier ones may still be retransmitted.
     fn left(&self) -> Option<MonoInstant> {
         match self.own {
             Closing::Said(since) => Some(since.max(self.heard).after(CLOSE_LIMIT)),
@@ -336,7 +336,7 @@ impl Carrier {
         }
     }
 
-    /// When to ask [`Self::poll_line`] if nothing comes.
+    /// When to call [`Self::poll_line`] if nothing arrives.
     pub fn deadline(&self) -> MonoInstant {
         let idle = self.session.map(|_| self.spoken.after(IDLE));
         let all = [Some(self.heard.after(GONE)), idle, self.again, self.left()];

@@ -2,13 +2,13 @@
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// Room that is made for what comes out, again and again.
+/// Output buffer growth per step, bytes.
 const ROOM: usize = 4096;
 
 /// Most that comes out of one frame's payload: DEFLATE packs at most about a thousandfold.
 const MAX_UNPACKED: usize = 256 << 10;
 
-/// Packs what is sent.
+/// Compressor of what is sent.
 #[derive(Debug)]
 pub(super) struct Packer(Compress);
 
@@ -17,7 +17,7 @@ impl Packer {
         Self(Compress::new(Compression::default(), false))
     }
 
-    /// The piece, packed.
+    /// Compresses a piece and flushes it.
     pub(super) fn pack(&mut self, mut piece: &[u8]) -> Vec<u8> {
         let mut packed = Vec::with_capacity(ROOM);
         loop {
@@ -35,7 +35,7 @@ impl Packer {
     }
 }
 
-/// Unpacks what comes.
+/// Decompressor of what is received.
 #[derive(Debug)]
 pub(super) struct Unpacker(Decompress);
 
@@ -44,7 +44,7 @@ impl Unpacker {
         Self(Decompress::new(false))
     }
 
-    /// The piece, unpacked; `None` if the other end does not pack as this one does.
+    /// Decompresses a piece; `None` if the data is invalid.
     pub(super) fn unpack(&mut self, mut piece: &[u8]) -> Option<Vec<u8>> {
         let mut unpacked = Vec::with_capacity(ROOM);
         loop {

@@ -16,13 +16,13 @@ use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::time::Duration;
 
-/// Gap between requests to a server that is to send datagrams and has sent none.
+/// Interval between requests to a server that is to send datagrams and has sent none.
 const ASK: Duration = Duration::from_millis(20);
 
-/// How late this end's last datagram may come to a busy peer.
+/// Allowance for the delay of this end's last datagram at a busy peer.
 const LATE: Duration = Duration::from_millis(50);
 
-/// How much longer than the test a far sender may go on: a slow start, a full queue.
+/// How much longer than the test the peer's sender may go on: a slow start, a full queue.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// From the end of a datagram test to the next: iperf2 answers and closes for 250 ms and more, and one that
@@ -38,23 +38,23 @@ const DEAF: Duration = Duration::from_millis(1100);
 /// into the memory of its answer, and sends that again.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// Most datagrams that can be numbered in a plain test.
+/// Highest sequence number of a plain test.
 const MAX_NUMBERED: u128 = (1 << 31) - 2;
 
 /// Number of the datagram that opens a stream. Traffic follows with the next one.
 const FIRST: u8 = 1;
 
-/// Least datagrams of a test in which both send: the header is in each.
+/// Minimum datagram length of a duplex test: each carries the header.
 const MIN_DUPLEX_BYTES: u64 = 80;
 
-/// Length of the datagrams that ask a server to send: iperf2 expects room for its longest header.
+/// Length of the datagrams that request a server to send: iperf2 expects room for its longest header.
 const REQUEST: usize = 160;
 
 states! {
     /// Where a client is.
     pub(super) enum State {
         Idle = "idle",
-        /// The server of the last datagram test still closes.
+        /// Waits until the server of the last datagram test has closed.
         Resting = "resting",
         /// This end opens its streams.
         Connecting = "connecting",
@@ -77,7 +77,7 @@ pub(super) struct Client {
     has_key: bool,
     spec: TestSpec,
     closing: Option<Closing>,
-    /// Streams of the peer that have not begun.
+    /// Per stream, whether the peer has sent nothing on it yet.
     silent: Vec<bool>,
     /// Streams on which something was said, when it first was, and when the traffic began.
     opened: u16,
@@ -86,15 +86,15 @@ pub(super) struct Client {
     /// When this end's senders were done, and how long the peer had to wait until it was told.
     finished: MonoInstant,
     lingered: Duration,
-    /// When to say it on the next one, or again, and when it is no use any more.
+    /// When to send the request on the next stream, or again, and when to give up.
     ask: Option<MonoInstant>,
     patience: Option<MonoInstant>,
-    /// How long a far sender may take until something of it comes.
+    /// Timeout for the first datagram of the peer's sender.
     first_answer: Duration,
     own: Option<Vec<EndpointReport>>,
-    /// A peer has answered once.
+    /// Whether a peer has answered.
     was_answered: bool,
-    /// Until when the next datagram test waits.
+    /// When the next datagram test may begin.
     rests_until: MonoInstant,
 }
 
@@ -134,7 +134,7 @@ impl Client {
         self.spec.transport() == Transport::Udp
     }
 
-    /// Back to where the next test may begin.
+    /// Returns to the state in which the next test may begin.
     fn rest(&mut self, state: State) {
         self.steps.rest(state);
         self.closing = None;
@@ -206,15 +206,15 @@ impl Client {
         }
     }
 
-    /// Says on one more stream what it is, and again on those of a far sender that have not begun: one after
-    /// the other, since iperf2 takes the datagrams of streams that begin together for one another's.
+    /// Opens one more stream, and repeats the request on streams whose sender has not begun. One after the other, since
+    /// iperf2 attributes datagrams of streams that begin together to the wrong stream.
     fn open_next(&mut self, now: MonoInstant) {
         let format = format(&self.spec);
         let mut bytes = vec![0; Width::Wide.bytes()];
         bytes[3] = FIRST;
         bytes.extend(format.opening.as_bytes());
         let payload = self.spec.payload().as_usize();
-        // Who sends is as long as its traffic; who is to send expects room for the longest header.
+        // A sender's opening is as long as its traffic; a request needs room for the longest header.
         bytes.resize(
             if self.sends() {
                 payload
@@ -247,7 +247,7 @@ impl Client {
         if let Some(silent) = self.silent.get_mut(usize::from(stream)) {
             *silent = false;
         }
-        // Somebody who sends is there: the other streams may take their time.
+        // A peer's sender has begun: the other streams get the full timeout.
         self.patience = Some(now.after(self.steps.timeout));
         if !self.silent.contains(&true) {
             self.patience = None;
@@ -299,8 +299,8 @@ impl Client {
         self.steps.act(Action::TestOver(TestEnd::Complete));
     }
 
-    /// What far receivers of datagrams said. Their time is that from the opening to the end; what it has
-    /// beside the traffic is left out.
+    /// What the peer's datagram receivers reported. Their time spans from the opening to the end; the part outside the
+    /// traffic is left out.
     fn peer_streams(&self) -> Vec<StreamReport> {
         let peer_streams = self.closing.as_ref().map(Closing::peer_streams);
         let mut peer_streams = peer_streams.unwrap_or_default();
@@ -313,7 +313,7 @@ impl Client {
         peer_streams
     }
 
-    /// What is known of the peer's side. Of a TCP stream it tells nothing: a report without streams.
+    /// Reports of the peer. About a TCP stream it reports nothing: a report without streams.
     fn peer_reports(&self, peer_streams: Vec<StreamReport>) -> Vec<EndpointReport> {
         let report = |side, streams| EndpointReport::of_streams(side, streams);
         let mut reports = Vec::new();
@@ -327,7 +327,7 @@ impl Client {
         reports
     }
 
-    /// Far senders of datagrams, each as its end says, or as the numbers of what came do.
+    /// Streams of the peer's datagram senders, counted by their end datagrams or else by the sequence numbers received.
     fn peer_senders(&self) -> Vec<StreamReport> {
         let payload = self.spec.payload().get();
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
@@ -347,8 +347,8 @@ impl Client {
             .collect()
     }
 
-    /// What a far sender sent whose end did not come (iperf2 says it once, to a socket that may be full): what the numbers
-    /// show, where it had no time for more than a hundredth of what was lost.
+    /// Datagrams sent by a peer whose end datagram was lost (iperf2 sends it once, to a socket that may be full): the
+    /// count by sequence numbers, if the silence after the last one hides at most a hundredth of the loss.
     fn sent_unsaid(&self, receiver: &DatagramReceiver) -> Option<PacketCount> {
         let (Stop::After(asked), Some(took)) = (self.spec.stop, receiver.sent_in) else {
             return None;
@@ -363,7 +363,7 @@ impl Client {
     fn end_traffic(&mut self, now: MonoInstant) {
         match self.steps.state {
             State::Running if !self.receives() => self.steps.act(Action::StopSenders),
-            // Nothing stops a far sender before its time but the end of its streams.
+            // Only the end of its streams stops the peer's sender early.
             State::Resting | State::Connecting | State::Settling | State::Running => {
                 self.stop(now, RefusalCode::Interrupted, "ended by the user");
             }
@@ -463,7 +463,7 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Datagrams that a stream of this test sends, if that is known before.
+/// Datagrams that a stream of this test sends, if known in advance.
 fn numbers(spec: &TestSpec) -> u128 {
     let all = match (spec.stop, spec.pace()) {
         (Stop::After(time), Pace::At(rate)) => {
@@ -478,8 +478,8 @@ fn numbers(spec: &TestSpec) -> u128 {
     all / u128::from(spec.streams.max(1))
 }
 
-/// How much longer than this end the peer sends. Once it has sent its end, an iperf2 takes the next datagram of the same
-/// socket for the answer to it: if that is of our traffic, its receiver counts one as lost that was not.
+/// How much longer than this end the peer sends. After its end datagram, an iperf2 takes the next datagram of that
+/// socket for the answer: if that is one of our traffic, its receiver counts one lost too many.
 fn beyond_ours(spec: &TestSpec) -> Duration {
     if spec.direction == Direction::Duplex && spec.transport() == Transport::Udp {
         settle(spec) + LATE
@@ -488,7 +488,7 @@ fn beyond_ours(spec: &TestSpec) -> Duration {
     }
 }
 
-/// How the streams of a test begin.
+/// Format of the data streams of a test.
 fn format(spec: &TestSpec) -> Streams {
     let streams = u64::from(spec.streams.max(1));
     let per_stream = |rate: BitRate| BitRate::from_bps(rate.bps() / streams);

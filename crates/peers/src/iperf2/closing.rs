@@ -1,4 +1,4 @@
-//! The end of datagram streams: this end's last datagrams until they are answered, and its answers to the peer's.
+//! End of datagram streams: repeats this end's last datagrams until they are answered, and answers the peer's.
 
 use super::report::Report;
 use super::streams::{Counters, Streams, Width};
@@ -10,20 +10,20 @@ use linerate_model::{MonoInstant, PacketCount};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Gap after the first end of a stream: most are answered at once. Each gap is twice the one before.
+/// Interval after the first end datagram of a stream: most are answered at once. Each interval is twice the one before.
 const MIN_GAP: Duration = Duration::from_millis(10);
-/// The longest, which is iperf2's own. It answers ten ends and then warns that its answer was lost, so ten in a row
-/// must not fit into the time for which a busy host does not run it.
+/// Maximum interval between end datagrams, iperf2's own. It answers ten and then warns that its answer was lost, so ten
+/// in a row must not fit into the time for which a busy host does not run it.
 const MAX_GAP: Duration = Duration::from_millis(250);
-/// An end that was said again is answered again, and iperf2 warns that its answer was lost if that meets no socket any
-/// more. It answers at once, when its host lets it.
+/// How long repeated end datagrams are answered again; iperf2 warns that its answer was lost if it meets a closed
+/// socket. It answers at once when its host schedules it.
 const LATER_ANSWERS: Duration = Duration::from_millis(250);
-/// Ends said where nobody has to answer them: they take 1.3 s.
+/// End datagrams sent where no answer is required: they take 1.3 s.
 pub(super) const FIRST: u32 = 10;
-/// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
+/// Maximum end datagrams per stream; together 5 s, longer than any usable queue takes to drain.
 pub(super) const MAX_CLOSING_DATAGRAMS: u32 = 24;
 
-/// What an end of datagram streams still has to hear and to say.
+/// State of ending the datagram streams of one end.
 #[derive(Debug)]
 pub(super) struct Closing {
     format: Streams,
@@ -33,7 +33,7 @@ pub(super) struct Closing {
     answers: Vec<Option<Report>>,
     tries: u32,
     next: Option<MonoInstant>,
-    /// What is answered to the end of each stream that this end receives.
+    /// Reports sent in answer to the end of each stream that this end receives.
     reports: Vec<Option<Vec<u8>>>,
 }
 
@@ -50,14 +50,14 @@ impl Closing {
         }
     }
 
-    /// This end's streams have ended; that is said from now on.
+    /// This end's senders have stopped: sends end datagrams from now on.
     pub(super) fn finish(&mut self, now: MonoInstant, sent: Vec<PacketCount>) {
         self.answers = vec![None; sent.len()];
         self.sent = sent;
         self.next = Some(now);
     }
 
-    /// This end's receivers have: what they saw is the answer to their streams' ends.
+    /// This end's receivers have stopped: their counts answer the ends of their streams.
     pub(super) fn answer_with(&mut self, reports: &[EndpointReport], is_extended: bool) {
         let receiver = reports.iter().find(|report| report.side == Side::Receiver);
         let write = |stream: &StreamReport| {
@@ -71,7 +71,7 @@ impl Closing {
         });
     }
 
-    /// The first answers: the ends that asked for them went to the receivers.
+    /// Sends the first answers: the end datagrams that asked for them went to the receivers.
     pub(super) fn answer(&self, actions: &mut VecDeque<Action>) {
         for (stream, report) in (0..).zip(&self.reports) {
             if let Some(bytes) = report.clone() {
@@ -80,19 +80,19 @@ impl Closing {
         }
     }
 
-    /// When to say the next ends.
+    /// When the next end datagrams are due.
     pub(super) const fn deadline(&self) -> Option<MonoInstant> {
         self.next
     }
 
-    /// The ends are to be said at once, if they are still to be said for the first time.
+    /// Sends the first end datagrams at once, if they are not sent yet.
     pub(super) fn hasten(&mut self, now: MonoInstant) {
         if self.tries == 0 {
             self.next = self.next.map(|next| next.min(now));
         }
     }
 
-    /// Says the ends that are due and not answered.
+    /// Sends the end datagrams that are due and not answered.
     pub(super) fn repeat(&mut self, now: MonoInstant, actions: &mut VecDeque<Action>) {
         if self.next.is_none_or(|next| now < next) {
             return;
@@ -112,7 +112,7 @@ impl Closing {
         self.next = (self.tries < MAX_CLOSING_DATAGRAMS).then(|| now.after(gap));
     }
 
-    /// A datagram of the peer, which is its report or the end of what it sent. Whether it was an end.
+    /// Takes a datagram of the peer: its report, or the end of its stream. Returns whether it was an end.
     pub(super) fn hear(
         &mut self,
         now: MonoInstant,
@@ -124,7 +124,7 @@ impl Closing {
         let is_negative = word(bytes, 0).is_some_and(|number| number.cast_signed() < 0);
         if is_negative && (self.sent.is_empty() || !is_report(bytes)) {
             let report = self.reports.get(index).and_then(Option::as_ref);
-            // An answer longer than its question would be of use to who forges the source of questions.
+            // An answer longer than the request would allow amplification with a forged source address.
             if let Some(report) = report.filter(|report| report.len() <= bytes.len()) {
                 let bytes = report.clone();
                 actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
@@ -150,20 +150,20 @@ impl Closing {
         self.answers.iter().all(Option::is_some)
     }
 
-    /// Whether nothing more will be said, heard or not.
+    /// Whether no more end datagrams will be sent, answered or not.
     pub(super) fn is_over(&self) -> bool {
         self.next.is_none()
     }
 
-    /// Few more ends: nobody has to answer them.
+    /// Limits the end datagrams still to send: no answer is required.
     pub(super) fn hurry(&mut self) {
         if self.tries >= FIRST {
             self.next = None;
         }
     }
 
-    /// What the far receivers said, of the streams that were answered. iperf2 takes the first datagrams of
-    /// streams that begin together for one another's; what one stream has too many, another lacks.
+    /// Reports of the peer's receivers, for streams that were answered. iperf2 attributes the first datagrams of
+    /// streams that begin together to the wrong stream; the surplus of one is given to those that lack it.
     pub(super) fn peer_streams(&self) -> Vec<StreamReport> {
         let payload = self.payload as u64;
         let each = self.sent.iter().zip(&self.answers);
@@ -181,7 +181,7 @@ impl Closing {
         .collect()
     }
 
-    /// The last datagram of a stream: the next number, negated. As long as the others, as all generations do.
+    /// Last datagram of a stream: the next number, negated; as long as the others, as in all versions.
     fn end(&self, sent: PacketCount) -> Vec<u8> {
         let format = &self.format;
         let next = sent.get().saturating_add(format.sends_from.into());
@@ -189,12 +189,12 @@ impl Closing {
             Counters::Bits32 => 0x7fff_ffff,
             Counters::Bits64 => u64::MAX >> 1,
         };
-        // The end of an empty stream that counts from 0 has no negative number; the next best has.
+        // An empty stream that counts from 0 has no negative number: use 1.
         let number = next.clamp(1, most).wrapping_neg().to_be_bytes();
         let mut bytes = number[4..].to_vec();
         bytes.extend([0; 8]);
         if format.width == Width::Wide {
-            // Who reads 32 bits does not look here, and who reads 64 without being told needs it.
+            // A 32-bit reader ignores this; a 64-bit reader that was not told needs it.
             bytes.extend(&number[..4]);
         }
         bytes.extend(format.opening.as_bytes());
@@ -203,7 +203,7 @@ impl Closing {
     }
 }
 
-/// Gives what some streams received beyond what was sent on them to those that lack it.
+/// Moves counts received beyond what was sent on a stream to streams that lack them.
 fn settle(counts: &mut [(u64, Option<u64>)]) {
     let known = || |(sent, got): &(u64, Option<u64>)| Some((*sent, (*got)?));
     let mut surplus: u64 = counts
@@ -216,7 +216,7 @@ fn settle(counts: &mut [(u64, Option<u64>)]) {
         .filter_map(known())
         .map(|(sent, got)| sent.saturating_sub(got))
         .sum();
-    // More than all that was sent is no exchange between streams.
+    // A surplus above the total sent is not an exchange between streams.
     if surplus > lacking {
         return;
     }

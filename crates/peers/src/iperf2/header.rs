@@ -19,9 +19,9 @@ use linerate_model::BitRate;
 use linerate_model::spec::Transport;
 use std::time::Duration;
 
-/// Bytes of the header that every generation has.
+/// Header bytes that every version sends.
 const BASE: usize = 24;
-/// Bytes of the header with what later ones added.
+/// Header bytes with later extensions.
 const EXTENDED: usize = 64;
 
 mod flag {
@@ -40,12 +40,12 @@ mod flag {
     pub(super) const UPPER_FULL_DUPLEX: u16 = 0x0800;
 }
 
-/// Which way data goes.
+/// Direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Client to server (`-d` and `-r` of every generation: and back over a connection of its own).
     Forward {
-        /// Where the server is to connect back to, and whether at once (`-d`) or when the client is done (`-r`).
+        /// Port to which the server connects back, and when.
         back: Option<(u16, Back)>,
     },
     /// Both ways over one stream (`--full-duplex`).
@@ -57,37 +57,37 @@ pub enum Way {
 /// When the server connects back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Back {
-    /// At once.
+    /// At once (`-d`).
     AtOnce,
-    /// When the client has sent all.
+    /// When the client has sent everything (`-r`).
     Later,
 }
 
 /// How much is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// Bytes.
     Bytes(u32),
-    /// For so long.
+    /// Time.
     Time(Duration),
-    /// It does not say.
+    /// Not stated.
     Untold,
 }
 
 /// What a stream says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Which way data goes.
+    /// Direction of the data.
     pub way: Way,
-    /// Of its datagrams.
+    /// Width of sequence number and time in its datagrams.
     pub width: Width,
-    /// Of its datagrams.
+    /// Bits of the sequence numbers of its datagrams.
     pub counters: Counters,
     /// Whether the client knows reports of 128 bytes.
     pub is_extended: bool,
     /// Number of its first datagram.
     pub first: u8,
-    /// Bytes of a TCP stream before its data.
+    /// Header bytes of a TCP stream before its data.
     pub skip: usize,
     /// Size of writes or datagrams.
     pub buffer: Option<u32>,
@@ -110,7 +110,7 @@ impl Header {
         amount: Amount::Untold,
     };
 
-    /// Reads what a TCP stream begins with. The error says what the client wants that cannot be had.
+    /// Parses the beginning of a TCP stream. The error names what the client asks for that is not supported.
     pub fn of_tcp(bytes: &[u8]) -> Result<Self, &'static str> {
         let Some(flags) = word(bytes, 0) else {
             return Ok(Self::PLAIN);
@@ -137,7 +137,7 @@ impl Header {
         })
     }
 
-    /// Reads the first datagram of a stream; `None` if it is the end of one that is over.
+    /// Parses the first datagram of a stream; `None` if it is the end of an earlier one.
     pub fn of_udp(bytes: &[u8]) -> Option<Self> {
         let number = word(bytes, 0)?.cast_signed();
         if number < 0 {
@@ -157,13 +157,13 @@ impl Header {
             width,
             counters,
             is_extended: is_wide && flags & flag::EXTEND != 0,
-            // If the first one got lost: all that number from 1 have the wide form.
+            // The first one may be lost: all versions that number from 1 use the wide form.
             first: u8::from(number > 0 && is_wide),
             ..read
         })
     }
 
-    /// What stands in a header with these flags; what it is too short for is not told.
+    /// Parses a header with these flags; fields beyond its end are absent.
     fn read(header: &[u8], flags: u32, transport: Transport) -> Self {
         let long = flags & (flag::EXTEND | flag::VERSION_2) != 0;
         let field = |at| word(header, at).filter(|value| *value > 0);
@@ -206,7 +206,7 @@ impl Header {
     }
 }
 
-/// How many bytes of a TCP stream that begins like this must be there to know what it is.
+/// Bytes of a TCP stream needed to interpret a beginning like this.
 pub fn opening_len(begins: &[u8]) -> usize {
     match word(begins, 0) {
         None => 4,
@@ -215,7 +215,7 @@ pub fn opening_len(begins: &[u8]) -> usize {
     }
 }
 
-/// Bytes of a header with these flags before the data; none if they are data.
+/// Length of the header that these flags announce; zero if the bytes are data.
 fn header_len(flags: u32) -> usize {
     if flags & (flag::CONNECT_BACK | flag::VERSION_2 | flag::EXTEND) == 0 {
         0
@@ -228,7 +228,7 @@ fn header_len(flags: u32) -> usize {
     }
 }
 
-/// Most streams that are plausible.
+/// Maximum plausible number of streams.
 const MAX_PLAUSIBLE_STREAMS: u32 = 1024;
 
 /// Whether a header begins at `at`: at least one stream, and a port.
@@ -240,7 +240,7 @@ fn is_base(bytes: &[u8], at: usize) -> bool {
         && port.is_some_and(|p| p <= 0xffff)
 }
 
-/// How wide the numbers of datagrams are that begin like this.
+/// Width of sequence number and time in datagrams that begin like this.
 fn width(bytes: &[u8]) -> Width {
     /// Only later generations set these.
     const LATER: u32 =
@@ -279,7 +279,7 @@ const VERSION: u32 = 0x0002_0001;
 /// What an unpaced UDP sender is asked for: more than any link carries.
 const UNPACED: u64 = 100_000_000_000;
 
-/// The header of a request: 24 bytes for a plain test, else 64.
+/// Encodes the header of a request: 24 bytes for a plain test, else 64.
 pub(super) fn write(request: &Request) -> Vec<u8> {
     let (is_udp, upper) = (
         request.transport == Transport::Udp,

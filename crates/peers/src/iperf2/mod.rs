@@ -36,7 +36,7 @@ use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
 
-/// How a server of it, or a client that listens, tells streams apart.
+/// How a server, or a client that listens, demultiplexes streams.
 pub(crate) const DEMUX: Demux = Demux::EachATest {
     opening_len: header::opening_len,
 };
@@ -81,15 +81,16 @@ impl PeerKind for Iperf2 {
     }
 }
 
-/// From the datagram that opens the last of several streams to their traffic: a server makes a socket and a thread for
-/// each in that time, and traffic that comes sooner may be counted for another stream.
+/// Pause from the opening of the last of several datagram streams to their traffic: meanwhile a server makes a socket
+/// and a thread for each, and earlier traffic may be counted for another stream.
 const SETTLE_MANY: Duration = Duration::from_millis(100);
 
-/// The same of a single stream, whose datagrams wait in its socket. It is part of the time over which the server
-/// computes its rate, and a client that listens for a test back ends that test a tenth of its time after the end.
+/// Pause from the opening of a single datagram stream to its traffic; its first datagrams wait in the socket. It is
+/// part of the time over which the server computes its rate, and a client that listens for a test back ends that test a
+/// tenth of its time after the end.
 const SETTLE_ONE: Duration = Duration::from_millis(10);
 
-/// What is waited between the opening datagram of a test and its traffic.
+/// Pause between the opening datagram of a test and its traffic.
 const fn settle(spec: &TestSpec) -> Duration {
     if spec.streams > 1 {
         SETTLE_MANY
@@ -98,14 +99,14 @@ const fn settle(spec: &TestSpec) -> Duration {
     }
 }
 
-/// What a far receiver's time may have after the traffic: until this end has seen that its senders have stopped,
-/// and has said so.
+/// Allowance in the peer receiver's time after the traffic: until this end has noticed that its senders have stopped,
+/// and has sent the end.
 const AFTER: Duration = Duration::from_millis(10);
 
-/// The usual port.
+/// Default port.
 const PORT: u16 = 5001;
 
-/// The 32-bit word at `at`, if it is there.
+/// Big-endian 32-bit word at `at`; `None` beyond the end.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let word: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_be_bytes(*word))

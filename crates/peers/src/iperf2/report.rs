@@ -23,7 +23,7 @@ use std::time::Duration;
 /// A report as it stands on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// L4 payload bytes received.
+    /// L4 payload received, in bytes.
     pub bytes: u64,
     /// From the first datagram to the last, receiver's clock.
     pub duration: Duration,
@@ -31,26 +31,26 @@ pub struct Report {
     pub lost: u64,
     /// Datagrams counted as out of order.
     pub out_of_order: u64,
-    /// Datagrams: see above.
+    /// Datagram count; its meaning depends on the version (see the module).
     pub datagrams: u64,
     /// Interarrival jitter (RFC 3550), or its average (from 2.1 on).
     pub jitter: Duration,
-    /// Whether it is of the length that only iperf2 from 2.1 on sends.
+    /// Whether it has the length that only iperf2 from 2.1 on sends.
     pub is_modern: bool,
 }
 
-/// What every report has.
+/// Flag that every report sets.
 const VALID: u32 = 0x8000_0000;
-/// There are upper halves.
+/// Flag: upper halves of the counts are present.
 const HAS_UPPER: u32 = 0x0800_0000;
-/// Shortest report in the wide form.
+/// Minimum length of a report in the wide form.
 const WIDE: usize = 56;
-/// Report with upper halves, and where these are.
+/// Length of a report with upper halves.
 const LONG: usize = 128;
 const UPPER: usize = 116;
 
 impl Report {
-    /// Reads a datagram; `None` if it is no report.
+    /// Parses a datagram; `None` if it is not a report.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let at = if bytes.len() >= 52 && matches!(word(bytes, 12)?, 0x8000_0000 | 0xc000_0000) {
             12
@@ -69,7 +69,7 @@ impl Report {
             };
             u64::from(half.unwrap_or(0)) << 32
         };
-        // No clock shows this many microseconds: what it is, it is no report.
+        // No valid time has so many microseconds: not a report.
         if part(16)? >= 1_000_000 {
             return None;
         }
@@ -77,7 +77,7 @@ impl Report {
             Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros))
         };
         let datagrams = part(28)? | upper(2);
-        // The word more before the jitter goes with the datagrams that are too high.
+        // Versions with the additional word before the jitter are those that report too many datagrams.
         let shift = if at == 16 && !is_long && is_marked(datagrams) {
             4
         } else {
@@ -94,7 +94,7 @@ impl Report {
         })
     }
 
-    /// As a datagram in the form that a client of this kind reads, but not if that takes more than `room` bytes.
+    /// Encodes the report in the form that a client of this kind reads; `None` if that takes more than `room` bytes.
     pub fn write(&self, width: Width, is_extended: bool, room: usize) -> Option<Vec<u8>> {
         let length = match (width, is_extended) {
             (Width::Narrow, _) => 52,
@@ -145,7 +145,7 @@ impl Report {
         }
     }
 
-    /// What it says of stream `index`, which received so many datagrams of `payload` bytes each.
+    /// The report as counts of stream `index`, which received `received` datagrams of `payload` bytes each.
     pub(super) fn as_stream(&self, index: u16, received: u64, payload: u64) -> StreamReport {
         let nanos = u64::try_from(self.jitter.as_nanos()).ok();
         let stream = PeerStream {
@@ -167,7 +167,7 @@ impl Report {
         }
     }
 
-    /// What this end's receiver saw of a stream.
+    /// Report for what this end's receiver saw of a stream.
     pub(super) fn from_receiver(stream: &StreamReport, end: &DatagramReceiver) -> Self {
         let sequence = end.sequence;
         let received = sequence.received.get();
@@ -183,10 +183,10 @@ impl Report {
     }
 }
 
-/// Longest test whose time is believed.
+/// Maximum plausible test time in a report.
 const MAX_PLAUSIBLE_DURATION: Duration = Duration::from_hours(48);
 
-/// Whether a count of datagrams was read out of a negated number with its top bit cut off.
+/// Whether a datagram count comes from a negated number whose top bit was cut off.
 const fn is_marked(datagrams: u64) -> bool {
     datagrams > 1 << 30 && datagrams < 1 << 31
 }

@@ -1,4 +1,4 @@
-//! The end that is asked: one session for each data stream that comes.
+//! Server: one session for each data stream that arrives.
 
 use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
 use super::header::{Amount, Back, Header, Way};
@@ -18,24 +18,24 @@ use linerate_model::spec::{
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::time::Duration;
 
-/// How long the end of a stream is answered after it was last repeated: clients repeat it for 2 s or more, some
-/// with a gap of 2 s.
+/// How long the end of a stream is answered after it was last repeated: clients repeat it for 2 s or more, some at
+/// intervals of 2 s.
 const PARTING: Duration = Duration::from_millis(2500);
 
-/// How long a client that wants datagrams is heard before it is answered, where no more is sent than came: it
-/// repeats its first one about every 10 ms for a second, until it is answered.
+/// How long requests of an unproved client are collected before it is answered with no more than it sent: a client
+/// repeats its request about every 10 ms for a second.
 const COLLECTING: Duration = Duration::from_millis(500);
 
-/// Datagrams of a test that is made towards a client beside its traffic: one that opens it, and those that end it.
+/// Datagrams of a test towards the client besides its traffic: the opening and the ends.
 const CLOSING: u64 = 1 + MAX_CLOSING_DATAGRAMS as u64;
 
-/// How much longer than it said a client may go on.
+/// How much longer than announced a client may go on.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A test of which no length is told, as in iperf2.
+/// Test time where the client names none, as in iperf2.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
-/// A write of a TCP sender whose client names no size, as in iperf2.
+/// Write size of a TCP sender where the client names none, as in iperf2.
 const WRITE: u64 = 128 << 10;
 
 states! {
@@ -43,7 +43,7 @@ states! {
     pub(super) enum State {
         /// No stream yet.
         Waiting = "waiting",
-        /// What the client sends until it is answered is counted: no more goes to it.
+        /// Counts what the client sends before it is answered: the answer is limited to as much.
         Collecting = "collecting",
         Preparing = "preparing",
         Running = "running",
@@ -64,13 +64,13 @@ pub(super) struct Server {
     format: Streams,
     is_extended: bool,
     closing: Option<Closing>,
-    /// What the client wants made towards it.
+    /// Test that the client wants towards itself.
     back: Option<CallBack>,
-    /// L4 payload that came from the client, as far as this knows.
+    /// L4 payload received from the client, as far as known.
     received: ByteCount,
 }
 
-/// A test that a client wants made towards it.
+/// Test that a client wants towards itself (`-d`, `-r`).
 #[derive(Debug)]
 struct CallBack {
     when: Back,
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Whether UDP to this client is bounded by what came from it.
+    /// Whether the UDP volume to this client is limited by what it sent.
     fn is_unproved(&self) -> bool {
         self.spec.transport() == Transport::Udp
             && self.config.unproved == UnprovedSending::AtMostReceived
@@ -168,7 +168,7 @@ impl Server {
         Ok(())
     }
 
-    /// Does not make the test, which is beyond a limit.
+    /// Refuses a test that exceeds a limit.
     fn refuse(&mut self, message: String) {
         self.steps.refuse(RefusalCode::Limit, message);
         self.close();
@@ -182,7 +182,7 @@ impl Server {
         self.steps.prepare(self.spec.clone(), self.format);
     }
 
-    /// Says that less is made than was asked for: `what`.
+    /// Notes that the test was reduced: `what`.
     fn curtail(&mut self, what: &str) {
         let said = format!(
             "{what}: no more UDP goes to an address than came from it, since nothing proves that it asked; start the server with --allow-unproved and its network to make the whole test"
@@ -190,7 +190,7 @@ impl Server {
         self.steps.act(Action::Peer(PeerEvent::Curtailed(said)));
     }
 
-    /// Sends as much as the client has sent while nothing answered it, the ends of the stream included.
+    /// Sends as much as the client sent unanswered, end datagrams included.
     fn send_what_came(&mut self, now: MonoInstant) {
         let left = unspent(self.received, self.spec.payload(), FIRST_ENDS.into());
         let Some(bytes) = left else {
@@ -219,13 +219,13 @@ impl Server {
         let most = self.config.limits.max_duration.saturating_add(OVERTIME);
         let limit = match self.spec.stop {
             Stop::After(time) if self.sends() => time.saturating_add(GRACE).min(most),
-            // A client that sends does not say for how long.
+            // A sending client does not announce its duration.
             _ => most,
         };
         self.steps.enter(now, State::Running, limit);
     }
 
-    /// The traffic is over at this end.
+    /// Takes the reports at the end of this end's traffic.
     fn reported(&mut self, now: MonoInstant, reports: &[EndpointReport]) {
         let receiver = reports.iter().find(|report| report.side == Side::Receiver);
         let streams = receiver.map_or(&[][..], |report| &report.streams);
@@ -240,13 +240,13 @@ impl Server {
         self.steps.enter(now, State::Closing, PARTING);
     }
 
-    /// Has made towards the client what it wants, if that is to be made now and may be.
+    /// Starts the test towards the client, if it is due on this occasion and allowed.
     fn call_back(&mut self, occasion: Occasion) {
         let is_unproved = self.is_unproved();
         let received = self.received;
         let is_time = |back: &mut CallBack| match (back.when, occasion) {
             (Back::AtOnce, Occasion::Begins) => !is_unproved,
-            // What closes such a test takes a part of what may be sent: the rest is to be worth it.
+            // The end datagrams of such a test take a part of the allowance: the rest must be worth it.
             (Back::AtOnce, Occasion::Goes) => {
                 is_unproved && unspent(received, back.spec.payload(), CLOSING * 2).is_some()
             }
@@ -270,7 +270,7 @@ impl Server {
             .act(Action::Peer(PeerEvent::CallBack { port, spec }));
     }
 
-    /// A datagram came beside the traffic.
+    /// Takes a datagram that arrived outside the traffic.
     fn hear(&mut self, now: MonoInstant, stream: u16, bytes: &[u8]) {
         if self.steps.state == State::Collecting {
             let bytes = self.received.get() + bytes.len() as u64;
@@ -320,7 +320,7 @@ impl Server {
     }
 }
 
-/// When in a test something may be made towards the client.
+/// Moment of a test at which the test towards the client may start.
 #[derive(Debug, Clone, Copy)]
 enum Occasion {
     Begins,
@@ -328,14 +328,14 @@ enum Occasion {
     Ends,
 }
 
-/// What may be sent of as much as came, in datagrams of `payload`, but for so many of them that are sent beside.
+/// What may be sent of `received` bytes in datagrams of `payload` bytes, less `beside` datagrams outside the traffic.
 fn unspent(received: ByteCount, payload: ByteCount, beside: u64) -> Option<ByteCount> {
     let payload = payload.get().max(1);
     let datagrams = (received.get() / payload).checked_sub(beside)?;
     (datagrams > 0).then(|| ByteCount::new(datagrams * payload))
 }
 
-/// The stop after which `spec` sends no more than `most`; `None` if its own is sooner.
+/// Stop condition by which `spec` sends at most `most` bytes; `None` if its own stops sooner.
 fn lesser(spec: &TestSpec, most: ByteCount) -> Option<Stop> {
     let asked = match (spec.stop, spec.pace()) {
         (Stop::Bytes(bytes), _) => Some(bytes),
@@ -358,7 +358,7 @@ fn spec(transport: Transport, header: &Header, length: u64, limits: &Limits) -> 
         .rate
         .map_or(Pace::Unpaced, |rate| Pace::At(fit(rate)));
     let stop = match header.amount {
-        // Who receives does not end a stream.
+        // A receiver does not end a stream.
         _ if direction == Direction::Forward => Stop::After(limits.max_duration),
         Amount::Bytes(bytes) => Stop::Bytes(ByteCount::new(bytes.into())),
         Amount::Time(time) => Stop::After(time),
@@ -396,7 +396,7 @@ fn spec_back(forward: &TestSpec, header: &Header) -> TestSpec {
     }
 }
 
-/// A rate that a test can have: peers that mean "as fast as you can" name a very high one.
+/// Clamps a rate to the valid range: peers that mean "as fast as you can" name a very high one.
 fn fit(rate: BitRate) -> BitRate {
     rate.min(linerate_model::spec::MAX_RATE)
 }

@@ -55,7 +55,7 @@ impl Opening {
         opening
     }
 
-    /// As on the wire.
+    /// The bytes as sent on the wire.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -70,14 +70,14 @@ impl fmt::Debug for Opening {
 /// How many bytes number and time of an iperf2 datagram take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// 12: iperf2 up to 2.0.9 and its kin.
+    /// 12 bytes: iperf2 up to 2.0.9 and compatible tools.
     Narrow,
-    /// 16: later ones, with a second word of the number.
+    /// 16 bytes: later versions, with a second word of the number.
     Wide,
 }
 
 impl Width {
-    /// In bytes.
+    /// Number of bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Narrow => 12,
@@ -86,36 +86,36 @@ impl Width {
     }
 }
 
-/// Which end of the protocol the other one is.
+/// Role of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerRole {
-    /// It asked.
+    /// It requested the test.
     Client,
-    /// It is asked.
+    /// It serves the test.
     Server,
 }
 
 /// The data streams of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streams {
-    /// Who the peer is.
+    /// Role of the peer.
     pub peer_role: PeerRole,
     /// What this end's streams begin with.
     pub opening: Opening,
     /// Bytes at the beginning of a TCP stream of the peer that are not data.
     pub skip: usize,
-    /// Of the datagrams of both ends.
+    /// Width of sequence number and time, of both ends.
     pub width: Width,
-    /// Of the datagrams of both ends.
+    /// Bits of the sequence numbers, of both ends.
     pub counters: Counters,
     /// Number of the peer's first datagram: 0 or 1.
     pub first: u8,
-    /// Number of the first datagram that this end's senders send.
+    /// Sequence number of the first datagram that this end's senders send.
     pub sends_from: u8,
 }
 
 impl Streams {
-    /// What every generation understands, towards a client.
+    /// Format that every version understands, towards a client.
     pub(super) const PLAIN: Self = Self {
         peer_role: PeerRole::Client,
         opening: Opening::NONE,
@@ -156,8 +156,8 @@ impl StreamFormat for Streams {
         true
     }
 
-    /// iperf2's server closes its port for a moment when a stream begins, and opens it late on a busy host. A
-    /// client's port is open when its first datagram comes.
+    /// Tolerates refusals: iperf2's server closes its port for a moment when a stream begins, and opens it late on a
+    /// busy host. A client's port is open when its first datagram arrives.
     fn refusals(&self, side: Side) -> Refusals {
         match (self.peer_role, side) {
             (PeerRole::Client, _) => Refusals::FirstEnds,
@@ -177,7 +177,7 @@ impl StreamFormat for Streams {
     }
 }
 
-/// Writes the time where a datagram has it.
+/// Writes the send time into the header.
 fn stamp(datagram: &mut [u8], sent: SendTime) {
     let micros = sent.wall_ns / 1000;
     let seconds = (micros / 1_000_000).to_be_bytes();
@@ -188,11 +188,12 @@ fn stamp(datagram: &mut [u8], sent: SendTime) {
     }
 }
 
-/// The sign of a number of 32 bits.
+/// Sign bit of a 32-bit number.
 const SIGN: u32 = 1 << 31;
 
 impl Streams {
-    /// What a datagram with this number is, where `next` would come next.
+    /// Meaning of a datagram with this number, where `next` is expected: `Ok` is its sequence number, `Err` the end of
+    /// the stream.
     fn meaning(&self, low: u32, high: u32, next: u64) -> Result<u64, u64> {
         if self.counters == Counters::Bits64 {
             let number = (u64::from(high) << 32 | u64::from(low)).cast_signed();
@@ -219,7 +220,7 @@ impl DatagramHeader for Streams {
     fn write(&self, slot: &mut [u8], _part: Part, sequence: u64, sent: SendTime) {
         let number = sequence + u64::from(self.sends_from);
         let (low, high) = match self.counters {
-            // A number that does not fit repeats the last one that does: it must not end the stream.
+            // Repeat the highest number that fits: a wrap would end the stream.
             Counters::Bits32 => (number.min(u64::from(!SIGN)), 0),
             Counters::Bits64 => (number, number >> 32),
         };
@@ -258,7 +259,7 @@ impl DatagramHeader for Streams {
                 let sent = Stamp::from_timeval(seconds, micros);
                 match number.checked_sub(first).filter(|number| *number < 1 << 47) {
                     Some(sequence) => Reading::Numbered { sequence, sent },
-                    // The peer's report, where both ends send.
+                    // A report of the peer, where both ends send.
                     None => Reading::Other(None),
                 }
             }

@@ -1,4 +1,4 @@
-//! The end that asks for a test. The drawing in [`super`] shows both ends.
+//! Client. The drawing in [`super`] shows both ends.
 
 use super::inbox::{framed, name};
 use super::results::{self, End, PeerResults};
@@ -18,18 +18,18 @@ use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec};
 use std::time::Duration;
 
-/// From the last byte sent to the word that ends the test: what is under way then is not counted by the server.
+/// Pause between the last byte sent and the end message: the server does not count what arrives later.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// How long a server may take to close: since 3.21 that is its part.
+/// How long a server may take to close: since 3.21 it closes first.
 const PARTING: Duration = Duration::from_secs(2);
 
 states! {
-    /// Where a client is.
+    /// State of a client.
     pub(super) enum State {
         /// The cookie is sent; the server has not asked for parameters.
         Greeting = "greeting",
-        /// Asked for parameters.
+        /// Between the server's request for parameters and the test.
         Idle = "idle",
         /// Parameters are sent.
         Preparing = "preparing",
@@ -40,17 +40,17 @@ states! {
         /// Receivers run; waits for the traffic to begin.
         Started = "started",
         Running = "running",
-        /// The server has heard that the test is over.
+        /// The server was told that the test is over.
         Ending = "ending",
         /// The server waits for this end's results.
         Exchanging = "exchanging",
         /// Waits for the server's results.
         Awaiting = "awaiting-results",
-        /// Waits for the server to be done.
+        /// Waits for the server to finish.
         Showing = "showing",
         /// Waits for the server to close.
         Parting = "parting",
-        /// The server says what its error is.
+        /// Reads the server's error.
         Failing = "failing",
         /// The test ends early.
         Stopping = "stopping",
@@ -60,7 +60,7 @@ states! {
 }
 
 impl State {
-    /// Whether the server's next word is a state.
+    /// Whether the server's next byte is a state.
     const fn reads_states(self) -> bool {
         matches!(
             self,
@@ -87,7 +87,7 @@ pub(super) struct Client {
     cookie: Cookie,
     /// A key was given, which this protocol does not have.
     has_key: bool,
-    /// The user to show, and when the session began.
+    /// User to authenticate, with the time at which the session began.
     login: Option<LoginAttempt>,
     wants_output: bool,
     began: MonoInstant,
@@ -126,7 +126,7 @@ impl Client {
         self.steps.act(Action::Send(vec![state]));
     }
 
-    /// A step of which the server owes the end.
+    /// Enters a state that the server has to end in time.
     fn step(&mut self, now: MonoInstant, state: State) {
         self.steps.enter(now, state, self.steps.timeout * 2);
     }
@@ -146,12 +146,12 @@ impl Client {
         )
     }
 
-    /// Receivers report once the server has ended the traffic, senders before.
+    /// Whether reports are expected: receivers report once the server has ended the traffic, senders before.
     const fn takes_reports(&self) -> bool {
         matches!(self.steps.state, State::Exchanging) || (self.is_moving() && !self.receives())
     }
 
-    /// One state of the server.
+    /// Handles a state byte of the server.
     fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
         match (self.steps.state, state) {
             (State::Greeting, byte::PARAM_EXCHANGE) => self.welcome(),
@@ -255,7 +255,7 @@ impl Client {
         self.step(now, State::Preparing);
     }
 
-    /// Traffic begins. If only the server sends, this end's clock ends it.
+    /// Starts the traffic. If only the server sends, this end's clock ends it.
     fn run(&mut self, now: MonoInstant) {
         let whole = whole_time(&self.spec);
         if self.sends() {
@@ -267,7 +267,7 @@ impl Client {
             .enter(now, State::Running, whole.saturating_add(DRAIN));
     }
 
-    /// The time is over: says so.
+    /// Time is up: tells the server.
     fn end(&mut self, now: MonoInstant) {
         self.ends = None;
         self.settled = self
@@ -295,7 +295,7 @@ impl Client {
         self.exchange(now);
     }
 
-    /// Sends this end's results, once there are some and they are wanted.
+    /// Sends this end's results, once they exist and the server asks for them.
     fn exchange(&mut self, now: MonoInstant) {
         if self.steps.state != State::Exchanging {
             return;
@@ -330,7 +330,8 @@ impl Client {
         Ok(true)
     }
 
-    /// A server's error: two words, or up to 3.20 one after a failed authentication.
+    /// Reads a server's error: two words, or up to 3.20 one after a failed authentication. `last` says that no more
+    /// will arrive.
     fn take_error(&mut self, now: MonoInstant, last: bool) -> Result<bool, ProtocolError> {
         let (code, errno) = match self.inbox.take::<8>() {
             Some([c0, c1, c2, c3, e0, e1, e2, e3]) => (
@@ -355,7 +356,7 @@ impl Client {
         Ok(true)
     }
 
-    /// The user has seen enough. Without traffic there is nothing to keep.
+    /// Ends the traffic at the user's request; before there is traffic, aborts.
     fn end_traffic(&mut self, now: MonoInstant) {
         match self.steps.state {
             State::Running if self.sends() => self.steps.act(Action::StopSenders),
@@ -401,7 +402,7 @@ impl Conversing for Client {
                     }
                     None => false,
                 },
-                // While this end connects its streams the server has nothing to say but an error.
+                // While this end connects its streams the server may only send an error.
                 State::Connecting => false,
                 _ => {
                     self.inbox.clear();
@@ -421,12 +422,12 @@ impl Conversing for Client {
                 self.close();
                 return Ok(());
             }
-            // 3.22 says nothing to a user that it does not let in, and before 3.21 no reason was ever told.
+            // 3.22 closes without a message on a failed login, and before 3.21 no reason was given either.
             State::Preparing if self.inbox.pending().is_empty() => {
                 return Err(self.steps.turned_away(RefusalCode::Denied, "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned()));
             }
             State::Failing => {
-                // The time does not matter any more: nothing more can come.
+                // The time is irrelevant: nothing more can arrive.
                 let has_error = self.take_error(MonoInstant::default(), true)?;
                 if has_error && self.steps.state == State::Stopping {
                     self.steps.act(Action::TestOver(TestEnd::Aborted));
@@ -479,7 +480,7 @@ impl Conversing for Client {
                 self.end_traffic(now);
                 Ok(())
             }
-            // The driver may not have seen yet that the test is over.
+            // The driver may not have processed the end of the test yet.
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if self.steps.state == State::Failing =>
             {

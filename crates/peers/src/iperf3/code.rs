@@ -1,8 +1,8 @@
-//! The numbers that a server gives as its reason after `SERVER_ERROR`.
+//! Error codes that a server sends after `SERVER_ERROR`.
 
 use crate::session::RefusalCode;
 
-/// Test cannot be made as asked; the client prints it as its own text.
+/// Codes that this server sends; the client prints its own text.
 pub(super) const DURATION: i32 = 37;
 pub(super) const STREAMS: i32 = 6;
 pub(super) const BLOCK: i32 = 7;
@@ -21,7 +21,7 @@ pub(super) const STREAM: i32 = 201;
 pub(super) const MESSAGE: i32 = 110;
 pub(super) const RESULTS: i32 = 117;
 
-/// What a code means, in words.
+/// Meaning of the codes.
 const MEANINGS: &[(i32, RefusalCode, &str)] = &[
     (5, RefusalCode::Limit, "the test is longer than it allows"),
     (
@@ -136,7 +136,7 @@ const MEANINGS: &[(i32, RefusalCode, &str)] = &[
     ),
 ];
 
-/// A server's reason for its user's eyes.
+/// The server's error as a code and a text for the user.
 pub(super) fn explain(code: i32, errno: i32) -> (RefusalCode, String) {
     let known = MEANINGS.iter().find(|(known, ..)| *known == code);
     let (kind, text) = known.map_or(
@@ -150,7 +150,7 @@ pub(super) fn explain(code: i32, errno: i32) -> (RefusalCode, String) {
     (kind, format!("{text} (iperf3 error {code}{errno})"))
 }
 
-/// The code that stands for our own reason.
+/// iperf3's code for a refusal of this end.
 pub(super) const fn for_refusal(code: RefusalCode) -> i32 {
     match code {
         RefusalCode::Denied => AUTHENTICATION,

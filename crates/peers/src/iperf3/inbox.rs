@@ -6,12 +6,12 @@ use crate::inbox::Inbox;
 use serde_json::Value;
 
 impl Inbox {
-    /// One state.
+    /// Takes one state byte.
     pub(super) fn take_byte(&mut self) -> Option<u8> {
         self.take().map(|[byte]| byte)
     }
 
-    /// A JSON object with its length before it, once it is there.
+    /// Takes a length-prefixed JSON object, once it is complete.
     pub(super) fn take_json(
         &mut self,
         state: &'static str,
@@ -48,7 +48,7 @@ impl Inbox {
     }
 }
 
-/// Reads an object. iperf3 up to 3.1.1 wrote `nan` and `inf` for what it could not compute.
+/// Parses an object. iperf3 up to 3.1.1 wrote `nan` and `inf` for values that it could not compute.
 fn read(body: &[u8]) -> Result<Value, String> {
     let value = serde_json::from_slice(body)
         .or_else(|error| serde_json::from_slice(&without_nan(body)).map_err(|_| error))
@@ -59,7 +59,7 @@ fn read(body: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// The same text with `null` for `nan`, `-nan`, `inf` and `-inf` where a value stands.
+/// `body` with `null` for each value `nan`, `-nan`, `inf` or `-inf`.
 fn without_nan(body: &[u8]) -> Vec<u8> {
     let mut clean = Vec::with_capacity(body.len());
     let (mut rest, mut in_text, mut escaped) = (body, false, false);
@@ -80,14 +80,14 @@ fn without_nan(body: &[u8]) -> Vec<u8> {
     clean
 }
 
-/// An object with its length before it.
+/// Encodes an object with its length before it.
 pub(super) fn framed(value: &Value) -> Vec<u8> {
     let body = value.to_string();
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes()[..], body.as_bytes()].concat()
 }
 
-/// A state by iperf3's own name, for messages.
+/// iperf3's own name of a state, for messages.
 pub(super) const fn name(state: u8) -> &'static str {
     match state {
         byte::TEST_START => "TEST_START",

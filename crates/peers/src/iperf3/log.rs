@@ -7,7 +7,7 @@ use linerate_model::{ByteCount, PacketCount};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Most lines of intervals: an hour of them.
+/// Maximum interval lines: an hour of them.
 const MAX_LINES: usize = 3600;
 
 /// The log of one test.
@@ -117,7 +117,7 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
     text.push('\n');
 }
 
-/// A number with three digits and its prefix.
+/// A number with three digits, and its unit prefix.
 fn scaled(mut value: f64, step: f64) -> (String, &'static str) {
     let mut prefix = "";
     for larger in ["K", "M", "G", "T"] {

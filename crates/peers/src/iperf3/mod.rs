@@ -114,12 +114,12 @@ mod byte {
     pub(super) const ACCESS_DENIED: u8 = 0xff;
 }
 
-/// How long each end may take to exchange results beyond its usual timeout: a receiver drains what is queued.
+/// Additional time for the exchange of results: a receiver drains what is queued.
 const DRAIN: Duration = Duration::from_mins(1);
 
-/// Most parameters that are read. iperf3 itself takes 8 KiB since 3.18.
+/// Maximum length of parameters, bytes. iperf3 itself accepts 8 KiB since 3.18.
 const MAX_PARAMS: u32 = 64 * 1024;
-/// Most results that are read; with the server's output of an hour they take about a megabyte.
+/// Maximum length of results, bytes; with the server's output of an hour they take about a megabyte.
 const MAX_RESULTS: u32 = 8 * 1024 * 1024;
-/// Most streams per direction, as in iperf3.
+/// Maximum streams per direction, as in iperf3.
 const MAX_STREAMS: u16 = 128;

@@ -10,10 +10,10 @@ use linerate_model::{BitRate, ByteCount};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// The version we show: the newest whose behaviour on the wire ours is. Newer servers look at types and ranges only.
+/// Version announced: the newest whose wire behaviour this end has. Newer servers check types and ranges only.
 const VERSION: &str = "3.17";
 
-/// Blocks that a server takes if the client does not say: 128 KiB, and what an Ethernet frame holds.
+/// Default block sizes of a server: 128 KiB for TCP, and what an Ethernet frame carries for UDP.
 const TCP_BLOCK: u64 = 128 * 1024;
 const UDP_BLOCK: u64 = 1460;
 
@@ -35,11 +35,11 @@ pub(super) struct Params {
     pub(super) counters: Counters,
     /// Whether the server's own output is to stand in its results.
     pub(super) wants_output: bool,
-    /// `congestion` was named.
+    /// iperf3 version of the client.
     pub(super) version: String,
 }
 
-/// Parameters that cannot be, with the code that says so.
+/// Invalid parameters, with iperf3's code for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) code: i32,
@@ -53,7 +53,7 @@ fn wrong(code: i32, cause: impl Into<String>) -> Wrong {
     }
 }
 
-/// Whether iperf3 can carry this test; if not, why, and what to do.
+/// Checks that iperf3 can carry this test; the error says why not and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     let stops_by_time = matches!(spec.stop, Stop::After(_));
     if spec.work.has_round_trips() {
@@ -83,7 +83,7 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// The parameters of a test that [`check`] has seen.
+/// Parameters of a test that passed [`check`].
 pub(super) fn to_json(spec: &TestSpec) -> Value {
     let mut map = Map::new();
     let mut set = |key: &str, value: Value| map.insert(key.to_owned(), value);
@@ -137,7 +137,7 @@ pub(super) fn to_json(spec: &TestSpec) -> Value {
     Value::Object(map)
 }
 
-/// iperf3 has one size for both buffers: the one that its side of the traffic needs.
+/// Socket buffer size: iperf3 has one for both, so the one that its side of the traffic needs.
 const fn window(spec: &TestSpec) -> Option<ByteCount> {
     let (send, receive) = (
         spec.socket.send_buffer_bytes,
@@ -149,7 +149,7 @@ const fn window(spec: &TestSpec) -> Option<ByteCount> {
     }
 }
 
-/// Reads what a client asks for.
+/// Parses the parameters of a client.
 pub(super) fn read(value: &Value) -> Result<Params, Wrong> {
     let transport = transport(value)?;
     let streams = count(value, "parallel")?.unwrap_or(1);
@@ -241,7 +241,7 @@ fn stop(value: &Value, transport: Transport, payload: ByteCount) -> Result<Stop,
             format!("{time} s; at most {MAX_TIME} are valid"),
         ));
     }
-    // Endless tests are the client's to end.
+    // The client ends a test without a time.
     let time = if time == 0 { MAX_TIME } else { time };
     Ok(Stop::After(Duration::from_secs(time)))
 }
@@ -307,7 +307,7 @@ fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-/// A number that counts something: `10` or `1.0e1`. Absent is `None`; negative or enormous is wrong.
+/// A count such as `10` or `1.0e1`. Absent is `None`; negative or enormous is an error.
 fn count(value: &Value, key: &str) -> Result<Option<u64>, Wrong> {
     let Some(number) = value.get(key).filter(|number| !number.is_null()) else {
         return Ok(None);
@@ -321,7 +321,7 @@ fn count(value: &Value, key: &str) -> Result<Option<u64>, Wrong> {
     as_count(number).map(Some).ok_or_else(bad)
 }
 
-/// A whole number from 0 to 2^53, in whatever form; a fraction is dropped.
+/// A whole number from 0 to 2^53 in any JSON form; a fraction is dropped.
 pub(super) fn as_count(number: &Value) -> Option<u64> {
     const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
     // 3.12 writes -1 as 2^64 - 1.

@@ -24,22 +24,22 @@ use linerate_model::{ByteCount, PacketCount};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Most lines of a server's output that are kept.
+/// Maximum lines of a server's output that are kept.
 const MAX_LINES: usize = 10_000;
 
-/// Who is speaking, or spoken of.
+/// Role of the end whose results these are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Client,
     Server,
 }
 
-/// The number of the stream that was made as the `position`-th, from 0.
+/// iperf3's id of the stream created at `position`, from 0.
 const fn id(position: u32) -> u32 {
     if position == 0 { 1 } else { position + 2 }
 }
 
-/// The sides that an end plays, in the order their streams are made, with the position of the first stream.
+/// Sides that an end plays, in the order in which their streams are created, with the position of the first stream.
 fn parts(end: End, spec: &TestSpec) -> Vec<(Side, u32)> {
     let (first, second) = match end {
         End::Client => (Side::Sender, Side::Receiver),
@@ -96,13 +96,13 @@ pub(super) fn to_json(
     value
 }
 
-/// What the threads that carried this end's traffic used of a core. iperf3 tells that of its process.
+/// CPU time of the threads that carried this end's traffic. iperf3 reports that of its process.
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuUse {
     total: Duration,
-    /// The part of it in the kernel.
+    /// Part of it in kernel mode.
     system: Duration,
-    /// How long the threads were there.
+    /// Wall time of the threads.
     time: Duration,
 }
 
@@ -127,7 +127,7 @@ impl CpuUse {
         all
     }
 
-    /// So much of the time, in percent of one core.
+    /// `used` as a percentage of one core.
     fn percent(&self, used: Duration) -> f64 {
         if self.time.is_zero() {
             return 0.0;
@@ -167,22 +167,22 @@ fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {
     })
 }
 
-/// Segments that this end's sender repeated, from its first reading to its last.
+/// Segments retransmitted by this end's sender, from its first reading to its last.
 pub(super) fn retransmitted(stream: &StreamReport) -> Option<u64> {
     let samples = stream.work.tcp_samples();
     let (first, last) = (samples.first()?, samples.last()?);
     last.retrans_segments?.checked_sub(first.retrans_segments?)
 }
 
-/// What the peer's results hold.
+/// Contents of the peer's results.
 #[derive(Debug)]
 pub(super) struct PeerResults {
     pub(super) reports: Vec<EndpointReport>,
-    /// What a server printed, if it was asked for that.
+    /// Output of the server, if requested.
     pub(super) output: Option<String>,
 }
 
-/// The peer's results, once they are there; `state` is this end's.
+/// Takes the peer's results, once complete; `state` is this end's, for errors.
 pub(super) fn take(
     inbox: &mut Inbox,
     theirs: End,
@@ -204,7 +204,7 @@ pub(super) fn take(
     Ok(Some(PeerResults { reports, output }))
 }
 
-/// What a server printed, as text or as JSON.
+/// Output of a server, as text or as JSON.
 fn output(value: &Value) -> Option<String> {
     let text = match (
         value.get("server_output_text"),
@@ -219,7 +219,7 @@ fn output(value: &Value) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// The peer's reports.
+/// Reports of the peer from its results.
 pub(super) fn from_json(
     theirs: End,
     spec: &TestSpec,
@@ -258,8 +258,8 @@ pub(super) fn from_json(
     parts.into_iter().map(report).collect()
 }
 
-/// Counts datagrams that the peer sent and this end's receivers saw no trace of, not even a gap: the tail.
-/// `theirs` are the far senders' reports.
+/// Adds the tail loss: datagrams that the peer sent after the last one received, which leave no gap in the sequence.
+/// `theirs` are the reports of the peer's senders.
 pub(super) fn add_tail(own: &mut [EndpointReport], theirs: &[EndpointReport]) {
     let sent = theirs.iter().find(|report| report.side == Side::Sender);
     let own = own.iter_mut().find(|report| report.side == Side::Receiver);
@@ -293,7 +293,7 @@ pub(super) fn sent(spec: &TestSpec, theirs: &[EndpointReport]) -> Sent {
     }
 }
 
-/// All datagrams that a sender numbered.
+/// All datagrams that a sender numbered, warm-up included.
 fn numbered(sender: &StreamReport) -> u64 {
     let before = omitted(sender).packets.get();
     sender.packets.get().saturating_add(before)
@@ -326,7 +326,7 @@ pub(super) fn align(
                 }
                 Side::Receiver => received_of(own, stream)?,
             });
-            // Its bytes are of its own clock too; each datagram has as many.
+            // Its bytes follow its own clock too; derive them from the datagram count.
             let payload = spec.payload().get();
             stream.bytes = ByteCount::new(stream.packets.get().saturating_mul(payload));
         }
@@ -334,7 +334,7 @@ pub(super) fn align(
     Ok(())
 }
 
-/// Of the datagrams that `own` counted as sent, those that the far receiver did not lose.
+/// Datagrams that `own` counted as sent, less those that the peer's receiver lost.
 fn received_of(own: &StreamReport, theirs: &StreamReport) -> Result<u64, String> {
     let Some(before) = theirs.work.omitted() else {
         return Err("this iperf3 is older than 3.14 and does not tell datagrams of the warm-up from the others: leave out --warm-up".to_owned());
@@ -346,8 +346,8 @@ fn received_of(own: &StreamReport, theirs: &StreamReport) -> Result<u64, String>
     Ok(own.packets.get().saturating_sub(lost))
 }
 
-/// Leaves out of the far receivers' time what this end's word came `later` than its last byte: iperf3
-/// counts time up to that word.
+/// Subtracts `later`, by which this end's end message followed its last byte, from the time of the peer's receivers:
+/// iperf3 counts time up to that message.
 pub(super) fn leave_out(reports: &mut [EndpointReport], later: Duration) {
     for report in reports.iter_mut().filter(|r| r.side == Side::Receiver) {
         for stream in &mut report.streams {
@@ -356,7 +356,7 @@ pub(super) fn leave_out(reports: &mut [EndpointReport], later: Duration) {
     }
 }
 
-/// One stream as the peer told of it.
+/// One stream of the peer's results.
 struct PeerEntry {
     bytes: ByteCount,
     packets: PacketCount,
@@ -393,7 +393,7 @@ impl PeerEntry {
                 peer_entry.packets = PacketCount::new(counted);
             }
             (Transport::Udp, Side::Receiver) => {
-                // It runs on to the word that ends the test, whenever the last datagram came.
+                // The time runs until the end message, whenever the last datagram arrived: not usable.
                 peer_entry.duration = Duration::ZERO;
                 let missing = signed(entry, "errors").unwrap_or(0);
                 let taken = needed("packets")?.saturating_sub(missing);
@@ -402,7 +402,7 @@ impl PeerEntry {
                 let nanos = seconds(entry, "jitter").map(|jitter| jitter.as_nanos());
                 peer_entry.work.rtp_jitter_ns = nanos
                     .and_then(|nanos| u64::try_from(nanos).ok())
-                    // Before 3.8 a jitter could hold the offset of the clocks.
+                    // Before 3.8 a jitter could contain the offset between the clocks.
                     .filter(|nanos| {
                         duration.is_zero() || u128::from(*nanos) <= duration.as_nanos()
                     });
@@ -430,7 +430,7 @@ fn seconds(entry: &Value, key: &str) -> Option<Duration> {
     value.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// Datagrams of the warm-up, which 3.14 and later tell.
+/// Datagrams of the warm-up, which 3.14 and later report.
 fn skipped(entry: &Value) -> Option<Omitted> {
     let packets = entry.get("omitted_packets").and_then(as_count)?;
     let missing = signed(entry, "omitted_errors")?;
@@ -440,13 +440,13 @@ fn skipped(entry: &Value) -> Option<Omitted> {
     })
 }
 
-/// Iperf3 can count a datagram that came twice as one lost less than none.
+/// A count that may be negative: iperf3 subtracts duplicates from the loss. Clamped at zero.
 fn signed(entry: &Value, key: &str) -> Option<u64> {
     let value = entry.get(key)?;
     as_count(value).or_else(|| value.as_f64().filter(|v| *v < 0.0).map(|_| 0))
 }
 
-/// Two readings that say no more than how many segments were repeated between them.
+/// Two readings whose difference is the number of retransmitted segments.
 fn readings(segments: u64, duration: Duration) -> Vec<TcpSample> {
     let reading = |at: u128, count| TcpSample {
         at_ns: u64::try_from(at).unwrap_or(u64::MAX),
@@ -456,14 +456,14 @@ fn readings(segments: u64, duration: Duration) -> Vec<TcpSample> {
     vec![reading(0, 0), reading(duration.as_nanos(), segments)]
 }
 
-/// What a receiver counted as lost.
+/// Datagrams that a receiver counts as lost.
 pub(super) fn lost(sequence: &SequenceCount) -> u64 {
     sequence
         .next_expected
         .saturating_sub(sequence.received.get())
 }
 
-/// What of a stream was the warm-up's.
+/// Counts of a stream's warm-up.
 fn omitted(stream: &StreamReport) -> Omitted {
     stream.work.omitted().unwrap_or_default()
 }

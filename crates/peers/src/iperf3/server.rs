@@ -1,4 +1,4 @@
-//! The end that is asked. The drawing in [`super`] shows both ends.
+//! Server. The drawing in [`super`] shows both ends.
 
 use super::inbox::{framed, name};
 use super::params::{self, GUARD, Params};
@@ -19,29 +19,29 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client may take for its parameters, and for its results: iperf3's own limit.
+/// Timeout for a client's parameters and results, as in iperf3.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a receiving server waits for data to move: iperf3's own limit.
+/// Timeout of a receiving server without data, as in iperf3.
 const NO_DATA: Duration = Duration::from_mins(2);
 
 states! {
-    /// Where a server is.
+    /// State of a server.
     pub(super) enum State {
         /// Waits for the cookie.
         Greeting = "greeting",
         /// Waits for the parameters.
         Asking = "asking",
-        /// The driver makes ready.
+        /// The driver prepares the test.
         Preparing = "preparing",
         /// The client opens its streams.
         Connecting = "connecting",
         Running = "running",
         /// The client has ended the test; waits for its results.
         Exchanging = "exchanging",
-        /// Has them; takes what is under way and waits for this end's reports.
+        /// Has the client's results; drains the receive queues and waits for this end's reports.
         Draining = "draining",
-        /// Waits for the client to be done.
+        /// Waits for the client to finish.
         Parting = "parting",
         /// The test ends early.
         Stopping = "stopping",
@@ -59,14 +59,14 @@ pub(super) struct Server {
     cookie: Cookie,
     test: Params,
     own: Option<Vec<EndpointReport>>,
-    /// The client's reports, until this end's are there.
+    /// The client's reports, kept until this end's are complete.
     theirs: Vec<EndpointReport>,
     /// When the session began.
     opened: MonoInstant,
-    /// When traffic began, and its counted time up to the client's word.
+    /// When traffic began, and its counted time up to the client's end message.
     began: MonoInstant,
     elapsed: Duration,
-    /// Bytes that had moved when they last did, and when that was seen.
+    /// Progress of the traffic, to detect a stall.
     moved: Movement,
 }
 
@@ -96,14 +96,15 @@ impl Server {
         self.steps.act(Action::Send(vec![state]));
     }
 
-    /// Says what is wrong: a code, and no errno.
+    /// Sends an error: a code, and no errno.
     fn say_error(&mut self, code: i32) {
         let words = [code.to_be_bytes(), 0_i32.to_be_bytes()].concat();
         self.steps
             .act(Action::Send([&[byte::SERVER_ERROR][..], &words].concat()));
     }
 
-    /// The code for our reason. Of a test with a congestion control it is that which a host may not have.
+    /// iperf3's code for a refusal. For a test that names a congestion control, it is the one for a congestion control
+    /// that the host lacks.
     const fn code_of(&self, refusal: RefusalCode) -> i32 {
         let names_one = self.test.spec.socket.congestion_control.is_some();
         match refusal {
@@ -187,7 +188,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Why the client's user is not let in, if users are asked for.
+    /// Why the login is refused; `None` if it is accepted or none is required.
     fn turns_away(&self, now: MonoInstant, params: &Value) -> Option<String> {
         let gate = self.config.logins.as_ref()?;
         let token = params.get("authtoken").and_then(Value::as_str);
@@ -195,7 +196,7 @@ impl Server {
         admitted.err().map(|why| why.to_string())
     }
 
-    /// One state of the client.
+    /// Handles a state byte of the client.
     fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
         match (self.steps.state, state) {
             (State::Running, byte::TEST_END) => {
@@ -211,7 +212,7 @@ impl Server {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
             }
-            // A client that cannot open its streams says that it is done.
+            // A client that cannot open its streams sends one of these.
             (at, byte::CLIENT_TERMINATE | byte::IPERF_DONE) if at.has_test() => {
                 let reason = match state {
                     byte::CLIENT_TERMINATE => "the client was stopped by its user".to_owned(),
@@ -255,7 +256,7 @@ impl Server {
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
         let state = self.steps.state.name();
-        // A client that is stopped says so instead; no length of results begins like that.
+        // An interrupted client sends this byte instead; no length of results begins with it.
         if self.inbox.pending().first() == Some(&byte::CLIENT_TERMINATE) {
             self.inbox.take_byte();
             self.hear(now, byte::CLIENT_TERMINATE)?;
@@ -275,7 +276,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Sends this end's results, once it has them and the client's.
+    /// Sends this end's results, once both ends' are complete.
     fn answer_results(&mut self, now: MonoInstant) {
         if self.steps.state != State::Draining {
             return;
@@ -310,7 +311,7 @@ impl Server {
     }
 }
 
-/// Which limit the test exceeds, with iperf3's code for it.
+/// The limit that the test exceeds, with iperf3's code for it.
 fn exceeds(limits: &Limits, spec: &TestSpec) -> Option<(i32, String)> {
     let reason = limits.exceeded_by(spec)?;
     let is_rate = limits.max_rate.is_some_and(|most| match spec.pace() {
@@ -327,7 +328,7 @@ fn exceeds(limits: &Limits, spec: &TestSpec) -> Option<(i32, String)> {
     Some((code, reason))
 }
 
-/// The test as this end's streams make it: a sender goes on until the client ends the test.
+/// The test as this end's streams run it: a sender goes on until the client ends the test.
 fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
     let stop = match (spec.direction, spec.stop) {
         (Direction::Forward, stop) => stop,
@@ -439,7 +440,7 @@ impl Conversing for Server {
                 self.start(now);
                 Ok(())
             }
-            // Only the client ends a test: a sender that has stopped before waits for it.
+            // Only the client ends a test: a sender that stops earlier waits.
             Input::Finished { .. } if self.sends() && self.is_moving() => Ok(()),
             Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
                 self.own = Some(reports);

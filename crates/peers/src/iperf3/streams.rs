@@ -25,13 +25,13 @@ pub const COOKIE_LEN: usize = 37;
 pub struct Cookie([u8; COOKIE_LEN]);
 
 impl Cookie {
-    /// The cookie that these bytes are, as they came.
+    /// Cookie from the bytes received.
     pub const fn from_wire(bytes: [u8; COOKIE_LEN]) -> Self {
         Self(bytes)
     }
 
-    /// 36 letters out of 32, each from the next random byte, the last four from the first again, and a zero: 160 bits
-    /// tell one session from another.
+    /// Cookie from random bytes: 36 base-32 characters, one per byte, the last four from the first bytes again, and a
+    /// zero. 160 bits distinguish sessions.
     pub fn from_random(random: &[u8; RANDOM_BYTES]) -> Self {
         const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let mut bytes = [0; COOKIE_LEN];
@@ -42,7 +42,7 @@ impl Cookie {
         Self(bytes)
     }
 
-    /// As on the wire.
+    /// The bytes as sent on the wire.
     pub const fn as_bytes(&self) -> &[u8; COOKIE_LEN] {
         &self.0
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Cookie {
     }
 }
 
-/// How many bits number a datagram.
+/// Bits of the sequence numbers of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counters {
     /// 32: the header takes 12 bytes.
@@ -66,9 +66,9 @@ pub enum Counters {
 /// The data streams of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streams {
-    /// The client's.
+    /// Cookie of the client.
     pub cookie: Cookie,
-    /// Of each datagram.
+    /// Bits of the sequence numbers of datagrams.
     pub counters: Counters,
 }
 
@@ -108,15 +108,15 @@ impl StreamFormat for Streams {
 /// Bytes of a request or answer of the handshake.
 const HANDSHAKE_LEN: usize = 4;
 
-/// The request since 3.12, and its answer.
+/// Request since 3.12, and its answer.
 const REQUEST: [u8; HANDSHAKE_LEN] = *b"9876";
 const ANSWER: [u8; HANDSHAKE_LEN] = *b"6789";
 
-/// The request up to 3.11 of little-endian hosts, and its answer.
+/// Request of little-endian hosts up to 3.11, and its answer.
 const OLD_REQUEST: [u8; HANDSHAKE_LEN] = [0x15, 0xcd, 0x5b, 0x07];
 const OLD_ANSWER: [u8; HANDSHAKE_LEN] = [0xb1, 0x68, 0xde, 0x3a];
 
-/// The answer to a request, in the form and byte order of the request; `None` if it is none.
+/// Answer to a request, in its form and byte order; `None` if it is not a request.
 pub(super) fn answer(request: &[u8]) -> Option<Vec<u8>> {
     let request: [u8; HANDSHAKE_LEN] = request.try_into().ok()?;
     let reversed = |mut bytes: [u8; HANDSHAKE_LEN]| {
@@ -135,12 +135,12 @@ impl Handshake for Streams {
         REQUEST.to_vec()
     }
 
-    /// A server takes every datagram for the next stream.
+    /// Never repeated: a server takes every datagram for the next stream.
     fn repeats(&self) -> Option<Duration> {
         None
     }
 
-    /// An answer of any version and byte order.
+    /// Whether this is an answer of any version and byte order.
     fn is_answer(&self, datagram: &[u8]) -> bool {
         [ANSWER, OLD_ANSWER]
             .iter()
@@ -156,7 +156,7 @@ impl Handshake for Streams {
     }
 }
 
-/// The header of datagrams that are `payload` bytes long, with a number of 64 bits if `WIDE`, else of 32.
+/// Header of datagrams of `payload` bytes; the sequence number has 64 bits if `WIDE`, else 32.
 struct Header<const WIDE: bool> {
     payload: usize,
 }

@@ -1,6 +1,6 @@
-//! RSA keys, by a library that takes the same time whatever a private key and a token hold.
+//! RSA keys, with a constant-time library.
 //!
-//! Keys are checked once and kept in the one form that the library writes, so that two that are the same compare so.
+//! Keys are checked once and stored in the one form that the library writes, so that equal keys compare equal.
 
 use super::{LoginError, Padding};
 use aws_lc_rs::encoding::AsDer as _;
@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 pub(super) struct PublicKey(Vec<u8>);
 
 impl PublicKey {
-    /// Of PEM in X.509 or PKCS#1 form; the error says why it is none.
+    /// Parses PEM in X.509 or PKCS#1 form; the error says what is wrong.
     pub(super) fn from_pem(pem: &str) -> Result<Self, String> {
         let der = der_of(pem)?;
         let known = PublicEncryptingKey::from_der(&der).map_err(|error| error.to_string());
@@ -33,7 +33,7 @@ impl PublicKey {
         PublicEncryptingKey::from_der(&self.0).expect(OWN_KEY)
     }
 
-    /// `text` as only the owner of the private key can read it. The library draws the padding's random bytes.
+    /// Encrypts `text` for the owner of the private key. The library draws the padding's random bytes.
     pub(super) fn encrypt(&self, padding: Padding, text: &[u8]) -> Result<Vec<u8>, LoginError> {
         let key = self.key();
         let mut room = vec![0; key.key_size_bytes()];
@@ -53,7 +53,7 @@ impl PublicKey {
             }
         };
         let bytes = text.len();
-        // Nothing else can be wrong with a text.
+        // No other error is possible for a text.
         encrypted
             .then_some(room)
             .ok_or(LoginError::TooLong { bytes, limit })
@@ -65,7 +65,7 @@ impl PublicKey {
 pub(super) struct PrivateKey(Vec<u8>);
 
 impl PrivateKey {
-    /// Of PEM in PKCS#8 or PKCS#1 form, without a passphrase; the error says why it is none.
+    /// Parses PEM in PKCS#8 or PKCS#1 form, without a passphrase; the error says what is wrong.
     pub(super) fn from_pem(pem: &str) -> Result<Self, String> {
         let der = der_of(pem)?;
         let known = PrivateDecryptingKey::from_pkcs8(&der).map_err(|error| error.to_string());
@@ -78,7 +78,7 @@ impl PrivateKey {
         Ok(Self(der.as_ref().to_vec()))
     }
 
-    /// What was encrypted for this key; `None` if `bytes` were not, or padded in another way.
+    /// Decrypts `bytes`; `None` if they were encrypted for another key or with another padding.
     pub(super) fn decrypt(&self, padding: Padding, bytes: &[u8]) -> Option<Vec<u8>> {
         let key = PrivateDecryptingKey::from_pkcs8(&self.0).expect(OWN_KEY);
         let mut room = vec![0; key.key_size_bytes()];
@@ -100,7 +100,7 @@ impl PrivateKey {
 
 const OWN_KEY: &str = "invariant: the library takes the keys that it wrote";
 
-/// The bytes of the one key in `pem`.
+/// DER bytes of the only key in `pem`.
 fn der_of(pem: &str) -> Result<Vec<u8>, String> {
     let lines: Vec<_> = pem.lines().map(str::trim).collect();
     let begin = lines

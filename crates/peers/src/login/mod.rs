@@ -22,10 +22,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How far the clocks of both ends may differ, as in iperf3 if it is not told otherwise.
+/// Maximum difference between both ends' clocks, iperf3's default.
 const SKEW: Duration = Duration::from_secs(10);
 
-/// How the text is padded before it is encrypted; both ends must take the same.
+/// Padding before encryption; both ends must use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Padding {
     /// OAEP with SHA-1: iperf3 from 3.17 on.
@@ -62,7 +62,7 @@ pub enum LoginError {
         /// What the decoder says.
         cause: String,
     },
-    /// A line of the list of users is none.
+    /// Invalid line in the list of users.
     #[error(
         "line {line} is not USER,HASH; the hash is 64 hexadecimal digits: printf '{{USER}}PASSWORD' | sha256sum"
     )]
@@ -70,10 +70,10 @@ pub enum LoginError {
         /// From 1.
         line: usize,
     },
-    /// A name or password that cannot be told.
+    /// Name or password that the token cannot carry.
     #[error("{what} is empty, or has a line break in it")]
     Text {
-        /// Which.
+        /// Name or password.
         what: &'static str,
     },
     /// Name and password do not fit into one block of the key.
@@ -81,12 +81,12 @@ pub enum LoginError {
         "name and password are too long for this key: with the time {bytes} bytes, at most {limit}"
     )]
     TooLong {
-        /// What would have to be encrypted.
+        /// Length to encrypt.
         bytes: usize,
-        /// What can be.
+        /// Maximum length.
         limit: usize,
     },
-    /// The client showed nothing.
+    /// The client sent no token.
     #[error("the client showed no user")]
     Nothing,
     /// The token was not made for this key and padding.
@@ -94,21 +94,21 @@ pub enum LoginError {
         "what the client showed cannot be decrypted: it has another server's key, or another padding (iperf3 before 3.17: --login-padding pkcs1)"
     )]
     Unreadable,
-    /// The clocks of both hosts are too far apart, or the token is an old one.
+    /// Wall time at which a session begins, since 1970.
     #[error("the client's clock is {seconds} s from this host's: at most {} are accepted", SKEW.as_secs())]
     Skew {
-        /// How far, in either direction.
+        /// Absolute difference.
         seconds: u64,
     },
-    /// No such user, or another password.
+    /// Unknown user, or wrong password.
     #[error("user {user} is not in the list with this password")]
     Wrong {
-        /// Printable.
+        /// User name, printable.
         user: String,
     },
 }
 
-/// What a session needs of the world to make or read a token.
+/// Wall time at which the session begins, to make and check tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Wall time when the session begins, since 1970.
@@ -116,14 +116,14 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Wall time `began` on the monotonic clock is this moment's; what it is `now`.
+    /// Wall time at `now` in seconds since 1970, where this moment was `began` on the monotonic clock.
     fn unix_at(&self, began: MonoInstant, now: MonoInstant) -> u64 {
         let passed = now.saturating_since(began);
         self.unix.saturating_add(passed).as_secs()
     }
 }
 
-/// A client's user.
+/// Credentials of a client's user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     user: String,
@@ -163,7 +163,7 @@ impl Login {
         })
     }
 
-    /// What the server is shown `unix` seconds after 1970.
+    /// Token for the server at `unix`, in seconds since 1970.
     fn token(&self, unix: u64) -> Result<String, LoginError> {
         let text = format!("user: {}\npwd:  {}\nts:   {unix}", self.user, self.password);
         let bytes = self.key.encrypt(self.padding, text.as_bytes())?;
@@ -174,21 +174,21 @@ impl Login {
 /// A client's user in one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginAttempt {
-    /// Who asks.
+    /// User and password.
     pub login: Arc<Login>,
-    /// When.
+    /// Wall time at which the session begins.
     pub moment: Moment,
 }
 
 impl LoginAttempt {
-    /// What the server is shown at `now`, in a session that `began` then.
+    /// Token for the server at `now`, in a session that began at `began`.
     pub(crate) fn token(&self, began: MonoInstant, now: MonoInstant) -> Result<String, LoginError> {
         let unix = self.moment.unix_at(began, now);
         self.login.token(unix)
     }
 }
 
-/// Whom a server lets in.
+/// Users that a server accepts, with the key that decrypts their tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Logins {
     key: PrivateKey,
@@ -223,7 +223,7 @@ impl Logins {
         })
     }
 
-    /// Who shows `token` at `unix`, if that user is let in.
+    /// Authenticates `token` at `unix`; returns the user's name.
     fn admit(&self, token: &str, unix: u64) -> Result<String, LoginError> {
         let unreadable = || LoginError::Unreadable;
         let bytes = STANDARD.decode(token.trim()).map_err(|_| unreadable())?;
@@ -250,14 +250,14 @@ impl Logins {
 /// The users of a server in one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
-    /// Whom it lets in.
+    /// Accepted users.
     pub logins: Arc<Logins>,
-    /// When.
+    /// Wall time at which the session begins.
     pub moment: Moment,
 }
 
 impl Gate {
-    /// Who shows `token`, if that user is let in at `now`, in a session that `began` then.
+    /// Authenticates `token` at `now`, in a session that began at `began`; returns the user's name.
     pub(crate) fn admit(
         &self,
         token: Option<&str>,
@@ -274,7 +274,7 @@ fn hash(user: &str, password: &str) -> [u8; 32] {
     Sha256::digest(format!("{{{user}}}{password}")).into()
 }
 
-/// A line of the list.
+/// Parses a line of the list.
 fn user_of(line: &str) -> Option<(String, [u8; 32])> {
     let (user, digits) = line.split_once(',')?;
     let digits = digits.trim();
@@ -288,7 +288,7 @@ fn user_of(line: &str) -> Option<(String, [u8; 32])> {
     Some((user.trim().to_owned(), hash))
 }
 
-/// Name, password and time of a decrypted text.
+/// Splits a decrypted token into name, password and time.
 fn parts(text: &str) -> Option<(&str, &str, u64)> {
     let mut lines = text.splitn(3, '\n');
     let mut field = |label: &str| lines.next()?.strip_prefix(label);

@@ -1,4 +1,4 @@
-//! The end that asks for tests. The drawing in [`super`] shows both ends.
+//! Client. The drawing in [`super`] shows both ends.
 
 use super::link::{Core, text};
 use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
@@ -82,7 +82,7 @@ impl Client {
                 Ok(())
             }
             (Message::Aborted(_), _) => self.core.stopped_there(),
-            // Sent before the peer knew that the test is aborted.
+            // Sent before the peer knew that the test was aborted.
             (_, State::Stopping) => Ok(()),
             (Message::Ready(body), State::Preparing) => self.ready(now, body),
             (Message::Refused(body), State::Preparing) => {
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Shows that this end holds the key.
+    /// Proves that this end holds the key.
     fn prove(&mut self, now: MonoInstant, server: [u8; SIZE]) -> Result<(), ProtocolError> {
         let Some(credential) = &self.credential else {
             return Err(self.denied("it wants a key: give the file of its key with --key"));
@@ -120,7 +120,7 @@ impl Client {
         Ok(())
     }
 
-    /// A client that has a key trusts no server that has not.
+    /// Checks the server's proof: a client with a key requires one.
     fn check_server(&self, proof: Option<[u8; SIZE]>) -> Result<(), ProtocolError> {
         let Some(credential) = &self.credential else {
             return Ok(());
@@ -166,7 +166,7 @@ impl Client {
         self.step(now, State::Preparing);
     }
 
-    /// A step of setting up: twice the server's time, so that its more exact reason comes first.
+    /// Enters a set-up step. Its timeout is twice the server's, so that the server's more exact error comes first.
     fn step(&mut self, now: MonoInstant, state: State) {
         let limit = self.core.steps.timeout * 2;
         self.core.steps.enter(now, state, limit);
@@ -235,7 +235,7 @@ impl Client {
         self.core.steps.enter(now, State::Running, limit);
     }
 
-    /// The user has seen enough. Without traffic there is nothing to keep.
+    /// Ends the traffic at the user's request; before there is traffic, aborts.
     fn end_traffic(&mut self, now: MonoInstant) {
         match self.core.steps.state {
             State::Running => {
@@ -371,7 +371,7 @@ impl Stepping for Client {
                 self.core.steps.close();
                 Ok(())
             }
-            // The server counts what both ends look at.
+            // The server reports the progress of both ends.
             Input::Progress(_) => Ok(()),
             Input::Connected if state == State::Connecting => self.connected_here(now),
             Input::Finished { sent } => self.core.finished_here(now, sent),

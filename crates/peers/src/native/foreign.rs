@@ -1,9 +1,9 @@
-//! Recognises a peer that speaks something other than linerate's protocol, to say so in one sentence.
+//! Identifies peers that speak another protocol, for an error message.
 
 use super::message::Role;
 use crate::error::{Excerpt, ProtocolError};
 
-/// What a foreign peer begins with, what it is, and what to do about it.
+/// First bytes of a foreign protocol, its name, and advice for the user.
 struct Sign {
     from: Role,
     begins: &'static [&'static [u8]],
@@ -68,7 +68,7 @@ const SIGNS: &[Sign] = &[
     },
 ];
 
-/// An iperf3 server sends one byte and waits, so one byte has to do; nothing else begins with it.
+/// Whether the first byte identifies the peer: an iperf3 server sends one byte and waits; nothing else begins with it.
 pub(super) fn is_told_by_first_byte(bytes: &[u8]) -> bool {
     matches!(bytes, [0x09 | 0xff, ..])
 }
@@ -95,7 +95,7 @@ pub(super) fn identify(from: Role, bytes: &[u8], state: &'static str) -> Protoco
     }
 }
 
-/// Whether this may be the beginning of an iperf3 cookie: 36 characters of base 32, then a zero.
+/// Whether this may be the beginning of an iperf3 cookie: 36 base-32 characters, then a zero.
 fn is_cookie(bytes: &[u8]) -> bool {
     let cookie = |byte: &u8| matches!(byte, b'a'..=b'z' | b'2'..=b'7');
     bytes.len() >= linerate_wire::frame::PREAMBLE_LEN && bytes.iter().take(36).all(cookie)

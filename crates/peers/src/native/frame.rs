@@ -18,10 +18,10 @@ pub(super) fn preamble() -> Vec<u8> {
 /// Bytes of the peer that have not been understood yet.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    /// Who speaks to us.
+    /// Role of the peer.
     from: Role,
     bytes: Vec<u8>,
-    /// Bytes before this index are done with.
+    /// Index of the first pending byte.
     start: usize,
     /// Offset of `bytes[start]` in what the peer has sent.
     offset: u64,
@@ -37,7 +37,7 @@ impl Inbox {
         }
     }
 
-    /// Adds what has arrived.
+    /// Appends received bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.start = 0;
@@ -59,8 +59,8 @@ impl Inbox {
         self.offset += count as u64;
     }
 
-    /// Takes the preamble; `false` if more bytes are needed. `last` says that no more will come, so that a
-    /// peer which said too little to be recognised is judged by what it said.
+    /// Takes the preamble; `false` if more bytes are needed. `last` says that no more will arrive: a peer that sent too
+    /// little to be identified is then judged by that.
     pub(super) fn take_preamble(
         &mut self,
         state: &'static str,
@@ -113,7 +113,7 @@ impl Inbox {
         Ok(Some((message, offset)))
     }
 
-    /// Judges a frame by its header, before any of its body is waited for.
+    /// Checks a frame's header before its body is awaited.
     fn admit(
         &self,
         state: &'static str,

@@ -1,4 +1,4 @@
-//! What client and server have in common below the test: bytes in, bytes out, keep-alive, the end.
+//! Common part of client and server below the test: bytes in, bytes out, keep-alive, the end.
 
 use super::frame::{Inbox, preamble};
 use super::message::{Farewell, Message, Role, TooLong};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Silence after which an end sends a ping: a tenth of the usual timeout.
 const PING_AFTER: Duration = Duration::from_secs(1);
-/// The part of a session that is the same at both ends.
+/// Part of a session that both ends share.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) steps: Steps<State>,
@@ -22,7 +22,7 @@ pub(super) struct Core {
     /// When the peer was last heard, and when this end last said something.
     heard: MonoInstant,
     sent: MonoInstant,
-    /// Whether the peer's preamble was right.
+    /// Whether the peer's preamble was valid.
     introduced: bool,
 }
 
@@ -47,7 +47,7 @@ impl Core {
         }
     }
 
-    /// Queues a message. One that is too long is not sent; its size comes back.
+    /// Queues a message; one that is too long is not sent.
     pub(super) fn send(&mut self, now: MonoInstant, message: &Message) -> Result<(), TooLong> {
         let frame = message.encode()?;
         self.sent = now;
@@ -88,7 +88,7 @@ impl Core {
         outcome
     }
 
-    /// Whether no message is half received.
+    /// Whether no message is partly received.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.inbox.pending().is_empty()
     }
@@ -105,7 +105,7 @@ impl Core {
         }
     }
 
-    /// Recognises a foreign peer from however little it said.
+    /// Identifies a foreign peer from the bytes received, however few.
     fn judge_greeting(&mut self) -> Result<(), ProtocolError> {
         if !self.introduced {
             self.introduce(true)?;
@@ -142,13 +142,13 @@ impl Core {
         others.chain([silence]).min()
     }
 
-    /// Tells the peer that the session is over, and why.
+    /// Tells the peer why the session is over.
     pub(super) fn farewell(&mut self, now: MonoInstant, code: RefusalCode, message: &str) {
         let message = text(message);
         self.say(now, &Message::Farewell(Farewell { code, message }));
     }
 
-    /// Queues what is still to be said after an error.
+    /// Queues the farewell after an error.
     pub(super) fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
         let code = match error {
             ProtocolError::Body { .. }
@@ -164,7 +164,7 @@ impl Core {
     }
 }
 
-/// Text of the peer, bounded and printable.
+/// The peer's text, bounded and printable.
 pub(super) fn text(text: &str) -> String {
     clean(text, MAX_TEXT)
 }

@@ -27,7 +27,7 @@ macro_rules! messages {
         }
 
         impl Message {
-            /// The kind.
+            /// Kind of the message.
             pub const fn kind(&self) -> Kind {
                 match self {
                     Self::Bye => Kind::Bye,
@@ -53,7 +53,7 @@ macro_rules! messages {
                 }
             }
 
-            /// Reads the body of a message of this kind; the error says what is wrong and where in the body.
+            /// Parses the body of a message of this kind; the error says what is wrong and where in the body.
             pub fn decode(kind: Kind, body: &[u8]) -> Result<Self, serde_json::Error> {
                 Ok(match kind {
                     Kind::Bye => Self::Bye,
@@ -108,12 +108,12 @@ pub struct Welcome {
     pub version: String,
     /// Id of the session at the server.
     pub session: String,
-    /// What any test may take.
+    /// Limits of every test.
     pub limits: Limits,
-    /// The server's host.
+    /// Facts about the server's host.
     #[serde(default)]
     pub facts: Facts,
-    /// That the server holds the key too, if it asked for it.
+    /// Proof that the server holds the key, if it asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<[u8; SIZE]>,
 }
@@ -130,7 +130,7 @@ pub struct Challenge {
 pub struct Proof {
     /// The client's nonce.
     pub nonce: [u8; SIZE],
-    /// That the client holds the key.
+    /// Proof that the client holds the key.
     pub proof: [u8; SIZE],
 }
 
@@ -139,14 +139,14 @@ pub struct Proof {
 pub struct Farewell {
     /// The kind of reason.
     pub code: RefusalCode,
-    /// The reason, for people.
+    /// Reason, for people.
     pub message: String,
 }
 
-/// Body of the messages that say nothing but which test they are about.
+/// Body of messages that carry only the number of their test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestNumber {
-    /// Counted by the client from 1, dense.
+    /// Number of the test, counted by the client from 1 without gaps.
     pub test: u32,
 }
 
@@ -164,9 +164,9 @@ pub struct Prepare {
 pub struct Ready {
     /// Number of the test.
     pub test: u32,
-    /// Where the server waits, by the side it plays there.
+    /// Ports on which the server waits, by the side that it plays there.
     pub ports: StreamPorts,
-    /// What each data stream begins with.
+    /// Token with which each data stream begins.
     pub token: u32,
 }
 
@@ -186,7 +186,7 @@ pub struct Refused {
 pub struct TestProgress {
     /// Number of the test.
     pub test: u32,
-    /// What was counted so far.
+    /// Counts so far.
     pub progress: Progress,
 }
 
@@ -195,7 +195,7 @@ pub struct TestProgress {
 pub struct Finished {
     /// Number of the test.
     pub test: u32,
-    /// Datagrams or transactions per stream.
+    /// Datagrams or transactions per stream, in stream order.
     pub sent: Vec<PacketCount>,
 }
 
@@ -208,12 +208,12 @@ pub struct Report {
     pub reports: Vec<EndpointReport>,
 }
 
-/// A message that would be longer than its kind may be.
+/// A message longer than its kind allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
-    /// Bytes it would have (kind byte and body).
+    /// Bytes of the message (kind byte and body).
     pub length: usize,
-    /// Bytes it may have.
+    /// Maximum bytes.
     pub most: u32,
 }
 

@@ -94,7 +94,7 @@ impl PeerKind for Native {
     }
 }
 
-/// Whether the server's ports are those of exactly these sides, none zero, and one or one per stream each.
+/// Checks that the server's ports are those of exactly these sides, none zero, and one or one per stream each.
 fn check_ports(
     ports: &StreamPorts,
     sides: impl Iterator<Item = Side>,

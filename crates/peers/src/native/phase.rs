@@ -28,12 +28,12 @@ states! {
 }
 
 impl State {
-    /// Whether both ends have said hello, and neither goodbye.
+    /// Whether both ends have exchanged hellos and the session is not closed.
     pub(super) const fn is_greeted(self) -> bool {
         !matches!(self, Self::Greeting | Self::Closed)
     }
 
-    /// Longest message the peer may send now.
+    /// Maximum length of the next message of the peer, bytes.
     pub(super) const fn most_bytes(self) -> u32 {
         match self {
             Self::Greeting => 64 * 1024,

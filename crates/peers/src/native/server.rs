@@ -1,4 +1,4 @@
-//! The end that is asked. The drawing in [`super`] shows both ends.
+//! Server. The drawing in [`super`] shows both ends.
 
 use super::link::{Core, text};
 use super::message::{
@@ -27,7 +27,7 @@ pub(super) struct Server {
     config: ServerConfig,
     /// The version of a client that was asked for the key.
     challenged: Option<String>,
-    /// What the data streams of the present test show.
+    /// Token of the present test's data streams.
     token: u32,
 }
 
@@ -70,7 +70,7 @@ impl Server {
                 self.proof(now, &proof);
             }
             Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
-            // The client aborted before it saw that the test was refused.
+            // The client aborted before it received the refusal.
             Message::Abort(body) if state == State::Idle && is_present => {
                 let test = body.test;
                 let aborted = Message::Aborted(TestNumber { test });
@@ -94,7 +94,7 @@ impl Server {
         match (message, self.core.steps.state) {
             (Message::Abort(body), _) => self.core.aborted_by_peer(now, &body),
             (Message::Aborted(_), _) => return self.core.stopped_there(),
-            // Sent before the peer knew that the test is aborted, or that its senders came to their end.
+            // Sent before the peer knew that the test was aborted, or that its senders had stopped.
             (_, State::Stopping) | (Message::EndTraffic(_), State::Reporting) => {}
             (Message::Start(_), State::Connecting) if self.core.test.connected.here => {
                 self.start(now);
@@ -130,7 +130,7 @@ impl Server {
         self.admit(now, version, None);
     }
 
-    /// Lets a client in that holds the key, and shows it that this end does.
+    /// Checks the client's proof, and answers with this end's.
     fn proof(&mut self, now: MonoInstant, body: &Proof) {
         let version = self.challenged.clone().unwrap_or_default();
         let proof = self.config.credential.as_ref().and_then(|credential| {
@@ -194,7 +194,7 @@ impl Server {
         }
     }
 
-    /// A step of setting up, which has as long as the peer may be silent.
+    /// Enters a set-up step with the silence timeout.
     fn step(&mut self, now: MonoInstant, state: State) {
         let limit = self.core.steps.timeout;
         self.core.steps.enter(now, state, limit);
@@ -259,7 +259,7 @@ impl Server {
         let test = self.core.test.number;
         let report = Message::Report(Report { test, reports });
         match self.core.send(now, &report) {
-            // The time allowed goes on: the client may still be taking what is under way.
+            // The deadline stays: the client may still be draining what is under way.
             Ok(()) => self.core.steps.state = State::Reporting,
             Err(TooLong { length, most }) => {
                 let reason = format!(
@@ -272,7 +272,7 @@ impl Server {
         Ok(())
     }
 
-    /// Between tests a client may go without a word.
+    /// End of the connection: regular between tests.
     fn eof(&mut self) -> Result<(), ProtocolError> {
         if self.core.steps.state == State::Idle && self.core.is_at_boundary() {
             self.core.steps.close();
@@ -334,7 +334,7 @@ impl Stepping for Server {
             Input::Eof => self.eof(),
             Input::Timeout => self.timeout(now),
             Input::End(Ending::Test { code, reason }) => {
-                // Once it has reported, the server's part is over, and the client may already be.
+                // After its report the server is done, and the client may be too.
                 if state.has_test() && !matches!(state, State::Stopping | State::Reporting) {
                     self.core.abort(now, code, &reason);
                 }

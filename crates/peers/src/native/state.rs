@@ -1,5 +1,4 @@
-//! The parts of a test's life that are the same at both ends:
-//! numbering, the end of senders, and the early end.
+//! Parts of a test's lifecycle that both ends share: numbering, the end of senders, and aborts.
 
 use super::link::{Core, text};
 use super::message::{Finished, Kind, Message, Refused};
@@ -38,7 +37,7 @@ impl Core {
         Ok(())
     }
 
-    /// The far senders have stopped.
+    /// The peer's senders have stopped.
     pub(super) fn finished_there(&mut self, body: Finished) -> Result<(), &'static str> {
         if !self.test.receives {
             return Err("it has nothing to send in this test");
@@ -56,7 +55,7 @@ impl Core {
         Ok(())
     }
 
-    /// This end wants the test to end early.
+    /// Aborts the test from this end.
     pub(super) fn abort(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         let reason = text(reason);
         let message = reason.clone();
@@ -77,7 +76,7 @@ impl Core {
         self.steps.stop(now, cause, code, reason);
     }
 
-    /// The peer wants the test to end early. If both do at once, each answers the other.
+    /// The peer aborts the test. If both ends do at once, each answers the other.
     pub(super) fn aborted_by_peer(&mut self, now: MonoInstant, body: &Refused) {
         if self.steps.state != State::Stopping {
             self.stop(now, StopCause::Peer, body.code, text(&body.message));
@@ -114,7 +113,7 @@ impl Core {
         }
     }
 
-    /// What the peer said when it ended the session.
+    /// Error for a session that the peer ended, with its reason.
     pub(super) fn turned_away(&self, code: RefusalCode, message: &str) -> ProtocolError {
         self.steps.turned_away(code, text(message))
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Gap between two hellos.
 const HELLO_GAP: Duration = Duration::from_millis(50);
 
-/// Most of a number that the header carries.
+/// Maximum of a 48-bit number in the header.
 const MASK_48: u64 = (1 << 48) - 1;
 
 /// The data streams of a test with this token.
@@ -76,7 +76,7 @@ impl Streams {
     }
 }
 
-/// One of these streams.
+/// One data stream.
 struct Stream {
     token: u32,
     stream: u8,
@@ -93,13 +93,13 @@ impl Stream {
         }
     }
 
-    /// The header of a datagram or message of this stream.
+    /// Header of a datagram or message, if it belongs to this stream.
     #[inline]
     fn own(&self, bytes: &[u8]) -> Option<Header> {
         Header::read(bytes).filter(|h| h.token == self.token && h.stream == self.stream)
     }
 
-    /// The datagram of the handshake with this meaning.
+    /// Handshake datagram of this kind.
     fn greeting(&self, kind: Kind) -> Vec<u8> {
         let mut bytes = vec![0; HEADER_LEN];
         self.header(kind, 0, MonoInstant::default())
@@ -186,7 +186,7 @@ impl Handshake for Stream {
         Some(HELLO_GAP)
     }
 
-    /// Traffic of this stream is as good an answer as the ack.
+    /// Traffic of this stream confirms the handshake like the ack.
     fn is_answer(&self, datagram: &[u8]) -> bool {
         self.own(datagram).is_some()
     }

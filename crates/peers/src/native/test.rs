@@ -1,4 +1,4 @@
-//! What a session remembers of the test under way.
+//! State of the test under way.
 
 use super::message::{Role, TestNumber};
 use crate::session::Limits;
@@ -6,7 +6,7 @@ use linerate_model::PacketCount;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
 use std::time::Duration;
 
-/// What a session must remember of the test under way.
+/// State of the test under way.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Test {
     pub(super) number: u32,
@@ -16,7 +16,7 @@ pub(super) struct Test {
     /// Longest that traffic may take before something must be wrong.
     pub(super) allowed: Duration,
     pub(super) connected: Both,
-    /// Who has sent all it wanted.
+    /// Which ends' senders have stopped.
     pub(super) finished: Both,
     pub(super) reported: Both,
     pub(super) stopped: Both,

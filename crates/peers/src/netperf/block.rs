@@ -32,10 +32,10 @@ impl Size {
         }
     }
 
-    /// What answers a [`greeting`]; `None` until that can be told.
+    /// Block size of a server by its answer to a [`greeting`]; `None` until that is known.
     ///
-    /// A server of long blocks answers once, and the rest of its block is zero: it has made no test yet. One
-    /// of short blocks takes the greeting for two requests and answers both.
+    /// A server of long blocks answers once, and the rest of its block is zero: it has made no test yet. One of short
+    /// blocks takes the greeting for two requests and answers both.
     pub(super) fn of_greeting(answer: &[u8]) -> Option<Self> {
         let second = Self::Short.bytes();
         let kind = answer.get(second..)?.first_chunk::<4>()?;
@@ -56,13 +56,13 @@ pub(super) fn greeting() -> Vec<u8> {
     bytes
 }
 
-/// What a server of short blocks still waits for after a [`greeting`]: the rest of a third request.
+/// Bytes that a server of short blocks still expects after a [`greeting`]: the rest of a third request.
 pub(super) fn rest_of_greeting() -> Vec<u8> {
     let begun = Size::Long.bytes() % Size::Short.bytes();
     vec![0; Size::Short.bytes() - begun]
 }
 
-/// Answers to a greeting that a server of short blocks gives.
+/// Number of answers to a greeting from a server of short blocks.
 pub(super) const SHORT_ANSWERS: usize = Size::Long.bytes().div_ceil(Size::Short.bytes());
 
 /// Types of blocks. The response to a test is one more than its request, the results are two more.
@@ -90,7 +90,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block with these first words; the others are zero.
+    /// Block that begins with these words; the others are zero.
     pub(super) fn new(kind: u32, status: u32, words: &[u32]) -> Self {
         let mut all = [0; WORDS];
         all.iter_mut().zip(words).for_each(|(to, from)| *to = *from);
@@ -101,7 +101,7 @@ impl Block {
         }
     }
 
-    /// The block that these bytes of either size are.
+    /// Parses a block of either size.
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut words = bytes.chunks_exact(4).map(|word| {
             let word = word.try_into().expect("invariant: chunks of four");
@@ -112,15 +112,15 @@ impl Block {
         Self::new(kind.unwrap_or(0), status.unwrap_or(0), &rest)
     }
 
-    /// The type of a block that has begun, if it is none that either end knows; `None` if it may be one.
+    /// Type of a block whose beginning has arrived, if it is not a known one; `None` if it may be.
     pub(super) fn beginning(bytes: &[u8]) -> Option<u32> {
-        /// Above any type of any version.
+        /// Exclusive upper bound of the types in all versions.
         const MAX_TYPE: u32 = 0xffff;
         let kind = u32::from_be_bytes(*bytes.first_chunk()?);
         (kind.min(kind.swap_bytes()) > MAX_TYPE).then_some(kind)
     }
 
-    /// As on the wire.
+    /// Encodes the block for the wire.
     pub(super) fn write(&self, size: Size) -> Vec<u8> {
         let head = [self.kind, self.status];
         let words = head.iter().chain(&self.words);
@@ -134,7 +134,7 @@ impl Block {
         self.words.get(at).copied().unwrap_or(0)
     }
 
-    /// The same word where a negative number is possible.
+    /// Word `at` of the test as a signed number.
     pub(super) fn signed(&self, at: usize) -> i32 {
         self.word(at).cast_signed()
     }
@@ -160,7 +160,7 @@ impl Block {
         }
     }
 
-    /// A time in seconds, as binary32; `None` if it is none that a test can take.
+    /// A time in seconds, as binary32; `None` if a test cannot have it.
     pub(super) fn seconds(&self, at: usize) -> Option<Duration> {
         let seconds = f32::from_bits(self.word(at));
         Duration::try_from_secs_f32(seconds)
@@ -182,12 +182,12 @@ impl Block {
     }
 }
 
-/// A time as a word of a block.
+/// Encodes a time as one word.
 pub(super) fn seconds(time: Duration) -> u32 {
     time.as_secs_f32().to_bits()
 }
 
-/// A count as two words of a block.
+/// Encodes a count as two words.
 pub(super) fn count(count: u64) -> [u32; 2] {
     #[expect(
         clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! The classic tests, which every netserver knows: what is asked for, and what the results say.
+//! The classic tests, which every netserver supports: requests and results.
 
 use super::PAD;
 use super::block::{self, Block};
@@ -10,22 +10,22 @@ use linerate_model::{ByteCount, PacketCount};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Longest time that is asked for where the client ends the test: netserver's own guard then never does.
+/// Requested time where the client ends the test, seconds: long enough that netserver's own timer does not.
 const MAX_TEST_SECONDS: u32 = 86_400;
 
-/// A buffer of the size that the system chooses: -1. Since 2.4.4 zero asks for the least.
+/// Buffer size -1: chosen by the system. Since 2.4.4 zero requests the minimum.
 const SYSTEMS_CHOICE: u32 = u32::MAX;
 
-/// Where the request of a byte stream says whether small segments are sent at once.
+/// Word of a byte-stream request that sets no-delay.
 const NO_DELAY: usize = 5;
 
-/// Reads and writes of a server that is not told how long.
+/// Read and write size of a server where the client names none.
 const USUAL_CALL: u64 = 16 * 1024;
 
-/// Alignment of netperf's buffers.
+/// Alignment requested for netperf's buffers.
 const ALIGN: u32 = 8;
 
-/// Whether netperf can carry this test; if not, why, and what to do.
+/// Checks that netperf can carry this test; the error says why not and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     let test = Test::from_spec(spec);
     let is_rr = matches!(test, Test::TcpRr | Test::UdpRr);
@@ -56,7 +56,7 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     Err(problem.to_owned())
 }
 
-/// How long the server is asked to go on, in whole seconds.
+/// Time requested from the server, whole seconds.
 pub(super) fn length(spec: &TestSpec) -> u32 {
     let Stop::After(time) = spec.stop else {
         return MAX_TEST_SECONDS;
@@ -66,12 +66,12 @@ pub(super) fn length(spec: &TestSpec) -> u32 {
         .map_or(MAX_TEST_SECONDS, |seconds| seconds.min(MAX_TEST_SECONDS))
 }
 
-/// Until when after the response the server has ended the test by itself, if it has heard nothing of its end.
+/// Time after the response by which the server ends the test by itself, without having seen its end.
 pub(super) fn guard(spec: &TestSpec) -> Duration {
     Duration::from_secs(u64::from(length(spec))) + PAD
 }
 
-/// The request for a test that [`check`] has seen, over a control connection from `local`.
+/// Request for a test that passed [`check`], over a control connection from `local`.
 pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
     let test = Test::from_spec(spec);
     let places = test.places();
@@ -90,7 +90,7 @@ pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
             (words[2], words[4]) = (ALIGN, ALIGN);
             (words[6], words[7], words[8]) = (payload, payload, 1);
         }
-        // The server connects its socket to the first datagram's sender: nobody else's are counted.
+        // The server connects its socket to the first datagram's sender: others' datagrams are not counted.
         Test::UdpStream => (words[1], words[2], words[3], words[16]) = (payload, 1, ALIGN, 0),
     }
     words[places.time] = length(spec);
@@ -106,17 +106,17 @@ fn word(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What this end saw of a test.
+/// Counts of this end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
-    /// Datagrams or transactions that it sent.
+    /// Datagrams or transactions sent.
     pub(super) sent: u64,
-    /// Bytes that it received.
+    /// L4 payload bytes received.
     pub(super) taken: u64,
 }
 
-/// The server's report from its results, read against what this end saw. None where its counts have a warm-up in
-/// them that it does not tell apart.
+/// Report from the server's results, checked against this end's counts; without figures where its counts include a
+/// warm-up that it does not separate.
 pub(super) fn report(
     spec: &TestSpec,
     results: &Block,
@@ -153,7 +153,7 @@ pub(super) fn report(
         Test::UdpStream => {
             time(2)?;
             let messages = unwrapped(results.word(0), seen.sent);
-            // Its own count of bytes wraps at 4 GiB, and has the datagram in it that ends the test.
+            // The server's byte count wraps at 4 GiB and includes the datagram that ends the test.
             counted(ByteCount::new(messages.saturating_mul(payload)), messages)
         }
     };
@@ -166,8 +166,8 @@ pub(super) fn report(
         .collect())
 }
 
-/// The bytes that a server sent. It leaves out the last write if the end of its time cut that short; what of it
-/// it had sent was received, since the stream was read to its end.
+/// Bytes that a server sent. It leaves out the last write if the end of its time cut that short; the sent part of it
+/// was received, since the stream was read to its end.
 fn with_last_write(counted: ByteCount, seen: Seen, write: ByteCount) -> ByteCount {
     let missing = seen.taken.saturating_sub(counted.get());
     if missing < write.get() {
@@ -177,10 +177,10 @@ fn with_last_write(counted: ByteCount, seen: Seen, write: ByteCount) -> ByteCoun
     }
 }
 
-/// Datagrams that may come twice before a count is taken for one that has wrapped.
+/// Tolerance for duplicates before a count is taken to have wrapped.
 const DUPLICATES: u64 = 1 << 24;
 
-/// A count of which only the lower 32 bits are told, of something of which `sent` were sent.
+/// Reconstructs a count of which only the lower 32 bits are reported, from `sent` at the other end.
 fn unwrapped(low: u32, sent: u64) -> u64 {
     let most = sent.saturating_add(DUPLICATES);
     let low = u64::from(low);
@@ -188,7 +188,7 @@ fn unwrapped(low: u32, sent: u64) -> u64 {
     low + (wraps << 32)
 }
 
-/// Reads what a client asks for.
+/// Parses a request.
 pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
     let places = test.places();
     let [there, back] = places.sizes.map(|at| request.word(at));
@@ -198,7 +198,7 @@ pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
         Test::TcpMaerts | Test::TcpStream | Test::UdpStream => u64::from(there),
     };
     let least = match test {
-        // A shorter one ends the stream.
+        // A shorter datagram ends the stream.
         Test::UdpStream => u16::try_from(payload)
             .map_err(|_| wrong(errno::MESSAGE_SIZE, format!("datagrams of {payload} bytes")))?,
         _ => 1,
@@ -215,7 +215,7 @@ pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
     Ok(order)
 }
 
-/// The results of a test that this end has served.
+/// Results of a test that this end served.
 pub(super) fn results(test: Test, report: &EndpointReport, elapsed: Duration) -> Block {
     let stream = report.streams.first();
     let taken = stream.map_or(0, |stream| stream.bytes.get());
@@ -232,7 +232,7 @@ pub(super) fn results(test: Test, report: &EndpointReport, elapsed: Duration) ->
             vec![high, low, calls, time, unknown, unknown, 0, cores]
         }
         Test::TcpRr | Test::UdpRr => {
-            // What came and what went back.
+            // Received and sent bytes together.
             let bytes = low_word(taken.saturating_mul(2));
             vec![bytes, packets, packets, time, unknown, unknown, 0, cores]
         }
@@ -244,12 +244,12 @@ pub(super) fn results(test: Test, report: &EndpointReport, elapsed: Duration) ->
     Block::new(test.kind() + 2, 0, &words)
 }
 
-/// The lower half of a count, as all that netperf tells of it.
+/// Lower 32 bits of a count: netperf reports no more.
 fn low_word(count: u64) -> u32 {
     u32::try_from(count & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-/// The response that tells the client where to send, with the rest of its request as it was.
+/// Response with the data port; the rest repeats the request.
 pub(super) fn response(test: Test, request: &Block, port: u16) -> Block {
     let places = test.places();
     let mut words = [0; 10];

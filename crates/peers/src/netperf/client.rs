@@ -1,4 +1,4 @@
-//! The end that asks for a test. The drawing in [`super`] shows both ends.
+//! Client. The drawing in [`super`] shows both ends.
 
 use super::DRAIN;
 use super::block::{self, Block, Size, kind};
@@ -18,9 +18,9 @@ use linerate_model::{MonoInstant, PacketCount};
 use std::net::IpAddr;
 
 states! {
-    /// Where a client is.
+    /// State of a client.
     pub(super) enum State {
-        /// The first request is sent; its answer will show the size of blocks.
+        /// The first request is sent; its answer reveals the block size.
         Greeting = "greeting",
         Idle = "idle",
         /// The request is sent.
@@ -44,17 +44,17 @@ pub(super) struct Client {
     steps: Steps<State>,
     inbox: Inbox,
     local: IpAddr,
-    /// A key was given, which this protocol does not have.
+    /// A key was given, although the protocol has none.
     has_key: bool,
     size: Size,
-    /// Answers to the greeting that are still to come.
+    /// Answers to the greeting still to arrive.
     greetings: usize,
     spec: TestSpec,
-    /// By when the server has ended the test by itself.
+    /// When the server ends the test by itself.
     guard: MonoInstant,
-    /// Whether this end's senders are done.
+    /// Whether this end's senders have stopped.
     is_sent: bool,
-    /// What this end saw, against which the server's counts are read.
+    /// This end's counts, to interpret the server's.
     seen: Seen,
     has_reported: bool,
     results: Option<Block>,
@@ -84,7 +84,7 @@ impl Client {
         matches!(self.spec.direction, Direction::Forward)
     }
 
-    /// Sees that what has come can be the beginning of a block.
+    /// Checks that the pending bytes can begin a block.
     fn see_beginning(&self) -> Result<(), ProtocolError> {
         match Block::beginning(self.inbox.pending()) {
             Some(kind) => Err(self.unexpected(kind, 0)),
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Finds out the size of blocks; whether that is known now.
+    /// Determines the block size; returns whether it is known.
     fn meet(&mut self) -> bool {
         let pending = self.inbox.pending();
         let Some(size) = Size::of_greeting(pending) else {
@@ -107,7 +107,7 @@ impl Client {
         true
     }
 
-    /// One block of the server.
+    /// Handles one block of the server.
     fn hear(&mut self, now: MonoInstant, block: Block) -> Result<(), ProtocolError> {
         let test = Test::from_spec(&self.spec);
         let response = test.kind() + 1;
@@ -132,7 +132,7 @@ impl Client {
             (State::Running | State::Awaiting, kind)
                 if test.is_results(kind) && self.results.is_none() =>
             {
-                // It has heard the end of the stream, so no more of it need be said.
+                // The server has seen the end of the stream: stop repeating it.
                 if self.steps.state == State::Running && self.sends() && !self.is_sent {
                     self.steps.act(Action::StopSenders);
                 }
@@ -174,7 +174,7 @@ impl Client {
         self.steps.step(now, State::Preparing);
     }
 
-    /// The server waits at its data port.
+    /// Opens the data stream to the server's port.
     fn open(&mut self, now: MonoInstant, response: &Block) -> Result<(), ProtocolError> {
         let test = Test::from_spec(&self.spec);
         let named = response.word(test.port_at());
@@ -199,7 +199,7 @@ impl Client {
         Ok(())
     }
 
-    /// Traffic begins: the server's end has begun with its response.
+    /// Starts the traffic: the server's side started with its response.
     fn run(&mut self, now: MonoInstant) {
         self.steps
             .act(match Test::from_spec(&self.spec).server_side() {
@@ -211,7 +211,7 @@ impl Client {
             .enter(now, State::Running, whole.saturating_add(DRAIN));
     }
 
-    /// This end is done. A server that has not heard it ends the test by its own clock.
+    /// This end is done: waits for results. A server that missed the end of the stream ends the test by its own clock.
     fn await_results(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let drain = match self.spec.transport() {
             Transport::Tcp => DRAIN,
@@ -225,7 +225,7 @@ impl Client {
         self.finish()
     }
 
-    /// Ends the test once both ends have said what they saw.
+    /// Ends the test once both ends have reported.
     fn finish(&mut self) -> Result<(), ProtocolError> {
         let Some(results) = self.results.take_if(|_| self.has_reported) else {
             return Ok(());
@@ -249,7 +249,7 @@ impl Client {
         })
     }
 
-    /// The user has seen enough. A server that sends cannot be ended without losing its results.
+    /// Ends the traffic at the user's request. A server that sends cannot be stopped without losing its results.
     fn end_traffic(&mut self, now: MonoInstant) {
         if self.steps.state == State::Running && self.sends() {
             self.steps.act(Action::StopSenders);
@@ -259,7 +259,7 @@ impl Client {
     }
 }
 
-/// Bytes that this end's receivers took.
+/// L4 payload that this end's receivers took, bytes.
 fn taken(reports: &[EndpointReport]) -> u64 {
     let receivers = reports
         .iter()
@@ -268,9 +268,9 @@ fn taken(reports: &[EndpointReport]) -> u64 {
     streams.map(|stream| stream.bytes.get()).sum()
 }
 
-/// Why a server does not make a test, by the number it gave.
+/// Why a server refuses a test, by its error number.
 fn refusal(test: Test, status: u32) -> (RefusalCode, String) {
-    /// What a netserver says to a test that it does not know.
+    /// netserver's error number for an unknown test.
     const UNKNOWN_TEST: u32 = 998;
     if status == UNKNOWN_TEST {
         let message = format!("this netserver does not know {}", test.name());
@@ -284,7 +284,7 @@ fn refusal(test: Test, status: u32) -> (RefusalCode, String) {
     (RefusalCode::Internal, message)
 }
 
-/// An error number of the server's system; which system that is, it does not say.
+/// Text for an error number of the server's operating system, which is not known.
 fn error_words(status: u32) -> String {
     format!("it says error {}, see errno there", status.cast_signed())
 }
@@ -309,7 +309,7 @@ impl Conversing for Client {
                         return Ok(());
                     }
                 }
-                // What comes while this end connects its stream is looked at when it has.
+                // Blocks that arrive while this end connects are handled after that.
                 State::Connecting if self.inbox.pending().len() <= self.size.bytes() => {
                     return Ok(());
                 }

@@ -89,8 +89,8 @@ impl PeerKind for Netperf {
     }
 }
 
-/// How long a netserver waits for the end of a test beyond the time that was asked for.
+/// How long a netserver waits beyond the requested time for the end of a test.
 const PAD: Duration = Duration::from_secs(4);
 
-/// How long a receiver may take for what is still queued when its sender is done.
+/// Maximum time for a receiver to drain the queues after its sender has stopped.
 const DRAIN: Duration = Duration::from_mins(1);

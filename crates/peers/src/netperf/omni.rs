@@ -1,4 +1,4 @@
-//! OMNI: one request for every test of netperf from 2.5 on, as its clients ask a server.
+//! OMNI: the one request for all tests, sent by clients from 2.5 on.
 //!
 //! The request says which way the *server* sends, over which transport, and how long messages are.
 
@@ -31,11 +31,11 @@ mod asked {
 /// Words of a name of congestion control.
 const NAME: usize = 4;
 
-/// Small segments are sent at once.
+/// Flag: no-delay.
 const NO_DELAY: u32 = 1;
 /// A new connection for each transaction.
 const CONNECTION_TEST: u32 = 4;
-/// Measure the use of the server's cores.
+/// Flag: measure CPU use.
 const MEASURE_CPU: u32 = 8;
 
 /// The server sends; it receives.
@@ -45,12 +45,12 @@ const RECEIVE: u32 = 4;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
 
-/// Writes of a server that is not told how long: as netserver's with the usual buffer of Linux.
+/// Write size of a server where the client names none: netserver's with the default buffer of Linux.
 const USUAL_WRITE: u64 = 16 * 1024;
-/// Reads of a server that is not told how long.
+/// Read size of a server where the client names none.
 const USUAL_READ: u64 = 128 * 1024;
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
     let transport = match request.word(asked::PROTOCOL) {
         TCP => Transport::Tcp,
@@ -77,7 +77,7 @@ pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
     };
     let asked = Asked {
         payload: payload(test, request)?,
-        // An empty one ends the stream, whatever the length of the others.
+        // An empty datagram ends the stream, whatever the length of the others.
         least: 1,
         length: request.signed(asked::TIME),
         send_buffer: request.signed(asked::SEND_BUFFER),
@@ -91,7 +91,7 @@ pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
     Ok(order)
 }
 
-/// Length of messages, or of reads and writes.
+/// Length of messages, or of reads and writes, bytes.
 fn payload(test: Test, request: &Block) -> Result<u64, Wrong> {
     let given = |at| u64::try_from(request.signed(at)).ok().filter(|n| *n > 0);
     Ok(match test {
@@ -121,7 +121,7 @@ fn congestion(request: &Block) -> Result<Option<String>, Wrong> {
     Ok((!name.is_empty()).then_some(name))
 }
 
-/// The response that tells the client where to send.
+/// Response with the data port.
 pub(super) fn response(order: &Order, port: u16) -> Block {
     let request = &order.request;
     let payload = u32::try_from(order.spec.payload().get()).unwrap_or(u32::MAX);
@@ -189,10 +189,10 @@ pub(super) fn results(
         low(transactions),
         time,
     ];
-    // CPU use in all its parts and the service demand.
+    // CPU use in all its parts, and the service demand.
     words.extend([unknown; 7]);
     words.extend([0, cores, u32::MAX, unknown]);
-    // The network card: vendor, device, and both of its subsystem.
+    // NIC: vendor, device, and both of its subsystem.
     words.extend([u32::MAX; 4]);
     words.push(stream.and_then(retransmitted).unwrap_or(u32::MAX));
     let mut block = Block::new(kind::OMNI + 2, 0, &words);
@@ -201,7 +201,7 @@ pub(super) fn results(
     block
 }
 
-/// Where the results have the name of the congestion control: after 27 words and 160 bytes about the card.
+/// Word at which the results name the congestion control: after 27 words and 160 bytes about the NIC.
 const CONGESTION_AT: usize = 27 + 40;
 
 fn retransmitted(stream: &StreamReport) -> Option<u32> {

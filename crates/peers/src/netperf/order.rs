@@ -1,4 +1,4 @@
-//! What a client asks a server for, in whichever kind of request.
+//! A client's request, independent of its kind (classic or OMNI).
 
 use super::block::Block;
 use super::test::Test;
@@ -20,11 +20,11 @@ pub(super) mod errno {
     pub(in super::super) const MESSAGE_SIZE: u32 = 90;
     pub(in super::super) const NOT_SUPPORTED: u32 = 95;
     pub(in super::super) const TIMED_OUT: u32 = 110;
-    /// netperf's own: the type of test is not known.
+    /// netperf's own: unknown test type.
     pub(in super::super) const UNKNOWN_TEST: u32 = 998;
 }
 
-/// The number for a reason of this end.
+/// Error number for a refusal of this end.
 pub(super) const fn status_for(code: RefusalCode) -> u32 {
     match code {
         RefusalCode::Busy => errno::BUSY,
@@ -38,7 +38,7 @@ pub(super) const fn status_for(code: RefusalCode) -> u32 {
     }
 }
 
-/// A request that cannot be met, with the number that says so.
+/// A request that is refused, with the error number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) status: u32,
@@ -52,37 +52,37 @@ pub(super) fn wrong(status: u32, cause: impl Into<String>) -> Wrong {
     }
 }
 
-/// A test that a client asks for.
+/// A requested test.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
     pub(super) test: Test,
     pub(super) spec: TestSpec,
-    /// Bytes of the shortest datagram that counts.
+    /// Minimum length of a counted datagram, bytes.
     pub(super) least: u16,
-    /// The time it is to take; `None` if the client ends it by a count.
+    /// Duration of the test; `None` if the client ends it by a count.
     pub(super) length: Option<Duration>,
     pub(super) request: Block,
 }
 
-/// What both kinds of request have.
+/// Values that both kinds of request carry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub(super) payload: u64,
     pub(super) least: u16,
-    /// Seconds; negative for a number of transactions or bytes.
+    /// Seconds; a negative value is a number of transactions or bytes.
     pub(super) length: i32,
     pub(super) send_buffer: i32,
     pub(super) receive_buffer: i32,
 }
 
 impl Asked {
-    /// The order for `test` with these values.
+    /// Validates the values for `test`.
     pub(super) fn order(self, test: Test, request: &Block) -> Result<Order, Wrong> {
         let length = u64::try_from(self.length).ok().filter(|time| *time > 0);
         let length = length.map(Duration::from_secs);
         let base = test.template();
         let payload = match test {
-            // The length of a call, which the client does not see.
+            // Length of a read or write, which the client does not see.
             Test::TcpMaerts | Test::TcpStream => self.payload.min(MAX_TCP_PAYLOAD.get()),
             Test::TcpRr | Test::UdpRr | Test::UdpStream => self.payload,
         };
@@ -116,7 +116,7 @@ impl Asked {
     }
 }
 
-/// A buffer that is asked for; zero and less leave it to the system.
+/// Requested buffer size; zero and less leave it to the system.
 fn buffer(bytes: i32) -> Result<Option<ByteCount>, Wrong> {
     let Some(bytes) = u64::try_from(bytes).ok().filter(|bytes| *bytes > 0) else {
         return Ok(None);
@@ -128,7 +128,7 @@ fn buffer(bytes: i32) -> Result<Option<ByteCount>, Wrong> {
     Ok(Some(ByteCount::new(bytes)))
 }
 
-/// The size of both messages of a request and response.
+/// Common size of request and response messages; an error if they differ.
 pub(super) fn one_size(there: u32, back: u32) -> Result<u64, Wrong> {
     if there == back && there > 0 {
         return Ok(u64::from(there));

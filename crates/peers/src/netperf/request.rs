@@ -1,11 +1,11 @@
-//! What a client asks for, whichever kind of request it writes.
+//! Parses a client's request of either kind (classic or OMNI).
 
 use super::block::{Block, kind};
 use super::order::{Order, Wrong, errno, wrong};
 use super::test::Test;
 use super::{classic, omni};
 
-/// Reads a request for a test.
+/// Parses a request for a test.
 pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
     if request.kind == kind::OMNI {
         return omni::read(request);

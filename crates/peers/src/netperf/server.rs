@@ -1,4 +1,4 @@
-//! The end that is asked. The drawing in [`super`] shows both ends.
+//! Server. The drawing in [`super`] shows both ends.
 
 use super::block::{Block, Size, kind};
 use super::classic;
@@ -19,7 +19,7 @@ use linerate_model::spec::{Side, Stop};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client may ask for nothing between two tests.
+/// Idle timeout between two tests.
 const IDLE: Duration = Duration::from_mins(5);
 
 states! {
@@ -29,12 +29,12 @@ states! {
         Greeting = "greeting",
         /// Waits for a request.
         Idle = "idle",
-        /// The driver makes ready.
+        /// The driver prepares the test.
         Preparing = "preparing",
         /// The client opens its stream.
         Connecting = "connecting",
         Running = "running",
-        /// The time is over, with nothing heard of the stream's end: this end takes what is still queued.
+        /// Time is up without the end of the stream: drains what is still queued.
         Ending = "ending",
         /// The test ends early.
         Stopping = "stopping",
@@ -68,7 +68,7 @@ impl Server {
         self.steps.act(Action::Send(block.write(Size::Long)));
     }
 
-    /// Says why a request is not met; `kind` is that of the answer.
+    /// Refuses a request; `kind` is the type of the answer.
     fn say_error(&mut self, kind: u32, status: u32) {
         self.say(&Block::new(kind, status, &[]));
     }
@@ -77,7 +77,7 @@ impl Server {
         matches!(self.steps.state, State::Running | State::Ending)
     }
 
-    /// The type of the next block of a test: the response, then the results.
+    /// Type of the next block of the test: the response, then the results.
     fn answer_kind(&self) -> u32 {
         let asked = self.order.as_ref().map_or(0, |order| order.request.kind);
         match self.steps.state {
@@ -91,7 +91,7 @@ impl Server {
             .unexpected("a request", self.inbox.offset(), cause)
     }
 
-    /// One request.
+    /// Handles one request.
     fn hear(&mut self, now: MonoInstant, request: &Block) {
         if let Some((code, _)) = &self.config.turn_away {
             let status = status_for(*code);
@@ -114,7 +114,7 @@ impl Server {
         }
     }
 
-    /// Cores of this host, as far as it is known.
+    /// Number of cores of this host; 1 if unknown.
     fn cores(&self) -> u32 {
         self.config.facts.cores_online.unwrap_or(1)
     }
@@ -142,7 +142,7 @@ impl Server {
         self.steps.act(Action::Prepare { spec, format });
     }
 
-    /// Does not make a test; the next one may be made.
+    /// Refuses a test; the next one may follow.
     fn refuse(&mut self, now: MonoInstant, kind: u32, status: u32, why: (RefusalCode, &str)) {
         self.say_error(kind, status);
         let (code, message) = (why.0, clean(why.1, MAX_TEXT));
@@ -151,7 +151,7 @@ impl Server {
         self.steps.enter(now, State::Idle, IDLE);
     }
 
-    /// Tells the client where this end waits.
+    /// Sends the response with this end's data port.
     fn respond(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
         let port = ports.iter().find_map(|(_, ports)| ports.first()).copied();
         let (Some(order), Some(port)) = (&self.order, port) else {
@@ -182,7 +182,7 @@ impl Server {
         self.steps.enter(now, State::Running, limit);
     }
 
-    /// The stream is over: says what this end saw.
+    /// Sends the results at the end of the stream.
     fn report(&mut self, now: MonoInstant, reports: &[EndpointReport]) {
         let Some(order) = self.order.take() else {
             return;

@@ -6,10 +6,10 @@ use crate::stream_format::{
     SendTime, StreamFormat,
 };
 
-/// The data streams of a test in which datagrams of at least `least` bytes count.
+/// Data streams of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streams {
-    /// Bytes of the shortest datagram that counts.
+    /// Minimum length of a counted datagram, bytes.
     pub least: u16,
 }
 
@@ -35,7 +35,7 @@ impl StreamFormat for Streams {
 impl DatagramHeader for Streams {
     const NUMBERS: Numbers = Numbers::None;
 
-    /// An empty datagram ends the stream.
+    /// Minimum payload, bytes: an empty datagram ends the stream.
     fn header_len(&self) -> usize {
         1
     }

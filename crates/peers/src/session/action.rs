@@ -69,7 +69,7 @@ pub enum Action {
     Stop {
         /// Whose wish it was.
         cause: StopCause,
-        /// What kind of reason.
+        /// Kind of reason.
         code: RefusalCode,
         /// The reason.
         reason: String,
@@ -153,7 +153,7 @@ pub enum TestEnd {
     Refused(Refusal),
 }
 
-/// Whose wish an early end was.
+/// Who requested an early end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCause {
     /// This end's own driver or session.

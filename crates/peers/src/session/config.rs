@@ -15,16 +15,15 @@ use std::time::Duration;
 /// a saturated link delays the control connection's segments, but TCP repeats a lost one within a few seconds.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same where an end is emulated: an emulator that gets little of busy cores stands still for seconds, and lets
-/// the other end take it for gone. On two cores that compiled beside it, 10 s without a word were seen.
+/// Silence of the peer after which it counts as gone where an end is emulated: an emulator short of CPU time stands
+/// still for seconds. On two cores that compiled at the same time, 10 s of silence were seen.
 pub const EMULATED_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long a peer may take to say anything at all, unless a config says otherwise. A server answers within a round
-/// trip; that a segment is lost costs a second (RFC 6298 §2). Whoever says nothing in twice that time speaks no
-/// protocol of ours.
+/// Timeout for the first bytes of a peer, unless a config says otherwise. A server answers within a round trip, and a
+/// lost segment costs a second (RFC 6298 §2); twice that without an answer means that no linerate server is there.
 pub const FIRST_ANSWER: Duration = Duration::from_secs(2);
 
-/// Random bytes that each session is given.
+/// Number of random bytes given to each session.
 pub const RANDOM_BYTES: usize = 32;
 
 /// How the shell of a device is reached.
@@ -36,7 +35,7 @@ pub enum Wire {
     Telnet,
 }
 
-/// What a server allows any test.
+/// Limits of a server for every test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Longest test, warm-up included. A test without a time is stopped there.
@@ -50,8 +49,8 @@ pub struct Limits {
     /// Whether it imitates slow applications: of use to tests of linerate only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub imitation: bool,
-    /// Whether it makes tests that take more of its host than traffic does: see [`TestSpec::intrusion`].
-    /// Not told: who asks for one hears why not.
+    /// Whether it makes tests that load its host beyond the traffic: see [`TestSpec::intrusion`]. Not sent to clients:
+    /// a refused client is told why.
     #[serde(skip)]
     pub intrusion: bool,
 }
@@ -69,7 +68,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Says which limit `spec` exceeds and what to set, if any.
+    /// Which limit `spec` exceeds, and what to set; `None` if none.
     pub fn exceeded_by(&self, spec: &TestSpec) -> Option<String> {
         if spec.streams > self.max_streams {
             return Some(format!(
@@ -108,43 +107,42 @@ impl Limits {
     }
 }
 
-/// How much UDP a server sends to an address of which no connection proves that it asked: the source of a
-/// datagram may be forged.
+/// How much UDP a server sends to an address that no connection has validated: a datagram's source may be forged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnprovedSending {
-    /// As much as the test asks for: the address cannot be forged, or whoever runs the server allowed it.
+    /// No limit: the address cannot be forged, or the server's operator allowed it.
     AsAsked,
-    /// Never more bytes of L4 payload than came from there.
+    /// At most as many L4 payload bytes as arrived from there.
     AtMostReceived,
 }
 
-/// What a client session is made of.
+/// Configuration of a client session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientConfig {
     /// This tool's version, told to the server.
     pub version: String,
     /// Silence of the peer after which it counts as gone, and the longest a step of setting up may take.
     pub timeout: Duration,
-    /// The key to show, and to see that the server has it; `None` shows none.
+    /// Key to prove to the server and to require from it; `None`: no authentication.
     pub credential: Option<Credential>,
-    /// Silence after which a peer that has never said anything counts as none, where only its traffic tells of it.
+    /// Timeout for the first answer of a peer where only its traffic shows that it is there.
     pub first_answer: Duration,
-    /// This end's address on the control connection, for protocols that tell it.
+    /// This end's address on the control connection, for protocols that send it.
     pub local: IpAddr,
-    /// Random bytes of this session, for protocols whose clients name themselves.
+    /// Random bytes of this session, for protocols whose clients identify themselves by them.
     pub random: [u8; RANDOM_BYTES],
-    /// The user to show, for protocols that have users; `None` shows none.
+    /// User to authenticate, for protocols with users; `None`: no login.
     pub login: Option<LoginAttempt>,
-    /// Whether to ask for what the peer prints, for protocols whose servers send it.
+    /// Whether to request the peer's own output, for protocols whose servers send it.
     pub far_output: bool,
-    /// The peer's port that data streams go to, for protocols that tell it.
+    /// Port of the peer for data streams, for protocols that send it.
     pub remote_port: u16,
-    /// How the peer's shell is reached, for protocols that are spoken with one.
+    /// How the peer's shell is reached, for protocols controlled through a shell.
     pub wire: Option<Wire>,
 }
 
 impl ClientConfig {
-    /// A client at `local` that shows neither key nor user, waits as long as usual and says no version.
+    /// Client at `local` without key, user and version, with the default timeouts.
     pub const fn new(local: IpAddr, random: [u8; RANDOM_BYTES]) -> Self {
         Self {
             version: String::new(),
@@ -161,35 +159,36 @@ impl ClientConfig {
     }
 }
 
-/// What a server session is made of.
+/// Configuration of a server session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerConfig {
     /// This tool's version, told to the client.
     pub version: String,
-    /// As in [`ClientConfig`].
+    /// Silence of the peer after which it counts as gone, and the maximum time of a set-up step.
     pub timeout: Duration,
     /// Id of this session, unique at this server, at most 64 characters.
     pub session: String,
-    /// This host's facts, for protocols that tell them.
+    /// Facts about this host, for protocols that send them.
     pub facts: Facts,
-    /// What any test may take.
+    /// Limits of every test.
     pub limits: Limits,
-    /// For protocols without control connection: how much UDP goes to this client.
+    /// For protocols without control connection: limit of UDP towards this client.
     pub unproved: UnprovedSending,
-    /// Random bytes of this session, known to nobody else, for protocols whose streams show a token.
+    /// Random bytes of this session, secret, for protocols whose streams carry a token.
     pub random: [u8; RANDOM_BYTES],
-    /// This end's address on the control connection, for protocols that tell it.
+    /// This end's address on the control connection, for protocols that send it.
     pub local: IpAddr,
-    /// Turns the client away as soon as it has said hello: too many clients, wrong address.
+    /// Reason to refuse the client after its hello, such as too many clients or a wrong address.
     pub turn_away: Option<(RefusalCode, String)>,
-    /// The key that a client must hold; `None` asks for none.
+    /// Key that a client must hold; `None`: none required.
     pub credential: Option<Credential>,
-    /// The users that are let in, for protocols that have users; `None` asks for none.
+    /// Users that are accepted, for protocols with users; `None`: no login required.
     pub logins: Option<Gate>,
 }
 
 impl ServerConfig {
-    /// A server at `local` that lets in everybody, waits for [`TIMEOUT`], and says neither version, session nor facts.
+    /// Server at `local` that accepts every client, with the timeout [`TIMEOUT`] and without version, session and
+    /// facts.
     pub fn new(local: IpAddr, random: [u8; RANDOM_BYTES]) -> Self {
         Self {
             version: String::new(),

@@ -1,4 +1,4 @@
-//! What a driver tells its session.
+//! Inputs of a session from its driver.
 
 use super::{Progress, RefusalCode};
 use linerate_model::PacketCount;
@@ -10,7 +10,7 @@ use linerate_model::spec::{Side, TestSpec, Transport};
 /// No entry at all: every stream goes to the port of the control connection.
 pub type StreamPorts = Vec<(Side, Vec<u16>)>;
 
-/// What the driver tells its session.
+/// Input of a session from its driver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input<'a> {
     /// Either end: bytes of the control connection, in any split.
@@ -40,13 +40,13 @@ pub enum Input<'a> {
     },
     /// Either end, once per test: every endpoint of this end is done, this is what they saw.
     Reports(Vec<EndpointReport>),
-    /// This end's user or driver wants something to end before its time.
+    /// The user or driver of this end ends something early.
     End(Ending),
     /// Either end, in answer to [`Action::Stop`](super::Action::Stop): the test's threads and data streams are gone.
     Stopped,
 }
 
-/// What happens on data streams beside their traffic.
+/// Events on data streams outside their traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEvent<'a> {
     /// Either end, of a protocol without control connection: a datagram came on this data stream while no traffic
@@ -77,7 +77,7 @@ pub enum StreamEvent<'a> {
     },
 }
 
-/// What is to end before its time.
+/// What ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// Either end: close the session politely. A test under way is stopped.
@@ -123,7 +123,7 @@ impl Input<'_> {
         }
     }
 
-    /// Whether it tells how far this end's traffic is.
+    /// Whether it reports on this end's traffic.
     pub(crate) const fn is_of_traffic(&self) -> bool {
         matches!(
             self,

@@ -7,7 +7,7 @@ use linerate_model::{ByteCount, MonoInstant};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a protocol is and can do, the same in all its sessions.
+/// Properties and abilities of a protocol, the same in all its sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct Capabilities {
     /// The kebab-case name in addresses (`iperf3://host`), in `--speak`, in the store and in reports.
@@ -16,7 +16,7 @@ pub struct Capabilities {
     pub summary: &'static str,
     /// The name in announcements to whoever runs a server, where it is not the id.
     pub name: Option<&'static str>,
-    /// Whether another tool than linerate is at the peer.
+    /// Whether the peer is a tool other than linerate.
     pub is_foreign: bool,
     /// The TCP port of the control connection, or of all its traffic, when an address names none.
     pub default_port: u16,
@@ -26,22 +26,22 @@ pub struct Capabilities {
     pub tests: Tests,
     /// Whether there is a control connection at all.
     pub control: Control,
-    /// How a server tells which test a data stream belongs to.
+    /// How a server assigns a data stream to a test.
     pub demux: Demux,
-    /// What the protocol cannot tell about a test's peer, for the notes of a run and the reference table; each a part of a
-    /// sentence. Empty if it tells everything.
+    /// What the protocol does not report about a test's peer, for the notes of a run and the reference table; each a
+    /// part of a sentence. Empty if it reports everything.
     pub blind_spots: &'static [&'static str],
-    /// What its ends can ask each other for.
+    /// Kind of authentication between its ends.
     pub credential: CredentialKind,
-    /// Whether its servers tell anything of their host. To read its facts takes some 10 ms, which are the first of the
-    /// test where a client's traffic does not wait for an answer.
+    /// Whether its servers report facts about their host. Reading them takes some 10 ms, which delays the test where a
+    /// client's traffic does not wait for an answer.
     pub tells_facts: bool,
     /// Settings that no other protocol has: of its servers, or, where there are none, of its addresses.
     pub settings: &'static [Setting],
 }
 
 impl Capabilities {
-    /// Those of most tools that are not linerate; each has an id, a summary, a port and a start hint of its own.
+    /// Defaults for tools other than linerate; id, summary, port and start hint differ.
     pub const FOREIGN: Self = Self {
         id: "",
         summary: "",
@@ -58,69 +58,69 @@ impl Capabilities {
         settings: &[],
     };
 
-    /// Whether its ends can show each other a key.
+    /// Whether it supports a shared key.
     pub const fn has_keys(&self) -> bool {
         matches!(self.credential, CredentialKind::Key)
     }
 
-    /// Whether its servers may ask for a user and a password.
+    /// Whether its servers support users and passwords.
     pub const fn has_users(&self) -> bool {
         matches!(self.credential, CredentialKind::User)
     }
 }
 
-/// What the ends of a protocol can ask each other for.
+/// Kind of authentication between the ends of a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialKind {
-    /// A key that both hold.
+    /// A key that both ends hold.
     Key,
     /// Nothing.
     None,
-    /// A user and a password, for which a server asks.
+    /// A user and a password, checked by the server.
     User,
 }
 
 /// One control protocol: a client and a server state machine under a name.
 pub trait PeerKind: Send + Sync {
-    /// What it is and can do.
+    /// Properties and abilities of the protocol.
     fn about(&self) -> &'static Capabilities;
-    /// As in [`Capabilities`].
+    /// The kebab-case name in addresses (`iperf3://host`), in `--speak`, in the store and in reports.
     fn id(&self) -> &'static str {
         self.about().id
     }
-    /// The name in announcements to whoever runs a server.
+    /// The name in announcements to the server's operator.
     fn name(&self) -> &'static str {
         self.about().name.unwrap_or_else(|| self.id())
     }
-    /// The message sizes that its own client measures unless others are asked for.
+    /// Message sizes that its own client measures by default.
     fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
         vec![ByteCount::new(32)]
     }
-    /// The same protocol with these of its settings made, each by its name; why a value cannot be, and what to do.
+    /// This protocol with the given settings by name; the error says which value is invalid and what to do.
     fn with_settings(&self, _values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {
         Err(format!("{} has no settings of its own", self.id()))
     }
-    /// Whether it carries this test; if not, why, and what to do.
+    /// Checks that the protocol supports this test; the error says why not and what to do.
     fn check(&self, _spec: &TestSpec) -> Result<(), String> {
         Ok(())
     }
-    /// The same test with times that it takes, none of them shorter: some count in whole seconds.
+    /// `spec` with times that the protocol supports, none of them shorter: some count in whole seconds.
     fn fitted(&self, spec: TestSpec) -> TestSpec {
         spec
     }
-    /// The end that asks for tests, on a connection that has just been opened.
+    /// Client session on a newly opened connection.
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
-    /// The end that is asked, on a connection that has just been accepted.
+    /// Server session on a newly accepted connection.
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
 }
 
-/// `time`, or the next whole second above it.
+/// `time` rounded up to whole seconds.
 pub(crate) fn whole_seconds(time: Duration) -> Duration {
     let begun = u64::from(time.subsec_nanos() != 0);
     Duration::from_secs(time.as_secs().saturating_add(begun))
 }
 
-/// The same test, in whole seconds where the server sends, which cannot stop at another time.
+/// `spec`, with times in whole seconds where the server sends: it cannot stop at another time.
 pub(crate) fn with_whole_seconds_back(mut spec: TestSpec) -> TestSpec {
     if let (Direction::Reverse, Stop::After(time)) = (spec.direction, &mut spec.stop) {
         *time = whole_seconds(*time);
@@ -128,15 +128,15 @@ pub(crate) fn with_whole_seconds_back(mut spec: TestSpec) -> TestSpec {
     spec
 }
 
-/// How a server tells which test a data stream belongs to.
+/// How a server assigns a data stream to a test.
 #[derive(Debug, Clone, Copy)]
 pub enum Demux {
     /// By the port: the server opens ports for each test.
     OwnPorts,
     /// All come to one port, and each stream is a test of its own.
     EachATest {
-        /// How many bytes of a TCP stream that begins like this must be there before
-        /// [`Input::Stream`](super::Input::Stream) can tell what it is; no more than 256.
+        /// Bytes of a TCP stream that begins like this which [`Input::Stream`](super::Input::Stream) needs to identify
+        /// it; at most 256.
         opening_len: fn(&[u8]) -> usize,
     },
     /// All come to one port; each TCP stream begins with what the test's control connection began with.

@@ -1,4 +1,4 @@
-//! What one end knows of the other.
+//! What one end knows about the other.
 
 use super::Limits;
 use linerate_model::facts::Facts;
@@ -7,21 +7,21 @@ use linerate_model::{ByteCount, PacketCount, Ratio};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What an end has counted since the start of traffic, all its streams together. Receiver-side if this
-/// end receives, else sender-side; L4 payload; this end's clock. What is absent is not told, as by ends of before.
+/// Counts of an end since the start of traffic, all its streams together. Receiver-side if this end receives, else
+/// sender-side; L4 payload; this end's clock. Older ends omit some fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// Since the start of counted time.
+    /// Time since the start of counted traffic.
     #[serde(rename = "elapsed_s", with = "as_seconds")]
     pub elapsed: Duration,
     /// L4 payload bytes.
     pub bytes: ByteCount,
     /// Datagrams or transactions; zero for a TCP byte stream.
     pub packets: PacketCount,
-    /// Datagrams that a receiver has skipped so far: lost, or late.
+    /// Datagrams missing in the sequence so far: lost or late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<PacketCount>,
-    /// Congestion windows of a sender's streams together.
+    /// Sum of the congestion windows of a sender's streams, bytes.
     #[serde(
         rename = "cwnd_bytes",
         default,
@@ -31,25 +31,25 @@ pub struct Progress {
     /// Longest smoothed round-trip time of a sender's streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub srtt_ns: Option<u64>,
-    /// Segments that a sender's TCP has sent again, since its streams were opened.
+    /// Segments retransmitted by a sender's TCP since its streams were opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmitted: Option<PacketCount>,
-    /// Share of the last interval that the busiest core of this end's host was not idle.
+    /// Utilisation of the busiest core of this end's host over the last interval.
     #[serde(
         rename = "busiest_core_ratio",
         default,
         skip_serializing_if = "Option::is_none"
     )]
     pub busiest_core: Option<Ratio>,
-    /// The same of each core, in core order.
+    /// Utilisation of each core of this end's host over the last interval, in core order.
     #[serde(rename = "core_ratios", default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Ratio>,
 }
 
-/// Who is at the peer.
+/// Description of the peer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PeerHello {
-    /// The far tool's version, as it says.
+    /// Version of the peer's tool, as it reports.
     pub version: String,
     /// Id of this session at the server; both ends' logs name it.
     pub session: String,

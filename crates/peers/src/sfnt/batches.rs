@@ -1,29 +1,28 @@
-//! How many messages are announced at a time: what was announced must be exchanged, so no batch may last
-//! much longer than the test.
+//! Sizes of announced batches: announced messages must be exchanged, so no batch may last much longer than the test.
 
 use linerate_model::MonoInstant;
 use linerate_model::spec::{Stop, TestSpec};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Most messages of one batch, as in sfnt-pingpong.
+/// Maximum messages of one batch, as in sfnt-pingpong.
 const MAX_BATCH_MESSAGES: u32 = 1000;
 
-/// Batches that are announced ahead, so that the peer never waits for the next.
+/// Batches announced in advance, so that the peer never waits for the next.
 const AHEAD: usize = 2;
 
-/// A batch is this many times its predecessor while the path's round trip is being learnt.
+/// Growth factor of batches while the path's round trip is not known.
 const GROWTH: u32 = 16;
 
-/// What is announced in one test.
+/// Announcements of one test.
 #[derive(Debug)]
 pub(super) struct Batches {
     began: MonoInstant,
     /// When messages begin to count.
     counted: MonoInstant,
-    /// When no more are announced; `None` if their number ends the test.
+    /// When announcements stop; `None` if a message count ends the test.
     ends: Option<MonoInstant>,
-    /// Messages that may still be announced, the untimed ones not counted.
+    /// Messages that may still be announced, without the untimed ones.
     left: u64,
     last: u32,
     outstanding: VecDeque<u32>,
@@ -49,7 +48,7 @@ impl Batches {
         }
     }
 
-    /// Timed messages of the next batch; `None` if there is none now.
+    /// Timed messages of the next batch; `None` if there is none at present.
     pub(super) fn next(&mut self, now: MonoInstant) -> Option<u32> {
         let knows_nothing = self.exchanged == 0 && !self.outstanding.is_empty();
         if self.outstanding.len() >= AHEAD || self.left == 0 || knows_nothing {
@@ -64,7 +63,7 @@ impl Batches {
             if left.is_zero() {
                 return None;
             }
-            // Those that are announced already take their part of what is left.
+            // Announced batches use a part of the rest.
             let ahead: u64 = self.outstanding.iter().map(|n| u64::from(*n) + 1).sum();
             let fit = self.fit(now, left).unwrap_or(u64::MAX);
             let room = u32::try_from(fit.saturating_sub(ahead)).unwrap_or(u32::MAX);
@@ -83,7 +82,7 @@ impl Batches {
         Some(count)
     }
 
-    /// How many messages `time` has room for, as far as that is known.
+    /// Number of messages that fit into `time`, if a rate is known.
     fn fit(&self, now: MonoInstant, time: Duration) -> Option<u64> {
         let spent = now.saturating_since(self.began).as_nanos();
         let each = spent.checked_div(u128::from(self.exchanged))?.max(1);
@@ -96,17 +95,17 @@ impl Batches {
         self.exchanged += u64::from(count) + 1;
     }
 
-    /// No more are announced.
+    /// Stops the announcements.
     pub(super) const fn end(&mut self) {
         self.left = 0;
     }
 
-    /// Whether all that was announced has been exchanged.
+    /// Whether everything announced has been exchanged.
     pub(super) fn is_even(&self) -> bool {
         self.outstanding.is_empty()
     }
 
-    /// Messages that were exchanged in whole batches.
+    /// Messages exchanged in complete batches.
     pub(super) const fn exchanged(&self) -> u64 {
         self.exchanged
     }

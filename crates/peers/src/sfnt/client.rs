@@ -1,4 +1,4 @@
-//! The end that asks for tests. The drawing in [`super`] shows both ends.
+//! Client. The drawing in [`super`] shows both ends.
 
 use super::Release;
 use super::batches::Batches;
@@ -19,18 +19,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a test may take beyond its time: a batch that was announced goes to its end.
+/// Additional time for the last announced batch.
 const DRAIN: Duration = Duration::from_mins(1);
 
 states! {
     /// Where a client is.
     pub(super) enum State {
-        /// The server has not said what it is.
+        /// The server's version is not received yet.
         Greeting = "greeting",
         Idle = "idle",
         /// This end binds its datagram socket.
         Preparing = "preparing",
-        /// The server has the options; it has not said where its data socket is.
+        /// The server has the options; its data address is not received yet.
         Opening = "opening",
         /// This end connects its stream.
         Connecting = "connecting",
@@ -50,11 +50,11 @@ pub(super) struct Client {
     steps: Steps<State>,
     inbox: Inbox,
     local: IpAddr,
-    /// A key was given, which this protocol does not have.
+    /// A key was given, although the protocol has none.
     has_key: bool,
     layout: Layout,
     spec: TestSpec,
-    /// The test that the data stream was opened for, if it is open.
+    /// Test for which the data stream was opened, if it is open.
     opened_for: Option<TestSpec>,
     batches: Batches,
 }
@@ -74,10 +74,10 @@ impl Client {
         }
     }
 
-    /// What the driver says of the test that it makes.
+    /// Handles the driver's inputs about its test.
     fn of_test(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
-            // The driver may not have seen yet that the test is over.
+            // The driver may not have processed the end of the test yet.
             (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
             | (State::Ending, Input::Finished { .. }) => Ok(()),
             (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
@@ -121,7 +121,7 @@ impl Client {
         ))
     }
 
-    /// What the server is: it says so first.
+    /// Reads the server's version, which it sends first.
     fn take_release(&mut self) -> Result<(), ProtocolError> {
         let state = self.steps.state.name();
         let said = self
@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    /// What this test needs and the peer or the open stream cannot give.
+    /// Why this test is impossible with this peer or on the open stream; `None` if it is possible.
     fn cannot(&self, spec: &TestSpec) -> Option<String> {
         let words = |text: &str| Some(text.to_owned());
         if let Some(why) = refusal(spec, self.layout) {
@@ -208,7 +208,7 @@ impl Client {
         }
     }
 
-    /// The datagram socket is bound: tells where.
+    /// Sends the address of the bound datagram socket.
     fn prepared(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
         let port = match ports.as_slice() {
             [(Side::Sender, ports)] => ports.first().copied().filter(|port| *port > 0),
@@ -225,7 +225,7 @@ impl Client {
         self.advance(now)
     }
 
-    /// Where the server's data socket is.
+    /// Reads the address of the server's data socket.
     fn take_place(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let (state, layout) = (self.steps.state.name(), self.layout);
         let place = match self.spec.transport() {
@@ -263,7 +263,7 @@ impl Client {
         self.go_on(now);
     }
 
-    /// Announces what may be announced; ends the traffic when all of it is done.
+    /// Announces as many batches as allowed; ends the traffic when all are exchanged.
     fn go_on(&mut self, now: MonoInstant) {
         while let Some(timed) = self.batches.next(now) {
             self.announce(timed.saturating_add(1));
@@ -284,7 +284,7 @@ impl Client {
             .act(Action::Stream(StreamOrder::Grant(Grant { messages, size })));
     }
 
-    /// The exchange came to its end before all that was announced was exchanged.
+    /// The exchange ended before all announced messages were exchanged.
     fn broken_off(&mut self, now: MonoInstant) {
         let done = self.batches.exchanged();
         let reason = match self.spec.transport() {
@@ -299,7 +299,7 @@ impl Client {
             .stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
     }
 
-    /// The user has seen enough. What is announced goes to its end first.
+    /// Ends the traffic at the user's request, after the announced batches.
     fn end_traffic(&mut self, now: MonoInstant) {
         match self.steps.state {
             State::Running => self.batches.end(),
@@ -310,7 +310,7 @@ impl Client {
         }
     }
 
-    /// A server that is waiting for the next announcement is told that there is none.
+    /// Tells a server that waits for an announcement that there are no more.
     fn say_goodbye(&mut self) {
         if self.steps.state == State::Idle && self.opened_for.is_some() {
             self.steps.act(Action::Send(0_i32.to_le_bytes().to_vec()));

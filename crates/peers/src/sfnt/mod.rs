@@ -49,19 +49,19 @@ use std::sync::Arc;
 /// The registry entry: the protocol, and what its servers say that they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sfnt {
-    /// `None`: the release that is most in use.
+    /// `None`: the most common release.
     release: Option<Release>,
 }
 
 impl Sfnt {
-    /// As nobody has set it.
+    /// With default settings.
     pub const DEFAULT: Self = Self { release: None };
 }
 
-/// The setting of the version that servers say.
+/// Setting: version that servers announce.
 const VERSION: &str = "sfnt-version";
 
-/// The setting of the checksum that servers say.
+/// Setting: checksum that servers announce.
 const CHECKSUM: &str = "sfnt-checksum";
 
 impl PeerKind for Sfnt {
@@ -99,7 +99,7 @@ impl PeerKind for Sfnt {
         let powers = |most: u32| (0..=most).map(|power| 1_u64 << power);
         let sizes: Vec<u64> = match transport {
             Transport::Tcp => powers(16).collect(),
-            // Below and above what a frame of Ethernet carries, too.
+            // Sizes below and above an Ethernet frame's payload too.
             Transport::Udp => {
                 let small = std::iter::once(0).chain(powers(10));
                 small

@@ -1,5 +1,4 @@
-//! The options that a client sends: how the peer is to take part. No length, no version: both ends must
-//! know the layout.
+//! Options from the client: how the peer takes part. No length, no version: both ends must know the layout.
 
 use super::wire::{Cursor, Layout, Trouble, put_int, put_text};
 use linerate_model::ByteCount;
@@ -7,21 +6,21 @@ use linerate_model::spec::{Direction, Pinning, Stop, TestSpec, TestWork, Transpo
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Kinds of descriptors by their number on the wire.
+/// Descriptor kinds on the wire.
 const TCP: i32 = 0x500;
 const UDP: i32 = 0x101;
 
-/// What an option holds.
+/// Value type of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Int,
     Text,
 }
 
-/// One option: its name, what it holds, and which layout had it first.
+/// An option: name, value type, and the first layout that has it.
 type Field = (&'static str, Kind, Layout);
 
-/// Every option in its order on the wire. All are values of the server's side.
+/// All options in wire order; they set the server's side.
 const FIELDS: &[Field] = &[
     ("fd-type", Kind::Int, Layout::V1_4),
     ("connect", Kind::Int, Layout::V1_4),
@@ -50,22 +49,22 @@ const FIELDS: &[Field] = &[
     ("v6only", Kind::Int, Layout::V1_6),
 ];
 
-/// The options by their names.
+/// Option values by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Options {
     ints: BTreeMap<&'static str, i32>,
     texts: BTreeMap<&'static str, String>,
 }
 
-/// How long a server of 1.6 may wait for a message before it gives the test up, seconds: longer than this
-/// end waits for an answer, so that a lost datagram leaves no server hanging for ever.
+/// Timeout of a 1.6 server for a message, seconds: longer than this end waits for an answer, so that a lost datagram
+/// does not block a server for ever.
 const SERVER_TIMEOUT: i32 = 30;
 
-/// How long the device is polled per call, microseconds: as linerate's own busy polling does.
+/// Busy-poll time per call, microseconds, as in linerate's own busy polling.
 const BUSY_POLL: i32 = 50;
 
 impl Options {
-    /// What a client of linerate asks the peer for.
+    /// Options of linerate's client for a test.
     pub(super) fn from_spec(spec: &TestSpec) -> Self {
         let ints = [
             (
@@ -135,8 +134,8 @@ impl Options {
         self.int(name).is_some_and(|value| value != 0)
     }
 
-    /// The part that linerate plays for a client that sent these, at most for `time`; the error says what
-    /// it cannot do.
+    /// linerate's part in the test of a client with these options, for at most `time`; the error names what is not
+    /// supported.
     pub(super) fn to_spec(&self, time: Duration) -> Result<TestSpec, String> {
         let transport = match self.int("fd-type") {
             Some(TCP) => Transport::Tcp,
@@ -188,7 +187,7 @@ fn fields(layout: Layout) -> impl Iterator<Item = &'static Field> {
     FIELDS.iter().filter(move |(.., since)| *since <= layout)
 }
 
-/// What a client's `spec` asks for that the peer cannot be told; `None` if it can do all of it.
+/// What of a client's `spec` the options cannot express; `None` if nothing.
 pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
     let bounds = spec.work.transactions();
     let why = if !matches!(spec.work, TestWork::ClosedLoop(_)) {

@@ -1,9 +1,9 @@
-//! What sfnt-pingpong says of itself: its version, and the checksum of its sources.
+//! The version that sfnt-pingpong announces, with the checksum of its sources.
 
-/// The release that is most in use.
+/// The most common release.
 const USUAL: &str = "1.5.0";
 
-/// What a program says it is: an original client leaves unless both are its own.
+/// Announced version: an original client leaves unless both values are its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// Number of the release, or a short hash of what it was built from.
@@ -13,7 +13,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Releases and the checksums of their sources, as they print them.
+    /// Releases with the checksums of their sources, as they print them.
     const KNOWN: &'static [(&'static str, &'static str)] = &[
         ("1.4.0", "3df8729945b6df198d3b59576641aeec"),
         ("1.5.0", "8dc3b027d85b28bedf9fd731362e4968"),
@@ -21,7 +21,7 @@ impl Release {
         ("1.6.0-rc2", "90b95efce4ec5ab3987cb432a34702e0"),
     ];
 
-    /// This version with its checksum, if that is known.
+    /// This version with its checksum; `None` if that is not known.
     pub(super) fn known(version: &str) -> Option<Self> {
         let (version, checksum) = Self::KNOWN.iter().find(|(known, _)| *known == version)?;
         Some(Self {
@@ -30,7 +30,7 @@ impl Release {
         })
     }
 
-    /// What a server is set to say; of a version alone, the checksum must be a known one.
+    /// Release that a server is set to announce; a version alone needs a known checksum.
     pub(super) fn from_settings(
         version: Option<&str>,
         checksum: Option<&str>,

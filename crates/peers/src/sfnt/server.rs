@@ -1,4 +1,4 @@
-//! The end that is asked. The drawing in [`super`] shows both ends.
+//! Server. The drawing in [`super`] shows both ends.
 
 use super::Release;
 use super::options::Options;
@@ -17,10 +17,10 @@ use linerate_model::{ByteCount, MonoInstant};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long no message may come: an original client pauses for two seconds at most.
+/// Timeout without a message: an original client pauses for two seconds at most.
 const NO_DATA: Duration = Duration::from_mins(1);
 
-/// How long the responder may take to come to its end.
+/// Timeout for the end of the responder.
 const DRAIN: Duration = Duration::from_secs(30);
 
 states! {
@@ -28,14 +28,14 @@ states! {
     pub(super) enum State {
         /// Waits for the options.
         Asking = "asking",
-        /// The driver makes ready.
+        /// The driver prepares the test.
         Preparing = "preparing",
         /// Waits for the address of the client's datagram socket.
         Addressing = "addressing",
         /// The data stream is being connected.
         Connecting = "connecting",
         Running = "running",
-        /// The client has said that all is over; waits for this end's reports.
+        /// The client has ended the test; waits for this end's reports.
         Ending = "ending",
         /// The test ends early.
         Stopping = "stopping",
@@ -50,11 +50,11 @@ pub(super) struct Server {
     steps: Steps<State>,
     inbox: Inbox,
     config: ServerConfig,
-    /// What the client is told that this is.
+    /// Release that the client is told.
     release: Release,
     layout: Layout,
     transport: Transport,
-    /// Messages that had been answered when they last grew, and when that was seen.
+    /// Progress of answered messages, to detect a stall.
     moved: Movement,
 }
 
@@ -70,7 +70,7 @@ impl Server {
             release,
         };
         if server.config.turn_away.is_some() {
-            // The protocol has no word for why.
+            // The protocol cannot carry a reason.
             server.close();
             return server;
         }
@@ -109,7 +109,7 @@ impl Server {
         self.steps.prepare(spec, Streams);
     }
 
-    /// The data socket waits: tells where.
+    /// Sends the address of the data socket.
     fn prepared(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
         let port = match ports.as_slice() {
             [(Side::Receiver, ports)] => ports.first().copied().filter(|port| *port > 0),
@@ -144,7 +144,7 @@ impl Server {
         self.advance(now)
     }
 
-    /// The client's datagram socket. Only its port counts: nothing is sent to an address that has not asked.
+    /// Reads the client's datagram address. Only its port is used: nothing is sent to an unverified address.
     fn take_address(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let (state, layout) = (self.steps.state.name(), self.layout);
         let read = |c: &mut super::wire::Cursor<'_>| c.address(layout);
@@ -245,7 +245,7 @@ impl Conversing for Server {
         match self.steps.state {
             // It has said all that it has to say.
             State::Ending => Ok(()),
-            // An original client that is told of another version than its own leaves without a word.
+            // An original client leaves silently if the version differs from its own.
             State::Asking if self.inbox.end() == 0 => Err(self.steps.turned_away(RefusalCode::Unsupported, format!(
                     "it left when it was told version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
                     self.release.version, self.release.checksum

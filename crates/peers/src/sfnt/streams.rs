@@ -1,5 +1,5 @@
-//! sfnt-pingpong's data streams: nothing at all. Messages are of the agreed length with free content; who is at the
-//! other end is known from addresses told over the control connection alone.
+//! sfnt-pingpong's data streams: no header. Messages have the agreed length and free content; the peer is known only by
+//! the addresses from the control connection.
 
 use crate::stream_format::{Arrival, MessageFormat, PlainMessages, StreamFormat};
 

@@ -18,7 +18,7 @@ const MAX_PENDING: usize = 16 * 1024;
 const INET: i32 = 2;
 const INET6: i32 = 10;
 
-/// What a version writes in its options and addresses. Later ones have more.
+/// Layout of options and addresses by version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layout {
     V1_4,
@@ -27,7 +27,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// Of a program that is this: a release, else it was built from later sources.
+    /// Layout of a release; anything else was built from later sources.
     pub(super) fn from_release(release: &Release) -> Self {
         let version = release.number();
         let is = |number: &str| {
@@ -45,16 +45,16 @@ impl Layout {
     }
 }
 
-/// Why an element cannot be read.
+/// Why an element cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Not all of it has come.
+    /// Incomplete.
     Short,
-    /// It is not one.
+    /// Invalid.
     Wrong(String),
 }
 
-/// Reads elements one after the other.
+/// Parses elements one after the other.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         self.array().map(i32::from_le_bytes)
     }
 
-    /// A text; `None` if there is none at all.
+    /// A text; `None` if it is absent.
     pub(super) fn text(&mut self) -> Result<Option<String>, Trouble> {
         let announced = self.int()?;
         let length = usize::try_from(announced)
@@ -122,13 +122,13 @@ impl<'a> Cursor<'a> {
 }
 
 impl Inbox {
-    /// Keeps what came; refuses what no state of the protocol leaves unread for long.
+    /// Buffers received bytes; an error if more are pending than any message has.
     pub(super) fn feed_bounded(
         &mut self,
         bytes: &[u8],
         state: &'static str,
     ) -> Result<(), ProtocolError> {
-        // What is complete is taken at once, so only one message is ever kept by the next call.
+        // Complete messages are taken at once, so the next call keeps at most one.
         let kept = self.pending().len();
         self.feed(bytes);
         if kept <= MAX_PENDING {
@@ -184,7 +184,7 @@ pub(super) fn put_text(into: &mut Vec<u8>, text: Option<&str>) {
     into.push(0);
 }
 
-/// Writes an address; up to 1.5 there is none of IPv6, and nothing is written.
+/// Encodes an address; up to 1.5 there is no form for IPv6, and nothing is written.
 pub(super) fn put_address(into: &mut Vec<u8>, address: SocketAddr, layout: Layout) {
     let port = address.port().to_be_bytes();
     match (address.ip(), layout) {

@@ -1,4 +1,4 @@
-//! The end that asks. It has nobody to agree with: it sends, and sees whether answers come.
+//! Client. It negotiates nothing: it sends, and watches for answers.
 
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
@@ -12,7 +12,7 @@ use linerate_model::MonoInstant;
 use linerate_model::spec::{Direction, Side, TestSpec, TestWork, Transport};
 use std::time::Duration;
 
-/// How much longer than its time a test may take: the last answer is waited for.
+/// Additional time for the last answer.
 const DRAIN: Duration = Duration::from_mins(1);
 
 states! {
@@ -33,13 +33,13 @@ states! {
 #[derive(Debug)]
 pub(super) struct Client {
     steps: Steps<State>,
-    /// A key was given, which this protocol does not have.
+    /// A key was given, although the protocol has none.
     has_key: bool,
     transport: Transport,
     whole: Duration,
-    /// How long a server that takes connections may leave the first message unanswered.
+    /// Timeout for the first answer of a TCP server.
     first_answer: Duration,
-    /// When the server counts as mute.
+    /// When a server without an answer counts as absent.
     patience: Option<MonoInstant>,
 }
 
@@ -77,12 +77,12 @@ impl Client {
         self.steps.enter(now, State::Running, limit);
         self.patience = Some(now.after(match self.transport {
             Transport::Tcp => self.first_answer,
-            // Datagrams are lost: there is time for several.
+            // Datagrams may be lost: leave time for several.
             Transport::Udp => self.steps.timeout,
         }));
     }
 
-    /// Nobody is there, or nobody who speaks this.
+    /// No answer: no server, or one of another protocol.
     fn unanswered(&mut self, now: MonoInstant) {
         let server = match self.transport {
             Transport::Tcp => "`sockperf server --tcp`",
@@ -114,7 +114,7 @@ impl Client {
     }
 }
 
-/// What this test needs and sockperf does not have.
+/// What this test needs and sockperf does not support; `None` if nothing.
 pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
     let lengths = HEADER_LEN as u64..=MAX_MESSAGE as u64;
     if !matches!(spec.work, TestWork::ClosedLoop(_)) {

@@ -1,4 +1,4 @@
-//! The end that reflects: one session for each TCP connection, and for each address that sends datagrams.
+//! Server: one session for each TCP connection, and for each address that sends datagrams.
 
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
@@ -39,7 +39,7 @@ impl Server {
         }
     }
 
-    /// A stream came, and what it begins with.
+    /// Starts the test of a stream that opened with these bytes.
     fn welcome(
         &mut self,
         now: MonoInstant,

@@ -74,7 +74,7 @@ impl ReplyFormat for Streams {
     }
 }
 
-/// Sends a message back, if it wants to come back.
+/// Queues the reply to a message that wants one.
 fn reply(header: Header, message: &[u8], replies: &mut Replies) {
     if header.wants_reply() {
         header.reply().write(replies.push(message));

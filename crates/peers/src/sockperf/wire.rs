@@ -9,7 +9,7 @@
 /// Bytes of the header, and so of the shortest message.
 pub const HEADER_LEN: usize = 14;
 
-/// Longest message: what a datagram takes, and what a server takes over TCP unless told otherwise.
+/// Maximum message length: of a datagram, and of a server's default over TCP.
 pub const MAX_MESSAGE: usize = 65_507;
 
 const FROM_CLIENT: u16 = 1;
@@ -19,16 +19,16 @@ const WARM_UP: u16 = 4;
 /// A message's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// From 1.
+    /// Sequence number, from 1.
     pub sequence: u64,
     /// Flag bits.
     flags: u16,
-    /// Of the whole message, as announced.
+    /// Announced length of the whole message, bytes.
     pub length: u32,
 }
 
 impl Header {
-    /// Of a client's message that wants a reply.
+    /// Header of a client's message that wants a reply.
     pub const fn ping(sequence: u64, length: u32) -> Self {
         Self {
             sequence,
@@ -68,7 +68,7 @@ impl Header {
         self.is_from_client() && self.flags & WANTS_REPLY != 0 && self.flags & WARM_UP == 0
     }
 
-    /// The header of what a server sends back.
+    /// Header of the reply.
     #[must_use]
     pub const fn reply(self) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Header {
         }
     }
 
-    /// The length, if a message can have it.
+    /// The length, if it is valid.
     pub fn valid_length(self) -> Option<usize> {
         usize::try_from(self.length)
             .ok()

@@ -1,4 +1,4 @@
-//! The end that asks for tests: the conversation with the board's shell and, beside it, the session of the traffic.
+//! Client: the conversation with the board's shell and, in parallel, the session of the traffic.
 
 use super::command::{Job, check, job};
 use super::output::Upload;
@@ -22,18 +22,18 @@ use std::time::Duration;
 states! {
     /// Where the session is.
     pub(super) enum State {
-        /// The shell is asked who is there.
+        /// Waits for the shell's answer.
         Greeting = "greeting",
         Idle = "idle",
-        /// The board is told to receive.
+        /// Waits for the board's server.
         Starting = "starting",
         /// Traffic flows to the board.
         Sending = "sending",
-        /// The traffic is over; the board is asked for its numbers, and told to end its server.
+        /// The traffic is over; waits for the board's counts and the end of its server.
         Collecting = "collecting",
-        /// This host is to listen for what the board will send.
+        /// This host prepares to listen for the board's traffic.
         Listening = "listening",
-        /// The board is told to send.
+        /// The board sends.
         Receiving = "receiving",
         /// The test ends early.
         Stopping = "stopping",
@@ -42,23 +42,23 @@ states! {
     with a test: Starting | Sending | Listening | Receiving;
 }
 
-/// How long after the board has said that it is done its TCP stream may go on: what it still had to send goes out. Some
-/// stop at the first write that would wait, and forget the connection without closing it.
+/// How long after the board's report its TCP stream may go on: queued data still goes out. Some versions stop at the
+/// first write that would block, and forget the connection without closing it.
 const STREAM_END: Duration = Duration::from_secs(5);
 
-/// What is known of the test under way.
+/// Results of the test under way.
 #[derive(Debug, Default)]
 struct Known {
-    /// What the board said over the network.
+    /// Reports of the board over the network.
     answer: Vec<EndpointReport>,
     /// How traffic to the board ended.
     end: Option<TestEnd>,
-    /// What this end received.
+    /// Report of this end's receiver.
     own: Option<EndpointReport>,
-    /// What the board says that it sent, and the bytes of each write or datagram that it was told to send.
+    /// The board's count of what it sent, and the bytes of each write or datagram.
     upload: Option<Upload>,
     size: u32,
-    /// When its TCP stream, of which this end has not seen the end, is given up.
+    /// When to give up a TCP stream of the board whose end has not arrived.
     stream_end: Option<MonoInstant>,
 }
 
@@ -69,13 +69,13 @@ pub(super) struct Client {
     steps: Steps<State>,
     shell: Shell,
     release: Option<Release>,
-    /// The session of traffic to the board, for all its tests.
+    /// Session of traffic to the board, for all tests.
     sender: Box<dyn Session>,
-    /// The session of what the board sends in this test, once something came.
+    /// Session of the board's traffic in this test, once it has begun.
     receiver: Option<Box<dyn Session>>,
     spec: TestSpec,
     known: Known,
-    /// The test that begins when the shell has ended the last one.
+    /// Test that begins when the shell has ended the last one.
     next: Option<TestSpec>,
 }
 
@@ -108,7 +108,7 @@ impl Client {
         client
     }
 
-    /// What the shell is to be told is written.
+    /// Sends the shell's pending commands.
     fn type_out(&mut self) {
         while let Some(bytes) = self.shell.poll_send() {
             self.steps.act(Action::Send(bytes));
@@ -128,7 +128,7 @@ impl Client {
         match (self.steps.state, input) {
             (_, Input::Bytes(bytes)) => {
                 self.shell.feed(now, bytes)?;
-                // One that never stops talking leaves its driver no time to say that time has passed.
+                // A board that never stops printing leaves the driver no time to report timeouts.
                 self.timeout(now)?;
             }
             (_, Input::Eof) => self.shell.eof()?,
@@ -168,7 +168,7 @@ impl Client {
                 self.hand_on(now, Input::Reports(reports))?;
             }
             (State::Sending | State::Receiving, input) => self.hand_on(now, input)?,
-            // The driver may not have seen yet how far the test is.
+            // The driver may not have processed the end of the test yet.
             (_, Input::End(_) | Input::Progress(_) | Input::Stream(_)) => {}
             (State::Collecting | State::Idle, input) if input.is_of_traffic() => {}
             (_, input) => return Err(self.steps.out_of_turn(input.name(), "")),
@@ -176,7 +176,7 @@ impl Client {
         Ok(())
     }
 
-    /// Tells the session of the traffic, if there is one.
+    /// Passes an input to the session of the traffic, if there is one.
     fn hand_on(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match self.traffic() {
             Some(traffic) => traffic.handle(now, input),
@@ -223,7 +223,7 @@ impl Client {
         }
     }
 
-    /// This host listens at `port`: the board may send there.
+    /// Starts the board's sender: this host listens at `port`.
     fn upload(&mut self, now: MonoInstant, port: u16) {
         let job = job(&self.spec, self.config.local, port);
         if let Job::Upload { size, .. } = job {
@@ -233,7 +233,7 @@ impl Client {
         self.shell.begin(now, job);
     }
 
-    /// Takes what came of a stream whose end does not come for all of it.
+    /// Ends a stream whose end does not arrive, and counts what did.
     fn give_up_stream(&mut self) {
         self.known.stream_end = None;
         let failed = self.known.upload.as_ref().and_then(|upload| upload.errors);
@@ -244,14 +244,14 @@ impl Client {
         self.steps.act(Action::PeerFinished { sent: Sent::Untold });
     }
 
-    /// This host's session of what a board sends.
+    /// Server session for the board's traffic.
     fn server(&self, now: MonoInstant) -> Box<dyn Session> {
         let time = match self.spec.stop {
             Stop::After(time) => time,
             Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
         };
         let limits = Limits {
-            // It ends itself; this is for one whose end is lost.
+            // The stream ends itself; this limit is for one whose end is lost.
             max_duration: time.saturating_add(self.config.timeout),
             ..Limits::default()
         };
@@ -264,7 +264,7 @@ impl Client {
         Iperf2.server(config, now)
     }
 
-    /// Ends the test early. What the board does about it can be told, if at all, only at the session's end.
+    /// Aborts the test. The board is told at the session's end, if at all.
     fn stop(&mut self, code: RefusalCode, reason: &str) {
         self.receiver = None;
         self.steps.state = State::Stopping;
@@ -275,7 +275,7 @@ impl Client {
         });
     }
 
-    /// Goes on as far as what the shell says and the traffic's session wants lead.
+    /// Handles the events of the shell and the actions of the traffic's session.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
             self.type_out();
@@ -289,7 +289,7 @@ impl Client {
         }
     }
 
-    /// Heeds what the shell says.
+    /// Handles an event of the shell.
     fn heed(&mut self, now: MonoInstant, event: Event) -> Result<(), ProtocolError> {
         match (self.steps.state, event) {
             (State::Greeting, Event::Ready(board)) => self.greet(board)?,
@@ -347,7 +347,7 @@ impl Client {
         Ok(())
     }
 
-    /// Carries out or hands to the driver what the traffic's session wants.
+    /// Carries out an action of the traffic's session, or passes it to the driver.
     fn pass_on(&mut self, now: MonoInstant, action: Action) -> Result<(), ProtocolError> {
         match action {
             Action::Peer(PeerEvent::Report(reports)) => self.known.answer = reports,
@@ -375,14 +375,14 @@ impl Client {
                 let hint = "what the board sent had no end that could be seen";
                 return Err(self.steps.late(self.config.timeout, hint));
             }
-            // It is met already, and what it has said is kept until the board's numbers are there.
+            // The peer is known already, and its reports are kept until the board's counts arrive.
             Action::Peer(_) | Action::Closed => {}
             other => self.steps.act(other),
         }
         Ok(())
     }
 
-    /// Ends a test in which the board sent, once both ends have told what they know.
+    /// Ends a test in which the board sent, once both ends have reported.
     fn conclude(&mut self, now: MonoInstant) {
         let Some((own, upload)) = self.known.own.as_ref().zip(self.known.upload.as_ref()) else {
             return;
@@ -420,7 +420,7 @@ impl Stepping for Client {
     }
 
     fn close(&mut self) {
-        // What it is told may have closed it before an error is seen.
+        // An input may have closed the session before its error is seen.
         if self.steps.state == State::Closed {
             return;
         }

@@ -1,13 +1,13 @@
-//! A test as commands of zperf.
+//! Translates a test into zperf commands.
 
 use linerate_model::spec::{Direction, Pace, SocketChoice, Stop, TestSpec, Transport};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What the board is to do.
+/// Task of the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
-    /// Receives what comes to its port.
+    /// Receives at its port.
     Serve {
         /// TCP or UDP.
         transport: Transport,
@@ -18,20 +18,20 @@ pub enum Job {
     Upload {
         /// TCP or UDP.
         transport: Transport,
-        /// Where to: this host.
+        /// Destination: this host.
         to: IpAddr,
         /// This host's port.
         port: u16,
-        /// For how long.
+        /// Duration, seconds.
         seconds: u32,
         /// Bytes of each datagram or write.
         size: u32,
-        /// L4 payload in bit/s; `None` for TCP, which knows no rate.
+        /// L4 payload rate, bit/s; `None` for TCP, which is not paced.
         bps: Option<u64>,
     },
 }
 
-/// Longest write that every build of zperf takes; larger ones it shortens without a word.
+/// Longest write that every build of zperf supports; larger ones it silently shortens.
 const MAX_WRITE: u64 = 1024;
 
 /// Longest datagram that an Ethernet frame carries over either IP version.
@@ -44,8 +44,7 @@ const MIN_DATAGRAM: u64 = 40;
 const MAX_RATE: u64 = 0x7fff_ffff;
 
 impl Job {
-    /// What the shell is told to begin it. Numbers have no suffix: what `K` and `M` mean depends on
-    /// the release.
+    /// Command that starts the job. Numbers have no suffix: what `K` and `M` mean depends on the release.
     pub(super) fn command(&self) -> String {
         match self {
             Self::Serve { transport, port } => {
@@ -66,7 +65,7 @@ impl Job {
         }
     }
 
-    /// What the shell is told to end it; an upload ends by itself.
+    /// Command that ends the job; `None`: an upload ends by itself.
     pub(super) fn stop_command(&self) -> Option<String> {
         match self {
             Self::Serve { transport, .. } => {
@@ -76,7 +75,7 @@ impl Job {
         }
     }
 
-    /// How long it takes by itself; a server waits for its client.
+    /// Duration of the job by itself; a server waits for its client.
     pub(super) fn time(&self) -> Duration {
         match self {
             Self::Serve { .. } => Duration::ZERO,
@@ -92,7 +91,7 @@ const fn word(transport: Transport) -> &'static str {
     }
 }
 
-/// Why zperf cannot make this test, and what to do.
+/// Checks that zperf supports this test; the error says why not and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     if spec.work.has_round_trips() {
         return Err("zperf only moves data one way: use tcp, udp or saturate".to_owned());
@@ -149,7 +148,7 @@ fn check_upload(spec: &TestSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// What the board does in this (checked) test; it reaches this host at `here`.
+/// The board's job in this (checked) test; it reaches this host at `here`.
 pub(super) fn job(spec: &TestSpec, here: IpAddr, port: u16) -> Job {
     let transport = spec.transport();
     if spec.direction != Direction::Reverse {

@@ -49,19 +49,19 @@ use std::sync::Arc;
 /// The registry entry: the protocol, and which Zephyr the board runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zperf {
-    /// `None`: the shell is asked.
+    /// `None`: the shell is asked for it.
     release: Option<Release>,
 }
 
 impl Zperf {
-    /// As nobody has set it.
+    /// With default settings.
     pub const DEFAULT: Self = Self { release: None };
 }
 
-/// The port of zperf's traffic, at either end.
+/// Port of zperf's traffic, at either end.
 const PORT: u16 = 5001;
 
-/// The setting of the board's release.
+/// Setting: the board's Zephyr release.
 const ZEPHYR: &str = "zephyr";
 
 impl PeerKind for Zperf {
@@ -110,7 +110,7 @@ impl PeerKind for Zperf {
         Box::new(client::Client::new(config, self.release, now))
     }
 
-    /// A board that sends is a client of iperf2.
+    /// Server session: a board that sends is an iperf2 client.
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
         Iperf2.server(config, now)
     }

@@ -5,22 +5,22 @@ use linerate_model::PacketCount;
 use linerate_model::spec::Transport::{self, Tcp, Udp};
 use std::time::Duration;
 
-/// What a shell has said.
+/// A line or block that the shell printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Said {
     /// The board's server listens.
     ServerStarted,
-    /// It listened already, with settings of somebody else.
+    /// Its server listened already, with another user's settings.
     AlreadyStarted,
-    /// It does not listen any more, or did not.
+    /// The board's server has stopped, or did not run.
     ServerStopped,
     /// Traffic has come to the server.
     SessionStarted,
-    /// The server's numbers of a session.
+    /// The server's counts of a session.
     Downloaded(Download),
     /// The client has started.
     UploadStarted,
-    /// The client's numbers.
+    /// The client's counts.
     Uploaded(Upload),
     /// The operating system's release.
     Zephyr(Release),
@@ -32,50 +32,50 @@ pub(super) enum Said {
     Failed(String),
 }
 
-/// The server's numbers of a session.
+/// The server's counts of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Download {
     /// TCP or UDP.
     pub transport: Transport,
-    /// First to last datagram, or connection to its end.
+    /// From the first to the last datagram, or from the connection to its end.
     pub duration: Duration,
-    /// UDP only.
+    /// Datagram counts (UDP only).
     pub datagrams: Option<Datagrams>,
-    /// Text of the rate, for the release to read.
+    /// Text of the rate; its units depend on the release.
     pub rate: String,
 }
 
-/// What a server counts of datagrams.
+/// Datagram counts of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagrams {
     /// Taken from the network, some of them perhaps twice; up to Zephyr 4.4 without the first.
     pub received: PacketCount,
-    /// Numbers that were skipped, also those that came later.
+    /// Sequence numbers skipped, including those that arrived later.
     pub lost: PacketCount,
-    /// Numbers below the highest.
+    /// Datagrams with a sequence number below the highest.
     pub out_of_order: PacketCount,
     /// RFC 3550's filter, in whole microseconds.
     pub jitter: Duration,
 }
 
-/// The client's numbers.
+/// The client's counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
     /// TCP or UDP.
     pub transport: Transport,
-    /// On the board's clock.
+    /// Duration on the board's clock.
     pub duration: Duration,
     /// Datagrams, or writes to the TCP stream.
     pub sent: PacketCount,
     /// Writes that failed or were repeated (TCP only).
     pub errors: Option<PacketCount>,
-    /// Text of its rate, for the release to read.
+    /// Text of the rate; its units depend on the release.
     pub rate: String,
-    /// Whether the far server's report came.
+    /// Whether the report of the peer's server arrived.
     pub has_report: bool,
 }
 
-/// The fields of a block that matter; what other threads print in the middle of it does not.
+/// Fields of a block that are used; other threads' output between them is ignored.
 const FIELDS: [&str; 8] = [
     "duration",
     "jitter",
@@ -91,11 +91,11 @@ const FIELDS: [&str; 8] = [
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     block: Option<Block>,
-    /// The last complaint in a log line, which says why something failed.
+    /// Last error in a log line: the cause of a failed command.
     complaint: Option<String>,
 }
 
-/// Numbers that belong together, as they come in.
+/// Incomplete block of counts.
 #[derive(Debug)]
 struct Block {
     kind: Kind,
@@ -110,7 +110,7 @@ enum Kind {
 }
 
 impl Reader {
-    /// Takes one line; what it says, or completes.
+    /// Takes one line; returns what it means or completes.
     pub(super) fn take(&mut self, line: &str) -> Option<Said> {
         let text = line.trim();
         if let Some(said) = self.plain(text) {
@@ -134,7 +134,7 @@ impl Reader {
         self.field(text)
     }
 
-    /// What a line says by itself.
+    /// Interprets a line outside a block.
     fn plain(&mut self, text: &str) -> Option<Said> {
         let lower = text.to_ascii_lowercase();
         if lower.contains("<err>") || lower.contains("<wrn>") || lower.starts_with("can't ") {

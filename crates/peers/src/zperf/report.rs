@@ -1,4 +1,4 @@
-//! The board's numbers as the report of its end.
+//! Converts the board's counts into the report of its end.
 
 use super::output::{Download, Upload};
 use super::units::{Release, rate};
@@ -69,7 +69,7 @@ pub(super) fn sender(
     is_uniform.then(|| report(Side::Sender, stream))
 }
 
-/// Bytes of each datagram that came: a build that allows less than was asked for sends less.
+/// Length of each received datagram: a build with a lower limit sends shorter ones than requested.
 fn datagram_size(own: &EndpointReport) -> Option<u64> {
     let stream = own.streams.first()?;
     stream.bytes.get().checked_div(stream.packets.get())

@@ -1,4 +1,4 @@
-//! The conversation with the board's shell.
+//! Conversation with the board's shell.
 
 use super::command::Job;
 use super::output::{Download, Reader, Said, Upload};
@@ -11,57 +11,56 @@ use linerate_model::MonoInstant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A shell that shows its prompt and then says nothing for this long has no more to say: at 9600 baud a
-/// line of 80 characters takes 83 ms, and a board may print it in pieces.
+/// Silence after a prompt that ends a command's output: at 9600 baud a line of 80 characters takes 83 ms, and a board
+/// may print it in pieces.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// How often an unanswered Enter is pressed again.
+/// Interval at which an unanswered Enter is repeated.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a board may take, after a test's time, to end it and to print its numbers: two end packets
-/// with two seconds each, and the neighbour discovery before.
+/// How long a board may take, after a test's time, to end it and print its counts: two end packets with two seconds
+/// each, and the neighbour discovery before.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long a server may take to print its numbers once the traffic has ended. A TCP session that
-/// stalled prints none.
+/// How long a server may take to print its counts after the traffic. A stalled TCP session prints none.
 const NUMBERS: Duration = Duration::from_secs(3);
 
-/// How many telnet options one conversation refuses: four words about each of the 256. A peer that
-/// goes on asking is in a loop, or wants its answers to pile up.
+/// Maximum refused telnet options of a conversation: four commands for each of the 256. A peer that sends more is in a
+/// loop, or wants to exhaust memory with pending answers.
 const OPTIONS: usize = 4 * 256;
 
-/// What a conversation is made of.
+/// Configuration of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// How the shell is reached.
     pub wire: Wire,
-    /// The board's Zephyr, if the user says which; else it is asked.
+    /// Zephyr release of the board, if the user gave it; else the shell is asked.
     pub release: Option<Release>,
     /// Silence after which the shell counts as gone.
     pub timeout: Duration,
-    /// The same of one that has never said anything.
+    /// Timeout for the first byte of a shell.
     pub first_answer: Duration,
 }
 
-/// Who is at the peer.
+/// Description of the board.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Board {
-    /// Zephyr's release, as the user or the shell says.
+    /// Zephyr release, from the user or the shell.
     pub release: Option<Release>,
     /// zperf's own version.
     pub zperf: String,
 }
 
-/// What the owner of a conversation should know.
+/// Event for the owner of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// There is a shell with zperf; jobs may begin.
+    /// A shell with zperf is there; jobs may begin.
     Ready(Board),
-    /// The board receives: traffic may begin.
+    /// The board's server listens: traffic may begin.
     Serving,
     /// The board begins to send.
     Uploading,
-    /// The server's job is over; its numbers, if it printed any.
+    /// The server's job is over; its counts, if it printed any.
     Served(Option<Download>),
     /// The client's job is over.
     Uploaded(Upload),
@@ -74,9 +73,9 @@ pub enum ShellError {
     /// A command was refused or failed.
     #[error("the board could not do `{command}`: {words}")]
     Failed {
-        /// What it was told.
+        /// The command.
         command: String,
-        /// Its words.
+        /// The shell's output.
         words: String,
     },
     /// The line or connection ended.
@@ -84,31 +83,31 @@ pub enum ShellError {
         "the shell's line ended {while_doing}: the board was switched off or unplugged, or another program took the line"
     )]
     Gone {
-        /// What was going on.
+        /// Step that was interrupted.
         while_doing: &'static str,
     },
-    /// Nothing that looks like a prompt.
+    /// Nothing received that looks like a prompt.
     #[error("no shell prompt came within {} s ({}): check device, baud rate and that Zephyr's shell runs there; a running command or a full-screen program must be ended first; wait longer with --timeout", .limit.as_secs_f64(), heard(.last))]
     NoPrompt {
-        /// The time it had.
+        /// Time limit.
         limit: Duration,
-        /// The last that came.
+        /// Last bytes received.
         last: Excerpt,
     },
-    /// It does nothing but negotiate.
+    /// The peer only negotiates telnet options.
     #[error(
         "it asks for telnet options without an end ({refused} were refused): check host and port, what answers there is hardly Zephyr's shell"
     )]
     Options {
-        /// How many were refused.
+        /// Refused options.
         refused: usize,
     },
-    /// Nobody says which Zephyr it is.
+    /// The Zephyr release is unknown.
     #[error(
         "its shell does not say which Zephyr it is: add &zephyr=3.3, or which it is, to the address"
     )]
     NoRelease,
-    /// The shell does not know zperf.
+    /// The shell has no zperf.
     #[error(
         "the shell there has no zperf: build Zephyr with CONFIG_NET_ZPERF=y and CONFIG_NET_SHELL=y"
     )]
@@ -116,11 +115,11 @@ pub enum ShellError {
     /// A command took too long.
     #[error("the board did not end `{command}` within {} s ({})", .limit.as_secs_f64(), heard(.last))]
     Overdue {
-        /// What it was told.
+        /// The command.
         command: String,
-        /// The time it had.
+        /// Time limit.
         limit: Duration,
-        /// The last that came.
+        /// Last bytes received.
         last: Excerpt,
     },
 }
@@ -147,24 +146,24 @@ fn heard(last: &Excerpt) -> String {
     }
 }
 
-/// What is going on.
+/// State of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Enter was pressed; no prompt yet.
     Greeting,
-    /// Asked for the kernel's version.
+    /// Waits for the kernel's version.
     Kernel,
-    /// Asked for zperf's version.
+    /// Waits for zperf's version.
     Zperf,
     Idle,
-    /// The server was told to begin.
+    /// Waits for the server to start.
     Starting,
-    /// A server of somebody else was told to end, so that ours can begin.
+    /// Waits for another user's server to stop, so that ours can start.
     Clearing,
     Serving,
-    /// Traffic has ended; waits for the server's numbers.
+    /// Traffic has ended; waits for the server's counts.
     Collecting,
-    /// The server was told to end.
+    /// Waits for the server to stop.
     Ending,
     Uploading,
     Closed,
@@ -181,20 +180,20 @@ pub struct Shell {
     board: Board,
     job: Option<Job>,
     numbers: Option<Download>,
-    /// A server that was left running was ended for this job.
+    /// A server left running was stopped for this job.
     was_cleared: bool,
-    /// The last command, and whether a line has ended since: that is its echo.
+    /// Last command, and whether a line has ended since: that line is its echo.
     command: String,
     is_echoed: bool,
-    /// The last bytes that came.
+    /// Last bytes received.
     last: Vec<u8>,
     sends: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
-    /// When the present step must be over, and how long it had.
+    /// Deadline of the present step, and its limit.
     due: Option<(MonoInstant, Duration)>,
-    /// When the conversation did.
+    /// When the conversation began.
     began: MonoInstant,
-    /// When silence means that there is no more to come.
+    /// When silence means that the output is complete.
     settles: Option<MonoInstant>,
 }
 
@@ -232,12 +231,12 @@ impl Shell {
         self.sends.pop_front()
     }
 
-    /// News, in order.
+    /// Next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When to call [`Shell::pass`] if nothing comes before.
+    /// When to call [`Shell::pass`] if nothing arrives before.
     pub fn deadline(&self) -> Option<MonoInstant> {
         let due = self.due.map(|(due, _)| due);
         due.into_iter().chain(self.settles).min()
@@ -262,7 +261,7 @@ impl Shell {
         self.tell(now, command, state, limit);
     }
 
-    /// Traffic to the board has ended: its numbers are wanted, then its server is told to end.
+    /// Traffic to the board has ended: collects its counts, then stops its server.
     pub fn traffic_ended(&mut self, now: MonoInstant) {
         if self.state != State::Serving {
             return;
@@ -275,8 +274,8 @@ impl Shell {
         }
     }
 
-    /// Gives up: a server that runs there is told to end, without waiting for it. An upload cannot be
-    /// ended from here: the shell does not listen before it is over.
+    /// Gives up: tells a running server to stop, without waiting for it. An upload cannot be stopped: the shell reads
+    /// no input before it is over.
     pub fn give_up(&mut self) {
         let serves = matches!(
             self.state,
@@ -290,7 +289,7 @@ impl Shell {
         self.close();
     }
 
-    /// Takes what came. After an error the conversation is over.
+    /// Takes received bytes. After an error the conversation is over.
     pub fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ShellError> {
         let text = match self.config.wire {
             Wire::Serial => bytes.to_vec(),
@@ -306,7 +305,7 @@ impl Shell {
         if refused > OPTIONS {
             return self.closing(Err(ShellError::Options { refused }));
         }
-        // Something is there: a board that starts may take its time for a prompt.
+        // Something is there: a starting board may need longer for a prompt.
         if self.state == State::Greeting && self.last.is_empty() && !text.is_empty() {
             let limit = self.config.timeout.max(self.config.first_answer);
             self.due = Some((self.began.after(limit), limit));
@@ -367,7 +366,7 @@ impl Shell {
         self.settles = None;
     }
 
-    /// Keeps the end of what was said, for messages.
+    /// Keeps the end of the output, for error messages.
     fn remember(&mut self, text: &[u8]) {
         const KEPT: usize = 24;
         self.last.extend_from_slice(text);
@@ -387,7 +386,7 @@ impl Shell {
         self.enter_key();
     }
 
-    /// Types a command; what state it leads to, and how long it may take.
+    /// Types a command and enters `state`, which may take `limit`.
     fn tell(&mut self, now: MonoInstant, command: String, state: State, limit: Duration) {
         self.type_in(&command);
         self.command = command;
@@ -397,7 +396,7 @@ impl Shell {
         self.due = Some((now.after(limit), limit));
     }
 
-    /// Whether to wait for silence: a prompt stands there, alone.
+    /// Starts the silence timer if only a prompt stands on the line.
     fn settle(&mut self, now: MonoInstant) {
         let waits = match self.state {
             State::Greeting => self.terminal.candidate().is_some(),
@@ -410,7 +409,7 @@ impl Shell {
         }
     }
 
-    /// Silence: the last command has said all that it will.
+    /// Silence: the last command's output is complete.
     fn settled(&mut self, now: MonoInstant) -> Result<(), ShellError> {
         match self.state {
             State::Greeting => self.greet(now),
@@ -426,7 +425,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Takes what stands there for the prompt, or knocks again.
+    /// Takes the pending text for the prompt, or presses Enter again.
     fn greet(&mut self, now: MonoInstant) {
         if let Some(prompt) = self.terminal.candidate().map(str::to_owned) {
             self.terminal.learn(prompt);
@@ -441,7 +440,7 @@ impl Shell {
         let last = Excerpt::from_bytes(self.last.trim_ascii_end());
         match self.state {
             State::Greeting => Err(ShellError::NoPrompt { limit, last }),
-            // Numbers that never come are absent.
+            // Counts that never arrive are absent.
             State::Collecting => {
                 self.end_server(now);
                 Ok(())
@@ -468,7 +467,7 @@ impl Shell {
             }
             (State::Zperf, Said::Zperf(version)) => self.board.zperf = version,
             (State::Zperf, Said::NotFound) => return Err(ShellError::NoZperf),
-            // Zephyr 2.6 does not know `stop`, so the server that runs is the one to be had.
+            // Zephyr 2.6 has no `stop`: use the server that runs.
             (State::Starting, Said::ServerStarted) | (State::Clearing, Said::AlreadyStarted) => {
                 self.state = State::Serving;
                 self.due = None;
@@ -518,10 +517,10 @@ impl Shell {
         self.events.push_back(Event::Ready(self.board.clone()));
     }
 
-    /// Ends a server that was left running. One that comes back after that is somebody else's.
+    /// Stops a server left running. If one is there again after that, another user started it.
     fn clear(&mut self, now: MonoInstant) -> Result<(), ShellError> {
         if self.was_cleared {
-            // Which is not ended a second time.
+            // Without a job, nothing stops the other user's server.
             self.job = None;
             return Err(self.failed("its server is in use by somebody else"));
         }

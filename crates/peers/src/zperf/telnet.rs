@@ -1,4 +1,4 @@
-//! The little of telnet (RFC 854) that a shell behind it needs: options are refused, the rest is text.
+//! The part of telnet (RFC 854) that a shell needs: options are refused, the rest is text.
 
 /// "Interpret as command": begins every command of the protocol.
 const IAC: u8 = 255;
@@ -20,7 +20,7 @@ pub(super) struct Telnet {
     refused: usize,
 }
 
-/// Where in the protocol the stream is.
+/// State of the telnet parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum At {
     #[default]
@@ -28,7 +28,7 @@ enum At {
     /// After a carriage return: a zero that follows belongs to it.
     Return,
     Command,
-    /// After one of the four words about options.
+    /// After one of the four option commands.
     Option(u8),
     Parameters,
     /// After an `IAC` among parameters.
@@ -36,8 +36,7 @@ enum At {
 }
 
 impl Telnet {
-    /// The text among `bytes`, and what is to be answered: each option that the peer offers or asks
-    /// for is refused.
+    /// Text among `bytes`, and the answer: each option that the peer offers or asks for is refused.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let (mut text, mut answer) = (Vec::new(), Vec::new());
         for &byte in bytes {
@@ -68,7 +67,7 @@ impl Telnet {
                 match word {
                     DO => answer.extend([IAC, WONT, option]),
                     WILL => answer.extend([IAC, DONT, option]),
-                    // Nothing was on, so nothing is to be switched off.
+                    // Options are off from the start: there is nothing to switch off.
                     _ => {}
                 }
                 (At::Text, None)

@@ -17,7 +17,7 @@ pub(super) struct Terminal {
     prompt: Option<String>,
 }
 
-/// Where in a control sequence (ECMA-48) the stream is.
+/// State of the control-sequence parser (ECMA-48).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum At {
     #[default]
@@ -27,7 +27,7 @@ enum At {
 }
 
 impl Terminal {
-    /// Takes one byte; a line if it ended one that is not empty.
+    /// Takes one byte; returns a line that it ends, if not empty.
     pub(super) fn take(&mut self, byte: u8) -> Option<String> {
         match (self.at, byte) {
             (_, 0x1b) => self.at = At::Escape,
@@ -51,8 +51,8 @@ impl Terminal {
         }
     }
 
-    /// The line that has not ended, without prompts: a shell writes its prompt again after everything
-    /// that another thread prints, in the middle of a line too.
+    /// The unfinished line without prompts: a shell repeats its prompt after other threads' output, also in the middle
+    /// of a line.
     fn shown(&self) -> String {
         match &self.prompt {
             None => self.line.clone(),
@@ -71,8 +71,7 @@ impl Terminal {
             && self.shown().trim().is_empty()
     }
 
-    /// What has been written since the last line's end, if it may be a prompt: one word, or the same
-    /// word again and again, that ends as prompts do.
+    /// Text since the last line's end, if it may be a prompt: one word, possibly repeated, that ends as prompts do.
     pub(super) fn candidate(&self) -> Option<&str> {
         let mut words = self.line.split_whitespace();
         let first = words.next()?;
@@ -82,7 +81,7 @@ impl Terminal {
         may_be.then_some(first)
     }
 
-    /// From now on this is the prompt.
+    /// Sets the prompt.
     pub(super) fn learn(&mut self, prompt: String) {
         self.prompt = Some(prompt);
     }

@@ -98,7 +98,7 @@ impl Board {
         board
     }
 
-    /// The same of the usual datagrams.
+    /// A client during a UDP test in which the board sends datagrams of default length.
     fn receiving_datagrams() -> Self {
         let command = "zperf udp upload 192.0.2.2 40000 1 1000 4000000\r";
         Self::receiving(spec(Direction::Reverse), command, UPLOADS)

@@ -11,7 +11,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Since this one `K` and `M` are steps of 1000; before, of 1024.
+    /// First release in which `K` and `M` are steps of 1000; before, of 1024.
     const DECIMAL: Self = Self { major: 3, minor: 6 };
 
     /// The last one whose server does not count the datagram that opens a session. What later ones do
