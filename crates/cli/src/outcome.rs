@@ -1,18 +1,16 @@
 //! What becomes of the runs that a command makes: shown, written as a report, turned into an exit code.
 
-use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::context::in_context;
 use crate::terminal::{self, Layout};
-use anyhow::{Context as _, Error, Result};
-use linerate_client::Target;
+use anyhow::{Error, Result};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
 use linerate_model::spec::Direction;
 use linerate_report::document::{Document, Indent, as_json, as_text};
 use linerate_report::{Whereabouts, details_text, missed_goals, summaries_text, summary_text};
+use linerate_studies::archive;
 use linerate_studies::context::Context;
-use linerate_studies::{archive, run};
 
 /// Runs something that measures, shows its result, and derives the exit code from it.
 pub(crate) fn measured(
@@ -92,22 +90,6 @@ fn concluded(output: &OutputArgs, run: &Run) -> ExitCode {
 
 /// What is said of a result that is on the screen only.
 pub(crate) const NOT_KEPT: &str = "the result above is not in the store, where at most some of its trials are: to have it all, make room or give another --store, and measure again, or have it written elsewhere with -o FILE";
-
-/// The run after a look for what limits it, and after its proof if one is asked for.
-pub(crate) fn explained(
-    context: &mut Context<'_>,
-    target: &Target,
-    run: Run,
-    limits: &LimitArgs,
-) -> Result<Run> {
-    let run = run::diagnose(context, target, run, limits.diagnose);
-    if !limits.prove {
-        return Ok(run);
-    }
-    let id = run.id.clone();
-    run::prove(context, target, run)
-        .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
-}
 
 /// What becomes of an interrupted run.
 fn kept(output: &OutputArgs) -> &'static str {

@@ -8,6 +8,7 @@ pub mod context;
 pub mod footprint;
 pub mod interleave;
 mod live;
+pub mod options;
 pub mod plan;
 pub mod plan_power;
 mod progress;

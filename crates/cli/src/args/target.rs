@@ -35,8 +35,6 @@ pub(crate) struct TargetArgs {
     /// Show the peer that this end holds the key in this file (its `serve --key`).
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) key: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) login: LoginArgs,
     /// Keep what the peer prints of each test, if its protocol can send that, and show it.
     #[arg(long, alias = "get-server-output", hide_short_help = true)]
     pub(crate) far_output: bool,
@@ -46,6 +44,8 @@ pub(crate) struct TargetArgs {
     /// Interface whose counters belong to the test [default: the one that carries it].
     #[arg(long, hide_short_help = true)]
     pub(crate) interface: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
 }
 
 impl TargetArgs {

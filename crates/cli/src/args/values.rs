@@ -1,10 +1,8 @@
 //! How the values of options are read.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use linerate_model::spec::{DatapathChoice, Pace, Pinning};
+use linerate_model::spec::DatapathChoice;
 use linerate_model::units::UnitError;
 use linerate_model::{BitRate, ByteCount, Ratio};
-use linerate_studies::run::{Mode, NamedMode, parse_pinning};
 
 pub(crate) fn rate(text: &str) -> Result<BitRate, UnitError> {
     text.parse()
@@ -32,28 +30,6 @@ pub(crate) fn title(text: &str) -> Result<String, String> {
     }
 }
 
-pub(crate) fn pace(text: &str) -> Result<Pace, String> {
-    match text {
-        "max" => Ok(Pace::Unpaced),
-        _ => match text.parse::<BitRate>() {
-            Ok(rate) if rate.bps() > 0 => Ok(Pace::At(rate)),
-            Ok(_) => Err("a rate of 0 sends nothing; say `max` for unpaced".to_owned()),
-            Err(error) => Err(format!("{error}, and not `max`")),
-        },
-    }
-}
-
-pub(crate) fn pinning(text: &str) -> Result<Pinning, String> {
-    parse_pinning(text)
-}
-
-/// The ways to wait that this build knows.
-pub(crate) fn modes() -> impl TypedValueParser<Value = Mode> {
-    let shown =
-        |known: NamedMode| PossibleValue::new(known.name).help(known.summary.trim_end_matches('.'));
-    PossibleValuesParser::new(Mode::known().map(shown)).try_map(|name| name.parse::<Mode>())
-}
-
 pub(crate) fn datapath(text: &str) -> Result<DatapathChoice, UnitError> {
     text.parse()
 }
@@ -61,33 +37,6 @@ pub(crate) fn datapath(text: &str) -> Result<DatapathChoice, UnitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cores_may_be_left_out() {
-        assert_eq!(
-            pinning("0,1"),
-            Ok(Pinning {
-                local: Some(0),
-                remote: Some(1)
-            })
-        );
-        assert_eq!(
-            pinning(",3"),
-            Ok(Pinning {
-                local: None,
-                remote: Some(3)
-            })
-        );
-        assert!(pinning("3").is_err());
-        assert!(pinning("a,b").is_err());
-    }
-
-    #[test]
-    fn a_rate_of_zero_is_told_apart_from_max() {
-        assert_eq!(pace("max"), Ok(Pace::Unpaced));
-        assert!(pace("0").unwrap_err().contains("max"));
-        assert!(pace("10X").unwrap_err().contains("10X"));
-    }
 
     #[test]
     fn datapath_parameters_are_generic() {

@@ -15,18 +15,15 @@ mod footprint;
 mod import;
 mod keep;
 mod kernel_server;
-mod latency;
 mod list;
+mod measure;
 mod plan;
 mod report;
 mod reproduce;
 mod run;
-mod saturate;
 pub(crate) mod screen;
 mod serve;
 mod show;
-mod tcp;
-mod udp;
 
 use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
@@ -53,14 +50,9 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Be the peer: answer tests that other hosts ask for.
     Serve(serve::ServeArgs),
-    /// Run one TCP transfer.
-    Tcp(tcp::TcpArgs),
-    /// Run one UDP datagram stream at an intended load.
-    Udp(udp::UdpArgs),
-    /// Measure request/response latency, message by message.
-    Latency(latency::LatencyArgs),
-    /// Search for the load at which loss or delay begins.
-    Saturate(saturate::SaturateArgs),
+    /// Measure at a peer.
+    #[command(flatten)]
+    Measure(measure::Measure),
     /// Run a study: every combination of factors in a plan file, repeated, in random order.
     Run(run::RunArgs),
     /// Begin a plan from an example, and see what it costs.
@@ -138,10 +130,7 @@ impl Cli {
         match &self.command {
             Command::Demo(args) => args.run(output),
             Command::Serve(args) => args.run(output),
-            Command::Tcp(args) => args.run(output),
-            Command::Udp(args) => args.run(output),
-            Command::Latency(args) => args.run(output),
-            Command::Saturate(args) => args.run(output),
+            Command::Measure(args) => args.run(output),
             Command::Run(args) => args.run(output),
             Command::Plan(args) => args.run(output),
             Command::Compare(args) => args.run(output),
@@ -159,7 +148,7 @@ impl Cli {
             Command::Tag(args) => args.run(output),
             Command::Note(args) => args.run(output),
             Command::Rm(args) => args.run(output),
-            Command::WrappedTurns => latency::serve_turns(),
+            Command::WrappedTurns => measure::serve_turns(),
             Command::ConsoleAgent(args) => args.run(),
             Command::DeployedAgent(args) => args.run(),
             Command::BoardSupervisor => board::supervise(),
@@ -182,13 +171,7 @@ impl Command {
     const fn takes_title(&self) -> bool {
         matches!(
             self,
-            Self::Demo(_)
-                | Self::Tcp(_)
-                | Self::Udp(_)
-                | Self::Latency(_)
-                | Self::Saturate(_)
-                | Self::Run(_)
-                | Self::Report(_)
+            Self::Demo(_) | Self::Measure(_) | Self::Run(_) | Self::Report(_)
         )
     }
 }
@@ -207,55 +190,6 @@ fn exit_code_help() -> String {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
-
-    /// What a plan has elsewhere or cannot have: where its tests go and who asks (`run` itself), what `[study]` says,
-    /// both directions (a factor), the load of each stream (iperf's word for it), how results are shown.
-    const NOT_IN_PLANS: [&str; 16] = [
-        "bitrate",
-        "both",
-        "far-output",
-        "help",
-        "interface",
-        "ipv4",
-        "ipv6",
-        "key",
-        "live",
-        "login",
-        "login-key",
-        "login-padding",
-        "password-file",
-        "prove",
-        "seed",
-        "timeout",
-    ];
-
-    #[test]
-    fn plans_have_every_option_of_what_they_measure_under_its_own_name() {
-        let schema = linerate_studies::plan::json_schema();
-        let keys = schema["properties"]["defaults"]["properties"].as_object();
-        let keys = keys.expect("a plan has settings");
-        let cli = Cli::command();
-        for name in ["tcp", "udp", "saturate", "latency"] {
-            let command = cli.find_subcommand(name).expect("the command");
-            let options = command.get_arguments().filter_map(clap::Arg::get_long);
-            for option in options.filter(|option| !NOT_IN_PLANS.contains(option)) {
-                // A search takes it only to say that it goes one way at a time.
-                if (name, option) == ("saturate", "duplex") {
-                    continue;
-                }
-                assert!(
-                    keys.contains_key(option),
-                    "{name} --{option} is no key of a plan"
-                );
-                let kinds = keys[option]["description"].as_str().unwrap_or_default();
-                let kinds = kinds.rsplit("Kinds: ").next().unwrap_or_default();
-                assert!(
-                    kinds == "all." || kinds.contains(name),
-                    "{option} does not apply to {name}: {kinds}"
-                );
-            }
-        }
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

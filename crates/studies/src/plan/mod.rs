@@ -23,37 +23,34 @@
 //! Pure but for [`StudyPlan::read`]. Every combination of levels is a cell. Each repetition measures every
 //! cell once, in an order of its own, so that what drifts over time spreads over all cells.
 
+mod cell;
 mod examples;
 mod published;
 mod quick;
 mod reference;
 mod schedule;
 mod series;
-mod settings;
 mod stacks;
 
 #[cfg(test)]
 mod tests;
 
+pub use cell::Cell;
 pub use examples::{EXAMPLES, Example};
 pub(crate) use published::PublishedLevel;
 pub use published::{PublishedFactor, PublishedMap, PublishedQuantity};
-pub use reference::{json_schema, page};
+pub use reference::json_schema;
 pub use series::PlanSeries;
-pub use settings::Test;
 
-use linerate_client::address::{IpChoice, PeerAddress};
+use crate::options::HOST;
+use cell::Peers;
+use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::link::EmulatedLink;
-use linerate_model::run::StudyPlace;
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
-use linerate_stacks::StackSpec;
 use serde::Deserialize;
-use settings::{Given, Setting};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,27 +107,6 @@ pub enum ControlChoice {
     Usual,
 }
 
-/// One combination of levels.
-#[derive(Debug, Clone)]
-pub struct Cell {
-    /// Its levels: `payload = 64, direction = reverse`.
-    pub label: String,
-    /// Every setting with its value, defaults included, and its series.
-    pub settings: BTreeMap<String, String>,
-    /// The peer: the study's, or a stack that is started for each run.
-    pub far: PeerAddress,
-    /// IP versions to use.
-    pub ip: IpChoice,
-    /// The link element before the peer, which must be an emulated board; `None` leaves its link as it is.
-    pub link: Option<EmulatedLink>,
-    /// What is measured.
-    pub test: Test,
-    /// How long each of its runs is then probed for what limits it; zero: not at all.
-    pub diagnose: Duration,
-    /// What the plan gives and its test does not say, in the plan's words: `load = tcp, diagnose = 5s`.
-    pub beside: Option<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -146,14 +122,6 @@ struct File {
     #[serde(default)]
     published: PublishedMap,
     quick: Option<quick::Quick>,
-}
-
-/// What cells may be measured at.
-struct Peers {
-    /// The study's.
-    host: Option<PeerAddress>,
-    /// Stacks that the plan names.
-    stacks: stacks::Named,
 }
 
 #[derive(Deserialize)]
@@ -176,25 +144,6 @@ struct Study {
 
 fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
-}
-
-impl Peers {
-    /// The same values, with stacks that the plan names written out.
-    fn meant(&self, values: &[Given]) -> Vec<Given> {
-        let one = |(setting, text, at): &Given| {
-            let named = self.stacks.get(text);
-            let named = named.filter(|_| setting.key == settings::STACK);
-            (*setting, named.unwrap_or(text).clone(), *at)
-        };
-        values.iter().map(one).collect()
-    }
-}
-
-/// A key with one of its values, and where the value stands.
-#[derive(Clone, Copy)]
-struct Level<'a> {
-    setting: &'static Setting,
-    value: &'a Spanned<toml::Value>,
 }
 
 impl StudyPlan {
@@ -299,7 +248,7 @@ impl StudyPlan {
         if let Some(cell) = self
             .cells
             .iter()
-            .find(|cell| cell.settings.contains_key(settings::HOST))
+            .find(|cell| cell.settings.contains_key(HOST))
         {
             let message = format!(
                 "--host: the cell \"{}\" names its own host; leave --host out",
@@ -363,128 +312,4 @@ fn peers(cells: &[Cell]) -> String {
         }
     }
     all.join(", ")
-}
-
-fn cross<'a>(
-    before: &[Vec<Level<'a>>],
-    setting: &'static Setting,
-    levels: &'a [Spanned<toml::Value>],
-) -> Vec<Vec<Level<'a>>> {
-    let extended = |cell: &Vec<Level<'a>>, value| {
-        let mut cell = cell.clone();
-        cell.push(Level { setting, value });
-        cell
-    };
-    before
-        .iter()
-        .flat_map(|cell| levels.iter().map(move |value| extended(cell, value)))
-        .collect()
-}
-
-fn setting(key: &Spanned<String>, place: Places<'_>) -> Result<&'static Setting, Failure> {
-    let found = settings::ALL
-        .iter()
-        .find(|setting| setting.key == key.get_ref());
-    found.ok_or_else(|| {
-        let known: Vec<_> = settings::ALL.iter().map(|setting| setting.key).collect();
-        let why = format!(
-            "there is no setting \"{}\"; known are {}",
-            key.get_ref().escape_debug(),
-            known.join(", ")
-        );
-        place.fail(Some(key.span().start), &why)
-    })
-}
-
-/// A cell of a series: the defaults, changed by these levels.
-fn cell(
-    series: Option<&str>,
-    (defaults, levels): (&[Level<'_>], &[Level<'_>]),
-    peers: &Peers,
-    place: Places<'_>,
-) -> Result<Cell, Failure> {
-    let overruled = |level: &&Level<'_>| {
-        !levels
-            .iter()
-            .any(|other| other.setting.key == level.setting.key)
-    };
-    let mut values = Vec::new();
-    for level in defaults.iter().filter(overruled).chain(levels) {
-        let at = level.value.span().start;
-        let text = plain(level.value.get_ref()).ok_or_else(|| {
-            place.fail(
-                Some(at),
-                &format!(
-                    "{}: a text, a number, true or false is needed",
-                    level.setting.key
-                ),
-            )
-        })?;
-        values.push((level.setting, text, at));
-    }
-    let series = series.map(|name| (StudyPlace::SERIES, name.to_owned()));
-    let varied = values
-        .iter()
-        .filter(|(setting, ..)| levels.iter().any(|level| level.setting.key == setting.key))
-        .map(|(setting, text, _)| (setting.key, text.clone()));
-    let label: Vec<_> = (series.clone().into_iter().chain(varied))
-        .map(|(key, text)| format!("{key} = {text}"))
-        .collect();
-    let label = if label.is_empty() {
-        "all".to_owned()
-    } else {
-        label.join(", ")
-    };
-    let beside: Vec<_> = values
-        .iter()
-        .filter(|(setting, ..)| settings::BESIDE.contains(&setting.key))
-        .map(|(setting, text, _)| format!("{} = {text}", setting.key))
-        .collect();
-    let beside = Some(beside.join(", ")).filter(|beside| !beside.is_empty());
-    let fail = |(at, why): (Option<usize>, String)| match at {
-        Some(at) => place.fail(Some(at), &why),
-        None => place.fail(None, &format!("cell \"{label}\": {why}")),
-    };
-    let measured = Test::from_values(&peers.meant(&values)).map_err(fail)?;
-    let host = measured.host.as_ref().or(peers.host.as_ref());
-    let far = peer(measured.stack, host).map_err(|why| fail((None, why)))?;
-    let values = values.into_iter();
-    let named = values.map(|(setting, text, _)| (setting.key, text));
-    let named = (series.into_iter().chain(named)).map(|(key, text)| (key.to_owned(), text));
-    Ok(Cell {
-        label,
-        settings: named.collect(),
-        far,
-        ip: measured.ip,
-        link: measured.link,
-        test: measured.test,
-        diagnose: measured.diagnose,
-        beside,
-    })
-}
-
-/// The peer of a cell: its own stack, or the study's.
-fn peer(stack: Option<StackSpec>, host: Option<&PeerAddress>) -> Result<PeerAddress, String> {
-    match (stack, host) {
-        (Some(stack), None) => PeerAddress::of_stack(stack).map_err(|error| error.message),
-        (None, Some(host)) if host.is_stack() => {
-            Err("host: write the stack as a setting, stack = \"NAME\" in [defaults]".to_owned())
-        }
-        (None, Some(host)) => Ok(host.clone()),
-        (Some(_), Some(_)) => {
-            Err("stack: leave out host, which no network of stacks reaches".to_owned())
-        }
-        (None, None) => Err("give a host in [study], or a stack".to_owned()),
-    }
-}
-
-/// A value as it would stand on the command line.
-fn plain(value: &toml::Value) -> Option<String> {
-    match value {
-        toml::Value::String(text) => Some(text.clone()),
-        toml::Value::Integer(number) => Some(number.to_string()),
-        toml::Value::Float(number) => Some(number.to_string()),
-        toml::Value::Boolean(is_set) => Some(is_set.to_string()),
-        _ => None,
-    }
 }

@@ -1,46 +1,33 @@
-//! What a plan may hold, for people and for editors: made of the settings themselves.
+//! What a plan may hold, for editors: made of the options themselves.
 
-use super::settings::{self, Setting, TestKind};
+use crate::options::{self, KIND, Source, TestKind};
 use serde_json::{Map, Value, json};
 
-/// The table of settings, as Markdown.
-pub fn page() -> String {
-    let rows = settings::ALL.iter().map(|setting| {
-        let Setting {
-            key, takes, usual, ..
-        } = setting;
-        format!("| `{key}` | {} | {takes} | {usual} |\n", kinds(setting))
-    });
-    let head = "| key | kinds | takes | default |\n|---|---|---|---|\n";
-    std::iter::once(head.to_owned()).chain(rows).collect()
-}
-
-fn kinds(setting: &Setting) -> String {
-    if setting.kinds.len() == TestKind::ALL.len() {
-        return "all".to_owned();
-    }
-    let names: Vec<_> = setting.kinds.iter().map(|kind| kind.as_str()).collect();
-    names.join(", ")
+/// What a key takes, for each kind of test that has it.
+fn about(key: &str) -> String {
+    let one = |option: &options::TestOption| {
+        let (does, usual) = (option.does(), option.default_in(Source::Plan));
+        format!(
+            "{does} (default: {usual}). Kinds: {}.",
+            option.kinds_in_words()
+        )
+    };
+    let all: Vec<_> = options::with_key(key).map(one).collect();
+    all.join(" ")
 }
 
 /// The JSON Schema of a plan, by which editors complete and check TOML.
 pub fn json_schema() -> Value {
     let value = json!({"type": ["string", "number", "boolean"]});
     let settings = |shape: &dyn Fn(Value) -> Value| -> Value {
-        let keys = settings::ALL.iter().map(|setting| {
-            let about = format!(
-                "{} (default: {}). Kinds: {}.",
-                setting.takes,
-                setting.usual,
-                kinds(setting)
-            );
+        let keys = options::keys().into_iter().map(|key| {
             let mut one = value.clone();
-            if setting.key == settings::KIND {
+            if key == KIND {
                 one = json!({"enum": TestKind::ALL.map(TestKind::as_str)});
             }
             let mut shaped = shape(one);
-            shaped["description"] = json!(about);
-            (setting.key.to_owned(), shaped)
+            shaped["description"] = json!(about(key));
+            (key.to_owned(), shaped)
         });
         Value::Object(keys.collect::<Map<_, _>>())
     };

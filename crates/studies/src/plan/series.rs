@@ -1,8 +1,7 @@
 //! `[series.NAME]`: cells that vary factors of their own. Without any, all cells are one series without a name.
 
-use super::{
-    Cell, ControlChoice, File, Level, MAX_RUNS, Peers, Places, StudyPlan, cell, cross, setting,
-};
+use super::cell::{Cell, Level, Peers, Shared, key};
+use super::{ControlChoice, File, MAX_RUNS, Places, StudyPlan};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::StudyPlace;
 use serde::Deserialize;
@@ -158,23 +157,29 @@ impl<'a> Grid<'a> {
     fn cells(&self, peers: &Peers, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
         let defaults = self.defaults(place)?;
         let mut combinations = vec![Vec::new()];
-        for (key, levels) in self.factors {
-            let setting = setting(key, place)?;
+        for (name, levels) in self.factors {
+            let key = key(name, place)?;
             let at = Some(levels.span().start);
             if levels.get_ref().is_empty() {
-                let why = format!("{}: give at least one level", setting.key);
+                let why = format!("{key}: give at least one level");
                 return Err(place.fail(at, &why));
             }
             if combinations.len().saturating_mul(levels.get_ref().len()) > MAX_RUNS {
-                let why = format!("{}: more than {MAX_RUNS} cells", setting.key);
+                let why = format!("{key}: more than {MAX_RUNS} cells");
                 return Err(place.fail(at, &why));
             }
-            combinations = cross(&combinations, setting, levels.get_ref());
+            combinations = cross(&combinations, key, levels.get_ref());
         }
+        let shared = Shared {
+            series: self.name,
+            defaults: &defaults,
+            peers,
+            place,
+        };
         let mut made = Vec::with_capacity(combinations.len());
         let mut seen = BTreeSet::new();
         for levels in &combinations {
-            let cell = cell(self.name, (&defaults, levels), peers, place)?;
+            let cell = shared.cell(levels)?;
             if !seen.insert(cell.label.clone()) {
                 let why = format!(
                     "the cell \"{}\" stands twice: remove one of its levels",
@@ -189,20 +194,37 @@ impl<'a> Grid<'a> {
 
     fn defaults(&self, place: Places<'_>) -> Result<Vec<Level<'a>>, Failure> {
         let mut defaults: Vec<Level<'a>> = Vec::new();
-        for (key, value) in self.defaults.iter().copied().flatten() {
-            let setting = setting(key, place)?;
-            defaults.retain(|other| other.setting.key != setting.key);
-            defaults.push(Level { setting, value });
+        for (name, value) in self.defaults.iter().copied().flatten() {
+            let key = key(name, place)?;
+            defaults.retain(|other| other.key != key);
+            defaults.push(Level { key, value });
         }
         Ok(defaults)
     }
 }
 
+/// Each of `before` with each of these levels.
+fn cross<'a>(
+    before: &[Vec<Level<'a>>],
+    key: &'static str,
+    levels: &'a [Spanned<toml::Value>],
+) -> Vec<Vec<Level<'a>>> {
+    let extended = |cell: &Vec<Level<'a>>, value| {
+        let mut cell = cell.clone();
+        cell.push(Level { key, value });
+        cell
+    };
+    before
+        .iter()
+        .flat_map(|cell| levels.iter().map(move |value| extended(cell, value)))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Test;
     use crate::plan::tests::{HEAD, plan, refused};
+    use crate::run::Test;
     use linerate_model::spec::{Pace, Transport};
 
     /// Two series, of which the short form has one.

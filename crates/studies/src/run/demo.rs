@@ -2,18 +2,14 @@
 
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::{
-    LatencyPlan, Load, Mode, SaturatePlan, diagnose, latency, saturate, single, usual_percentiles,
-};
+use crate::run::{LatencyPlan, Load, SaturatePlan, diagnose, latency, saturate, single};
 use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
 use linerate_model::run::{Asked, DemoSettings, Run, RunKind};
-use linerate_model::spec::{
-    Direction, Observe, Pace, Pinning, Stop, TestSpec, TransactionBounds, Transport,
-};
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use std::time::Duration;
@@ -168,28 +164,19 @@ fn search(
 }
 
 fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
-    let plan = LatencyPlan {
-        transport: Transport::Udp,
-        sizes: vec![ByteCount::new(32), ByteCount::new(1448)],
-        modes: vec![Mode::default()],
-        pinning: Pinning::default(),
-        time: Duration::from_secs(2),
+    let spec = TestSpec {
+        stop: Stop::After(Duration::from_secs(2)),
         warm_up: Duration::from_millis(100),
+        ..TestSpec::ping_pong(Transport::Udp)
+    };
+    let plan = LatencyPlan {
+        sizes: vec![ByteCount::new(32), ByteCount::new(1448)],
         load: Some(Load {
             transport: Transport::Tcp,
             pace: Pace::Unpaced,
             direction: Direction::Forward,
         }),
-        decompose: false,
-        observe: Observe::default(),
-        open: None,
-        rpm: false,
-        stall: None,
-        rounds: Some(1),
-        seed: 1,
-        wrap: None,
-        percentiles: usual_percentiles(),
-        transactions: TransactionBounds::default(),
+        ..LatencyPlan::from_spec(&spec)
     };
     latency(context, target, &plan)
 }

@@ -11,11 +11,11 @@ mod saturate;
 mod single;
 mod stack;
 mod study;
+mod test;
 
 pub use calibrate::{CalibratePlan, Calibrated, calibrate};
 pub use demo::{DemoPlan, demo};
 pub use diagnose::{diagnose, probe_all};
-pub(crate) use latency::usual_percentiles;
 pub use latency::{
     CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, USUAL_RISING,
     Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
@@ -24,6 +24,7 @@ pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;
+pub use test::{After, Test};
 
 use crate::context::Context;
 use crate::live::Intervals;

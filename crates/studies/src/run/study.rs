@@ -1,9 +1,9 @@
 //! `linerate run`: every cell of a plan, repeated, in random order; a part for each.
 
 use crate::context::Context;
-use crate::plan::{Cell, StudyPlan, Test};
+use crate::plan::{Cell, StudyPlan};
 use crate::recorder::{Header, Recorder};
-use crate::run::{LatencyPlan, diagnose, is_of_peer, latency, prove, saturate, single};
+use crate::run::{After, Test, is_of_peer};
 use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
 use linerate_analysis::study::findings;
@@ -243,32 +243,15 @@ fn measure(
         link: cell.link,
         ..Target::new(far)
     };
-    let run = match &cell.test {
-        Test::Single(spec) => single(context, &target, spec),
-        Test::Latency(latency_plan) => {
-            let plan = wrapped(plan, latency_plan);
-            return latency(context, &target, &plan);
-        }
-        Test::Saturate(plan) => saturate(context, &target, plan),
-    }?;
-    let run = match cell.diagnose {
-        Duration::ZERO => run,
-        time => diagnose(context, &target, run, time),
+    let after = After {
+        diagnose: cell.diagnose,
+        prove: plan.prove,
     };
-    if plan.prove {
-        return prove(context, &target, run);
+    let mut test = cell.test.clone();
+    if let (Test::Latency(latency), Some((program, key_file))) = (&mut test, &plan.wrapped) {
+        latency.wrap_program(program, key_file.as_deref());
     }
-    Ok(run)
-}
-
-/// The plan of a cell, whose wrapper knows what it is to start.
-fn wrapped(study: &StudyPlan, plan: &LatencyPlan) -> LatencyPlan {
-    let mut plan = plan.clone();
-    if let (Some(wrap), Some((program, key_file))) = (&mut plan.wrap, &study.wrapped) {
-        wrap.program.clone_from(program);
-        wrap.key_file.clone_from(key_file);
-    }
-    plan
+    test.measure(context, &target, after)
 }
 
 fn header(plan: &StudyPlan) -> Header {

@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::Measurement;
 use anyhow::Result;
+use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Asked, ExchangeConditions, Run, RunKind};
@@ -31,6 +32,7 @@ use linerate_model::spec::{
 use linerate_model::{ByteCount, Quantile, Ratio};
 use linerate_peers::{PeerKind, Tests};
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 use turns::Bench;
 use wrap::Wrapped;
@@ -102,16 +104,6 @@ impl Way {
     }
 }
 
-/// The quantiles that are listed unless others are asked for.
-const USUAL_PERCENTILES: [f64; 2] = [0.99, 0.999];
-
-/// Them as values.
-pub(crate) fn usual_percentiles() -> Vec<Quantile> {
-    USUAL_PERCENTILES
-        .map(|q| Quantile(Ratio::clamped(q)))
-        .to_vec()
-}
-
 /// Most sizes of one list.
 const MAX_SIZES: usize = 1000;
 
@@ -125,7 +117,7 @@ pub fn sizes(texts: &[String], transport: Transport) -> Result<Vec<ByteCount>, F
         }
         let list = range(text).ok_or_else(|| {
             let message = format!(
-                "--sizes {text}: give a size such as 64 or 1K, sizes such as 1-8, 64-256+64 or 1-1Kx2 (at most {MAX_SIZES}), or {}",
+                "give a size such as 64 or 1K, sizes such as 1-8, 64-256+64 or 1-1Kx2 (at most {MAX_SIZES}), or {}",
                 kinds_with_a_list().map(PeerKind::id).collect::<Vec<_>>().join(" or ")
             );
             Failure::new(ExitCode::Usage, message)
@@ -185,8 +177,23 @@ impl LatencyPlan {
             rounds: Some(1),
             seed: spec.seed,
             wrap: None,
-            percentiles: usual_percentiles(),
+            percentiles: [0.99, 0.999].map(|q| Quantile(Ratio::clamped(q))).to_vec(),
             transactions: spec.work.transactions(),
+        }
+    }
+
+    /// Takes the sizes of the peer's own client where none is asked for.
+    pub fn measure_at(&mut self, far: &PeerAddress) {
+        if self.sizes.is_empty() {
+            self.sizes = far.usual_sizes(self.transport);
+        }
+    }
+
+    /// Names the program that a wrapper starts, and the file of the key that it shows the peer.
+    pub fn wrap_program(&mut self, program: &Path, key_file: Option<&Path>) {
+        if let Some(wrap) = &mut self.wrap {
+            program.clone_into(&mut wrap.program);
+            wrap.key_file = key_file.map(Path::to_owned);
         }
     }
 

@@ -78,10 +78,6 @@ impl OpenLoop {
 
     /// Refuses a peer that cannot answer while it is asked, and messages that cannot be asked at a rate.
     pub(super) fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
-        if plan.wrap.is_some() || plan.rounds.is_some_and(|rounds| rounds > 1) {
-            let message = "requests at a rate are measured at once and as they are: leave out --wrap and --rounds, or --rate, --curve and --rpm";
-            return Err(Failure::new(ExitCode::Usage, message.to_owned()));
-        }
         let kind = target.far.kind();
         if !kind.about().is_foreign {
             let format = own_streams();

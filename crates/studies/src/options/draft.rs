@@ -1,0 +1,220 @@
+//! A test in the making, which options change one by one.
+
+use super::TestKind;
+use crate::run::{After, LatencyPlan, OpenLoop, RequestRate, SaturatePlan, Test};
+use linerate_client::address::{IpChoice, PeerAddress};
+use linerate_model::BitRate;
+use linerate_model::link::EmulatedLink;
+use linerate_model::spec::{Arrival, Direction, Observe, Pace, Stop, TestSpec, Transport};
+use linerate_model::units::parse_duration;
+use linerate_stacks::StackSpec;
+use linerate_testbed::LinkConfig;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A test, and what is asked for beside it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The test.
+    pub test: Test,
+    /// What follows it.
+    pub after: After,
+    /// Whether it is made in one direction after the other.
+    pub both: bool,
+    /// Where a plan has it made.
+    pub place: Place,
+}
+
+/// Where a test is made, as far as that is not the study's.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// IP versions to use.
+    pub ip: IpChoice,
+    /// The peer.
+    pub host: Option<PeerAddress>,
+    /// The link element before it while it is measured; `None` leaves its link as it is.
+    pub link: Option<EmulatedLink>,
+    /// What is started in place of a peer.
+    pub stack: Option<StackSpec>,
+}
+
+/// Longest IP packet on the link of an emulated board.
+const BOARD_MTU: u32 = 1500;
+
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) spec: TestSpec,
+    pub(super) time: Duration,
+    pub(super) interval: Option<Duration>,
+    /// The load of each stream, as iperf has it.
+    pub(super) each: Option<BitRate>,
+    pub(super) search: SaturatePlan,
+    pub(super) messages: LatencyPlan,
+    /// Requests at a rate; `None`: one message after the other.
+    pub(super) rate: Option<RequestRate>,
+    pub(super) arrival: Arrival,
+    pub(super) answer_timeout: Duration,
+    pub(super) after: After,
+    pub(super) both: bool,
+    pub(super) place: Place,
+    /// Options of the stack that are settings of their own.
+    pub(super) stack_options: Vec<(&'static str, String)>,
+}
+
+impl Draft {
+    pub(super) fn new(kind: TestKind) -> Self {
+        let spec = match kind {
+            TestKind::Tcp => TestSpec::tcp_bulk(),
+            TestKind::Udp | TestKind::Saturate => TestSpec::udp_datagrams(Pace::Unpaced),
+            TestKind::Latency => TestSpec::ping_pong(Transport::Udp),
+        };
+        let messages = LatencyPlan {
+            sizes: Vec::new(),
+            rounds: None,
+            ..LatencyPlan::from_spec(&TestSpec::ping_pong(Transport::Udp))
+        };
+        Self {
+            time: Duration::ZERO,
+            interval: None,
+            each: None,
+            search: SaturatePlan::new(spec.clone()),
+            messages,
+            rate: None,
+            arrival: Arrival::default(),
+            answer_timeout: Duration::ZERO,
+            after: After::default(),
+            both: false,
+            place: Place::default(),
+            stack_options: Vec::new(),
+            spec,
+        }
+    }
+
+    /// Whether it is what one cell of a study measures.
+    pub(super) fn check_cell(&self) -> Result<(), String> {
+        if self.messages.sizes.len() > 1 || self.messages.modes.len() > 1 {
+            return Err("a cell has one of them: make it a factor".to_owned());
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, kind: TestKind) -> Result<Request, String> {
+        self.place.link = self.link()?;
+        self.place.stack = self.stack()?;
+        Ok(Request {
+            after: self.after,
+            both: self.both,
+            place: self.place.clone(),
+            test: match kind {
+                TestKind::Tcp | TestKind::Udp => Test::Single(self.single()),
+                TestKind::Saturate => Test::Saturate(self.search()?),
+                TestKind::Latency => Test::Latency(self.latency()?),
+            },
+        })
+    }
+
+    fn single(self) -> TestSpec {
+        let mut spec = self.spec;
+        if let Some(each) = self.each {
+            let total = each.bps().saturating_mul(u64::from(spec.streams));
+            spec.work.set_pace(match total {
+                0 => Pace::Unpaced,
+                total => Pace::At(BitRate::from_bps(total)),
+            });
+        }
+        spec.stop = Stop::After(self.time);
+        match self.interval {
+            Some(interval) => spec.interval = interval,
+            None => spec.fit_interval(),
+        }
+        spec
+    }
+
+    fn search(self) -> Result<SaturatePlan, String> {
+        let mut spec = self.spec;
+        if spec.direction == Direction::Duplex {
+            let why = "a search goes one direction at a time: leave out --duplex, or search both with --both; in a plan make direction a factor";
+            return Err(why.to_owned());
+        }
+        // The trials of the search are as light as any other: the sampling is a trial of its own.
+        let profile = spec.observe == Observe::All;
+        spec.observe = spec.observe.min(Observe::Counters);
+        Ok(SaturatePlan {
+            spec,
+            profile,
+            ..self.search
+        })
+    }
+
+    fn latency(self) -> Result<LatencyPlan, String> {
+        let (spec, messages) = (self.spec, self.messages);
+        let is_in_turns =
+            messages.wrap.is_some() || messages.rounds.is_some_and(|rounds| rounds > 1);
+        if (self.rate.is_some() || messages.rpm) && is_in_turns {
+            let why = "requests at a rate are measured at once and as they are: leave out wrap and rounds, or rate, curve and rpm";
+            return Err(why.to_owned());
+        }
+        Ok(LatencyPlan {
+            pinning: spec.pinning,
+            time: self.time,
+            warm_up: spec.warm_up,
+            observe: spec.observe,
+            seed: spec.seed,
+            open: self.rate.map(|rate| OpenLoop {
+                rate,
+                arrival: self.arrival,
+                answer_timeout: self.answer_timeout,
+            }),
+            ..messages
+        })
+    }
+
+    /// The link element, if it can be before a board.
+    fn link(&self) -> Result<Option<EmulatedLink>, String> {
+        let check = |link: EmulatedLink| LinkConfig::from(link).check(BOARD_MTU).map(|()| link);
+        let checked = self.place.link.map(check).transpose();
+        checked.map_err(|error| error.to_string())
+    }
+
+    /// The stack with the options that are settings of their own.
+    fn stack(&self) -> Result<Option<StackSpec>, String> {
+        let Some(stack) = self.place.stack.clone() else {
+            return Ok(None);
+        };
+        let mut options = self.stack_options.iter();
+        let whole = options.try_fold(stack, |stack, (name, value)| stack.with(name, value));
+        whole.map(Some)
+    }
+}
+
+pub(super) fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+pub(super) fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// A kebab-case name, as in the run document.
+pub(super) fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(json!(text)).map_err(|error| error.to_string())
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn pace(text: &str) -> Result<Pace, String> {
+    match text {
+        "max" => Ok(Pace::Unpaced),
+        _ => match text.parse::<BitRate>() {
+            Ok(rate) if rate.bps() > 0 => Ok(Pace::At(rate)),
+            Ok(_) => Err("a rate of 0 sends nothing; say `max` for unpaced".to_owned()),
+            Err(error) => Err(format!("{error}, and not `max`")),
+        },
+    }
+}

@@ -1,0 +1,159 @@
+use super::*;
+use crate::run::parse_pinning;
+use linerate_client::address::PeerAddress;
+use linerate_model::spec::{Pace, Pinning};
+use std::time::Duration;
+
+/// Options of the command line by their names.
+fn given(kind: TestKind, words: &[(&str, &str)]) -> Vec<Given> {
+    let of = |(name, value): &(&str, &str)| {
+        let mut known = of_command(kind).map(|(_, option)| option);
+        let option = known.find(|option| option.name == *name);
+        (
+            option.unwrap_or_else(|| panic!("{name}")),
+            (*value).to_owned(),
+        )
+    };
+    words.iter().map(of).collect()
+}
+
+fn asked(kind: TestKind, words: &[(&str, &str)]) -> Result<Request, String> {
+    let request = request(kind, Source::CommandLine, &given(kind, words));
+    let request = request.map_err(|refused| refused.message)?;
+    request.check(kind, Source::CommandLine).map(|()| request)
+}
+
+#[test]
+fn every_usual_value_is_one_and_every_name_is_known() {
+    for kind in TestKind::ALL {
+        let of_this = || {
+            let all = all().map(|(_, option)| option);
+            all.filter(|option| option.kinds.contains(&kind))
+        };
+        let names: Vec<_> = of_this().map(|option| option.name).collect();
+        let mut distinct = names.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), names.len(), "{kind:?}: {names:?}");
+        for option in of_this() {
+            for source in [Source::CommandLine, Source::Plan] {
+                if let Usual::Value(usual) = option.usual_in(source) {
+                    option.check(kind, usual).unwrap();
+                }
+            }
+            for other in option.excludes.iter().chain(option.needs) {
+                assert!(all().any(|(_, known)| known.name == *other), "{other}");
+            }
+            assert!(!option.help.ends_with('.'), "{}", option.name);
+        }
+    }
+}
+
+#[test]
+fn a_test_takes_the_same_on_the_command_line_and_in_a_plan() {
+    let needed: &[(&str, &str)] = &[("rate", "max")];
+    for kind in TestKind::ALL {
+        let words = if kind == TestKind::Udp { needed } else { &[] };
+        let of = |source| {
+            let mut request = request(kind, source, &given(kind, words)).unwrap();
+            if let Test::Latency(plan) = &mut request.test {
+                plan.measure_at(&PeerAddress::parse("10.0.0.2").unwrap());
+            }
+            request
+        };
+        let (line, plan) = (of(Source::CommandLine), of(Source::Plan));
+        assert_eq!(line.test.time(), plan.test.time(), "{kind:?}");
+        assert_eq!(plan.after.diagnose, Duration::ZERO);
+    }
+}
+
+#[test]
+fn the_load_of_each_stream_is_a_part_of_the_whole() {
+    let pace = |words: &[(&str, &str)]| match asked(TestKind::Udp, words).unwrap().test {
+        Test::Single(spec) => spec.pace(),
+        other => panic!("{other:?}"),
+    };
+    let whole = Pace::At("30M".parse().unwrap());
+    assert_eq!(pace(&[("bitrate", "10M"), ("streams", "3")]), whole);
+    assert_eq!(pace(&[("rate", "30M"), ("streams", "3")]), whole);
+    assert_eq!(pace(&[("bitrate", "0")]), Pace::Unpaced);
+    let none = asked(TestKind::Udp, &[]).unwrap_err();
+    assert!(none.contains("udp needs --rate"), "{none}");
+}
+
+#[test]
+fn a_rate_of_zero_is_told_apart_from_max() {
+    let zero = asked(TestKind::Udp, &[("rate", "0")]).unwrap_err();
+    assert!(
+        zero.starts_with("--rate 0: ") && zero.contains("max"),
+        "{zero}"
+    );
+    let unknown = asked(TestKind::Tcp, &[("pace", "10X")]).unwrap_err();
+    assert!(unknown.contains("10X"), "{unknown}");
+}
+
+#[test]
+fn what_is_out_of_bounds_is_called_as_it_was_written() {
+    for (kind, words, expected) in [
+        (
+            TestKind::Tcp,
+            ("payload", "0"),
+            "--payload 0: must be from 1",
+        ),
+        (
+            TestKind::Latency,
+            ("sizes", "1M"),
+            "--sizes 1048576: must be",
+        ),
+        (
+            TestKind::Tcp,
+            ("streams", "129"),
+            "--streams 129: must be from 1 to 128",
+        ),
+        (
+            TestKind::Saturate,
+            ("duplex", "true"),
+            "one direction at a time",
+        ),
+        (
+            TestKind::Latency,
+            ("arrival", "poisson"),
+            "--arrival requires --rate or --curve",
+        ),
+    ] {
+        let mut asked = request(kind, Source::CommandLine, &given(kind, &[words]));
+        if let Ok(Request {
+            test: Test::Latency(plan),
+            ..
+        }) = &mut asked
+        {
+            plan.measure_at(&PeerAddress::parse("10.0.0.2").unwrap());
+        }
+        let refused = match asked {
+            Ok(request) => request.check(kind, Source::CommandLine).unwrap_err(),
+            Err(refused) => refused.message,
+        };
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+#[test]
+fn the_guide_has_the_tables() {
+    const PLANS: &str = include_str!("../../../../docs/guide/plans.md");
+    const COMMANDS: &str = include_str!("../../../../docs/guide/commands.md");
+    for (page, text, table) in [
+        ("plans.md", PLANS, plan_table()),
+        ("commands.md", COMMANDS, command_tables()),
+    ] {
+        assert!(text.contains(&table), "docs/guide/{page} needs:\n{table}");
+    }
+}
+
+#[test]
+fn cores_may_be_left_out() {
+    let pinned = |local, remote| Ok(Pinning { local, remote });
+    assert_eq!(parse_pinning("0,1"), pinned(Some(0), Some(1)));
+    assert_eq!(parse_pinning(",3"), pinned(None, Some(3)));
+    assert!(parse_pinning("3").is_err());
+    assert!(parse_pinning("a,b").is_err());
+}

@@ -1,0 +1,95 @@
+//! What is asked for: a test of one of the kinds, and what follows it.
+
+use super::{LatencyPlan, SaturatePlan, diagnose, latency, prove, saturate, single};
+use crate::context::Context;
+use anyhow::{Context as _, Result};
+use linerate_client::Target;
+use linerate_model::run::{Asked, Run};
+use linerate_model::spec::{Direction, Stop, TestSpec};
+use linerate_peers::Tests;
+use std::time::Duration;
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// One test.
+    Single(TestSpec),
+    /// Round trips.
+    Latency(LatencyPlan),
+    /// A search.
+    Saturate(SaturatePlan),
+}
+
+/// What follows a test.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct After {
+    /// How long what limits it is probed.
+    pub diagnose: Duration,
+    /// Whether the verdict is put to the proof.
+    pub prove: bool,
+}
+
+impl Test {
+    /// Measures it, and then looks for what limits it. Of round trips nothing would be found.
+    pub fn measure(&self, context: &mut Context<'_>, target: &Target, after: After) -> Result<Run> {
+        let run = match self {
+            Self::Latency(plan) => return latency(context, target, plan),
+            Self::Single(spec) => single(context, target, spec),
+            Self::Saturate(plan) => saturate(context, target, plan),
+        }?;
+        let run = diagnose(context, target, run, after.diagnose);
+        if !after.prove {
+            return Ok(run);
+        }
+        let id = run.id.clone();
+        prove(context, target, run)
+            .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
+    }
+
+    /// The same in this direction, if it has one.
+    #[must_use]
+    pub fn turned(mut self, direction: Direction) -> Self {
+        match &mut self {
+            Self::Single(spec) | Self::Saturate(SaturatePlan { spec, .. }) => {
+                spec.direction = direction;
+            }
+            Self::Latency(_) => {}
+        }
+        self
+    }
+
+    /// Whether it has trials of this direction.
+    pub(crate) fn has(&self, direction: Direction) -> bool {
+        match self {
+            Self::Single(spec) | Self::Saturate(SaturatePlan { spec, .. }) => {
+                spec.direction == direction || spec.direction == Direction::Duplex
+            }
+            Self::Latency(_) => direction == Direction::Forward,
+        }
+    }
+
+    /// How long it takes at most, without what is between two tests.
+    pub(crate) fn time(&self) -> Duration {
+        let one = |spec: &TestSpec| match spec.stop {
+            Stop::After(time) => time + spec.warm_up,
+            Stop::Bytes(_) | Stop::Transactions(_) => spec.warm_up,
+        };
+        match self {
+            Self::Single(spec) => one(spec),
+            Self::Latency(plan) => {
+                let again = u32::from(plan.load.is_some()) + u32::from(plan.decompose);
+                plan.specs().iter().map(one).sum::<Duration>() * (1 + again)
+            }
+            Self::Saturate(plan) => plan.budget,
+        }
+    }
+
+    /// What a run says was asked for.
+    pub(crate) fn asked(&self) -> Asked {
+        match self {
+            Self::Single(spec) => Asked::Test { test: spec.clone() },
+            Self::Latency(plan) => plan.asked(Tests::Many),
+            Self::Saturate(plan) => plan.asked(),
+        }
+    }
+}
