@@ -1,4 +1,4 @@
-//! Whether this build can run a test.
+//! Checks whether this build can run a test.
 
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
@@ -7,16 +7,16 @@ use linerate_model::spec::{Imitation, MAX_STREAMS, Pace, TestSpec};
 use linerate_peers::StreamFormat;
 use std::time::Duration;
 
-/// Shortest reporting interval.
+/// Minimum reporting interval.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Largest TCP write or message, as in iperf3: memory per stream stays bounded.
+/// Maximum TCP write or message, as in iperf3: memory per stream stays bounded.
 const MAX_PAYLOAD: u64 = 1 << 20;
 
-/// Most time that a reading may be delayed.
+/// Maximum pause of an imitated slow reader or writer.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// Refuses a test that this build cannot run, naming the key and what would be valid.
+/// Refuses a test that this build cannot run; the error names the key and valid values.
 pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
     if !(1..=MAX_STREAMS).contains(&spec.streams) {
         let why = format!("it takes 1 to {MAX_STREAMS}");
@@ -56,7 +56,7 @@ pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineErr
     datapath.check(spec)
 }
 
-/// A thread that stands still any longer would not see a stop.
+/// A thread that pauses longer would miss a stop.
 fn check_pause(imitation: &Imitation) -> Result<(), EngineError> {
     let (key, pause) = match imitation {
         Imitation::SlowReceiver { pause, .. } => ("receiver_pause", *pause),

@@ -1,4 +1,4 @@
-//! What the owner of running streams tells their threads, and what these tell back.
+//! Shared state by which the owner of running streams and their threads signal each other.
 
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::{Grant, Sent};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// What the owner of an endpoint tells all its threads: to end, and what they may send; cheap to look at in every turn.
+/// Signals from the owner of an endpoint to all its threads (stop, grants), cheap to poll in every turn.
 #[derive(Debug, Default)]
 pub struct StreamControl {
     stop: AtomicBool,
@@ -19,35 +19,35 @@ pub struct StreamControl {
     grants: Mutex<VecDeque<Grant>>,
     granted: Condvar,
     spent: AtomicU64,
-    /// Rung when the owner should look; none where nobody waits.
+    /// Signalled when the owner should look; `None` where nobody waits.
     wakeup_fd: Option<Waker>,
 }
 
-/// Most grants that wait to be used: both ends of a session announce one or two ahead.
+/// Maximum unused grants: both ends of a session announce one or two ahead.
 const MAX_GRANTS: usize = 1024;
 
-/// What the sender says it sent, and how long silence means that no more comes.
+/// What the sender reports as sent, and how long silence means that no more arrives.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
-    /// Of each stream.
+    /// Packets or bytes sent on each stream.
     pub(crate) sent: Sent,
     /// Silence after which the rest is lost.
     pub(crate) quiet: Duration,
-    /// When this was said, on this host's clock.
+    /// When the sender's report arrived, on this host's clock.
     pub(crate) said: MonoInstant,
 }
 
-/// What a receiver has of its stream, warm-up included.
+/// Amount that a receiver has of its stream, warm-up included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// It cannot tell when it has all.
+    /// The receiver cannot know when its stream is complete.
     Unknown,
     Packets(PacketCount),
     Bytes(ByteCount),
 }
 
 impl Ending {
-    /// Whether `received` is all of stream `index`.
+    /// Whether `received` is all that was sent on stream `index`.
     fn is_all(&self, index: usize, received: Received) -> bool {
         match (&self.sent, received) {
             (Sent::Packets(sent), Received::Packets(got)) => {
@@ -60,7 +60,7 @@ impl Ending {
 }
 
 impl StreamControl {
-    /// For an owner who waits to hear of the threads.
+    /// Control for an owner that waits for its threads.
     pub(crate) fn with_bell() -> io::Result<Self> {
         Ok(Self {
             wakeup_fd: Some(Waker::new()?),
@@ -68,18 +68,18 @@ impl StreamControl {
         })
     }
 
-    /// What [`ring`](Self::ring) makes readable.
+    /// Descriptor that [`ring`](Self::ring) makes readable.
     pub(crate) const fn wakeup_fd(&self) -> Option<&Waker> {
         self.wakeup_fd.as_ref()
     }
 
-    /// Tells the owner that there is something to see.
+    /// Wakes the owner.
     pub(crate) fn ring(&self) {
-        // No failure exists for a descriptor of our own.
+        // A write to our own eventfd cannot fail.
         let _ = self.wakeup_fd.as_ref().map(Waker::wake);
     }
 
-    /// Whether all should end now.
+    /// Whether all streams should stop now.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -88,12 +88,12 @@ impl StreamControl {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Says what was sent. Only the first word counts.
+    /// Records what was sent. Only the first call counts.
     pub(crate) fn end(&self, ending: Ending) {
         drop(self.ending.set(ending));
     }
 
-    /// Whether a receiver is done that has `received` of stream `index`, the last thing at `last`.
+    /// Whether a receiver of stream `index` is done that has `received`, the last of it at `last`.
     pub(crate) fn is_over(
         &self,
         index: usize,
@@ -108,7 +108,7 @@ impl StreamControl {
             || now.saturating_since(last.max(ending.said)) >= ending.quiet
     }
 
-    /// Whether the peer has said that it is done.
+    /// Whether the peer's sender has finished.
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.get().is_some()
     }
@@ -117,7 +117,7 @@ impl StreamControl {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
+    /// Queues a grant of messages; `false` if more are queued than any peer needs.
     pub(crate) fn grant(&self, grant: Grant) -> bool {
         let mut grants = self.grants();
         if grants.len() >= MAX_GRANTS {
@@ -128,7 +128,7 @@ impl StreamControl {
         true
     }
 
-    /// The next grant, if one comes within `patience`.
+    /// Takes the next grant, waiting up to `patience`.
     pub(crate) fn take_grant(&self, patience: Duration) -> Option<Grant> {
         let mut grants = self.grants();
         if grants.is_empty() && !patience.is_zero() {
@@ -138,7 +138,7 @@ impl StreamControl {
         grants.pop_front()
     }
 
-    /// A grant is used up.
+    /// Marks a grant as used up.
     pub(crate) fn spend(&self) {
         self.spent.fetch_add(1, Ordering::Release);
         self.ring();
@@ -149,13 +149,13 @@ impl StreamControl {
         self.spent.load(Ordering::Acquire)
     }
 
-    /// Lets the threads go at `instant`.
+    /// Releases the waiting threads, with start time `instant`.
     pub(crate) fn go(&self, instant: MonoInstant) {
         *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(instant);
         self.started.notify_all();
     }
 
-    /// Waits for [`go`](Self::go) and returns its instant, or `None` if stopped before.
+    /// Waits for [`go`](Self::go) and returns the start time; `None` if stopped before.
     pub(crate) fn wait_for_go(&self) -> Option<MonoInstant> {
         let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         while start.is_none() && !self.is_stopped() {

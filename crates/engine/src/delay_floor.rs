@@ -1,8 +1,8 @@
-//! How the smallest one-way delay of a stream moved while it ran: the sign of a queue that fills.
+//! How the minimum one-way delay of a stream moved while it ran: the sign of a standing queue that builds up.
 //!
-//! The time of a test is cut into [`FLOOR_STEPS`] equal steps by when datagrams were *sent*, and the
-//! smallest transit of each is kept. Smallest values do not see scheduling noise, and the clocks'
-//! offset cancels when they are compared with each other.
+//! The time of a test is cut into [`FLOOR_STEPS`] equal steps by when datagrams were *sent*, and the minimum transit of
+//! each is kept. Minimum values do not see scheduling noise, and the clocks' offset cancels when they are compared with
+//! each other.
 
 use linerate_peers::{Stamp, distance_48};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Steps of a test. At 1 Mbit/s and one second a step still has four datagrams of 1448 bytes.
 const FLOOR_STEPS: usize = 20;
 
-/// Collects the smallest transit of each step.
+/// Collects the minimum transit of each step.
 pub(crate) struct DelayFloor {
     step_nanos: u64,
     first: Option<(Stamp, u64)>,
@@ -18,7 +18,7 @@ pub(crate) struct DelayFloor {
 }
 
 impl DelayFloor {
-    /// For a stream that sends for `time`; `None` if how long it will take is not known.
+    /// For a stream that sends for `time`; `None` if its duration is unknown.
     pub(crate) fn over(time: Option<Duration>) -> Self {
         let nanos = time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Self {
@@ -45,8 +45,8 @@ impl DelayFloor {
         *floor = relative.min(*floor);
     }
 
-    /// Nanoseconds above the smallest of all, per step; `None` in a step in which nothing arrived.
-    /// Empty if the length of the test was not known or nothing came at all.
+    /// Nanoseconds above the overall minimum, per step; `None` in a step in which nothing arrived. Empty if the
+    /// duration is unknown or nothing arrived at all.
     pub(crate) fn finish(self) -> Vec<Option<u64>> {
         let Some(lowest) = self.floors.iter().flatten().min().copied() else {
             return Vec::new();

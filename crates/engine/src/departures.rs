@@ -1,14 +1,14 @@
-//! How long a sender took that does not say it itself, by the stamps of what came.
+//! Duration of a sender that does not report it, from the timestamps of received datagrams.
 
 use linerate_peers::Stamp;
 use std::time::Duration;
 
-/// The first and the last datagram by their numbers, of those that came, and when they were sent.
+/// First and last of the received datagrams by sequence number, with their send times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Departures(Option<[(u64, Stamp); 2]>);
 
 impl Departures {
-    /// Notes a datagram with this number.
+    /// Records a datagram.
     #[inline]
     pub(crate) fn record(&mut self, sequence: u64, sent: Stamp) {
         let it = (sequence, sent);
@@ -20,8 +20,8 @@ impl Departures {
         }
     }
 
-    /// The time for so many datagrams: each takes as long as one did from the first that came to the last. `None` if
-    /// fewer than two came, or their stamps do not go forward.
+    /// Time for `datagrams` at the average spacing between the first and the last received. `None` if fewer than two
+    /// arrived, or their timestamps do not increase.
     pub(crate) fn time_of(self, datagrams: u64) -> Option<Duration> {
         let [first, last] = self.0?;
         let steps = last.0 - first.0;

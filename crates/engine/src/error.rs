@@ -1,4 +1,4 @@
-//! Why traffic could not be opened or started. Once it runs, errors are counted, not thrown.
+//! Errors of opening or starting traffic. Once traffic runs, errors are counted, not returned.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The plan asks for something that cannot be; kind *plan*.
+    /// The plan asks for something invalid; kind *plan*.
     #[error("{key} = {value} cannot be: {why}")]
     Plan {
         /// The key of the test specification.
         key: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
         /// Why not, and what would be valid.
         why: String,
@@ -25,13 +25,13 @@ pub enum EngineError {
         what: String,
         /// Why it failed.
         why: String,
-        /// What would change that.
+        /// A system call on a socket failed; kind *host*.
         remedy: &'static str,
     },
-    /// A system call failed on a socket; kind *host*.
+    /// Operation that failed.
     #[error("{operation} {object}")]
     Io {
-        /// What was tried.
+        /// Object of the operation.
         operation: &'static str,
         /// On what.
         object: String,
@@ -46,23 +46,23 @@ pub enum EngineError {
     NoPeer {
         /// Index of the stream.
         stream: usize,
-        /// What was awaited.
+        /// What was expected.
         what: &'static str,
-        /// From where.
+        /// Expected source.
         from: IpAddr,
-        /// For how long.
+        /// Time limit.
         waited: Duration,
     },
-    /// An endpoint was started before its peer was there; our bug or an impatient caller.
+    /// An endpoint was started before its peer was connected: a bug here or in the caller.
     #[error("stream {stream} was started before its peer was there")]
     NotConnected {
         /// Index of the stream.
         stream: usize,
     },
-    /// The peer opened another number of ports than there are streams; kind *peer*.
+    /// The peer opened a different number of ports than there are streams; kind *peer*.
     #[error("the peer opened {ports} data ports for {streams} streams")]
     PortCount {
-        /// Ports it named.
+        /// Ports that the peer opened.
         ports: usize,
         /// Streams of the test.
         streams: usize,
@@ -79,7 +79,7 @@ impl EngineError {
         }
     }
 
-    /// The open path is not the one that the workload needs.
+    /// The open path is not of the kind that the workload needs.
     pub(crate) fn wrong_path(needed: &'static str) -> Self {
         Self::plan(
             "transport",
@@ -88,7 +88,7 @@ impl EngineError {
         )
     }
 
-    /// A value of the test specification that cannot be.
+    /// An invalid value of the test specification.
     pub(crate) fn plan(key: &'static str, value: &dyn ToString, why: impl Into<String>) -> Self {
         Self::Plan {
             key,

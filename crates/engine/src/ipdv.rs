@@ -14,17 +14,17 @@
 use linerate_model::one_way::SignedHistogram;
 use linerate_peers::distance_48;
 
-/// The variation of one stream.
+/// IPDV of one stream.
 pub(crate) struct Ipdv {
-    /// Number and transit of the datagram before.
+    /// Sequence number and transit of the previous datagram.
     last: Option<(u64, u64)>,
-    /// From the first difference on.
+    /// Histogram, created with the first difference.
     histogram: Option<SignedHistogram>,
     equal: u64,
 }
 
 impl Ipdv {
-    /// Of a stream of which nothing has come.
+    /// IPDV of a stream without datagrams yet.
     pub(crate) fn new() -> Self {
         Self {
             last: None,
@@ -33,7 +33,7 @@ impl Ipdv {
         }
     }
 
-    /// Counts datagram `sequence`, with its transit time in nanoseconds modulo 2^48.
+    /// Records datagram `sequence` with its transit time in nanoseconds modulo 2^48.
     #[inline]
     pub(crate) fn record(&mut self, sequence: u64, transit: u64) {
         if let Some((before, last)) = self.last

@@ -1,9 +1,9 @@
-//! Exact count, mean, spread and ends of times, as sums of whole numbers.
+//! Exact count, mean, standard deviation and extremes of durations, from integer sums.
 
 use linerate_model::sample::Moments;
 use std::time::Duration;
 
-/// Sums over every value. Adding one is an addition and a multiplication.
+/// Integer sums over all values. Adding one costs an addition and a multiplication.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sums {
     count: u64,
@@ -30,7 +30,7 @@ impl Sums {
             .saturating_add(u128::from(nanos) * u128::from(nanos));
     }
 
-    /// What they say; `None` without a value.
+    /// The moments; `None` without a value.
     #[expect(
         clippy::cast_precision_loss,
         reason = "sums are exact up to here; one rounding to 53 bits each"
@@ -40,7 +40,7 @@ impl Sums {
             return None;
         }
         let count = self.count as f64;
-        // n Σx² − (Σx)² in whole numbers, where nothing cancels; beyond them (10¹⁰ values of a second) as floats.
+        // n Σx² − (Σx)² as integers, without cancellation; beyond their range (10¹⁰ values of a second) as floats.
         let whole = u128::from(self.count).checked_mul(self.squares);
         let apart = whole.zip(self.sum.checked_mul(self.sum));
         let apart = apart.map_or_else(
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn mean_and_deviation_are_exact_where_squares_of_floats_would_cancel() {
         let mut sums = Sums::default();
-        // A day apart from zero, a nanosecond apart from each other.
+        // A day from zero, a nanosecond from each other.
         for nanos in [1, 2, 3, 4] {
             sums.add(Duration::from_hours(24) + Duration::from_nanos(nanos));
         }

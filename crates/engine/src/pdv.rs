@@ -17,7 +17,7 @@ use linerate_model::Histogram;
 use linerate_model::one_way::SignedHistogram;
 use linerate_peers::distance_48;
 
-/// Transits kept before a reference is chosen; 32 KiB.
+/// Number of transits kept before a reference is chosen; 32 KiB.
 const RESERVOIR_TRANSITS: usize = 4096;
 
 /// Collects transit times relative to the first one.
@@ -26,7 +26,7 @@ pub(crate) struct DelayVariation {
     reservoir: Vec<i64>,
     reference: i64,
     lowest: i64,
-    /// Those after the reservoir.
+    /// Transits after the reservoir.
     beyond: Option<SignedHistogram>,
 }
 
@@ -43,7 +43,7 @@ impl Default for DelayVariation {
 }
 
 impl DelayVariation {
-    /// Counts a transit time in nanoseconds modulo 2^48 (see [`linerate_peers::Stamp::transit_to`]).
+    /// Records a transit time in nanoseconds modulo 2^48 (see [`linerate_peers::Stamp::transit_to`]).
     pub(crate) fn record(&mut self, transit: u64) {
         let relative = distance_48(transit, *self.first.get_or_insert(transit));
         self.lowest = self.lowest.min(relative);
@@ -56,7 +56,7 @@ impl DelayVariation {
         }
     }
 
-    /// Lets a transit time that is not counted (of the warm-up) be the smallest one.
+    /// Considers an uncounted transit time (of the warm-up) for the minimum.
     pub(crate) fn refer_to(&mut self, transit: u64) {
         let relative = distance_48(transit, *self.first.get_or_insert(transit));
         self.lowest = self.lowest.min(relative);

@@ -1,4 +1,4 @@
-//! What one endpoint and each of its streams is to do, derived from the test both ends know.
+//! What one endpoint and each of its streams have to do, derived from the test that both ends know.
 
 use crate::error::EngineError;
 use linerate_model::spec::{
@@ -10,30 +10,30 @@ use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who an endpoint is towards the control connection.
+/// Role of an endpoint on the control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Asked for the test; runs on `pinning.local`.
+    /// Requested the test; runs on `pinning.local`.
     Client,
-    /// Was asked; runs on `pinning.remote`.
+    /// Serves the test; runs on `pinning.remote`.
     Server,
 }
 
 /// One direction of a test at one of its ends.
 #[derive(Debug, Clone)]
 pub struct EndpointPlan {
-    /// Whether this end sends or receives (ping-pong: asks or answers).
+    /// Whether this end sends or receives (ping-pong: requests or responds).
     pub side: Side,
     /// Whether this end is the client or the server.
     pub role: Role,
-    /// The test, the same value at both ends.
+    /// The test, identical at both ends.
     pub spec: TestSpec,
-    /// How streams open, what they carry and how they end, as the peer's protocol has it.
+    /// Format of the streams, from the peer's protocol.
     pub format: Arc<dyn StreamFormat>,
 }
 
 impl EndpointPlan {
-    /// The core to pin the traffic threads to.
+    /// Core to pin the traffic threads to.
     pub(crate) const fn core(&self) -> Option<u32> {
         match self.role {
             Role::Client => self.spec.pinning.local,
@@ -41,7 +41,7 @@ impl EndpointPlan {
         }
     }
 
-    /// The part of stream `index`.
+    /// Plan of stream `index`.
     pub(crate) fn stream(&self, index: u8) -> StreamPlan {
         let spec = &self.spec;
         let share = |total| share(total, index, spec.streams);
@@ -73,26 +73,26 @@ impl EndpointPlan {
     }
 }
 
-/// The share of stream `index` of `streams`; shares sum up to `total`.
+/// Share of `total` for stream `index` of `streams`; the shares sum up to `total`.
 fn share(total: u64, index: u8, streams: u16) -> u64 {
     let streams = u64::from(streams.max(1));
     total / streams + u64::from(u64::from(index) < total % streams)
 }
 
-/// Most readings of `TCP_INFO` that one side keeps over all streams: some 4 MB of a report. That is one a second for an
-/// hour of one stream or half a minute of 128; of longer tests there are fewer.
+/// Maximum `TCP_INFO` readings of one side over all streams: some 4 MB of a report. That is one a second for an hour of
+/// one stream or half a minute of 128; longer tests have fewer.
 const MAX_TCP_SAMPLES: usize = 4096;
 
-/// The reporting intervals of a stream.
+/// Reporting intervals of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Intervals {
-    /// Of each but the last.
+    /// Length of each but the last.
     pub(crate) length: Duration,
-    /// Most; what follows is in one more.
+    /// Maximum number; what follows is in one more.
     pub(crate) most: usize,
 }
 
-/// What one stream is to do.
+/// Plan of one stream.
 #[derive(Debug, Clone)]
 pub struct StreamPlan {
     pub(crate) index: u8,
@@ -102,7 +102,7 @@ pub struct StreamPlan {
     pub(crate) stop: Stop,
     pub(crate) warm_up: Duration,
     pub(crate) interval: Intervals,
-    /// Most readings of `TCP_INFO` that it keeps.
+    /// Maximum `TCP_INFO` readings kept.
     pub(crate) max_samples: usize,
     pub(crate) imitation: Option<Imitation>,
     pub(crate) wait: WaitMode,
@@ -113,33 +113,33 @@ pub struct StreamPlan {
 }
 
 impl StreamPlan {
-    /// The header of its datagrams.
+    /// Format of its datagrams.
     pub(crate) fn datagrams(&self) -> Result<Box<dyn DatagramFormat>, EngineError> {
         let format = self.format.datagrams(self.index, self.payload);
         format.ok_or_else(no_datagrams)
     }
 
-    /// What its messages carry.
+    /// Format of its messages.
     pub(crate) fn messages(&self) -> Result<Box<dyn MessageFormat>, EngineError> {
         self.format.messages(self.index).ok_or_else(no_messages)
     }
 
-    /// How long this stream's receiver rests after each read.
+    /// Pause of this stream's receiver after each read.
     pub(crate) fn receiver_pause(&self) -> Option<Duration> {
         self.imitation.as_ref().and_then(Imitation::receiver_pause)
     }
 
-    /// How long this stream's sender rests after each write.
+    /// Pause of this stream's sender after each write.
     pub(crate) fn sender_pause(&self) -> Option<Duration> {
         self.imitation.as_ref().and_then(Imitation::sender_pause)
     }
 
-    /// When this stream's responder stands still.
+    /// Periodic stall of this stream's responder.
     pub(crate) fn stall(&self) -> Option<Stall> {
         self.imitation.as_ref().and_then(Imitation::stall)
     }
 
-    /// How long it sends counted traffic, if that is given by time.
+    /// Duration of its counted traffic; `None` if the test ends by a count.
     pub(crate) const fn counted_time(&self) -> Option<Duration> {
         match self.stop {
             Stop::After(time) => Some(time),
@@ -148,27 +148,27 @@ impl StreamPlan {
     }
 }
 
-/// The peer's protocol has no one-way datagrams.
+/// Error: the peer's protocol has no one-way datagrams.
 pub(crate) fn no_datagrams() -> EngineError {
     let why = "the peer's protocol has request and response only";
     EngineError::plan("workload", &"datagrams", why)
 }
 
-/// The peer's protocol has no messages.
+/// Error: the peer's protocol has no messages.
 pub(crate) fn no_messages() -> EngineError {
     let why = "the peer's protocol has no request and response";
     EngineError::plan("workload", &"ping-pong", why)
 }
 
-/// Most streams of one direction: each is a thread and a socket, and the header numbers them in a byte.
+/// Maximum streams per direction: each is a thread and a socket, and the header numbers them in a byte.
 pub const MAX_STREAMS: u16 = 128;
 
-/// When a stream is to stop, as it runs.
+/// Stop condition of a running stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
     end: Option<MonoInstant>,
     left: u64,
-    /// Units that shall be done even if the time is over.
+    /// Minimum units, to be done even after the time is up.
     owed: u64,
 }
 
@@ -195,7 +195,7 @@ impl Limit {
         }
     }
 
-    /// The same with bounds by number.
+    /// The limit with bounds on the number of units.
     pub(crate) fn bounded(self, bounds: TransactionBounds) -> Self {
         Self {
             left: self.left.min(bounds.at_most.unwrap_or(u64::MAX)),
@@ -204,12 +204,12 @@ impl Limit {
         }
     }
 
-    /// When the time is over, if time is what ends it.
+    /// End of the time limit, if the test ends by time.
     pub(crate) const fn end(&self) -> Option<MonoInstant> {
         self.end
     }
 
-    /// Whether the end has come.
+    /// Whether the stream is to stop.
     pub(crate) fn is_over(&self, now: MonoInstant) -> bool {
         let overtime = if self.owed > 0 {
             MAX_OVERTIME

@@ -1,4 +1,4 @@
-//! The one loop, the threads that run it, and the handle their owner holds.
+//! The engine's loop, its threads, and the handle for their owner.
 
 use crate::control::{Ending, StreamControl};
 use crate::endpoint::Opened;
@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What all streams of one side have moved so far.
+/// Counts of all streams of one side so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Counted time so far on this side's clock; zero during the warm-up.
@@ -28,25 +28,25 @@ pub struct Progress {
     pub bytes: u64,
     /// Datagrams or transactions over all streams, duplicates excluded at a receiver.
     pub packets: u64,
-    /// Datagrams that a receiver has skipped so far: lost, or late. `None` where they carry no number.
+    /// Datagrams that a receiver has skipped so far: lost, or late. `None` where they have no sequence number.
     pub missing: Option<u64>,
-    /// TCP as it was last read; `None` where it is not.
+    /// Latest reading of TCP; `None` for UDP.
     pub tcp: Option<TcpNow>,
 }
 
-/// The TCP of all streams of one side, each as it was last read. What the kernel does not tell is absent.
+/// Latest TCP readings of all streams of one side, combined. What the kernel does not report is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpNow {
-    /// Congestion windows together.
+    /// Sum of the congestion windows.
     pub cwnd_bytes: Option<u64>,
     /// Longest smoothed round-trip time.
     pub srtt_ns: Option<u64>,
-    /// Segments sent again, since each stream was opened.
+    /// Segments retransmitted since the streams were opened.
     pub retransmitted: Option<u64>,
 }
 
 impl TcpNow {
-    /// With one more stream.
+    /// Adds one more stream.
     fn add(self, stream: &TcpSample) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0) + b?).or(a);
         Self {
@@ -57,7 +57,7 @@ impl TcpNow {
     }
 }
 
-/// Streams at work. Dropping it stops them.
+/// Running streams. Dropping it stops them.
 pub struct Running {
     threads: Vec<JoinHandle<StreamReport>>,
     control: Arc<StreamControl>,
@@ -66,7 +66,7 @@ pub struct Running {
 }
 
 impl Opened {
-    /// Starts one thread per stream and lets them all go at once. Receivers are ready when this returns.
+    /// Starts one thread per stream and releases them together. Receivers are ready when this returns.
     pub fn start(self) -> Result<Running, EngineError> {
         let core = self.plan().core();
         let warm_up = self.plan().spec.warm_up;
@@ -102,7 +102,7 @@ impl Opened {
 }
 
 impl Running {
-    /// What has moved so far. Cheap: reads counters that the threads keep, and the clock.
+    /// Counts so far. Cheap: reads counters that the threads keep, and the clock.
     pub fn progress(&self) -> Progress {
         let now = MonoClock.now();
         let mut progress = Progress {
@@ -115,7 +115,7 @@ impl Running {
             progress.packets += packets;
             let expected = stream.expected.load(Ordering::Relaxed);
             if expected > 0 {
-                // The two were not read at one moment.
+                // The two counters are not read at the same moment.
                 let missing = expected.saturating_sub(packets);
                 progress.missing = Some(progress.missing.unwrap_or(0) + missing);
             }
@@ -127,33 +127,34 @@ impl Running {
         progress
     }
 
-    /// Readable once a stream has come to its end or used up a grant since [`clear_wakeup`](Self::clear_wakeup).
+    /// Descriptor that is readable once a stream has ended or used up a grant since
+    /// [`clear_wakeup`](Self::clear_wakeup).
     pub fn wakeup_fd(&self) -> Option<BorrowedFd<'_>> {
         self.control.wakeup_fd().map(Waker::as_fd)
     }
 
-    /// Clears what woke the driver. To be called before looking, so that nothing is missed.
+    /// Clears the wake-up. Call it before checking, so that no event is missed.
     pub fn clear_wakeup(&self) {
         if let Some(wakeup_fd) = self.control.wakeup_fd() {
             wakeup_fd.clear();
         }
     }
 
-    /// Whether all streams came to their end.
+    /// Whether all streams have ended.
     pub fn is_finished(&self) -> bool {
         self.progress
             .iter()
             .all(|stream| stream.finished.load(Ordering::Acquire))
     }
 
-    /// Whether anything has come, for each stream of a receiver.
+    /// Whether anything has arrived, for each stream of a receiver.
     pub fn heard(&self) -> impl Iterator<Item = bool> {
         self.progress
             .iter()
             .map(|stream| stream.heard.load(Ordering::Relaxed))
     }
 
-    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
+    /// Grants more messages to exchange; `false` if more grants are queued than any peer needs.
     pub fn grant(&self, grant: Grant) -> bool {
         self.control.grant(grant)
     }
@@ -163,13 +164,13 @@ impl Running {
         self.control.spent()
     }
 
-    /// Ends all streams now.
+    /// Stops all streams.
     pub fn stop(&self) {
         self.control.stop();
     }
 
-    /// Tells a receiver what the sender says it sent. Each stream ends when all of it has arrived, at the end
-    /// of a byte stream, or when nothing came for `quiet`.
+    /// Tells a receiver what the sender sent. Each stream ends when all of it has arrived, at the end of a byte stream,
+    /// or after `quiet` without arrivals.
     pub fn finish(&self, sent: Sent, quiet: Duration) {
         self.control.end(Ending {
             sent,
@@ -178,9 +179,8 @@ impl Running {
         });
     }
 
-    /// Waits for all streams to end and says what each saw. A sender ends by its stop condition; a
-    /// receiver must be told by [`finish`](Self::finish) or [`stop`](Self::stop), or ends after 30 s
-    /// of silence.
+    /// Waits for all streams to end and returns their reports. A sender ends by its stop condition; a receiver needs
+    /// [`finish`](Self::finish) or [`stop`](Self::stop), or ends after 30 s of silence.
     pub fn join(mut self) -> Vec<StreamReport> {
         let threads = std::mem::take(&mut self.threads);
         let reports = threads.into_iter().zip(0..).map(|(thread, index)| {
@@ -204,7 +204,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts the thread of one stream. It says on `ready` when it can go.
+/// Starts the thread of one stream, which signals on `ready` when it is set up.
 fn spawn(
     task: StreamTask,
     core: Option<u32>,
@@ -228,7 +228,7 @@ fn spawn(
     handle.map_err(|error| EngineError::io("start thread", &name, error))
 }
 
-/// Says that a stream is finished, also if its thread panics.
+/// Marks a stream as finished when dropped, also if its thread panics.
 struct FinishedAtEnd(Arc<StreamProgress>, Arc<StreamControl>);
 
 impl Drop for FinishedAtEnd {
@@ -246,12 +246,12 @@ fn prepare_thread(core: Option<u32>) -> Result<(), EngineError> {
             remedy: "name a core that this process may run on (see taskset -p)",
         })?;
     }
-    // Without it timers are later by up to 50 µs, which the lateness histogram then shows.
+    // If refused, timers are up to 50 µs later, which the lateness histogram shows.
     drop(thread::want_exact_timers());
     Ok(())
 }
 
-/// The one loop: turns and waits until the work is done or stopped.
+/// The engine's loop: turns and waits until the work is done or stopped.
 fn run(
     mut work: Box<dyn Work>,
     wait: WaitMode,
@@ -288,20 +288,20 @@ fn run(
     report
 }
 
-/// Waits for a deadline: sleeps while it is far, polls the clock for the last stretch. In wait mode
-/// spin it polls all the time.
+/// Waits for a deadline: sleeps while it is far, polls the clock for the last stretch. In wait mode spin it polls all
+/// the time.
 ///
-/// The stretch follows the median of what the kernel's timer was late by, at most [`MAX_LEAD`].
-/// So about half of the waits end within a microsecond of their deadline and the others a few
-/// later, and a sender at low rates costs at most that stretch per packet, not a core. Polling
-/// for more than the median would cost a sleeper its place in the scheduler's queue.
+/// The stretch follows the median lateness of the kernel's timer, at most [`MAX_LEAD`]. So about half of the waits end
+/// within a microsecond of their deadline and the others a few later, and a sender at low rates costs at most that
+/// stretch per packet, not a core. Polling for more than the median would cost a sleeper its place in the scheduler's
+/// queue.
 #[derive(Debug)]
 struct Waiter {
     wait: WaitMode,
     lead: Duration,
 }
 
-/// Longest stretch of polling: at 1000 packets/s it costs 5 % of a core.
+/// Maximum stretch of polling: at 1000 packets/s it costs 5 % of a core.
 const MAX_LEAD: Duration = Duration::from_micros(50);
 
 /// Shortest sleep worth its two system calls.
@@ -310,14 +310,15 @@ const MIN_SLEEP: Duration = Duration::from_micros(5);
 /// Step of the median's tracking: from nothing to the usual 5 to 50 µs in as many packets.
 const LEAD_STEP: Duration = Duration::from_micros(1);
 
-/// A wake-up later than this waited for a core, not for a timer: polling longer would not help.
+/// Lateness above which a wake-up waited for a core, not for a timer: longer polling would not help.
 const BUSY_CORE: Duration = Duration::from_micros(200);
 
-/// Longest single sleep: bounds how late a stop is seen.
+/// Maximum single sleep: bounds the delay of a stop.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 impl Waiter {
-    /// Returns for how long of it the thread was to sleep: polling takes CPU time, and waking late is run delay.
+    /// Waits for `deadline`. Returns how long the thread meant to sleep: polling takes CPU time, and waking late is run
+    /// delay.
     fn wait_until(&mut self, deadline: MonoInstant, control: &StreamControl) -> Duration {
         let mut slept = Duration::ZERO;
         loop {

@@ -1,14 +1,14 @@
-//! A host's memory of the sequence numbers of one stream.
+//! Sequence tracker of one stream, with a host's memory.
 
 use linerate_model::PacketCount;
 use linerate_model::sample::SequenceCount;
 use linerate_wire::sequence::{Counts, Jump, Memory};
 
-/// A window of 65 536 numbers.
+/// Window of 65 536 sequence numbers.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     words: Box<[u64]>,
-    /// Made as they come: a stream without loss has none, and needs no room for half a window.
+    /// Allocated on demand: a stream without loss needs none.
     jumps: Vec<Jump>,
 }
 
@@ -46,7 +46,7 @@ impl Memory for Remembered {
     }
 }
 
-/// The counts as reports have them, with `foreign` datagrams that carried no number of this stream.
+/// Counts for the report, with `foreign` datagrams that carried no sequence number of this stream.
 pub(crate) const fn reported(counts: Counts, foreign: u64) -> SequenceCount {
     SequenceCount {
         received: PacketCount::new(counts.received),

@@ -1,5 +1,5 @@
-//! The kernel's sockets with the kernel's own times of each message: for telling where the time of a round
-//! trip goes. One message per call; every call costs more than without, so nothing else uses it.
+//! The kernel's sockets with kernel timestamps of each message, to split a round trip into stages. One message per
+//! call; timestamps make every call more expensive, so nothing else uses them.
 
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Departed, KernelStamps, Span, StreamPath};
 use linerate_model::MonoInstant;
@@ -12,11 +12,11 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// What is known of the message that was sent last and of the one that came last.
+/// Timestamps of the last sent and the last received message.
 struct Stamps {
     conversion: Conversion,
     arrived: Option<WallStamp>,
-    /// Number of the newest message of which a stamp has come, and its stamps.
+    /// Id of the newest message with a timestamp, and its timestamps.
     newest: Option<u32>,
     scheduled: Option<WallStamp>,
     driver: Option<WallStamp>,
@@ -33,12 +33,12 @@ impl Stamps {
         }
     }
 
-    /// What was known is of a message before.
+    /// Discards timestamps of an earlier message.
     const fn forget_sent(&mut self) {
         (self.scheduled, self.driver) = (None, None);
     }
 
-    /// A stamp that came. Of a message sent again only the first counts, of older messages none.
+    /// Records a timestamp. Only the first of a retransmitted message counts, and none of older messages.
     fn note(&mut self, departure: Departure) {
         let is_older = |newest: u32| departure.id.wrapping_sub(newest) > u32::MAX / 2;
         if self.newest.is_some_and(is_older) {
@@ -71,7 +71,7 @@ impl Stamps {
     }
 }
 
-/// A connected socket whose messages the kernel stamps.
+/// A connected socket with kernel timestamps.
 struct Stamped<S> {
     socket: S,
     blocking: Blocking,
@@ -118,7 +118,7 @@ impl<S: AsFd> KernelStamps for Stamped<S> {
     }
 }
 
-/// Datagrams, one per call.
+/// Datagrams with kernel timestamps, one per call.
 pub(crate) struct StampedDatagrams {
     socket: Stamped<UdpSocket>,
     outgoing: Vec<u8>,
@@ -127,12 +127,12 @@ pub(crate) struct StampedDatagrams {
 }
 
 impl StampedDatagrams {
-    /// Asks the kernel for stamps on `socket`.
+    /// Enables timestamps on `socket`.
     pub(crate) fn new(socket: UdpSocket, payload: usize, blocking: Blocking) -> io::Result<Self> {
         Ok(Self {
             socket: Stamped::new(socket, blocking)?,
             outgoing: vec![0; payload],
-            // Longer by one, so that a longer datagram is told from one of the right length.
+            // One byte longer, to detect longer datagrams.
             incoming: vec![0; payload + 1],
             span: Span::default(),
         })
@@ -188,11 +188,11 @@ impl DatagramPath for StampedDatagrams {
     }
 }
 
-/// A byte stream.
+/// A byte stream with kernel timestamps.
 pub(crate) struct StampedStream(Stamped<TcpStream>);
 
 impl StampedStream {
-    /// Asks the kernel for stamps on `socket`.
+    /// Enables timestamps on `socket`.
     pub(crate) fn new(socket: TcpStream, blocking: Blocking) -> io::Result<Self> {
         Stamped::new(socket, blocking).map(Self)
     }

@@ -1,4 +1,4 @@
-//! What one stream counts while it runs: totals, intervals, errors, and the progress others see.
+//! Counts of one running stream: totals, intervals, errors, and the progress that other threads read.
 
 use crate::plan::Intervals;
 use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork, TcpSample};
@@ -10,37 +10,37 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Totals of one stream for other threads to look at. Its own cache lines: only its thread writes.
+/// Totals of one stream for other threads. Its own cache lines: only its thread writes.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct StreamProgress {
     pub(crate) bytes: AtomicU64,
     pub(crate) packets: AtomicU64,
-    /// Datagrams that have been seen or skipped by now; zero where they carry no number.
+    /// Datagrams received or skipped so far; zero where they have no sequence number.
     pub(crate) expected: AtomicU64,
-    /// The last reading of TCP, once per interval.
+    /// Latest reading of TCP, once per interval.
     pub(crate) tcp: Mutex<Option<TcpSample>>,
     pub(crate) finished: AtomicBool,
-    /// Whether anything of this stream has come, warm-up included.
+    /// Whether anything of this stream has arrived, warm-up included.
     pub(crate) heard: AtomicBool,
 }
 
 impl StreamProgress {
-    /// Something of this stream has come.
+    /// Marks that something of this stream has arrived.
     pub(crate) fn hear(&self) {
         self.heard.store(true, Ordering::Relaxed);
     }
 
-    /// TCP was read.
+    /// Publishes a reading of TCP.
     pub(crate) fn read(&self, sample: &TcpSample) {
         *self.tcp.lock().unwrap_or_else(PoisonError::into_inner) = Some(*sample);
     }
 }
 
-/// Room for intervals at the start, that none is made while traffic flows of usual length.
+/// Initial capacity for intervals: none is allocated during a test of common length.
 const USUAL_INTERVALS: usize = 16;
 
-/// Totals and intervals of one stream, by the time they were seen.
+/// Totals and intervals of one stream, by arrival time.
 pub(crate) struct Tally {
     start: MonoInstant,
     interval: Intervals,
@@ -86,7 +86,7 @@ impl Tally {
         self.packets
     }
 
-    /// Counts what was moved at `now`. Returns whether an interval ended before it.
+    /// Records what was moved at `now`. Returns whether an interval ended before it.
     pub(crate) fn count(&mut self, now: MonoInstant, bytes: u64, packets: u64) -> bool {
         let rolled = self.roll(now);
         self.bytes += bytes;
@@ -99,7 +99,7 @@ impl Tally {
         rolled
     }
 
-    /// Notes that datagrams up to the one before number `next` have been seen or skipped by now.
+    /// Records that datagrams below number `next` were received or skipped.
     pub(crate) fn expect(&mut self, next: u64) {
         self.current.next_expected = Some(next);
         self.progress.expected.store(next, Ordering::Relaxed);
@@ -122,12 +122,12 @@ impl Tally {
         self.intervals.len() > before
     }
 
-    /// The time of the last count, from the start.
+    /// Time from the start to the last count.
     pub(crate) const fn active(&self) -> Duration {
         self.last.saturating_since(self.start)
     }
 
-    /// The report of a stream that counted for `duration`.
+    /// Report of a stream that counted for `duration`.
     pub(crate) fn report(
         self,
         index: u8,
@@ -143,7 +143,7 @@ impl Tally {
         }
     }
 
-    /// The report of a stream that counts from its first message on, if one came, to its last.
+    /// Report of a stream that counts from its first message to its last.
     pub(crate) fn active_report(
         tally: Option<Self>,
         index: u8,
@@ -156,7 +156,7 @@ impl Tally {
         tally.report(index, active, work)
     }
 
-    /// All intervals; the last one, if it holds anything or lasted, ends at `duration`.
+    /// All intervals; the last one, if not empty, ends at `duration`.
     pub(crate) fn into_intervals(mut self, duration: Duration) -> Vec<IntervalCount> {
         self.roll(self.start.after(duration));
         let open = self.current.bytes.get() > 0 || self.current.packets.get() > 0;
@@ -179,31 +179,30 @@ pub(crate) enum AfterFailure {
     GiveUp,
 }
 
-/// Errors of one stream, counted, and when they are too many.
+/// Error counts of one stream, and when to give up.
 #[derive(Debug, Default)]
 pub(crate) struct FailureCounts {
     counts: Vec<(Failure, u64)>,
     refusals: u32,
-    /// How many end the stream; `None` for the usual number.
+    /// Refusals that end the stream; `None`: the default.
     most_refusals: Option<u32>,
     /// Until when refusals do not end the stream.
     patient_until: Option<MonoInstant>,
     failing_since: Option<MonoInstant>,
 }
 
-/// "Port unreachable" answers after which the far socket is gone for good: ports do not come back,
-/// and routers limit such answers to a few per second.
+/// Number of "port unreachable" answers after which the peer's socket counts as gone: ports do not come back, and
+/// routers limit such answers to a few per second.
 const MAX_REFUSALS: u32 = 8;
 
-/// How long other errors may last without one success in between: routes and neighbours settle
-/// within a second.
+/// Maximum time of other errors without a success in between: routes and neighbours settle within a second.
 const MAX_FAILING: Duration = Duration::from_secs(2);
 
-/// Pause after such an error, so that an error costs no storm of system calls.
+/// Pause after such an error, to avoid a busy loop of failing calls.
 const BACK_OFF: Duration = Duration::from_millis(1);
 
 impl FailureCounts {
-    /// Counts `failure` at `now` and says how to go on.
+    /// Counts `failure` at `now` and decides how to go on.
     pub(crate) fn count(&mut self, failure: Failure, now: MonoInstant) -> AfterFailure {
         match self.counts.iter_mut().find(|(known, _)| *known == failure) {
             Some((_, count)) => *count += 1,
@@ -234,7 +233,7 @@ impl FailureCounts {
         }
     }
 
-    /// What refusals mean to a stream that begins at `start`.
+    /// Sets how refusals of a stream that begins at `start` are treated.
     pub(crate) fn take_refusals(&mut self, refusals: Refusals, start: MonoInstant) {
         match refusals {
             Refusals::FirstEnds => self.most_refusals = Some(1),
@@ -248,7 +247,7 @@ impl FailureCounts {
         self.failing_since = None;
     }
 
-    /// The counts by call and symbol.
+    /// Error counts by call and symbol.
     pub(crate) fn into_counts(self) -> Vec<ErrorCount> {
         let mut sums = BTreeMap::new();
         for (failure, count) in self.counts {

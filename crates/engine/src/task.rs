@@ -5,7 +5,7 @@ use crate::workloads::Work;
 use linerate_model::spec::WaitMode;
 use std::sync::Arc;
 
-/// What a thread needs to run it.
+/// What a thread needs to run a stream.
 pub(crate) struct StreamTask {
     pub(crate) index: u8,
     pub(crate) wait: WaitMode,

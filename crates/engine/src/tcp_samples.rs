@@ -1,19 +1,19 @@
-//! Readings of `TCP_INFO` of one stream: bounded however long it lasts. When there would be too many, every second
-//! one is dropped and only every second one is taken from then on.
+//! `TCP_INFO` readings of one stream, bounded in number: when there are too many, every second one is dropped and only
+//! every second one is taken from then on.
 
 use linerate_model::sample::TcpSample;
 
 pub(crate) struct TcpSamples {
     kept: Vec<TcpSample>,
     most: usize,
-    /// One of so many is taken.
+    /// Every `stride`-th reading is taken.
     stride: usize,
-    /// Those that were passed over since the last one that was taken.
+    /// Readings passed over since the last one taken.
     passed: usize,
 }
 
 impl TcpSamples {
-    /// For no more than `most`, and the last.
+    /// At most `most` readings, and the last.
     pub(crate) const fn new(most: usize) -> Self {
         Self {
             kept: Vec::new(),
@@ -23,7 +23,7 @@ impl TcpSamples {
         }
     }
 
-    /// Takes a reading, unless it is one to pass over.
+    /// Takes a reading, unless it is to be passed over; then the kernel is not asked.
     pub(crate) fn take(&mut self, read: impl FnOnce() -> Option<TcpSample>) {
         self.passed += 1;
         if self.passed < self.stride && !self.kept.is_empty() {
@@ -41,7 +41,7 @@ impl TcpSamples {
         self.kept.extend(read());
     }
 
-    /// All, with the `last` reading.
+    /// All readings, with the `last` one.
     pub(crate) fn finish(&mut self, last: impl FnOnce() -> Option<TcpSample>) -> Vec<TcpSample> {
         let mut all = std::mem::take(&mut self.kept);
         all.extend(last());
@@ -68,7 +68,7 @@ mod tests {
                 at(number)
             });
         }
-        // Not read to be thrown away.
+        // Readings that would be dropped are not taken.
         assert!(reads < 10 * MOST, "{reads}");
         let times: Vec<_> = samples
             .finish(|| at(10_000))

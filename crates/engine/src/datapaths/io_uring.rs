@@ -146,10 +146,10 @@ fn open(socket: OwnedFd, setup: &PathSetup<'_>) -> Result<UringSocket, EngineErr
     })
 }
 
-/// What helps where it is not known why there is none.
+/// Advice where the cause is not known.
 const REMEDY: &str = "leave io-uring out of --wait, or allow io_uring on this host: sysctl kernel.io_uring_disabled=0, and no seccomp filter of a container against it";
 
-/// Why a ring cannot be made, by the error and by `kernel.io_uring_disabled`.
+/// Why no ring can be created, from the error and `kernel.io_uring_disabled`.
 fn missing(error: &io::Error, disabled: Option<u8>) -> Availability {
     let why = match (error.kind(), disabled) {
         (io::ErrorKind::PermissionDenied, Some(2)) => {
@@ -171,7 +171,7 @@ fn missing(error: &io::Error, disabled: Option<u8>) -> Availability {
     }
 }
 
-/// What the ring used and lacked.
+/// What the ring used, and what the kernel lacks.
 fn diagnostics(socket: &UringSocket, has_thread: bool) -> PathDiagnostics {
     let helper_cpu = socket.helper_cpu();
     let mut notes = Vec::new();
@@ -246,9 +246,9 @@ impl DatagramPath for Datagrams {
 
 struct Stream {
     socket: UringSocket,
-    /// The same connection, for what the ring does not do.
+    /// Second handle of the connection, for socket options and shutdown that the ring does not do.
     control: TcpStream,
-    /// Bytes that came and did not fit the reader's room, from `at` on.
+    /// Received bytes that did not fit the reader's buffer, from `at` on.
     waiting: Vec<u8>,
     at: usize,
     is_over: bool,
@@ -261,7 +261,7 @@ impl StreamPath for Stream {
         let part = &bytes[..bytes.len().min(ROOM)];
         self.socket.outgoing()[..part.len()].copy_from_slice(part);
         match self.socket.send(part.len()) {
-            // The ring does not wait for room; the socket does, as long as it may.
+            // The ring does not wait for buffer space; wait on the socket.
             Err(failure)
                 if failure.class() == FailureClass::WouldBlock
                     && self.blocking == Blocking::Yes =>

@@ -1,8 +1,8 @@
-//! A path through this process's memory: what the engine does without any network stack.
+//! A path through this process's memory: the engine without any network stack.
 //!
-//! Both ends must be in one process. They find each other by the addresses of the sockets that
-//! the handshake connected, so the whole of opening, handshake and ending is the same as for
-//! every other datapath; only the data takes a shorter way. Calibration uses it for the engine's own ceiling.
+//! Both ends must be in one process. They find each other by the addresses of the sockets that the handshake connected,
+//! so opening, handshake and ending are those of every other datapath; only the data takes a shorter way. Calibration
+//! uses it for the engine's own ceiling.
 
 use super::{
     Arrivals, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, ParamDef,
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// A path through this process's memory.
 pub(super) struct Loopback;
 
-/// Room of one direction in bytes; about a large socket buffer.
+/// Buffer of one direction in bytes; about a large socket buffer.
 const PIPE_BYTES: usize = 4 << 20;
 
 impl DatapathKind for Loopback {
@@ -36,7 +36,7 @@ impl DatapathKind for Loopback {
         &[]
     }
 
-    /// None: its two ends are one process, and so never two hosts.
+    /// None: both ends are in one process, never on two hosts.
     fn modes(&self) -> Vec<ModeDef> {
         Vec::new()
     }
@@ -91,7 +91,7 @@ const fn patience(wait: WaitMode) -> Duration {
     }
 }
 
-/// The addresses of both ends.
+/// Addresses of both ends.
 struct Ends {
     local: SocketAddr,
     peer: SocketAddr,
@@ -115,13 +115,13 @@ impl Ends {
     }
 }
 
-/// From, to.
+/// Source and destination.
 type Direction = (SocketAddr, SocketAddr);
 
 /// Open directions of this process. An entry lives as long as one of its ends.
 static PIPES: Mutex<BTreeMap<Direction, Weak<Pipe>>> = Mutex::new(BTreeMap::new());
 
-/// The pipe of this direction, shared with whoever asks for the same one.
+/// Pipe of this direction, shared by both ends.
 fn pipe(direction: Direction) -> Arc<Pipe> {
     let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
     pipes.retain(|_, pipe| pipe.strong_count() > 0);
@@ -147,7 +147,7 @@ struct Queue {
 }
 
 impl Pipe {
-    /// The queue once `ready` holds, or a failure if it does not within `patience`.
+    /// Waits until `ready` holds for the queue; fails after `patience`.
     fn when(
         &self,
         operation: &'static str,
@@ -180,7 +180,7 @@ impl Pipe {
 struct MemoryDatagrams {
     inbox: Arc<Pipe>,
     outbox: Arc<Pipe>,
-    /// Keeps the addresses taken.
+    /// Keeps the addresses in use.
     _port: UdpSocket,
     outgoing: Vec<u8>,
     payload: usize,
@@ -281,7 +281,7 @@ impl Drop for MemoryDatagrams {
 struct MemoryStream {
     inbox: Arc<Pipe>,
     outbox: Arc<Pipe>,
-    /// Keeps the addresses taken.
+    /// Keeps the addresses in use.
     _port: TcpStream,
     patience: Duration,
 }

@@ -1,4 +1,4 @@
-//! The datapaths this build knows, in the order help and reports list them.
+//! Registry of the datapaths, in the order in which help and reports list them.
 
 mod af_xdp;
 mod io_uring;
@@ -40,13 +40,13 @@ pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
 /// Whether this host can run a datapath.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// It can.
+    /// It can run it.
     Available,
-    /// It cannot.
+    /// It lacks something.
     Missing {
         /// Why not.
         why: String,
-        /// What would change that.
+        /// What would make it available.
         remedy: String,
     },
 }
@@ -62,14 +62,14 @@ pub struct ParamDef {
     pub summary: &'static str,
 }
 
-/// A way to wait on a datapath that latency is measured with, by the name that `--wait` gives it.
+/// A wait mode for latency tests on a datapath, as named by `--wait`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModeDef {
     /// Its name, unique over all datapaths: `spin`.
     pub name: &'static str,
     /// How traffic threads wait.
     pub wait: WaitMode,
-    /// The datapath's parameters that are not its defaults.
+    /// Non-default parameters of the datapath.
     pub params: &'static [(&'static str, &'static str)],
     /// One sentence for help.
     pub summary: &'static str,
@@ -83,7 +83,7 @@ pub trait DatapathKind: Sync {
     fn summary(&self) -> &'static str;
     /// The parameters it understands.
     fn params(&self) -> &'static [ParamDef];
-    /// The ways to wait on it: spinning, unless it knows others.
+    /// Its wait modes: spinning by default.
     fn modes(&self) -> Vec<ModeDef> {
         vec![ModeDef {
             name: self.id(),
@@ -92,22 +92,21 @@ pub trait DatapathKind: Sync {
             summary: self.summary(),
         }]
     }
-    /// Whether this host can run it; if not, why, and what would change that.
+    /// Whether this host can run it; if not, why, and how to change that.
     fn availability(&self) -> Availability;
-    /// Whether it carries traffic between two addresses of one host. Conformance tests of one that does not need two
-    /// hosts, and privileges.
+    /// Whether it carries traffic between two addresses of one host. Conformance tests run only on those that do.
     fn runs_on_loopback(&self) -> bool {
         true
     }
-    /// Whether its messages pass the kernel's stack; if not, its counters of sockets tell nothing of them.
+    /// Whether its messages pass the kernel's stack; if not, the kernel's socket counters do not see them.
     fn passes_kernel_stack(&self) -> bool {
         true
     }
-    /// Whether each message passes one call of a socket, where the kernel stamps it.
+    /// Whether each message takes one socket call, so that the kernel can timestamp it.
     fn has_socket_calls(&self) -> bool {
         false
     }
-    /// Refuses parameters or a test that it cannot carry, before anything is opened.
+    /// Refuses parameters or a test that it does not support, before anything is opened.
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
     /// Takes over a connected UDP socket.
     fn datagrams(
@@ -123,17 +122,17 @@ pub trait DatapathKind: Sync {
     ) -> Result<Box<dyn StreamPath>, EngineError>;
 }
 
-/// How many datagrams one call should move.
+/// Datagrams per call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
     /// Up to this many.
     Batch(usize),
-    /// One, as fast as can be; the path need not say what was dropped before each.
+    /// One, with minimum latency; the path need not report drops per datagram.
     Single,
 }
 
 impl Calls {
-    /// Most datagrams of one call.
+    /// Maximum datagrams per call.
     pub const fn most(self) -> usize {
         match self {
             Self::Batch(most) => most,
@@ -147,32 +146,32 @@ impl Calls {
 pub enum Nagle {
     /// Every write goes at once (`TCP_NODELAY`).
     Off,
-    /// As the system does unless asked otherwise.
+    /// The system's default.
     #[default]
     On,
 }
 
-/// What a datapath needs to know to open one end of one stream.
+/// Parameters for opening one end of one stream.
 #[derive(Debug, Clone, Copy)]
 pub struct PathSetup<'a> {
     /// Payload bytes of each datagram.
     pub payload: usize,
-    /// How many datagrams one call should move.
+    /// Datagrams per call.
     pub calls: Calls,
-    /// How calls wait.
+    /// Wait mode of calls.
     pub wait: WaitMode,
-    /// Whether a stream holds small writes back.
+    /// Whether a stream delays small writes.
     pub nagle: Nagle,
-    /// Whether a receive buffer was asked for: then its window is what is measured, and no reader
-    /// may wait for it to fill.
+    /// Whether the user set the receive buffer: then its window is what is measured, and no reader may wait for it to
+    /// fill.
     pub own_receive_buffer: bool,
-    /// Whether the kernel is to say when each message passed; only of single calls of `sockets`.
+    /// Whether the kernel is to timestamp each message; only with single calls of `sockets`.
     pub stamps: bool,
     /// The datapath's own parameters.
     pub params: &'a BTreeMap<String, String>,
 }
 
-/// Sizes that the system really gave.
+/// Buffer sizes granted by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buffers {
     /// Send buffer.
@@ -182,7 +181,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Those of a socket.
+    /// Buffer sizes of a socket.
     pub(crate) fn of<S: AsFd>(socket: S) -> Self {
         let size = |bytes: io::Result<usize>| bytes.ok().and_then(|n| u64::try_from(n).ok());
         Self {
@@ -202,13 +201,13 @@ impl From<Buffers> for PathReport {
     }
 }
 
-/// What a path used and found out beside the traffic, for the report of its stream.
+/// Resources used and findings of a path, for the report of its stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathDiagnostics {
-    /// CPU time of kernel threads that worked for this path alone, since traffic began; `None` without
-    /// such a thread, or where the kernel does not tell (then a note says so).
+    /// CPU time of kernel threads that worked for this path alone, since traffic began; `None` without such a thread,
+    /// or where the kernel does not report it (a note then says so).
     pub helper_cpu: Option<Duration>,
-    /// What was asked of the system and not given, and what that means.
+    /// What the system refused, and the consequence.
     pub notes: Vec<String>,
 }
 
@@ -219,26 +218,26 @@ pub struct Arrivals<'a> {
     pub bytes: &'a [u8],
     /// Where each lies, in order of arrival.
     pub spans: &'a [Span],
-    /// Datagrams dropped at this end before the first of these was queued; `None` if the system
-    /// does not say, or none was.
+    /// Datagrams dropped at this end before the first of these was queued; `None` if none was, or the system does not
+    /// report it.
     pub overflows: Option<u32>,
-    /// Where the system joins datagrams, in what runs they came; empty where each came by itself.
+    /// Runs in which the datagrams arrived, where the system joins them; empty where each arrived alone.
     pub runs: &'a [Run],
-    /// When they came, where they were taken from the system before they were asked for here.
+    /// Arrival time, where the datagrams were read from the system earlier than from this path.
     pub came: Option<MonoInstant>,
 }
 
-/// Datagrams that the system handed over as one (`UDP_GRO`), and drops as one.
+/// Datagrams that the system delivered, or drops, as one (`UDP_GRO`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// How many they are.
+    /// Number of datagrams.
     pub datagrams: usize,
     /// Runs dropped at this end before this one was queued, modulo 2^32.
     pub dropped_before: u32,
 }
 
 impl<'a> Arrivals<'a> {
-    /// The same for who reads them.
+    /// The batch as [`Datagrams`], for the parsers of headers.
     pub const fn datagrams(self) -> Datagrams<'a> {
         Datagrams {
             bytes: self.bytes,
@@ -254,65 +253,64 @@ impl<'a> Arrivals<'a> {
 
 /// Datagrams to and from one peer. One virtual call moves a batch.
 pub trait DatagramPath: Send {
-    /// Most datagrams of one [`send`](Self::send).
+    /// Maximum datagrams of one [`send`](Self::send).
     fn batch(&self) -> usize;
-    /// The payloads to send, [`batch`](Self::batch) of them, back to back.
+    /// Buffer of the payloads to send, [`batch`](Self::batch) of them, back to back.
     fn slots(&mut self) -> &mut [u8];
-    /// Makes the payloads to send so long from now on, and the room to receive at least as long. Returns
-    /// whether it can: a path of single calls must be able to.
+    /// Sets the length of sent payloads from now on, and the receive buffer to at least that. Returns whether it can: a
+    /// path of single calls must be able to.
     fn set_payload(&mut self, _payload: usize) -> bool {
         false
     }
-    /// Gives the first `count` slots to the system. Returns how many it accepted, at least one;
-    /// the others were not sent. Waits at most some 20 ms.
+    /// Sends the first `count` slots. Returns how many the system accepted, at least one; the others were not sent.
+    /// Waits at most some 20 ms.
     fn send(&mut self, count: usize) -> Result<usize, Failure>;
-    /// Gives the system one datagram without payload, whatever lies in the slots.
+    /// Sends one datagram without payload; the slots are not used.
     fn send_empty(&mut self) -> Result<(), Failure>;
-    /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
+    /// Receives what has arrived. Waits for the first datagram for at most some 20 ms.
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
-    /// Looks up to `looks` times in one [`receive`](Self::receive) from now on, where nothing is waited for;
-    /// false if the caller has to.
+    /// Makes each non-blocking [`receive`](Self::receive) poll up to `looks` times; false if the caller has to poll.
     fn spin(&mut self, _looks: u32) -> bool {
         false
     }
-    /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
+    /// Waits until a datagram can be received, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
-    /// Datagrams dropped at this end because they were not taken in time, since it was opened;
-    /// `None` if the system does not say, or counts runs.
+    /// Datagrams dropped at this end for lack of buffer space, since it was opened; `None` if the system does not
+    /// report it, or counts runs.
     fn overflows(&mut self) -> Option<u64>;
-    /// Runs of datagrams dropped so, modulo 2^32, where the system counts those; see [`Run`].
+    /// Dropped runs of datagrams, modulo 2^32, where the system counts those; see [`Run`].
     fn dropped_runs(&mut self) -> Option<u32> {
         None
     }
-    /// Sizes of the buffers.
+    /// Buffer sizes.
     fn buffers(&self) -> Buffers;
-    /// When the kernel saw messages pass, if that was asked for and can be told.
+    /// Kernel timestamps of messages, if requested and available.
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
         None
     }
-    /// What a path past the kernel's stack knows about itself; `None` for one through it.
+    /// Report of a path past the kernel's stack; `None` for one through it.
     fn xdp(&mut self) -> Option<XdpReport> {
         None
     }
-    /// What it used and found out beside the traffic. Asked once, at the end.
+    /// Resources used and findings. Called once, at the end.
     fn diagnostics(&mut self) -> PathDiagnostics {
         PathDiagnostics::default()
     }
 }
 
-/// When the kernel saw messages pass, on this host's monotonic clock.
+/// Kernel timestamps of messages, on this host's monotonic clock.
 pub trait KernelStamps {
-    /// When the last message that was received came from the driver to the stack.
+    /// When the last received message was handed from the driver to the stack.
     fn arrived(&self) -> Option<MonoInstant>;
-    /// When the last message that was sent passed; what is not known yet may be known later.
+    /// When the last sent message passed; times still missing may arrive later.
     fn departed(&mut self) -> Departed;
-    /// Whether the wall time that the kernel's stamps are in has been set since this was last asked.
+    /// Whether wall time, on which the kernel stamps, has been set since the last call.
     fn check(&mut self) -> Wall;
-    /// How far any of these times may be off the monotonic clock.
+    /// Uncertainty of these times against the monotonic clock.
     fn error(&self) -> Duration;
 }
 
-/// Times of a message on its way out.
+/// Timestamps of a message on its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Departed {
     /// At the queueing discipline.
@@ -321,48 +319,47 @@ pub struct Departed {
     pub driver: Option<MonoInstant>,
 }
 
-/// How long one call may sleep: bounds how late a thread sees that it should stop. 50 wake-ups per
-/// second of an idle receiver cost nothing that can be measured.
+/// Maximum sleep of one call: bounds the delay of a stop. 50 wake-ups per second of an idle receiver cost nothing
+/// measurable.
 const CALL_LIMIT: Duration = Duration::from_millis(20);
 
 /// A byte stream to and from one peer.
 pub trait StreamPath: Send {
-    /// Gives bytes to the system. Returns how many it accepted. Waits at most some 20 ms.
+    /// Writes bytes. Returns how many the system accepted. Waits at most some 20 ms.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure>;
-    /// Takes bytes from the system; zero at the end of the stream. Waits at most some 20 ms.
+    /// Reads bytes; zero at the end of the stream. Waits at most some 20 ms.
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
-    /// Looks up to `looks` times in one [`read`](Self::read) from now on, where nothing is waited for;
-    /// false if the caller has to.
+    /// Makes each non-blocking [`read`](Self::read) poll up to `looks` times; false if the caller has to poll.
     fn spin(&mut self, _looks: u32) -> bool {
         false
     }
     /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
-    /// The kernel's connection under it, if there is one: what follows is asked of it.
+    /// The kernel's connection below it, if there is one: the following methods query it.
     fn connection(&self) -> Option<&TcpStream>;
-    /// Waits no longer than `limit`, or than it would anyway, in one write from now on.
+    /// Limits the time that one write waits to `limit` from now on.
     fn limit_write(&mut self, limit: Duration) {
         if let Some(connection) = self.connection() {
-            // A refusal leaves the longer limit in place, which is safe.
+            // If refused, the longer limit stays, which is safe.
             drop(sockopt::set_send_timeout(connection, limit.min(CALL_LIMIT)));
         }
     }
-    /// Says that no more will be written.
+    /// Ends the outgoing direction of the stream.
     fn shutdown(&mut self) -> Result<(), Failure> {
         let closed = self
             .connection()
             .map_or(Ok(()), |connection| connection.shutdown(Shutdown::Write));
         closed.map_err(|error| Failure::from_io("shutdown", &error))
     }
-    /// Bytes that were written and not acknowledged; `None` if the transport does not say.
+    /// Bytes written and not acknowledged; `None` if the transport does not report it.
     fn unacknowledged(&self) -> Option<u64> {
         sockopt::unacknowledged(self.connection()?).ok()
     }
-    /// What the transport knows about the connection; `None` if it knows nothing.
+    /// State of the transport (`TCP_INFO`); `None` if there is none.
     fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
         tcp_info::read(self.connection()?, at_ns).ok()
     }
-    /// Sizes of the buffers.
+    /// Buffer sizes.
     fn buffers(&self) -> Buffers {
         self.connection().map_or_else(Buffers::default, Buffers::of)
     }
@@ -370,11 +367,11 @@ pub trait StreamPath: Send {
     fn congestion_control(&self) -> Option<String> {
         sockopt::congestion_control(self.connection()?).ok()
     }
-    /// When the kernel saw messages pass, if that was asked for and can be told.
+    /// Kernel timestamps of messages, if requested and available.
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
         None
     }
-    /// What it used and found out beside the traffic. Asked once, at the end.
+    /// Resources used and findings. Called once, at the end.
     fn diagnostics(&mut self) -> PathDiagnostics {
         PathDiagnostics::default()
     }

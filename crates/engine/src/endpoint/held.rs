@@ -1,4 +1,4 @@
-//! Data sockets that outlive their traffic, and what is said over them beside it.
+//! Data sockets that stay open after their traffic, and the datagrams exchanged over them then.
 
 use linerate_model::Clock as _;
 use linerate_peers::{SendTime, StreamFormat};
@@ -9,12 +9,12 @@ use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Most bytes of a datagram that are taken: peers' reports are below 1500.
+/// Maximum datagram length kept: peers' reports are below 1500 bytes.
 const MAX_DATAGRAM_BYTES: usize = 2048;
 
-/// Data sockets that stay open as long as this lives.
+/// Data sockets, kept open until dropped.
 pub struct HeldSockets {
-    /// By stream, those over which more is said.
+    /// Datagram sockets by stream, for further datagrams.
     datagrams: Vec<UdpSocket>,
     format: Arc<dyn StreamFormat>,
     wall: MonotonicOffset,
@@ -23,7 +23,7 @@ pub struct HeldSockets {
 }
 
 impl HeldSockets {
-    /// Sockets that only stay open, and others over which more is said in datagrams of this format.
+    /// Keeps sockets open; `datagrams` of this format may be exchanged on some of them.
     pub(super) fn new(
         format: &Arc<dyn StreamFormat>,
         open: Vec<OwnedFd>,
@@ -37,12 +37,12 @@ impl HeldSockets {
         }
     }
 
-    /// The sockets over which more is said, to wait on.
+    /// The datagram sockets, to wait on.
     pub fn datagram_sockets(&self) -> Vec<BorrowedFd<'_>> {
         self.datagrams.iter().map(|socket| socket.as_fd()).collect()
     }
 
-    /// Sends a datagram on a stream, or loses it. Its time is filled in.
+    /// Sends a datagram on a stream, filling in its time; it may get lost.
     pub fn send(&self, stream: u16, mut bytes: Vec<u8>) {
         let now = MonoClock.now();
         let sent = SendTime {
@@ -51,14 +51,14 @@ impl HeldSockets {
         };
         self.format.stamp(&mut bytes, sent);
         if let Some(socket) = self.datagrams.get(usize::from(stream)) {
-            // A refusal is an answer to an earlier one; the system forgets it with this.
+            // The error belongs to an earlier datagram (ICMP); reading it clears it, so try again.
             if send(socket, &bytes, Blocking::No).is_err() {
                 let _ = send(socket, &bytes, Blocking::No);
             }
         }
     }
 
-    /// A datagram that has come, with its stream.
+    /// Receives a datagram, with its stream index.
     pub fn receive(&self) -> Option<(u16, Vec<u8>)> {
         let mut room = [0; MAX_DATAGRAM_BYTES];
         (0..).zip(&self.datagrams).find_map(|(stream, socket)| {

@@ -1,8 +1,8 @@
-//! Opening the sockets of one direction of a test, and making sure who is at the other end.
+//! Opens the sockets of one direction of a test and verifies the peer.
 //!
-//! The client connects to one port per stream, or every stream to one. TCP: the connection starts with
-//! an opening, which is not counted. UDP: hello datagrams, see [`udp`]. In both the server takes only the
-//! address that asked for the test, with the token agreed over the control connection.
+//! The client connects to one port per stream, or every stream to one. TCP: the connection starts with an opening,
+//! which is not counted. UDP: hello datagrams, see [`udp`]. In both the server accepts only the address that requested
+//! the test, with the token agreed over the control connection.
 
 mod held;
 mod primed;
@@ -28,17 +28,17 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One side of one direction: sockets are open, nothing runs. Holds all handles.
+/// One side of one direction, with open sockets and no threads yet. Owns all handles.
 pub struct Opened {
     plan: EndpointPlan,
     sockets: Sockets,
-    /// Datagrams that had come before a stream had its socket, by stream.
+    /// Datagrams that arrived before a stream had its socket, by stream.
     early: Vec<Early>,
-    /// Where more connections of the same test come in, by stream, if its workload takes them.
+    /// Listeners for further connections of the test, by stream, if its workload accepts them.
     listeners: Vec<TcpListener>,
 }
 
-/// Data streams that go on in another test; of one transport, the other list is empty.
+/// Data streams that continue in the next test; of one transport, the other list is empty.
 #[derive(Default)]
 pub struct KeptStreams {
     /// TCP streams, in order.
@@ -65,11 +65,11 @@ struct Wait<'a> {
     is_over: &'a dyn Fn() -> bool,
 }
 
-/// Longest wait for the next event: bounds how late a server sees that it need not wait.
+/// Maximum wait for the next event: bounds the delay until `is_over` is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Wait<'_> {
-    /// How long to wait for the next event; `None` if for none any more.
+    /// Time to wait for the next event; `None` if the wait is over.
     fn next(&self) -> Option<Duration> {
         let left = self.deadline.saturating_since(CLOCK.now());
         (!left.is_zero() && !(self.is_over)()).then(|| left.min(POLL_INTERVAL))
@@ -141,8 +141,8 @@ impl Opened {
         Ok(Self::new(plan, sockets))
     }
 
-    /// The server's end: takes the client's data connections or hellos, only from address `from`
-    /// and only with the token. Gives up when `is_over`, as when the time is. Does nothing on the client's end.
+    /// Server: accepts the client's data connections or hellos, only from address `from` and only with the token. Gives
+    /// up when `is_over`, or when the time is up. No effect at the client.
     pub fn await_peer(
         &mut self,
         from: IpAddr,
@@ -171,7 +171,7 @@ impl Opened {
         }
     }
 
-    /// The server's end with TCP streams that have come to a port of many tests and shown what they must.
+    /// Server with TCP streams that were accepted and identified at a shared port.
     pub fn with_tcp(plan: EndpointPlan, streams: Vec<TcpStream>) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
         for stream in &streams {
@@ -185,7 +185,7 @@ impl Opened {
         Ok(Self::new(plan, sockets))
     }
 
-    /// The server's end with connected UDP sockets whose handshake is over.
+    /// Server with connected UDP sockets whose handshake is complete.
     pub fn with_udp(plan: EndpointPlan, sockets: Vec<UdpSocket>) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
         for socket in &sockets {
@@ -197,14 +197,13 @@ impl Opened {
         Ok(Self::new(plan, sockets))
     }
 
-    /// The same with datagrams that had come before the sockets were there, by stream: the receiver takes
-    /// them first.
+    /// Adds datagrams that arrived before the sockets existed, by stream: the receiver counts them first.
     #[must_use]
     pub fn primed(self, early: Vec<Early>) -> Self {
         Self { early, ..self }
     }
 
-    /// The other direction, over the same sockets.
+    /// The opposite direction over the same sockets.
     pub fn twin(&self, plan: EndpointPlan) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
         let failed = |error| EngineError::io("use for both directions", &"a data socket", error);
@@ -216,7 +215,7 @@ impl Opened {
         Ok(Self::new(plan, sockets.map_err(failed)?))
     }
 
-    /// What keeps the data sockets open beyond their traffic, as far as the peer's protocol asks for it.
+    /// Keeps the data sockets open after their traffic, as far as the peer's protocol needs it.
     pub fn hold(&self) -> Result<HeldSockets, EngineError> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let is_client = self.plan.role == Role::Client;
@@ -237,7 +236,7 @@ impl Opened {
         Ok(HeldSockets::new(&self.plan.format, open, datagrams))
     }
 
-    /// The same sockets, for the next test of a session whose streams go on.
+    /// The open streams, for the next test of a session that reuses them.
     pub fn kept(&self) -> Result<KeptStreams, EngineError> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let mut kept = KeptStreams::default();
@@ -249,8 +248,7 @@ impl Opened {
         Ok(kept)
     }
 
-    /// Connects bound datagram sockets to the peer's, one port each, where both ends were told the
-    /// other's address over the control connection.
+    /// Connects bound datagram sockets to the peer's, one port each, with addresses from the control connection.
     pub fn join(&mut self, remote: SocketAddr, ports: &[u16]) -> Result<(), EngineError> {
         let Sockets::Udp(sockets) = &self.sockets else {
             return Err(EngineError::NotConnected { stream: 0 });
@@ -273,7 +271,7 @@ impl Opened {
         &self.plan
     }
 
-    /// Gives the sockets to the datapath and the paths to the workload.
+    /// Opens the datapaths on the sockets and the workload's streams on the paths.
     pub(crate) fn into_tasks(self) -> Result<Vec<StreamTask>, EngineError> {
         let plan = &self.plan;
         let workload = workloads::find(&plan.spec.workload)?;
@@ -290,7 +288,7 @@ impl Opened {
             }
             Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
             Sockets::Udp(all) => {
-                // An unconnected socket would take anybody's datagrams.
+                // An unconnected socket would receive anybody's datagrams.
                 let alone = all.iter().position(|socket| socket.peer_addr().is_err());
                 if let Some(stream) = alone {
                     return Err(EngineError::NotConnected { stream });
@@ -308,7 +306,7 @@ enum OpenSocket {
     Udp(UdpSocket),
 }
 
-/// Where a workload opens or takes connections, from the one that was opened for it.
+/// Addresses with which a workload opens or accepts its own connections.
 fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket, EngineError> {
     let there = socket.peer_addr();
     let there = there.map_err(|e| EngineError::io("name the ends of", &"a data socket", e))?;
@@ -318,7 +316,7 @@ fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket,
     }))
 }
 
-/// One stream: its path, its plan and its work.
+/// One stream: its path, plan and work.
 fn task(
     plan: &EndpointPlan,
     index: u8,
@@ -360,12 +358,12 @@ fn task(
     })
 }
 
-/// A second handle of each.
+/// Duplicates the handle of each socket.
 fn clones<S, T>(sockets: &[S], clone: impl Fn(&S) -> io::Result<T>) -> io::Result<Vec<T>> {
     sockets.iter().map(clone).collect()
 }
 
-/// `address` with `port`, an IPv4 address written as IPv6 made IPv4 again.
+/// `address` with `port`; an IPv4-mapped IPv6 address becomes IPv4.
 fn canonical(address: SocketAddr, port: u16) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), port),

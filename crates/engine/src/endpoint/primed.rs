@@ -1,8 +1,8 @@
-//! A datagram path whose first arrivals are already here.
+//! A datagram path whose first arrivals were already received.
 //!
-//! Where nothing announces a stream, its first datagrams come to a socket that all streams share, while neither the
-//! stream's thread nor what is observed of the host is ready. The receiver of the stream takes them as its first
-//! batch; they count with the time at which they were taken from that socket.
+//! Where nothing announces a stream, its first datagrams arrive at a socket that all streams share, while neither the
+//! stream's thread nor the host observation is ready. The receiver of the stream counts them as its first batch, with
+//! the time at which they were read from that socket.
 
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics, Span};
 use linerate_model::MonoInstant;
@@ -10,16 +10,16 @@ use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
 
-/// Datagrams of a stream that came before the stream had a socket of its own.
+/// Datagrams of a stream that arrived before it had its own socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Early {
-    /// When they were taken from the socket that they came to.
+    /// When they were read from the shared socket.
     pub at: MonoInstant,
-    /// In the order in which they came.
+    /// The datagrams in order of arrival.
     pub datagrams: Vec<Vec<u8>>,
 }
 
-/// `path`, after `early` has been taken.
+/// `path`, which delivers `early` first.
 pub(super) fn with(early: Early, path: Box<dyn DatagramPath>) -> Box<dyn DatagramPath> {
     if early.datagrams.is_empty() {
         return path;

@@ -12,8 +12,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Longest wait for the opening of an accepted connection: it was sent with the connection, so
-/// more only lets an unknown client hold up the test.
+/// Timeout for the opening of an accepted connection: it is sent with the connection, so a longer one only lets an
+/// unknown client delay the test.
 const OPENING_LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) fn listen(
@@ -64,7 +64,7 @@ pub(super) fn accept(
     (0..).zip(listeners).map(accept).collect()
 }
 
-/// The first connection from `from` that starts with `opening`; all others are closed.
+/// Accepts the first connection from `from` that starts with `opening`; all others are closed.
 fn accept_one(
     listener: &TcpListener,
     opening: &[u8],
@@ -78,7 +78,7 @@ fn accept_one(
             continue;
         }
         let Ok((socket, address)) = listener.accept() else {
-            // The connection was gone before it was taken, or the table is full; try the next.
+            // The connection was reset before it was accepted, or the file table is full; try the next.
             continue;
         };
         let left = wait.deadline.saturating_since(MonoClock.now());
@@ -89,7 +89,7 @@ fn accept_one(
     Ok(None)
 }
 
-/// Takes what an accepted stream begins with and is no data; it has been seen to be there.
+/// Reads the opening of an accepted stream, which is not data; it is known to have arrived.
 pub(super) fn pass_over(mut socket: &TcpStream, format: &dyn StreamFormat) -> std::io::Result<()> {
     let mut bytes = vec![0; format.tcp_preamble_len()];
     if bytes.is_empty() {

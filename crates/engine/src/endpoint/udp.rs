@@ -1,5 +1,5 @@
-//! Opening datagram streams: who is there, before anything is sent to them. What is said is the peer's protocol's
-//! to say (see [`Handshake`]); here are the sockets and the waiting. Every datagram may be lost.
+//! Handshakes of datagram streams: the peer is verified before anything is sent to it. The datagrams are the protocol's
+//! (see [`Handshake`]); here are sockets and timeouts. Every datagram may be lost.
 
 use super::{POLL_INTERVAL, Wait};
 use crate::error::EngineError;
@@ -13,11 +13,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Silence of a client that was answered, in pauses between its requests, after which it has the answer: so many
-/// requests would have to be lost in a row for this to be wrong.
+/// Request intervals without a request after which a client has the answer: so many requests in a row are not lost by
+/// chance.
 const SETTLED_AFTER_REQUESTS: u32 = 5;
 
-/// Room for a datagram of any handshake.
+/// Receive buffer for handshake datagrams, bytes.
 const MAX_HANDSHAKE_BYTES: usize = 64;
 
 pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSocket>, EngineError> {
@@ -65,12 +65,12 @@ pub(super) fn connect(
         .collect()
 }
 
-/// Sends the request, again and again if it may be repeated, until the server answers; whether it did before
-/// `deadline`. Traffic that overtakes the answer is passed over.
+/// Sends the request, repeatedly if allowed, until the server answers; returns whether it did before `deadline`.
+/// Traffic that overtakes the answer is discarded.
 fn greet(handshake: &dyn Handshake, socket: &UdpSocket, deadline: MonoInstant) -> io::Result<bool> {
     let request = handshake.request();
-    // Where a request is repeated, a refusal means that the server's port is not open yet, or a route is missing:
-    // the deadline decides.
+    // Where a request is repeated, a refusal means that the server's port is not open yet, or a route is missing: the
+    // deadline decides.
     let fatal = |outcome: io::Result<usize>| match (outcome, handshake.repeats()) {
         (Err(error), None) => Err(error),
         (outcome, _) => Ok(outcome.unwrap_or(0)),
@@ -93,7 +93,7 @@ fn greet(handshake: &dyn Handshake, socket: &UdpSocket, deadline: MonoInstant) -
         let length = fatal(socket.recv(&mut bytes))?;
         if handshake.is_answer(&bytes[..length]) {
             if let Some(confirmation) = handshake.confirmation() {
-                // If it is lost, the server takes silence for it.
+                // If it is lost, silence has the same effect at the server.
                 drop(socket.send(&confirmation));
             }
             return Ok(true);
@@ -101,7 +101,7 @@ fn greet(handshake: &dyn Handshake, socket: &UdpSocket, deadline: MonoInstant) -
     }
 }
 
-/// How far the server is with one stream.
+/// Progress of the handshake of one stream at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HandshakeState {
     Awaited,
@@ -120,7 +120,7 @@ impl HandshakeState {
     }
 }
 
-/// The server's end: connects each socket to its client, which must be at `from`.
+/// Server: connects each socket to its client, which must be at `from`.
 pub(super) fn welcome(
     plan: &EndpointPlan,
     sockets: &[UdpSocket],
@@ -158,7 +158,8 @@ pub(super) fn welcome(
     }
 }
 
-/// Answers the clients' requests until all are settled, or to the end of the `wait`; then a stream that has had none.
+/// Answers the clients' requests until all streams are settled or the `wait` is over; then returns a stream without
+/// any.
 fn take_requests(
     handshakes: &[Box<dyn Handshake>],
     sockets: &[UdpSocket],
@@ -184,7 +185,7 @@ fn take_requests(
     }
 }
 
-/// Reads one datagram and answers it if it is the awaited client's request.
+/// Reads one datagram and answers it if it is the expected client's request.
 fn hear(
     handshake: &dyn Handshake,
     socket: &UdpSocket,
@@ -200,7 +201,7 @@ fn hear(
     }
     match handshake.hear(&bytes[..length]) {
         HandshakeStep::Answer(answer) if socket.connect(address).is_ok() => {
-            // Another request follows if it is lost.
+            // If it is lost, another request follows.
             drop(socket.send(&answer));
             HandshakeState::Answered {
                 last: MonoClock.now(),
@@ -211,8 +212,8 @@ fn hear(
     }
 }
 
-/// Connects to the sender of the first datagram that comes from `from`; whether it came before the end of the `wait`. That
-/// datagram stays: it is of the test. Those of others before it are passed over.
+/// Connects to the sender of the first datagram that arrives from `from`; returns whether one arrived within `wait`. It
+/// stays queued: it is part of the test. Datagrams of others before it are discarded.
 fn take_first(socket: &UdpSocket, from: IpAddr, wait: &Wait<'_>) -> io::Result<bool> {
     while let Some(left) = wait.next() {
         if !wait_readable(&[socket.as_fd()], left)?[0] {

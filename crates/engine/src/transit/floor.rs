@@ -1,12 +1,12 @@
-//! The fastest message of each stretch of time. Stretches double when there would be too many, so that they
-//! need not be told how long the stream will be.
+//! Fastest message of each stretch of time. Stretches double when there are too many, so that the stream's duration
+//! need not be known.
 
 use linerate_model::one_way::{Passage, Passages};
 
-/// Most stretches. With half of them at least, a test of a second has one for every 8 ms.
+/// Maximum stretches. With half of them at least, a test of a second has one for every 8 ms.
 const MAX_STRETCHES: usize = 256;
 
-/// The first length of a stretch is two to the power of this in nanoseconds, 66 µs.
+/// log2 of the initial stretch in nanoseconds (66 µs).
 const FIRST_SHIFT: u32 = 16;
 
 pub(super) struct Floor {
@@ -24,7 +24,7 @@ impl Default for Floor {
 }
 
 impl Floor {
-    /// Counts a message. One sent before the first is of the first stretch.
+    /// Records a message. One sent before the first belongs to the first stretch.
     pub(super) fn record(&mut self, passage: Passage) {
         let since = u64::try_from(passage.key).unwrap_or(0);
         while since >> self.shift >= MAX_STRETCHES as u64 {
@@ -34,7 +34,7 @@ impl Floor {
         keep(&mut self.lowest[index], passage);
     }
 
-    /// Makes one stretch of every two.
+    /// Merges every two stretches.
     fn join(&mut self) {
         let joined = std::array::from_fn(|index| {
             let pair = self.lowest.get(2 * index..2 * index + 2)?;

@@ -1,8 +1,8 @@
-//! When messages of one stream left the peer and came to this one: what the ends' clocks and one-way delays
-//! can be told from afterwards.
+//! Send and receive times of one stream's messages, from which the clocks' offset and one-way delays are estimated
+//! afterwards.
 //!
-//! Keeps little of many: the fastest message of each stretch of time, which bound the clocks' offset, and every
-//! n-th message for the distribution. Only integers, nothing allocated after construction.
+//! Memory is bounded: the fastest message of each stretch of time, which bound the clocks' offset, and every n-th
+//! message for the distribution. Only integers, nothing allocated after construction.
 
 mod floor;
 mod sample;
@@ -14,7 +14,7 @@ use linerate_model::MonoInstant;
 use linerate_model::one_way::{Passage, Transits};
 use linerate_peers::{Stamp, distance_48};
 
-/// Times of one stream's messages, against the first.
+/// Times of one stream's messages, relative to the first.
 pub(crate) struct Transit {
     first: Option<(Stamp, u64)>,
     least: i64,
@@ -23,7 +23,7 @@ pub(crate) struct Transit {
 }
 
 impl Transit {
-    /// For a stream of which nothing has come.
+    /// For a stream without messages yet.
     pub(crate) fn new() -> Self {
         Self {
             first: None,
@@ -33,8 +33,8 @@ impl Transit {
         }
     }
 
-    /// Counts a message that left at `sent` on the far clock and came at `received` on this one. One that is
-    /// not `counted`, of the warm-up, bounds the clocks all the same.
+    /// Records a message sent at `sent` on the peer's clock and received at `received` on this one. One that is not
+    /// `counted` (warm-up) still bounds the clocks' offset.
     pub(crate) fn record(&mut self, sent: Stamp, received: MonoInstant, counted: bool) {
         let transit = sent.transit_to(received);
         let (first_sent, first) = *self.first.get_or_insert((sent, transit));
@@ -49,7 +49,7 @@ impl Transit {
         }
     }
 
-    /// What was seen; `None` if nothing came.
+    /// What was recorded; `None` if nothing arrived.
     pub(crate) fn finish(self) -> Option<Transits> {
         let (first_sent, first_ns) = self.first?;
         Some(Transits {

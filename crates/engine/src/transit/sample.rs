@@ -1,14 +1,14 @@
-//! Every n-th of many: n doubles when there would be too many.
+//! Every n-th value; n doubles when there are too many.
 
 use linerate_model::one_way::{Passage, Passages};
 
-/// Most that are kept: 20 of them above the 99 % quantile, and some 14 KB in a document.
+/// Maximum values kept: 20 of them above the 99 % quantile, and some 14 KB in a document.
 const MAX_SAMPLES: usize = 2048;
 
 /// A systematic sample.
 pub(crate) struct Sample {
     seen: u64,
-    /// One less than n, which is a power of two.
+    /// n − 1, where n is a power of two.
     mask: u64,
     kept: Vec<Passage>,
 }
@@ -22,7 +22,7 @@ impl Sample {
         }
     }
 
-    /// Takes the next one if it is the n-th.
+    /// Takes the value if it is the n-th.
     pub(crate) fn offer(&mut self, passage: Passage) {
         let number = self.seen;
         self.seen += 1;

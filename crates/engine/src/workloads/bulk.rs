@@ -27,13 +27,13 @@ use std::time::Duration;
 /// The bulk transfer.
 pub(super) struct Bulk;
 
-/// Bytes of one read: enough that the call's own cost vanishes, small enough for a level-2 cache.
+/// Bytes of one read: large enough that the call's cost vanishes, small enough for a level-2 cache.
 const READ_BYTES: usize = 128 << 10;
 
-/// Most time of the intended load that one paced write covers.
+/// Maximum time of the intended load that one paced write covers.
 const WRITE_WINDOW: Duration = Duration::from_millis(1);
 
-/// Least bytes of one paced write.
+/// Minimum bytes of one paced write.
 const MIN_WRITE: usize = 1024;
 
 impl WorkloadKind for Bulk {
@@ -84,7 +84,7 @@ impl WorkloadKind for Bulk {
     }
 }
 
-/// What both sides have.
+/// State of both sides.
 struct Stream {
     path: Box<dyn StreamPath>,
     plan: StreamPlan,
@@ -141,14 +141,14 @@ impl Stream {
         self.tally = Some(Tally::new(instant, self.plan.interval, progress));
     }
 
-    /// `bytes` moved at `now`; zero: none did, but time passed.
+    /// Records `bytes` moved at `now`; zero only advances the time.
     fn moved(&mut self, now: MonoInstant, bytes: usize) {
         if bytes > 0 {
             self.last = now;
             self.failures.success();
         }
         let Some(tally) = &mut self.tally else { return };
-        // Time in which nothing moved does not lengthen the active one.
+        // Time in which nothing moved does not extend the active time.
         let rolled = match bytes {
             _ if now < tally.start() => false,
             0 => tally.roll(now),
@@ -159,7 +159,7 @@ impl Stream {
         }
     }
 
-    /// What to do after a call failed.
+    /// How to go on after a failed call.
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         self.moved(now, 0);
         if failure.class() == FailureClass::WouldBlock {
@@ -173,7 +173,7 @@ impl Stream {
         self.failures.step_of_connection(failure, now)
     }
 
-    /// The socket's last reading and those before it.
+    /// TCP readings of the socket, with a last one.
     fn tcp(&mut self, now: MonoInstant) -> TcpSocketReport {
         let at = self.since_start(now);
         let is_observed = self.plan.observe != Observe::None;
@@ -205,20 +205,21 @@ struct Sender {
     data: PageBuffer,
     /// Bytes of one write.
     chunk: usize,
-    /// Bytes of the present chunk that the system has not taken yet.
+    /// Bytes of the present chunk still to be written.
     pending: usize,
-    /// End of the rest after a write.
+    /// End of the pause after a write.
     rest: MonoInstant,
-    /// When all was given to the system.
+    /// When all bytes were written.
     ended: Option<MonoInstant>,
-    /// Bytes that the system took, warm-up included.
+    /// Bytes written, warm-up included.
     written: u64,
 }
 
-/// How long an end whose peer tells nothing, or only what it has, waits for its bytes to be acknowledged. Far below the time that peers wait for the test's end (40 s).
+/// How long a sender waits for its bytes to be acknowledged where the peer reports nothing, or only what it has by
+/// then. Far below the time that peers wait for the test's end (40 s).
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Pause between two looks at what is not acknowledged.
+/// Interval of checking the unacknowledged bytes.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Sender {
@@ -241,7 +242,7 @@ impl Sender {
         }
     }
 
-    /// How many bytes to write now, or when to come back.
+    /// Bytes to write now, or when to come back.
     fn due(&mut self, now: MonoInstant) -> Result<usize, Step> {
         let left = usize::try_from(self.limit.left()).unwrap_or(usize::MAX);
         if self.pending > 0 {
@@ -265,13 +266,12 @@ impl Sender {
         }
     }
 
-    /// At `instant`, or at the end if that is sooner.
+    /// Waits until `instant`, or until the end if that is sooner.
     fn until(&self, instant: MonoInstant) -> Step {
         Step::Until(self.limit.end().map_or(instant, |e| e.min(instant)))
     }
 
-    /// All is given to the system. Where the end of the stream tells the peer nothing, its bytes are
-    /// waited for.
+    /// All bytes are written. Where the end of the stream tells the peer nothing, waits for their acknowledgement.
     fn deliver(&mut self, now: MonoInstant) -> Step {
         let ended = *self.ended.get_or_insert(now);
         let is_late = now.saturating_since(ended) >= DELIVERY_TIMEOUT;
@@ -286,7 +286,7 @@ impl Sender {
         Step::Poll(now.after(POLL_INTERVAL))
     }
 
-    /// What the last block lacks, where time ends the test and not a number of bytes.
+    /// Bytes that complete the last block, where the test ends by time.
     fn rest_of_block(&self) -> usize {
         let block = self.stream.plan.payload as u64;
         let begun = self.written % block.max(1);
@@ -311,7 +311,7 @@ impl Sender {
         }
     }
 
-    /// Near the end a blocked write must not outlast it.
+    /// Limits the write timeout near the end of the test.
     fn mind_the_end(&mut self, now: MonoInstant) {
         if let Some(end) = self.limit.end() {
             let left = end.saturating_since(now);
@@ -396,14 +396,14 @@ struct Receiver {
     stream: Stream,
     room: PageBuffer,
     ended: bool,
-    /// Bytes that came, warm-up included.
+    /// Bytes read, warm-up included.
     taken: u64,
 }
 
 impl Receiver {
     fn new(stream: Stream) -> Self {
         let plan = &stream.plan;
-        // A slow application is told by its pause per read, so the read must be of a known size.
+        // A slow reader is defined by its pause per read, so the read size must be known.
         let size = plan.receiver_pause().map_or(READ_BYTES, |_| plan.payload);
         Self {
             room: PageBuffer::new(size, 0),

@@ -1,4 +1,4 @@
-//! What the messages of an exchange go over: datagrams, or a byte stream that does not keep their borders.
+//! Transport of an exchange's messages: datagrams, or a byte stream, which does not keep message boundaries.
 
 use super::Path;
 use crate::datapaths::{Buffers, DatagramPath, StreamPath};
@@ -7,7 +7,7 @@ use linerate_model::sample::{PathReport, TcpSample};
 use linerate_sys::failure::Failure;
 use std::time::Duration;
 
-/// The open path, with what its user keeps of a byte stream: messages in pieces.
+/// The open path; for a byte stream with the user's partial messages.
 pub(crate) enum Carrier<Pieces> {
     Datagrams(Box<dyn DatagramPath>),
     Stream(Box<dyn StreamPath>, Pieces),
@@ -22,12 +22,12 @@ impl<Pieces> Carrier<Pieces> {
         }
     }
 
-    /// Whether a message can be lost, so that an error of one call says nothing of the next.
+    /// Whether a message can be lost, so that an error of one call does not affect the next.
     pub(crate) const fn is_lossy(&self) -> bool {
         matches!(self, Self::Datagrams(_))
     }
 
-    /// Waits until something has come, at most `limit`, or not at all where the path cannot wait.
+    /// Waits until something has arrived, at most `limit`; a path that cannot wait returns at once.
     pub(crate) fn await_arrival(&mut self, limit: Duration) {
         match self {
             Self::Datagrams(path) => path.await_arrival(limit),
@@ -35,7 +35,7 @@ impl<Pieces> Carrier<Pieces> {
         }
     }
 
-    /// Says that no more will be sent.
+    /// Ends the outgoing direction.
     pub(crate) fn shutdown(&mut self) -> Result<(), Failure> {
         match self {
             Self::Datagrams(_) => Ok(()),
@@ -50,7 +50,7 @@ impl<Pieces> Carrier<Pieces> {
         }
     }
 
-    /// Datagrams that this end's system dropped because they were not taken in time.
+    /// Datagrams dropped by this end's system for lack of buffer space.
     pub(crate) fn overflows(&mut self) -> Option<u64> {
         match self {
             Self::Datagrams(path) => path.overflows(),
@@ -65,7 +65,7 @@ impl<Pieces> Carrier<Pieces> {
         }
     }
 
-    /// What a report says of the path.
+    /// The path's part of a report.
     pub(crate) fn report(&mut self) -> PathReport {
         let (xdp, diagnostics) = match self {
             Self::Datagrams(path) => (path.xdp(), path.diagnostics()),

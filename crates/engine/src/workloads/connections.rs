@@ -26,27 +26,27 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Short connections.
+/// Workload of short connections.
 pub(super) struct Connections;
 
-/// What such a test works with in place of one open path.
+/// Addresses of such a test, in place of one open path.
 pub enum Ends {
-    /// Connections are taken here, from this address.
+    /// Accepts connections from this address.
     Listening(TcpListener, IpAddr),
-    /// Connections are opened to there.
+    /// Opens connections to this address.
     To(SocketAddr),
 }
 
-/// From the beginning of one attempt to that of the next: ten per second, as the draft's probes at least.
+/// Interval between the beginnings of attempts: ten per second, the minimum of the draft's probes.
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Longest wait for a handshake or an answer: what takes longer is no responsiveness any more.
+/// Timeout of a handshake or an answer: slower ones are not responsive.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Longest wait for the next connection in one turn: bounds how late a stop is seen.
+/// Maximum wait for the next connection in one turn: bounds the delay of a stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A connection that does not ask at once may not hold up the next one.
+/// Timeout for the request on a connection, so that it does not block the next one.
 const ASKED_WITHIN: Duration = Duration::from_millis(500);
 
 impl WorkloadKind for Connections {
@@ -123,7 +123,7 @@ impl WorkloadKind for Connections {
     }
 }
 
-/// What both sides have.
+/// State of both sides.
 struct Common {
     format: Box<dyn MessageFormat>,
     plan: StreamPlan,
@@ -269,7 +269,7 @@ struct Answerer {
 }
 
 impl Answerer {
-    /// Answers one connection, if it is of this test.
+    /// Answers one connection, if it belongs to this test.
     fn answer(&self, mut connection: &TcpStream, from: IpAddr) -> io::Result<bool> {
         if from.to_canonical() != self.from {
             return Ok(false);
@@ -308,7 +308,7 @@ impl Work for Answerer {
             return Step::Again;
         };
         self.last = self.common.clock.now();
-        // A connection that failed is counted where it was opened.
+        // The side that opened a failed connection counts it.
         if let Ok(true) = self.answer(&connection, address.ip()) {
             self.common.count(self.common.clock.now());
         }

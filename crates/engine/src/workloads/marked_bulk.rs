@@ -28,19 +28,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The marked bulk transfer.
+/// Workload of the marked bulk transfer.
 pub(super) struct MarkedBulk;
 
-/// From one mark of a stream to the next.
+/// Interval between marks of a stream.
 const MARK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Most marks of a stream that are under way: a path that delays them by more than six seconds gets no more.
+/// Maximum marks under way: a path that delays them by more than six seconds gets no more.
 const MAX_MARKS: usize = 64;
 
-/// How long marks that are under way are waited for after the last byte was given to the system.
+/// How long marks under way are awaited after the last byte was written.
 const MARK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Longest wait for room in the send buffer: the stream stands still for no longer where it has run empty.
+/// Maximum wait for room in the send buffer: bounds how long the stream stands still after the buffer ran empty.
 const MAX_WRITE_WAIT: Duration = Duration::from_micros(500);
 
 /// Bytes of one read.
@@ -108,10 +108,10 @@ impl WorkloadKind for MarkedBulk {
     }
 }
 
-/// What both sides have.
+/// State of both sides.
 struct Common {
     path: Box<dyn StreamPath>,
-    /// Of the header that each block begins with.
+    /// Format of the header of each block.
     format: Box<dyn DatagramFormat>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
@@ -137,7 +137,7 @@ impl Common {
         })
     }
 
-    /// The number of a mark, if this is the header of one.
+    /// Sequence number, if this header is of a mark.
     fn mark(&self, header: &[u8]) -> Option<u64> {
         match self.format.read_one(header, 0) {
             Reading::Numbered { sequence, .. } => Some(sequence),
@@ -159,7 +159,7 @@ impl Common {
         }
     }
 
-    /// What to do after a call failed for good.
+    /// How to go on after a permanent failure.
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         self.failures.step_of_connection(failure, now)
     }
@@ -189,13 +189,13 @@ struct Sender {
     common: Common,
     limit: Limit,
     block: PageBuffer,
-    /// Bytes of the present block that the system has taken.
+    /// Bytes of the present block already written.
     written: usize,
     number: u64,
     next_mark: MonoInstant,
-    /// Number and time of marks under way.
+    /// Sequence number and send time of marks under way.
     marks: VecDeque<(u64, MonoInstant)>,
-    /// The present block is a mark that has not begun.
+    /// Whether the present block is a mark that has not begun.
     is_mark: bool,
     echo: Vec<u8>,
     echoed: usize,
@@ -245,7 +245,7 @@ impl Sender {
         self.common.format.write(block, length, batch);
     }
 
-    /// Gives bytes to the system. Returns how the turn ends, if it does; `false`: no room.
+    /// Writes bytes. `Err` ends the turn; `false`: no room.
     fn write(&mut self, now: MonoInstant) -> Result<bool, Step> {
         if self.written == 0 {
             self.next_block(now);
@@ -270,7 +270,7 @@ impl Sender {
         }
     }
 
-    /// Takes marks that have come back.
+    /// Receives returned marks.
     fn listen(&mut self) -> Result<(), Step> {
         loop {
             let read = self.common.path.read(&mut self.echo[self.echoed..]);
@@ -361,15 +361,15 @@ impl Work for Sender {
 struct Receiver {
     common: Common,
     room: PageBuffer,
-    /// Place in the present block.
+    /// Position in the present block.
     place: usize,
     header: Vec<u8>,
-    /// Marks that are to go back.
+    /// Marks to send back.
     out: VecDeque<u8>,
     heard: bool,
 }
 
-/// Most marks that wait to go back: a sender that does not take them gets no more.
+/// Maximum bytes of marks queued to send back: a sender that does not read them gets no more.
 const MAX_WAITING_MARKS: usize = 16 * MAX_MARKS;
 
 impl Receiver {
@@ -417,7 +417,7 @@ impl Receiver {
         }
     }
 
-    /// Sends back what has been found.
+    /// Sends back the marks found.
     fn answer(&mut self, now: MonoInstant) -> Option<Step> {
         while !self.out.is_empty() {
             let (bytes, _) = self.out.as_slices();

@@ -1,4 +1,4 @@
-//! The workloads this build knows, in the order help and reports list them.
+//! Registry of the workloads, in the order in which help and reports list them.
 
 mod bulk;
 mod carrier;
@@ -63,30 +63,29 @@ pub trait WorkloadKind: Sync {
     fn summary(&self) -> &'static str;
     /// A short test of it that any host can carry over loopback: what the conformance tests run.
     fn example(&self) -> TestSpec;
-    /// Refuses a test that this workload cannot be, before anything is opened.
+    /// Refuses an invalid test for this workload, before anything is opened.
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError>;
-    /// How many datagrams one call should move at this side.
+    /// Datagrams per call at this side.
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
-    /// How calls of its path wait.
+    /// Wait mode of its path's calls.
     fn waiting(&self, _side: Side, plan: &StreamPlan) -> WaitMode {
         plan.wait
     }
-    /// Whether its TCP streams hold small writes back.
+    /// Whether its TCP streams delay small writes.
     fn nagle(&self) -> Nagle {
         Nagle::On
     }
-    /// Whether it opens and takes connections itself, at the addresses of the one that was opened for it.
+    /// Whether it opens and accepts connections itself, at the addresses of the one that was opened for it.
     fn connects(&self) -> bool {
         false
     }
-    /// One side of one stream; an error if the path or the peer's protocol is not one that [`check`](Self::check) lets
-    /// through.
+    /// One side of one stream; an error if path or protocol are not those that [`check`](Self::check) accepts.
     fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError>;
 }
 
 /// The open path of one stream.
 pub enum Path {
-    /// Connections of the workload's own, in place of an open one.
+    /// The workload's own connections, in place of an open one.
     Connections(Ends),
     /// Datagrams.
     Datagrams(Box<dyn DatagramPath>),
@@ -94,7 +93,7 @@ pub enum Path {
     Stream(Box<dyn StreamPath>),
 }
 
-/// Everything one side of one stream works with.
+/// Everything for running one side of one stream.
 pub struct StreamSetup {
     pub(crate) path: Path,
     pub(crate) plan: StreamPlan,
@@ -103,7 +102,7 @@ pub struct StreamSetup {
 }
 
 impl Path {
-    /// The datagrams.
+    /// The datagram path; an error if it is another.
     pub(crate) fn datagrams(self) -> Result<Box<dyn DatagramPath>, EngineError> {
         match self {
             Self::Datagrams(path) => Ok(path),
@@ -111,7 +110,7 @@ impl Path {
         }
     }
 
-    /// The byte stream.
+    /// The byte-stream path; an error if it is another.
     pub(crate) fn stream(self) -> Result<Box<dyn StreamPath>, EngineError> {
         match self {
             Self::Stream(path) => Ok(path),
@@ -122,21 +121,21 @@ impl Path {
     }
 }
 
-/// What the loop does after a turn.
+/// How the loop goes on after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Another turn at once.
     Again,
-    /// The stream came to its end.
+    /// The stream has ended.
     Done,
-    /// Another turn at this time, by a schedule or a pause of its own.
+    /// Another turn at this time, by a schedule or a pause.
     Until(MonoInstant),
-    /// Another turn at this time, to look at what cannot wake the thread: whether the peer has acknowledged all.
+    /// Another turn at this time, to poll what cannot wake the thread: whether the peer has acknowledged all.
     Poll(MonoInstant),
 }
 
 impl FailureCounts {
-    /// Counts `failure` at `now`; how a turn ends because of it.
+    /// Counts `failure` at `now` and returns how the turn ends.
     pub(crate) fn step(&mut self, failure: Failure, now: MonoInstant) -> Step {
         match self.count(failure, now) {
             AfterFailure::Retry => Step::Again,
@@ -145,7 +144,7 @@ impl FailureCounts {
         }
     }
 
-    /// The same on a connection, which does not come back once it is reset.
+    /// Counts `failure` of a connection at `now` and returns how the turn ends; a reset connection ends the stream.
     pub(crate) fn step_of_connection(&mut self, failure: Failure, now: MonoInstant) -> Step {
         let step = self.step(failure, now);
         match failure.class() {
@@ -155,13 +154,13 @@ impl FailureCounts {
     }
 }
 
-/// One side of one stream at work. One turn moves one batch.
+/// One running side of one stream. One turn moves one batch.
 pub trait Work: Send {
     /// Traffic starts at `start`.
     fn begin(&mut self, start: MonoInstant);
     /// Moves what is due at `now`. Returns within some 20 ms, or soon after `control` says stop.
     fn turn(&mut self, now: MonoInstant, control: &StreamControl) -> Step;
-    /// Ends the stream, at `now`, and says what was seen.
+    /// Ends the stream at `now` and returns its report.
     fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport;
 }
 

@@ -5,7 +5,7 @@
 pub(super) struct Sum(u64);
 
 impl Sum {
-    /// With `bytes` added; an odd last byte is padded with a zero, so only the last part may be odd.
+    /// Adds `bytes`; an odd last byte is padded with a zero, so only the last part may be odd.
     #[must_use]
     pub(super) fn with(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
@@ -19,13 +19,13 @@ impl Sum {
         Self(fold(self.0) + whole + u64::from(u32::from_ne_bytes(last)))
     }
 
-    /// With one 16-bit number added.
+    /// Adds one 16-bit number.
     #[must_use]
     pub(super) fn with_number(self, number: u16) -> Self {
         self.with(&number.to_be_bytes())
     }
 
-    /// The sum in 16 bits, as its bytes lie in a packet.
+    /// The folded 16-bit sum, in network byte order.
     pub(super) fn bytes(self) -> [u8; 2] {
         let folded = fold(fold(self.0));
         u16::try_from(folded)
@@ -33,18 +33,18 @@ impl Sum {
             .to_ne_bytes()
     }
 
-    /// What a checksum field must hold so that the sum of all is zero.
+    /// Value of the checksum field: the complement of the sum.
     pub(super) fn checksum(self) -> [u8; 2] {
         self.bytes().map(|byte| !byte)
     }
 
-    /// Whether the sum over data and checksum says that nothing changed.
+    /// Whether the sum over data and checksum is valid.
     pub(super) fn is_intact(self) -> bool {
         self.bytes() == [0xff; 2]
     }
 }
 
-/// The same sum in fewer bits: at most 19 of 64, then 16.
+/// Folds a 64-bit sum with carries: to at most 19 bits, then to 16.
 const fn fold(sum: u64) -> u64 {
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);

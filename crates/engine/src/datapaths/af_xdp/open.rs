@@ -15,27 +15,27 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-/// Everything that a path has open. Field order is teardown order: frames come to the sockets until the program is
-/// gone, and the port is kept until no frame is ours any more.
+/// Everything that an open path holds. Field order is teardown order: the program goes first, so that no more frames
+/// reach the sockets, and the port last, so that it is kept while frames may be ours.
 pub(super) struct Open {
     _program: XdpLink,
     _map: SocketMap,
-    /// One per queue; frames are sent by the first.
+    /// One socket per queue; the first one sends.
     pub(super) queues: Vec<Xsk>,
-    /// The ordinary socket: keeps the port and hears what the peer's kernel says.
+    /// The ordinary socket: keeps the port and receives ICMP errors of the peer's kernel.
     pub(super) port: UdpSocket,
     pub(super) route: FrameRoute,
     pub(super) mode: XdpMode,
-    /// Frames to receive into, per queue.
+    /// Receive frames per queue.
     pub(super) receive_frames: u32,
-    /// Frames to receive into, of all queues together, in bytes.
+    /// Memory of receive frames over all queues, bytes.
     pub(super) receive_bytes: u64,
-    /// The same of those to send.
+    /// Memory of send frames over all queues, bytes.
     pub(super) send_bytes: u64,
 }
 
 impl Open {
-    /// Longest payload that one frame carries.
+    /// Maximum payload of one frame, bytes.
     pub(super) fn most_payload(&self) -> usize {
         most_payload(&self.route)
     }
@@ -45,22 +45,22 @@ fn most_payload(route: &FrameRoute) -> usize {
     route.most_payload((FRAME_BYTES[1] - XDP_HEADROOM_BYTES) as usize)
 }
 
-/// Frames to send. A batch is at most 64 datagrams, and the kernel frees frames as it sends them.
+/// Send frames. A batch is at most 64 datagrams, and the kernel frees frames as it sends them.
 const SEND_FRAMES: u32 = 512;
 
-/// Bytes of a frame for the usual MTU, and for longer ones.
+/// Frame sizes: for the default MTU, and for larger ones.
 const FRAME_BYTES: [u32; 2] = [2048, 4096];
 
-/// `XDP_PACKET_HEADROOM`: what the kernel keeps for itself of a frame that arrives.
+/// `XDP_PACKET_HEADROOM`: bytes of a received frame that the kernel reserves.
 const XDP_HEADROOM_BYTES: u32 = 256;
 
-/// Most queues of which frames are taken: 128 MiB of frames, and a look at 32 rings when nothing comes.
+/// Maximum queues: 128 MiB of frames, and 32 rings to poll when nothing arrives.
 const MAX_QUEUES: u32 = 32;
 
-/// How long a busy-polling call polls the device, as for sockets.
+/// Busy-poll time per call, as for sockets.
 const BUSY_POLL: Duration = Duration::from_micros(50);
 
-/// What who may not open it needs.
+/// Advice for a process without the privileges.
 pub(super) const PRIVILEGES_REMEDY: &str =
     "run as root, outside of user namespaces (CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF)";
 
@@ -107,7 +107,7 @@ pub(super) fn open(
     })
 }
 
-/// The least frame that holds both the interface's packets and the test's.
+/// Smallest frame size that holds both the interface's packets and the test's.
 fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<u32, EngineError> {
     let most = most_payload(route);
     if payload > most {
@@ -157,7 +157,7 @@ fn attach(
     })
 }
 
-/// A socket for each queue, or for the one that was asked for.
+/// Opens a socket for each queue, or only for the requested one.
 fn sockets(
     route: &FrameRoute,
     only: Option<u32>,
@@ -210,10 +210,10 @@ fn sockets(
 /// of RCU (Linux `xp_put_pool`), which takes milliseconds unless its cores are taken.
 const RELEASE_LIMIT: Duration = Duration::from_secs(3);
 
-/// Gap between two attempts to get a queue.
+/// Interval between attempts to bind a queue.
 const RELEASE_STEP: Duration = Duration::from_millis(2);
 
-/// Opens a queue's socket, which the test before this one may have had a moment ago.
+/// Opens a queue's socket, retrying while the previous test's is being released.
 fn when_free(open: impl Fn() -> io::Result<Xsk>) -> io::Result<Xsk> {
     let deadline = MonoClock.now().after(RELEASE_LIMIT);
     loop {
@@ -251,7 +251,7 @@ fn why_no_socket(queue: u32, error: &io::Error) -> (String, &'static str) {
 /// `EAFNOSUPPORT`.
 const NO_FAMILY: i32 = 97;
 
-/// Takes what came to the ordinary socket before the program was there: nothing of the traffic.
+/// Discards what reached the ordinary socket before the program was attached: not part of the traffic.
 fn drain(port: &UdpSocket) {
     let mut byte = [0; 1];
     while tcp::receive(port, &mut byte, udp::Blocking::No).is_ok() {}
@@ -265,7 +265,7 @@ fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
     }
 }
 
-/// What the kernel said, and what the process lacks if it is privileges.
+/// The kernel's error, with missing privileges if that is the cause.
 pub(super) fn refused(error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return error.to_string();

@@ -4,22 +4,22 @@ use crate::error::EngineError;
 use linerate_sys::bpf::XdpMode;
 use std::collections::BTreeMap;
 
-/// The parameters, parsed.
+/// Parsed parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Params {
-    /// Only this receive queue; otherwise all.
+    /// Receive queue; `None`: all.
     pub(super) queue: Option<u32>,
-    /// Only this mode; otherwise native, and generic where the driver cannot.
+    /// XDP mode; `None`: native, or generic where the driver lacks support.
     pub(super) mode: Option<XdpMode>,
-    /// Frames to receive into, per queue.
+    /// Receive frames per queue.
     pub(super) frames: u32,
 }
 
-/// As many as 4 MiB hold of the usual length: some 20 times what a default socket buffer does, since nothing else
-/// queues while the receiver does not run.
+/// Default receive frames: 4 MiB of the default size, some 20 times a default socket buffer, since nothing else queues
+/// while the receiver does not run.
 const DEFAULT_FRAMES: u32 = 2048;
 
-/// A receiver that has fewer loses to its own batches; more than the highest is 64 MiB and more per queue.
+/// Valid receive frame counts: with fewer a receiver loses to its own batches; more would take over 64 MiB per queue.
 const FRAME_COUNTS: std::ops::RangeInclusive<u32> = 64..=32_768;
 
 impl Params {

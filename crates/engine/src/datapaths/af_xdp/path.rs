@@ -14,10 +14,10 @@ use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
 
-/// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and control costs little.
+/// Ring polls per spinning call: some 0.2 µs, so that the caller's checks of clock and control cost little.
 const RING_POLLS_PER_CALL: u32 = 64;
 
-/// Sending calls between two looks at what the peer's kernel says of the port: 64 calls take some 50 µs.
+/// Sending calls between checks for ICMP errors on the port: 64 calls take some 50 µs.
 const CALLS_PER_LOOK: u32 = 64;
 
 /// Frames between one process and one peer.
@@ -31,16 +31,16 @@ pub(super) struct FramePath {
     incoming: Vec<u8>,
     spans: Vec<Span>,
     wait: WaitMode,
-    /// The queue that the flow came by last.
+    /// Queue on which the flow last arrived.
     current: usize,
-    /// Datagrams that were chosen for us and could not be read.
+    /// Redirected frames that could not be parsed.
     malformed: u64,
-    /// Datagrams of the flow that came to the ordinary socket all the same.
+    /// Datagrams of the flow that arrived at the ordinary socket.
     stray: u64,
-    /// Drops at the sockets, as last read.
+    /// Drops at the sockets at the last reading.
     dropped: u64,
     calls: u32,
-    /// What the kernel said after it had taken frames.
+    /// Error of the kernel after it had accepted frames.
     failure: Option<Failure>,
 }
 
@@ -67,7 +67,7 @@ impl FramePath {
         }
     }
 
-    /// Takes a batch of the first queue that has frames; whether there were datagrams among them.
+    /// Takes a batch from the first queue that has frames; returns whether it contained datagrams.
     fn take(&mut self) -> bool {
         self.incoming.clear();
         self.spans.clear();
@@ -98,7 +98,7 @@ impl FramePath {
         })
     }
 
-    /// Waits for frames as the wait mode says.
+    /// Waits for frames according to the wait mode.
     fn await_frame(&mut self) -> Result<bool, Failure> {
         match self.wait {
             WaitMode::Block => {
@@ -119,7 +119,7 @@ impl FramePath {
         }
     }
 
-    /// Whether so many frames wait that some may have been dropped.
+    /// Whether the receive ring is so full that frames may have been dropped.
     fn is_crowded(&self) -> bool {
         let frames = self.open.receive_frames;
         let queue = &self.open.queues[self.current];
@@ -140,15 +140,15 @@ impl FramePath {
         })?
     }
 
-    /// All that was dropped at this end, as far as is known.
+    /// Drops at this end so far; `None` if unknown.
     fn drops(&mut self) -> Option<u64> {
         let counted = self.statistics()?;
         self.dropped = counted.dropped + counted.ring_full.unwrap_or(0);
         Some(self.dropped + self.malformed + self.stray)
     }
 
-    /// Counts what came to the ordinary socket: fragments, frames with tags or options, or of a queue that is not
-    /// ours. None of it is read.
+    /// Counts datagrams at the ordinary socket: fragments, frames with tags or options, or on a queue that is not ours.
+    /// None of them is read.
     fn count_strays(&mut self) {
         let mut byte = [0; 1];
         while tcp::receive(&self.open.port, &mut byte, Blocking::No).is_ok() {
@@ -156,7 +156,7 @@ impl FramePath {
         }
     }
 
-    /// What the last call found, and now and then what the peer's kernel said of the port: that nobody has it.
+    /// Reports the error of the last call and, every [`CALLS_PER_LOOK`], an ICMP port unreachable.
     fn listen(&mut self) -> Result<(), Failure> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -171,8 +171,8 @@ impl FramePath {
         }
     }
 
-    /// Sees that the kernel takes what was queued, at most for one call's time; what it has not taken by then goes with
-    /// the next call. Says how many were queued: they are the kernel's, whatever it says of the interface.
+    /// Makes the kernel take the queued frames, for at most one call's time; the rest goes with the next call. Returns
+    /// `queued`: the frames belong to the kernel whatever error the interface has.
     fn flush(&mut self, queued: usize) -> Result<usize, Failure> {
         let queue = &mut self.open.queues[0];
         let mut deadline = None;
@@ -288,5 +288,5 @@ fn number(length: usize) -> u32 {
     u32::try_from(length).expect("invariant: a batch is below 4 GiB")
 }
 
-/// Most bytes of a payload in one frame of 4 KiB.
+/// Maximum payload of one frame of 4 KiB.
 const MAX_PAYLOAD: usize = 4096;

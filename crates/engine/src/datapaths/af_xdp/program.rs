@@ -1,14 +1,14 @@
-//! The program that an interface runs on the frames it receives: the test's own go to the AF_XDP sockets, all others
-//! to the kernel's stack.
+//! The XDP program at an interface: the test's frames go to the AF_XDP sockets, all others to the kernel's stack.
 //!
-//! What it chooses is what [`super::frame::payload`] can read: whole UDP datagrams of one flow, by addresses and
-//! ports of both ends, in Ethernet II without VLAN tag, IP options or extension headers.
+//! It redirects what [`super::frame::payload`] can parse: whole UDP datagrams of one flow, by addresses and ports of
+//! both ends, in Ethernet II without VLAN tag, IP options or extension headers.
 
 use super::frame::Flow;
 use linerate_sys::bpf::{Assembler, Label, Program, Register, Width};
 use std::net::IpAddr;
 
-/// The code for frames from the remote to the local end of `flow`, into the sockets of the map with descriptor `map`.
+/// Program that redirects frames from the remote to the local end of `flow` to the sockets in the map with descriptor
+/// `map`.
 pub(super) fn code(flow: &Flow, map: i32) -> Program {
     let (from, to) = (flow.remote.address, flow.local.address);
     let mut code = Assembler::default();
@@ -23,7 +23,7 @@ pub(super) fn code(flow: &Flow, map: i32) -> Program {
     let ports = match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
             check.half(12, [0x08, 0x00]);
-            // Version 4, no options; not a fragment; UDP.
+            // IP version 4 without options; not a fragment; UDP.
             check.byte(14, 0xff, 0x45);
             check.byte(20, 0x3f, 0);
             check.byte(21, 0xff, 0);
@@ -50,10 +50,10 @@ pub(super) fn code(flow: &Flow, map: i32) -> Program {
     code.finish_with(XDP_PASS)
 }
 
-/// A program that asks whether parts of a frame are as they should.
+/// Assembles comparisons of a frame's fields.
 struct Check {
     code: Assembler,
-    /// Where frames go on that are not ours.
+    /// Jump target for frames of others.
     pass: Label,
 }
 
@@ -96,5 +96,5 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const RX_QUEUE: i16 = 16;
 
-/// `enum xdp_action` of `linux/bpf.h`: on to the kernel's stack.
+/// `enum xdp_action` of `linux/bpf.h`: pass to the kernel's stack.
 const XDP_PASS: i32 = 2;

@@ -1,4 +1,4 @@
-//! The way to the peer: interface, next hop and addresses, as the kernel has them.
+//! Route to the peer: interface, next hop and addresses, from the kernel.
 
 use super::frame::{End, Flow};
 use crate::error::EngineError;
@@ -10,7 +10,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// How frames get to the peer of a connected socket.
+/// How frames reach the peer of a connected socket.
 pub(super) struct FrameRoute {
     pub(super) flow: Flow,
     pub(super) interface: InterfaceIndex,
@@ -18,7 +18,7 @@ pub(super) struct FrameRoute {
     netlink: Netlink,
 }
 
-/// What a driver may take to bring its link up again that it took down to run a program: 10GBASE-T negotiates for
+/// How long a driver may take to bring the link up again after it was reset to load a program: 10GBASE-T negotiates for
 /// some 5 s.
 const LINK_LIMIT: Duration = Duration::from_secs(15);
 
@@ -26,7 +26,7 @@ const SOCKETS_REMEDY: &str =
     "leave --datapath out, or measure to a host behind an Ethernet interface";
 
 impl FrameRoute {
-    /// Of the flow that `socket` is connected for.
+    /// Route of the flow for which `socket` is connected.
     pub(super) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
         let local = canonical(socket.local_addr().map_err(failed)?);
@@ -74,7 +74,7 @@ impl FrameRoute {
         })
     }
 
-    /// Waits until the interface carries frames again, if it did: some drivers start anew to run a program.
+    /// Waits until the interface is operational again, if it was: some drivers reset to load a program.
     pub(super) fn wait_until_up(&mut self) -> Result<(), EngineError> {
         if !self.link.is_operational {
             return Ok(());
@@ -91,7 +91,7 @@ impl FrameRoute {
             })
     }
 
-    /// Longest payload of one frame whose room is `room` bytes.
+    /// Maximum payload of one frame of `room` bytes.
     pub(super) fn most_payload(&self, room: usize) -> usize {
         let by_mtu = (self.link.mtu_bytes as usize).saturating_sub(self.flow.packet_headers());
         by_mtu.min(room.saturating_sub(self.flow.headers()))
@@ -106,7 +106,7 @@ fn no_neighbour(error: &io::Error, interface: &str) -> String {
     }
 }
 
-/// An IPv4 address written as IPv6 made IPv4 again.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         ip if ip.is_ipv4() => SocketAddr::new(ip, address.port()),
@@ -114,7 +114,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// A link-local address leads nowhere without its interface.
+/// Route selector: a link-local address needs its interface.
 fn by(address: SocketAddr) -> RouteBy {
     match address {
         SocketAddr::V6(v6) if v6.scope_id() != 0 => RouteBy::Scope(v6.scope_id()),

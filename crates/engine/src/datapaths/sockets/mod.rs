@@ -27,17 +27,17 @@ use waiting::Waiting;
 /// The kernel's sockets.
 pub(super) struct Sockets;
 
-/// Datagrams per call unless asked otherwise. Above some 16 the cost of the call itself is below
-/// 3 % of the cost of the datagrams; 64 bounds the burst.
+/// Default datagrams per call. Above some 16 the cost of the call itself is below 3 % of the cost of the datagrams; 64
+/// bounds the burst.
 const DEFAULT_BATCH: usize = 64;
 
-/// Most segments the kernel cuts from one message (`UDP_MAX_SEGMENTS`, Linux 4.18).
+/// Maximum segments that the kernel cuts from one message (`UDP_MAX_SEGMENTS`, Linux 4.18).
 const MAX_SEGMENTS: usize = 64;
 
-/// Most payload of one message: 65 535 − 8 (UDP) − 20 (IPv4).
+/// Maximum payload of one message: 65 535 − 8 (UDP) − 20 (IPv4).
 const MAX_MESSAGE: usize = 65_507;
 
-/// The parameters, parsed.
+/// Parsed parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Params {
     gso: Option<usize>,
@@ -76,7 +76,7 @@ impl Params {
         })
     }
 
-    /// Datagrams that share one message.
+    /// Datagrams per message (GSO).
     fn group(&self, payload: usize) -> usize {
         let fit = MAX_MESSAGE / payload.max(1);
         self.gso.map_or(1, |segments| segments.min(fit).max(1))
@@ -179,7 +179,7 @@ impl DatapathKind for Sockets {
     ) -> Result<Box<dyn DatagramPath>, EngineError> {
         let params = Params::parse(setup.params)?;
         let group = params.group(setup.payload).min(setup.calls.most());
-        // Whole groups: a short one would cost as much as a full one.
+        // Only whole groups: a short one costs as much as a full one.
         let batch = (params.batch.min(setup.calls.most()) / group).max(1) * group;
         let waiting = Waiting::of(&socket, setup.wait, params.epoll)?;
         if setup.calls == Calls::Single && setup.stamps {
@@ -198,7 +198,7 @@ impl DatapathKind for Sockets {
             let remedy = "leave gro out, or use Linux 5.0 or later";
             sockopt::set_udp_gro(&socket).map_err(host("UDP_GRO", remedy))?;
         }
-        // A system that has no such count reports none, so refusal is no error.
+        // Drops are optional: a system without the counter refuses the option.
         drop(sockopt::set_overflow_count(&socket));
         let (messages, slot) = if params.gro {
             (batch.min(MAX_GRO_MESSAGES), usize::from(u16::MAX))
@@ -252,18 +252,16 @@ const NO_STAMPS: &str = "leave --decompose out, or use Linux 4.0 or later";
 /// the reader wait for half of it, which would halve the window that the user asked for.
 const LOW_WATER: i32 = 128 << 10;
 
-/// Room for what a stream receives at first: one that is idle or slow never fills it.
+/// Initial receive buffer of a stream, bytes: an idle or slow one never fills it.
 const FIRST_ROOM: usize = 4 << 10;
 
 /// Messages per receiving call with GRO: 64 KiB each, so 1 MiB, which stays in a level-2 cache.
 const MAX_GRO_MESSAGES: usize = 16;
 
-/// Room per received datagram is a multiple of a cache line, which the kernel's copy likes, and one
-/// line even if the test's datagrams are shorter.
+/// Alignment of receive slots: a cache line, for the kernel's copy; also the minimum for shorter datagrams.
 const SLOT_ALIGN: usize = 64;
 
-/// Room for a datagram of `payload` bytes: longer by one, so that a longer one is told from one of the
-/// right length.
+/// Receive slot for a datagram of `payload` bytes: one byte longer, to detect longer datagrams.
 fn room_for(payload: usize) -> usize {
     (payload + 1).next_multiple_of(SLOT_ALIGN)
 }
@@ -276,17 +274,17 @@ fn host(what: &'static str, remedy: &'static str) -> impl FnOnce(io::Error) -> E
     }
 }
 
-/// Sleeps until `socket` can be read, at most `limit`. A failure shows in the next call.
+/// Sleeps until `socket` is readable, at most `limit`. An error shows in the next call.
 fn await_socket<S: AsFd>(socket: &S, limit: Duration) {
     drop(tcp::wait_readable(&[socket.as_fd()], limit));
 }
 
-/// What is sent in one call; made with the first datagram that is sent, since most streams go one way.
+/// Send buffers of one call; allocated with the first datagram, since most streams go one way.
 struct Outgoing {
     batch: Option<SendBatch>,
     capacity: usize,
     payload: usize,
-    /// Datagrams that share one message.
+    /// Datagrams per message (GSO).
     group: usize,
 }
 
@@ -297,14 +295,14 @@ impl Outgoing {
     }
 }
 
-/// What is received in one call: little at first, and all that was asked for once that was full, so that a server's idle
-/// streams cost little.
+/// Receive buffers of one call: small at first, and full size once they were full, so that a server's idle streams cost
+/// little memory.
 struct Incoming {
     batch: RecvBatch,
-    /// Messages that `batch` has room for, and those that it is to have in the end.
+    /// Current and full capacity in messages.
     room: usize,
     messages: usize,
-    /// Bytes of a message.
+    /// Slot size, bytes.
     slot: usize,
     was_full: bool,
 }
@@ -339,12 +337,12 @@ struct DatagramSocket {
     spans: Vec<Span>,
     batch: usize,
     waiting: Waiting,
-    /// With GRO, how the spans came.
+    /// With GRO, the runs in which the spans arrived.
     runs: Option<Vec<Run>>,
 }
 
 impl DatagramSocket {
-    /// Messages dropped at the socket: with GRO a run of datagrams is one.
+    /// Messages dropped at the socket; with GRO a run of datagrams is one.
     fn drops(&self) -> Option<u32> {
         let now = sockopt::socket_drops(&self.socket).ok();
         now.or_else(|| self.incoming.batch.overflow())
@@ -430,7 +428,7 @@ impl DatagramPath for DatagramSocket {
 struct SingleSocket {
     socket: UdpSocket,
     outgoing: PageBuffer,
-    /// Bytes of `outgoing` that are sent.
+    /// Bytes of `outgoing` to send.
     payload: usize,
     incoming: PageBuffer,
     span: Span,
@@ -511,7 +509,7 @@ impl DatagramPath for SingleSocket {
     }
 }
 
-/// Appends the datagrams of one message: one, or equal ones and a last shorter one.
+/// Appends the datagrams of one message: a single one, or equal ones with a shorter last one.
 fn split(offset: usize, length: usize, segment: Option<usize>, spans: &mut Vec<Span>) {
     let step = segment.filter(|s| *s > 0).unwrap_or(length).max(1);
     let mut at = 0;

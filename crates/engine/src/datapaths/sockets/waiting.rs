@@ -1,8 +1,7 @@
-//! How calls of a socket wait: in the kernel, not at all, or by polling the device.
+//! How socket calls wait: asleep in the kernel, spinning, or busy-polling the device.
 //!
-//! Busy polling needs a device queue that can be polled (NAPI): what comes over loopback or most virtual
-//! devices has none, and then it waits like `block`. That, and every option that the kernel refused, is
-//! told at the end.
+//! Busy polling needs a device queue that can be polled (NAPI): loopback and most virtual devices have none, and then
+//! it waits like `block`. That, and every option that the kernel refused, is reported at the end.
 
 use super::{CALL_LIMIT, host};
 use crate::datapaths::PathDiagnostics;
@@ -17,24 +16,24 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How long busy polling polls the device per call; the value of the kernel's own documentation.
+/// Busy-poll time per call; the value recommended by the kernel's documentation.
 const BUSY_POLL: Duration = Duration::from_micros(50);
 
-/// Packets of one poll: as many as the kernel's own polls take, and the most without privileges.
+/// Packets per poll: the kernel's own budget, and the maximum without privileges.
 const POLL_BUDGET_PACKETS: u16 = 64;
 
-/// How calls of one socket wait.
+/// Wait mode of one socket's calls.
 pub(super) struct Waiting {
     blocking: Blocking,
     epoll: Option<BusyEpoll>,
     is_polling: bool,
-    /// Looks for bytes in one [`take`](Self::take), where calls do not sleep.
+    /// Polls in one [`take`](Self::take), where calls do not sleep.
     looks: u32,
     refused: Vec<String>,
 }
 
 impl Waiting {
-    /// Sets timeouts and polling of `socket`.
+    /// Sets timeouts and busy polling of `socket`.
     pub(super) fn of<S: AsFd>(
         socket: &S,
         wait: WaitMode,
@@ -99,7 +98,7 @@ impl Waiting {
         self.blocking
     }
 
-    /// Makes a receiving call, which waits as it should.
+    /// Runs a receiving call according to the wait mode.
     pub(super) fn receive<T>(
         &self,
         mut call: impl FnMut(Blocking) -> Result<T, Failure>,
@@ -117,7 +116,7 @@ impl Waiting {
         }
     }
 
-    /// Looks so many times in each [`take`](Self::take) from now on; false if its calls sleep.
+    /// Makes each [`take`](Self::take) poll `looks` times from now on; false if its calls sleep.
     pub(super) const fn spin(&mut self, looks: u32) -> bool {
         let spins = matches!(self.blocking, Blocking::No);
         if spins {
@@ -126,12 +125,12 @@ impl Waiting {
         spins
     }
 
-    /// Whether one call looks several times.
+    /// Whether one call polls several times.
     const fn is_spinning(&self) -> bool {
         self.looks > 1
     }
 
-    /// Takes what has come to `socket`.
+    /// Reads what has arrived at `socket`.
     #[inline]
     pub(super) fn take<S: AsFd>(&self, socket: &S, room: &mut [u8]) -> Result<usize, Failure> {
         if self.is_spinning() {
@@ -140,7 +139,7 @@ impl Waiting {
         self.receive(|blocking| tcp::receive(socket, room, blocking))
     }
 
-    /// What was refused, and whether there was anything to poll.
+    /// Options that were refused, and whether there was a device queue to poll.
     pub(super) fn diagnostics<S: AsFd>(&mut self, socket: S) -> PathDiagnostics {
         let mut notes = std::mem::take(&mut self.refused);
         if self.is_polling {

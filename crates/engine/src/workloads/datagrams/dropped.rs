@@ -9,26 +9,26 @@
 
 use crate::datapaths::Run;
 
-/// Runs that one socket dropped, and the datagrams in them.
+/// Dropped runs of one socket, and the datagrams in them.
 #[derive(Debug, Default)]
 pub(super) struct Dropped {
-    /// The socket's count when the last run was queued whose numbers were looked at.
+    /// The socket's drop count at the last run whose sequence numbers were evaluated.
     seen: u32,
-    /// Datagrams of the longest run that came.
+    /// Datagrams of the longest run received.
     longest: u64,
     runs: u64,
     datagrams: u64,
 }
 
 impl Dropped {
-    /// A run came of which nothing counts: what was dropped before it does not count either.
+    /// Skips a run that does not count, with the drops before it.
     pub(super) fn skip(&mut self, run: Run) {
         self.seen = run.dropped_before;
         self.hold(run);
     }
 
-    /// A run came before which `missing` numbers are; `None` if it did not take the numbers on, so that the drops
-    /// before it are those before the next one, too.
+    /// Records a run before which `missing` sequence numbers are missing; `None` if it did not advance the sequence:
+    /// the drops before it then count before the next one.
     pub(super) fn came(&mut self, run: Run, missing: Option<u64>) {
         self.hold(run);
         if let Some(missing) = missing {
@@ -36,8 +36,9 @@ impl Dropped {
         }
     }
 
-    /// Runs and datagrams dropped in all, the socket's count being `last` at the end. After the last run that came
-    /// no number says how many are missing: as many as the runs can hold. `None` if nothing says how long they are.
+    /// Total dropped runs and datagrams, with `last` as the socket's final count. After the last received run no
+    /// sequence number shows how many are missing: as many as the runs can hold. `None` if the length of runs is
+    /// unknown.
     pub(super) fn finish(&mut self, last: u32) -> Option<(u64, u64)> {
         if self.longest == 0 && last != self.seen {
             return None;

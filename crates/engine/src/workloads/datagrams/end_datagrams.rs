@@ -1,4 +1,4 @@
-//! The end of a stream that nothing but an empty datagram tells (netperf).
+//! End of a stream by empty datagrams (netperf).
 
 use crate::datapaths::DatagramPath;
 use crate::workloads::Step;
@@ -6,21 +6,21 @@ use linerate_model::MonoInstant;
 use linerate_sys::failure::FailureClass;
 use std::time::Duration;
 
-/// From the last datagram to the first empty one: none of the traffic may arrive after it, and a queue
-/// that was full has room again.
+/// Delay from the last datagram to the first empty one: no traffic may arrive after it, and a full queue has room
+/// again.
 const DELAY_BEFORE_FIRST: Duration = Duration::from_millis(10);
 
-/// Empty datagrams at most; each wait is twice the one before, so the last goes after 150 ms.
+/// Maximum empty datagrams; each interval is twice the one before, so the last goes after 150 ms.
 const MAX_EMPTY_DATAGRAMS: u32 = 4;
 
-/// What the sender still has to say.
+/// Empty datagrams still to send.
 pub(super) struct EndDatagrams {
     next: MonoInstant,
     said: u32,
 }
 
 impl EndDatagrams {
-    /// Those of a stream whose last datagram was sent at `ended`.
+    /// For a stream whose last datagram was sent at `ended`.
     pub(super) fn after(ended: MonoInstant) -> Self {
         Self {
             next: ended.after(DELAY_BEFORE_FIRST),
@@ -28,12 +28,12 @@ impl EndDatagrams {
         }
     }
 
-    /// Says what is due at `now`.
+    /// Sends what is due at `now`.
     pub(super) fn say(&mut self, now: MonoInstant, path: &mut dyn DatagramPath) -> Step {
         if now < self.next {
             return Step::Poll(self.next);
         }
-        // One that is lost or refused is what the others are for.
+        // Errors are ignored: the others make up for a lost one.
         let sent = path.send_empty();
         self.said += 1;
         let is_heard = sent.is_err_and(|failure| failure.class() == FailureClass::PeerGone);
@@ -44,7 +44,7 @@ impl EndDatagrams {
         Step::Poll(self.next)
     }
 
-    /// Says all of it now: the stream was stopped.
+    /// Sends all of them now: the stream was stopped.
     pub(super) fn at_once(path: &mut dyn DatagramPath) {
         for _ in 0..MAX_EMPTY_DATAGRAMS {
             let _ = path.send_empty();

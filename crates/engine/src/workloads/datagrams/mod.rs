@@ -23,13 +23,13 @@ use linerate_peers::StreamFormat;
 /// The datagram stream.
 pub(super) struct Datagrams;
 
-/// Most UDP payload in one IPv4 packet.
+/// Maximum UDP payload of one IPv4 packet.
 pub(super) const MAX_DATAGRAM: u64 = 65_507;
 
-/// Most datagrams of one call: bounds the burst.
+/// Maximum datagrams per call: bounds the burst.
 const MAX_DATAGRAMS_PER_CALL: usize = 64;
 
-/// Most bytes of one call: the memory that a stream's buffers take, and what a level-2 cache holds.
+/// Maximum bytes per call: bounds the memory of a stream's buffers, and fits a level-2 cache.
 const BATCH_BYTES: usize = 1 << 20;
 
 impl WorkloadKind for Datagrams {
@@ -77,7 +77,7 @@ impl WorkloadKind for Datagrams {
     }
 }
 
-/// Most datagrams of one call. A slow application takes as many per read as it is told.
+/// Maximum datagrams per call. An imitated slow reader takes the configured number per read.
 fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
     let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, MAX_DATAGRAMS_PER_CALL);
     match plan.imitation {

@@ -26,7 +26,7 @@ use linerate_wire::sequence::{Arrival, Tracker};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Silence after which a receiver that nobody ends gives up: its sender is gone.
+/// Idle timeout of a receiver that is never told to end: its sender is gone.
 pub(crate) const RECEIVER_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Receiver {
@@ -34,55 +34,55 @@ pub(super) struct Receiver {
     counts: Counts,
     clock: &'static dyn Clock,
     failures: FailureCounts,
-    /// When the last datagram came, or traffic started.
+    /// When the last datagram arrived, or traffic started.
     last: MonoInstant,
     overflows_before: Option<u64>,
 }
 
-/// What a batch was.
+/// What a batch contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Batch {
-    /// The first with counted datagrams.
+    /// The first counted datagrams.
     FirstCounted,
     Other,
 }
 
-/// What arrivals change; apart from the path whose memory they lie in.
+/// State changed by arrivals; separate from the path that owns their memory.
 struct Counts {
     format: Box<dyn DatagramFormat>,
     numbers: Numbers,
-    /// What the datagrams of the present batch are.
+    /// Parsed headers of the present batch.
     readings: Vec<Reading>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
-    /// Starts with the first counted datagram.
+    /// Created with the first counted datagram.
     tally: Option<Tally>,
     tracker: Tracker<Remembered>,
     pdv: DelayVariation,
     floor: DelayFloor,
-    /// Only where the sender says how many it sent, and not in which time.
+    /// Only where the sender reports how many it sent, but not in which time.
     departures: Option<Departures>,
     foreign: u64,
     reads: u64,
     emptying_reads: u64,
-    /// Most datagrams of one read.
+    /// Maximum datagrams per read.
     most: usize,
     jitter: Jitter,
     ipdv: Ipdv,
     dropped: Dropped,
-    /// Only where the sender's stamps are of a clock that can be compared.
+    /// Only where send times are on a clock that can be compared.
     transit: Option<Transit>,
-    /// End of a warm-up that datagrams do not tell.
+    /// End of a warm-up that datagrams do not mark.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
-    /// When the sender first said that it is done, and how many it then said that it sent, where it says so.
+    /// When the sender's first end datagram arrived, with the number sent if it states it.
     end: Option<(Option<u64>, MonoInstant)>,
-    /// When the last datagram of traffic came.
+    /// When the last datagram of traffic arrived.
     last: MonoInstant,
 }
 
-/// Silence after a sender's last datagram for which those that it overtook on the way are waited for. The
-/// sender repeats it for 2 s or more until it is answered.
+/// Silence after a stream's end for which reordered datagrams are awaited. The sender repeats the end for 2 s or more
+/// until it is answered.
 const REORDERING_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Receiver {
@@ -123,7 +123,7 @@ impl Receiver {
         })
     }
 
-    /// Nothing came: is it over?
+    /// Nothing arrived: checks whether the stream is over.
     fn idle(&mut self, failure: Failure, now: MonoInstant) -> Step {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {}
@@ -141,8 +141,8 @@ impl Receiver {
 }
 
 impl Counts {
-    /// Whether what comes at `now` counts, where only the time tells. The first call after the warm-up
-    /// remembers what came in it.
+    /// Whether arrivals at `now` count, where only time separates the warm-up. The first call after the warm-up stores
+    /// its counts.
     fn is_counted(&mut self, now: MonoInstant) -> bool {
         if self.numbers == Numbers::PerPart || self.plan.warm_up.is_zero() {
             return true;
@@ -161,7 +161,7 @@ impl Counts {
         true
     }
 
-    /// Whether this number is one of the warm-up's that came late; it is then no longer missing there.
+    /// Whether this sequence number is a late one of the warm-up; it is then no longer missing there.
     fn was_omitted(&mut self, sequence: u64) -> bool {
         let late = |omitted: &&mut Omitted| sequence < omitted.packets.get();
         let Some(omitted) = self.omitted.as_mut().filter(late) else {
@@ -171,7 +171,7 @@ impl Counts {
         true
     }
 
-    /// Notes a datagram with this number and send time; whether it is one more that counts.
+    /// Records a datagram; returns whether it is a new one that counts.
     #[inline]
     fn numbered(&mut self, sequence: u64, sent: Stamp, taken: Taken) -> bool {
         let Taken { at: now, counts } = taken;
@@ -195,8 +195,7 @@ impl Counts {
         is_first && counts && !self.was_omitted(sequence)
     }
 
-    /// Counts one batch, taken at `now`. All of it has that one time: it is when an application
-    /// could have used it.
+    /// Records one batch with a single arrival time `now`: when an application could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
@@ -246,14 +245,14 @@ impl Counts {
     }
 }
 
-/// When a batch was taken, and whether what comes then counts.
+/// When a batch was received, and whether arrivals count then.
 #[derive(Clone, Copy)]
 struct Taken {
     at: MonoInstant,
     counts: bool,
 }
 
-/// What of a batch counts.
+/// Counted part of a batch.
 #[derive(Default)]
 struct Sum {
     bytes: u64,
@@ -262,7 +261,7 @@ struct Sum {
 }
 
 impl Counts {
-    /// Counts datagrams that came as one run.
+    /// Records datagrams that arrived as one run.
     fn take_run(
         &mut self,
         run: Run,
@@ -285,7 +284,7 @@ impl Counts {
         }
     }
 
-    /// Counts one datagram of a length. Whether it is of what counts.
+    /// Records one datagram. Returns whether it counts.
     #[inline]
     fn take_one(&mut self, (length, reading): (u64, Reading), taken: Taken, sum: &mut Sum) -> bool {
         let Taken { at: now, counts } = taken;
@@ -296,17 +295,17 @@ impl Counts {
                     sum.packets += 1;
                 }
             }
-            // What comes after its end is what was overtaken.
+            // What arrives after the end was reordered.
             Reading::Unnumbered => {
                 sum.bytes += if counts { length } else { 0 };
                 sum.packets += u64::from(counts);
             }
             Reading::End { sent } => {
-                // Repetitions may say more: they number on.
+                // Repeated ends may carry higher numbers: keep the first.
                 self.end.get_or_insert((sent, now));
                 return false;
             }
-            // A queue that fills while nothing is counted yet is seen against what came before it.
+            // Warm-up datagrams set the minimum delay, so that a queue that builds up before counting is seen.
             Reading::Other(sent) => {
                 if let Some(sent) = sent {
                     self.pdv.refer_to(sent.transit_to(now));
@@ -327,16 +326,16 @@ impl Counts {
 }
 
 impl Counts {
-    /// Whether the sender's own word ends the stream now: all that it sent is here, or no more comes.
+    /// Whether the sender's end ends the stream now: all that it sent has arrived, or no more does.
     fn has_ended(&self, now: MonoInstant) -> bool {
         self.end.is_some_and(|(sent, at)| {
-            // Where datagrams have no numbers nobody knows what is still under way.
+            // Without sequence numbers the datagrams still under way are unknown.
             let is_all = sent.is_none_or(|sent| self.tracker.received() >= sent);
             is_all || now.saturating_since(self.last.max(at)) >= REORDERING_TIMEOUT
         })
     }
 
-    /// The sequence counts after the warm-up. What was sent after the last that came is missing like any other.
+    /// Sequence counts after the warm-up. Datagrams sent after the last one received are missing like any other.
     fn sequence(&self) -> SequenceCount {
         let mut sequence = reported(self.tracker.counts(), self.foreign);
         let sent = self.end.and_then(|(sent, _)| sent).unwrap_or(0);
@@ -347,12 +346,12 @@ impl Counts {
 }
 
 impl Counts {
-    /// What is known of the datagrams themselves.
+    /// The datagram part of the report.
     fn finish(mut self, socket: ReceiveSocket) -> StreamWork {
         if self.numbers == Numbers::None {
             return UnnumberedDatagramReceiver { socket }.into();
         }
-        // What came before the end of a warm-up after which nothing came is no more than that.
+        // If nothing arrived after the warm-up, everything belongs to it.
         self.is_counted(self.counted_from);
         let sequence = self.sequence();
         let time_of_all = |departures: Departures| departures.time_of(sequence.next_expected);
@@ -392,7 +391,7 @@ impl Work for Receiver {
                 if self.counts.take(arrivals, came) == Batch::FirstCounted
                     && !self.counts.plan.warm_up.is_zero()
                 {
-                    // Drops before this batch was queued are the warm-up's.
+                    // Drops before this batch was queued belong to the warm-up.
                     let drops = arrivals.overflows.map(u64::from);
                     self.overflows_before = drops.or(self.overflows_before);
                 }
@@ -441,7 +440,7 @@ impl Work for Receiver {
     }
 }
 
-/// The counts of datagrams that came after a warm-up whose numbers go on: numbered afresh.
+/// Sequence counts without the warm-up, where the numbers continue through it.
 fn after_warm_up(sequence: SequenceCount, omitted: Omitted) -> SequenceCount {
     let before = omitted.packets.get();
     let taken_before = before.saturating_sub(omitted.missing.get());

@@ -17,17 +17,17 @@ use linerate_wire::schedule::{Due, Schedule};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most time of the intended load that one batch covers while waiting sleeps: a timer wakes a
-/// thread not much better than this on a virtual machine, so shorter gaps would be burnt CPU.
+/// Maximum time of the intended load per batch where waiting sleeps: a timer wakes a thread not much more precisely on
+/// a virtual machine, so shorter gaps would waste CPU.
 const BLOCK_WINDOW: Duration = Duration::from_micros(100);
 
-/// The same while waiting spins: one call costs 1 to 3 µs, so up to some 200 000 packets/s each
-/// packet has its own time.
+/// Maximum time of the intended load per batch where waiting spins: one call costs 1 to 3 µs, so up to some 200 000
+/// packets/s each packet has its own time.
 const SPIN_WINDOW: Duration = Duration::from_micros(5);
 
-/// `sendmmsg` that fails after its first datagram says how many went and forgets the error, and an
-/// asynchronous one ("port unreachable") is then gone. So after a batch that was cut short, this
-/// many datagrams go one by one: an error that lasts is seen, often enough to end the stream.
+/// Datagrams sent singly after a short batch. `sendmmsg` that fails after its first datagram returns how many went and
+/// loses the error, also an asynchronous one ("port unreachable"). Single calls reveal a lasting error, often enough to
+/// end the stream.
 const SINGLES_AFTER_SHORT_BATCH: u64 = 32;
 
 pub(super) struct Sender {
@@ -40,7 +40,7 @@ pub(super) struct Sender {
     part: Part,
     /// Number of the next datagram.
     sequence: u64,
-    /// Datagrams of a warm-up whose numbers go on.
+    /// Datagrams of a warm-up through which the sequence numbers continue.
     omitted: u64,
     phase: Phase,
     schedule: Option<Schedule>,
@@ -50,20 +50,20 @@ pub(super) struct Sender {
     lateness: Option<Histogram>,
     refused: u64,
     burst_max: u64,
-    /// Datagrams still to be sent one by one, to see an error that a batch hides.
+    /// Datagrams still to be sent singly, to see an error that a batch hides.
     cautious: u64,
-    /// When the last sending call was seen to have returned.
+    /// When the last sending call returned.
     sent_by: MonoInstant,
     ended: Option<MonoInstant>,
-    /// When the sending call was made that has not been seen to return.
+    /// Start of the sending call whose return has not been recorded yet.
     sending: Option<MonoInstant>,
     /// Time in sending calls.
     in_calls: Duration,
-    /// Says to the peer that all was sent, where the stream itself does.
+    /// End datagrams, where the stream itself signals its end.
     end_datagrams: Option<EndDatagrams>,
 }
 
-/// Whether what is sent counts.
+/// Whether traffic counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     WarmUp { until: MonoInstant },
@@ -111,7 +111,7 @@ impl Sender {
         Schedule::new(start, rate, self.plan.payload, window, batch)
     }
 
-    /// Ends the warm-up when its time has come: numbers, schedule and counts start afresh.
+    /// Ends the warm-up when it is due: numbers, schedule and counts start afresh.
     fn enter_counted(&mut self, now: MonoInstant) {
         if let Phase::WarmUp { until } = self.phase
             && now >= until
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// How many datagrams to send now, or when to come back.
+    /// Datagrams to send now, or when to come back.
     fn due(&mut self, now: MonoInstant) -> Result<u64, Step> {
         let most = self.limit.left().min(self.path.batch() as u64);
         let Some(schedule) = &mut self.schedule else {
@@ -195,7 +195,7 @@ impl Sender {
             self.cautious = 0;
         }
         if failure.class() == FailureClass::NoBuffers {
-            // The datagram is given up: its slot passes, its number goes to the next one.
+            // The datagram is given up: its slot passes, its number is reused.
             if self.phase == Phase::Counted {
                 self.refused += 1;
                 self.limit.spend(1);
@@ -207,7 +207,7 @@ impl Sender {
         self.failures.step(failure, now)
     }
 
-    /// All is sent: where nothing else tells the peer, the stream does.
+    /// All is sent: signals the end in the stream where nothing else does.
     fn part(&mut self, ended: MonoInstant, now: MonoInstant) -> Step {
         if self.numbers != Numbers::None {
             return Step::Done;
@@ -218,7 +218,7 @@ impl Sender {
         end_datagrams.say(now, self.path.as_mut())
     }
 
-    /// Slots of the schedule that passed unused up to `end`.
+    /// Unused slots of the schedule up to `end`.
     fn unsent(&self, end: MonoInstant) -> u64 {
         let Some(schedule) = self
             .schedule
@@ -234,14 +234,14 @@ impl Sender {
         schedule.skipped() + due.saturating_sub(schedule.next_slot())
     }
 
-    /// The end of the counted time: the end of the last slot that began within the time limit, or
-    /// when the last call returned if that was later.
+    /// End of the counted time: the end of the last slot that began within the time limit, or the return of the last
+    /// call if later.
     fn counted_end(&self, now: MonoInstant) -> MonoInstant {
         let Some(ended) = self.ended else {
             return now;
         };
         let planned = match (self.limit.end(), self.schedule.as_ref()) {
-            // The last slot began within the limit and takes its whole time: n datagrams fill n slots.
+            // The last slot began within the limit and counts in full: n datagrams fill n slots.
             (Some(limit), Some(schedule)) => {
                 Some(schedule.deadline(schedule.slots_before(limit)).max(limit))
             }

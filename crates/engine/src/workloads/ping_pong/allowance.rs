@@ -1,15 +1,15 @@
-//! How many messages may be exchanged now, where both ends have agreed on it beforehand.
+//! Messages that may be exchanged now, by advance agreement between the ends.
 //!
-//! What was granted must be exchanged to the end: the peer waits for exactly that many.
+//! A grant must be exchanged completely: the peer waits for exactly that many.
 
 use crate::control::StreamControl;
 use linerate_peers::Grant;
 use std::time::Duration;
 
-/// Longest wait for the next grant in one turn: bounds how late a stop is seen.
+/// Maximum wait for the next grant in one turn: bounds the delay of a stop.
 const MAX_GRANT_WAIT: Duration = Duration::from_millis(20);
 
-/// The grant that is being used.
+/// The grant in use.
 #[derive(Debug, Default)]
 pub(super) struct Allowance {
     left: u32,
@@ -17,8 +17,8 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Whether a message may be exchanged. A new grant is waited for and handed to `renew`, which says
-    /// whether it can be used.
+    /// Whether a message may be exchanged. Waits for a new grant and passes it to `renew`, which returns whether it can
+    /// be used.
     pub(super) fn is_open(
         &mut self,
         control: &StreamControl,
@@ -38,17 +38,17 @@ impl Allowance {
         self.left > 0
     }
 
-    /// Whether messages of a grant are still to be exchanged.
+    /// Whether messages of the grant remain.
     pub(super) const fn is_used(&self) -> bool {
         self.left > 0
     }
 
-    /// Whether the next message is one that is timed: the first of a grant wakes the peer.
+    /// Whether the next message is timed: the first of a grant only wakes the peer.
     pub(super) const fn is_timed(&self) -> bool {
         !self.is_first
     }
 
-    /// A message has been exchanged.
+    /// Records an exchanged message.
     pub(super) fn spend(&mut self, control: &StreamControl) {
         self.is_first = false;
         self.left = self.left.saturating_sub(1);

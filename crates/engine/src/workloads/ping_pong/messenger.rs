@@ -14,44 +14,44 @@ use linerate_sys::failure::{Failure, FailureClass};
 pub(super) struct Messenger {
     pub(super) carrier: Carrier<Buffer>,
     format: Box<dyn MessageFormat>,
-    /// Looks for a message in one [`receive`](Self::receive).
+    /// Polls for a message per [`receive`](Self::receive).
     looks: u32,
 }
 
-/// Looks for a message, while spinning, between two looks at the clock and at control: those cost a spinning
-/// end a tenth of a look each, by which it would notice a message later. All together last some 20 µs.
+/// Polls for a message, while spinning, between checks of clock and control: those would delay the detection of a
+/// message by a tenth of a poll each. All polls together last some 20 µs.
 const SPIN_LOOKS: u32 = 64;
 
-/// A message in pieces: a byte stream does not keep its borders.
+/// Buffer of a partial message: a byte stream does not keep message boundaries.
 pub(super) struct Buffer {
     message: Vec<u8>,
     received: usize,
     sent: usize,
 }
 
-/// What a receiving call brought.
+/// Result of a receiving call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// The peer closed.
     End,
     /// A whole message.
     Message(Message),
-    /// Nothing whole yet, or something that is not of this exchange.
+    /// Nothing complete yet, or something foreign.
     Nothing,
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Message {
-    /// Its number, as far as its length carries one.
+    /// Its sequence number, truncated to what its length carries.
     pub(super) number: Number,
-    /// The peer's clock when it left, if it carries that.
+    /// Send time on the peer's clock, if it carries that.
     pub(super) left: Option<Stamp>,
-    /// Just after the receiving call.
+    /// Receive time: just after the receiving call.
     pub(super) at: MonoInstant,
 }
 
-/// A transaction's number cut to what a message of some length carries.
+/// A transaction number, truncated to what a message of some length carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number(u64);
 
@@ -95,7 +95,7 @@ impl Messenger {
         })
     }
 
-    /// Exchanges messages of another length from now on; whether the path can.
+    /// Changes the message length; returns whether the path supports it.
     pub(super) fn resize(&mut self, length: usize) -> bool {
         match &mut self.carrier {
             Carrier::Datagrams(path) => path.slots().len() == length || path.set_payload(length),
@@ -112,12 +112,12 @@ impl Messenger {
         self.carrier.is_lossy()
     }
 
-    /// Whether messages carry the time of the clock of the end that sent them.
+    /// Whether messages of this length carry the sender's clock.
     pub(super) fn shows_clock(&self, length: usize) -> bool {
         self.format.shows_clock(length)
     }
 
-    /// When the kernel saw messages pass, if that was asked for.
+    /// Kernel timestamps of messages, if requested.
     pub(super) fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
         match &mut self.carrier {
             Carrier::Datagrams(path) => path.stamps(),
@@ -125,19 +125,19 @@ impl Messenger {
         }
     }
 
-    /// Whether an answer that comes too late can be taken for the next one.
+    /// Whether a late answer can be mistaken for the next one.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.is_lossy() && self.format.header_len() == 0
     }
 
-    /// Prepares message `number` for [`send`](Self::send); returns the number as it will come back.
+    /// Prepares message `number` for [`send`](Self::send); returns the number as the answer will carry it.
     pub(super) fn write(&mut self, number: u64, now: MonoInstant) -> Number {
         let bytes = self.carrier.message();
         self.format.write(bytes, number, now);
         Number(self.format.read(bytes).map_or(0, |message| message.number))
     }
 
-    /// Sends the prepared message, or the rest of it. Returns whether all of it is out.
+    /// Sends the prepared message, or the rest of it. Returns whether it is complete.
     pub(super) fn send(&mut self) -> Result<bool, Failure> {
         match &mut self.carrier {
             Carrier::Datagrams(path) => path.send(1).map(|sent| sent == 1),
@@ -148,8 +148,7 @@ impl Messenger {
         }
     }
 
-    /// Takes what has come, and asks `clock` when that was, before anything else. A spinning end looks several
-    /// times.
+    /// Receives a message and reads `clock` right after the call. A spinning end polls several times.
     #[inline]
     pub(super) fn receive(&mut self, clock: impl Fn() -> MonoInstant) -> Result<Incoming, Failure> {
         for _ in 1..self.looks {
@@ -191,8 +190,7 @@ impl Messenger {
         }
     }
 
-    /// Prepares the message that just came to go back, as it is but for the time of this end's clock in its
-    /// header.
+    /// Prepares the received message as the answer, with this end's time in its header.
     pub(super) fn echo(&mut self, number: Number, now: MonoInstant) {
         let is_lossy = self.is_lossy();
         let bytes = self.carrier.message();
@@ -203,7 +201,7 @@ impl Messenger {
 }
 
 impl Carrier<Buffer> {
-    /// The message to send, from its beginning.
+    /// Buffer of the message to send.
     fn message(&mut self) -> &mut [u8] {
         match self {
             Self::Datagrams(path) => path.slots(),

@@ -37,7 +37,7 @@ use crate::plan::{StreamPlan, no_messages};
 use linerate_model::spec::{Side, Stop, TestSpec, TestWork, Transport};
 use linerate_peers::StreamFormat;
 
-/// One that answers every message, one after the other; what has come meanwhile waits in its system.
+/// Responder: answers every message, one after the other; meanwhile arrivals queue in its system.
 pub(super) fn responder(setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
     Ok(Box::new(responder::Responder::new(setup)?))
 }

@@ -1,4 +1,4 @@
-//! An answering side for messages of any length, each of which says whether it wants to come back.
+//! A responder for messages of any length, each of which states whether it wants a reply.
 
 use crate::control::StreamControl;
 use crate::error::EngineError;
@@ -21,12 +21,12 @@ pub(super) struct Reflector {
     clock: &'static dyn Clock,
     tally: Option<Tally>,
     failures: FailureCounts,
-    /// When the last message came, or traffic started.
+    /// When the last message arrived, or traffic started.
     last: MonoInstant,
     replies: Replies,
 }
 
-/// What a byte stream has brought and that has not been understood.
+/// Received bytes of a byte stream that are not parsed yet.
 struct Incoming {
     /// Room for the longest message.
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ impl Incoming {
         }
     }
 
-    /// Cuts what has come into messages; whether it can be cut.
+    /// Parses the received bytes into messages; returns whether they are valid.
     fn cut(&mut self, got: usize, format: &dyn ReplyFormat, replies: &mut Replies) -> bool {
         self.filled += got;
         let Ok(taken) = format.answer_stream(&self.bytes[..self.filled], replies) else {
@@ -54,7 +54,7 @@ impl Incoming {
 }
 
 impl Carrier<Incoming> {
-    /// Takes what has come; `None` at the end of the stream.
+    /// Receives bytes; `None` at the end of the stream.
     fn receive(
         &mut self,
         format: &dyn ReplyFormat,
@@ -69,14 +69,14 @@ impl Carrier<Incoming> {
             }
             Self::Stream(path, incoming) => {
                 let got = path.read(&mut incoming.bytes[incoming.filled..])?;
-                // What cannot be cut is closed, as the tools do.
+                // An invalid stream is closed, as the original tools do.
                 let is_cut = incoming.cut(got, format, replies);
                 Ok((got > 0 && is_cut).then_some(()))
             }
         }
     }
 
-    /// Sends what it can of the first reply; the bytes that are out.
+    /// Sends as much of the first reply as possible; returns the bytes sent.
     fn send(&mut self, reply: &[u8]) -> Result<usize, Failure> {
         match self {
             Self::Datagrams(path) => {
@@ -109,7 +109,7 @@ impl Reflector {
         })
     }
 
-    /// Sends the rest of the first reply that is not out.
+    /// Sends the rest of the first reply.
     fn answer(&mut self) -> Step {
         match self.carrier.send(self.replies.first()) {
             Ok(sent) => {
@@ -121,7 +121,7 @@ impl Reflector {
         }
     }
 
-    /// So many bytes of a reply are out.
+    /// Records `bytes` sent of a reply.
     fn answered(&mut self, bytes: usize, is_whole: bool) {
         let now = self.clock.now();
         self.failures.success();
@@ -152,7 +152,7 @@ impl Reflector {
     fn failed(&mut self, failure: Failure) -> Step {
         let now = self.clock.now();
         match failure.class() {
-            // Silence is how a client of datagrams ends.
+            // A datagram client ends by silence.
             FailureClass::WouldBlock | FailureClass::Interrupted => {
                 if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
                     Step::Again

@@ -1,4 +1,4 @@
-//! The asking side of a ping-pong.
+//! The requester of a ping-pong.
 
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
@@ -19,17 +19,16 @@ use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an answer over UDP is waited for while the path's round trip is not known; longer than
-/// any but an interplanetary one.
+/// Timeout of an answer over UDP while the path's round trip is unknown.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The least wait once it is known; then three times the longest round trip so far.
+/// Minimum timeout of an answer over UDP once the round trip is known; else three times the longest so far.
 const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long an answer is waited for where a lost one ends the exchange: a busy peer is not taken for a loss.
+/// Timeout of an answer where a loss ends the exchange: long, so that a busy peer is not taken for a loss.
 const FATAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long TCP may keep an answer back before the peer counts as gone.
+/// Timeout of an answer over TCP, after which the peer counts as gone.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Requester {
@@ -41,26 +40,26 @@ pub(super) struct Requester {
     tally: Tally,
     failures: FailureCounts,
     rtt: Histogram,
-    /// The same values, each as it is.
+    /// Exact moments of the histogram's values.
     exact: Sums,
-    /// Transactions that the warm-up still takes.
+    /// Transactions left in the warm-up.
     warming: u64,
     longest: Option<Duration>,
     timeouts: u64,
     next: u64,
-    /// Where messages are agreed on beforehand.
+    /// Agreed messages, where the protocol grants them in advance.
     allowance: Option<Allowance>,
     stalls: Stalls,
-    /// Until when what comes is an answer that comes too late.
+    /// Until when an arrival is a late answer.
     silent_until: MonoInstant,
-    /// The way back, where answers carry the far clock.
+    /// One-way delay from the peer, where answers carry its clock.
     back: Option<(Transit, DelayVariation)>,
-    /// Where the kernel is asked when messages pass, and when the last one was given to it.
+    /// Stages from kernel timestamps, if requested, with the time of the last send.
     stages: Option<Stages>,
     called: MonoInstant,
 }
 
-/// How one transaction ended.
+/// How a transaction ended.
 enum Outcome {
     Answered(Message),
     Failed(Failure, MonoInstant),
@@ -108,8 +107,8 @@ impl Requester {
         })
     }
 
-    /// One message there and back, prepared at `now`; when it was sent, and how it ended. Between the
-    /// reading of the clock and the sending call there is nothing.
+    /// One round trip, prepared at `now`; returns the send time and how it ended. Nothing happens between reading the
+    /// clock and the sending call.
     fn transact(&mut self, now: MonoInstant, control: &StreamControl) -> (MonoInstant, Outcome) {
         let number = self.messenger.write(self.next, now);
         self.next += 1;
@@ -156,7 +155,7 @@ impl Requester {
         }
     }
 
-    /// A call failed: how the transaction ends because of it, if it does.
+    /// Handles a failed call: how the transaction ends, if it does.
     fn waiting(
         &self,
         failure: Failure,
@@ -211,7 +210,7 @@ impl Requester {
         self.take_apart(sent, at, counts);
     }
 
-    /// Takes the kernel's stamps of the message that just came back.
+    /// Records the stages of the returned message from its kernel timestamps.
     fn take_apart(&mut self, sent: MonoInstant, at: MonoInstant, counts: bool) {
         if let (Some(stages), Some(stamps)) = (&mut self.stages, self.messenger.stamps()) {
             let times = Times {
@@ -223,7 +222,7 @@ impl Requester {
         }
     }
 
-    /// Whether the transaction that ended at `at` is one of the warm-up. After its last one counting begins.
+    /// Whether the transaction that ended at `at` belongs to the warm-up. After its last one counting begins.
     fn is_warming(&mut self, at: MonoInstant) -> bool {
         if self.warming == 0 {
             return false;
@@ -251,14 +250,14 @@ impl Requester {
             self.failures.count(Failure::timed_out("recv"), sent);
             return Step::Done;
         }
-        // Its stamps must not fill the socket's buffer.
+        // Read its timestamps, so that they do not fill the socket's error queue.
         self.take_apart(sent, sent, false);
         let now = self.clock.now();
         if !self.is_warming(now) && sent >= self.tally.start() {
             self.timeouts += 1;
             self.limit.spend(1);
         }
-        // What was agreed on can no longer be exchanged.
+        // The granted messages can no longer be exchanged completely.
         if self.allowance.is_some() {
             return Step::Done;
         }
@@ -274,7 +273,7 @@ impl Requester {
         } else {
             self.failures.step_of_connection(failure, now)
         };
-        // What was agreed on can no longer be exchanged.
+        // The granted messages can no longer be exchanged completely.
         self.allowance.as_ref().map_or(step, |_| Step::Done)
     }
 }
@@ -288,7 +287,7 @@ impl Work for Requester {
     fn turn(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
         match &mut self.allowance {
             None if self.warming == 0 && self.limit.is_over(now) => return Step::Done,
-            // A new grant has been waited for: the time is another.
+            // A new grant has been awaited: read the clock again.
             Some(allowance) if !allowance.is_used() => {
                 self.stalls.wait(now);
                 if allowance.is_open(control, |_| true) {
@@ -320,7 +319,7 @@ impl Work for Requester {
         {
             self.failures.count(failure, now);
         }
-        // Waiting for the word that all is over is no part of the exchange.
+        // Waiting for the last grant is not part of the exchange.
         let active = match self.allowance {
             None => now.saturating_since(self.tally.start()),
             Some(_) => self.tally.active(),

@@ -1,4 +1,4 @@
-//! The answering side of a ping-pong.
+//! The responder of a ping-pong.
 
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
@@ -26,21 +26,21 @@ pub(super) struct Responder {
     failures: FailureCounts,
     /// When traffic started.
     start: MonoInstant,
-    /// When the last message came, or traffic started.
+    /// When the last message arrived, or traffic started.
     last: MonoInstant,
-    /// An answer that the system has not taken whole.
+    /// Whether an answer is only partly sent.
     answering: bool,
-    /// Where messages are agreed on beforehand.
+    /// Agreed messages, where the protocol grants them in advance.
     allowance: Option<Allowance>,
-    /// Payload of the messages now.
+    /// Present payload of messages, bytes.
     length: usize,
-    /// The way here, where messages carry the far clock.
+    /// One-way delay from the peer, where messages carry its clock.
     way: Option<(Transit, DelayVariation)>,
-    /// Where the kernel is asked when messages pass.
+    /// Stages from kernel timestamps, if requested.
     stages: Option<Stages>,
-    /// The message that is being answered.
+    /// Message being answered.
     current: Option<Current>,
-    /// Answers that the warm-up still takes.
+    /// Answers left in the warm-up.
     warming: u64,
 }
 
@@ -48,12 +48,12 @@ pub(super) struct Responder {
 #[derive(Debug, Clone, Copy)]
 struct Current {
     number: Number,
-    /// The far clock when it left.
+    /// Send time on the peer's clock.
     left: Option<Stamp>,
     arrived: MonoInstant,
     /// Just before the sending call.
     called: MonoInstant,
-    /// Whether its answer is written: after a pause it is not.
+    /// Whether its answer is prepared: after a pause it is not.
     is_written: bool,
 }
 
@@ -80,12 +80,12 @@ impl Responder {
         })
     }
 
-    /// Writes the answer to the message that came, with the time of now if it shows it.
+    /// Prepares the answer to the received message, with the present time if it carries one.
     fn write(&mut self) {
         let Some(current) = self.current.as_mut().filter(|message| !message.is_written) else {
             return;
         };
-        // The answer leaves when the message came, unless something was between.
+        // The answer carries the arrival time, unless a pause lies between.
         let plan = &self.plan;
         let rests = plan.receiver_pause().is_some() || plan.stall().is_some();
         let waits = rests || self.stages.is_some();
@@ -116,7 +116,7 @@ impl Responder {
         }
     }
 
-    /// An answer is out. Answers of the warm-up, by this side's time and by number, do not count.
+    /// An answer is sent. Answers of the warm-up, by this side's time and by number, do not count.
     fn answered(&mut self) {
         let now = self.clock.now();
         self.last = now;
@@ -139,7 +139,7 @@ impl Responder {
         }
     }
 
-    /// Notes how long a message took here, and the kernel's stamps of its answer.
+    /// Records the residence time of a message, and the kernel timestamps of its answer.
     fn note(&mut self, message: Current, counts: bool) {
         if let (Some((transit, pdv)), Some(left)) = (&mut self.way, message.left) {
             transit.record(left, message.arrived, counts);
@@ -175,7 +175,7 @@ impl Responder {
     }
 
     fn listen(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
-        // Only where it shows: reading the clock takes some 25 ns of the round trip.
+        // Only where messages carry the clock: reading it takes some 25 ns of the round trip.
         let (shows, clock) = (self.way.is_some(), self.clock);
         let arrival = || if shows { clock.now() } else { now };
         match self.messenger.receive(arrival) {
@@ -197,7 +197,7 @@ impl Responder {
         }
     }
 
-    /// Until when the message that just came is kept, after a turn that began at `now`.
+    /// Until when the received message is held back, after a turn that began at `now`.
     fn rest(&self, now: MonoInstant) -> Option<MonoInstant> {
         let stalled = self.plan.stall().and_then(|stall| {
             let end = stall.end(self.clock.now().saturating_since(self.start))?;
@@ -207,7 +207,7 @@ impl Responder {
         stalled.max(paused)
     }
 
-    /// Whether another message is agreed on, of which the length is then known.
+    /// Whether another message is granted; its length is then set.
     fn may_listen(&mut self, control: &StreamControl) -> bool {
         let Some(allowance) = &mut self.allowance else {
             return true;
@@ -219,12 +219,12 @@ impl Responder {
         })
     }
 
-    /// Nothing is agreed on: the peer is between two announcements, or done.
+    /// Nothing is granted: the peer is between two announcements, or done.
     fn idle(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
         if control.is_ending() {
             return Step::Done;
         }
-        // The silence of a peer that was granted nothing is its right; the session watches it.
+        // A peer without a grant may be silent; the session monitors it.
         self.last = now;
         Step::Again
     }

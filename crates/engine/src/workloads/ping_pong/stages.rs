@@ -1,6 +1,6 @@
-//! Where the time of each message goes at one end: between its program's own times and the kernel's stamps.
+//! Stages of each message at one end: between its program's own times and the kernel's timestamps.
 //!
-//! All times of one end are of its own monotonic clock, so parts need nothing of the other end's clock. What is
+//! All times of one end are on its own monotonic clock, so stages need nothing of the other end's clock. The time
 //! between the ends' drivers follows from both ends' samples: see `analysis`.
 
 use crate::datapaths::KernelStamps;
@@ -9,13 +9,13 @@ use linerate_model::one_way::{Passage, Passages, Stage, StageReport};
 use linerate_sys::timestamps::Wall;
 use std::collections::BTreeMap;
 
-/// Most messages that are kept.
+/// Maximum messages kept.
 const MAX_MESSAGES: usize = 2048;
 
-/// Parts of a message at one end: four, and what is between this end's stamps on the other side.
+/// Stages of a message at one end: four, and the time between this end's timestamps on the other side.
 const PARTS_OF_MESSAGE: usize = 5;
 
-/// The parts at the asking end, in the order of [`Stages::asked`].
+/// Stages at the requester, in the order of [`Stages::asked`].
 const REQUESTER_STAGES: [Option<Stage>; PARTS_OF_MESSAGE] = [
     Some(Stage::NearApplication),
     Some(Stage::NearSendStack),
@@ -24,8 +24,8 @@ const REQUESTER_STAGES: [Option<Stage>; PARTS_OF_MESSAGE] = [
     Some(Stage::NearReceiveStack),
 ];
 
-/// The parts at the answering end, in the order of [`Stages::answered`]; what is between the arrival and the
-/// departure of the answer is all of them.
+/// Stages at the responder, in the order of [`Stages::answered`]; the time between the arrival and the departure of the
+/// answer is all of them.
 const RESPONDER_STAGES: [Option<Stage>; PARTS_OF_MESSAGE] = [
     Some(Stage::FarReceiveStack),
     Some(Stage::FarApplication),
@@ -37,21 +37,21 @@ const RESPONDER_STAGES: [Option<Stage>; PARTS_OF_MESSAGE] = [
 /// The program's times of one message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// Asking end: when the round trip begins. Answering end: when the program had the message.
+    /// Requester: start of the round trip. Responder: when the program had the message.
     pub(super) first: MonoInstant,
     /// Just before the sending call.
     pub(super) called: MonoInstant,
-    /// Asking end: when the program had the answer. Answering end: not used.
+    /// Requester: when the program had the answer. Responder: not used.
     pub(super) last: MonoInstant,
 }
 
-/// The stamps of a message, or which is not known.
+/// Timestamps of a message, or the name of a missing one.
 type Stamped = Result<[MonoInstant; 3], &'static str>;
 
-/// Collects the parts of one end's messages.
+/// Collects the stages of one end's messages.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
-    /// One less than n, of which every n-th number is kept; n is a power of two.
+    /// n − 1, where every n-th message is kept and n is a power of two.
     mask: u64,
     rows: Vec<(u64, [i64; PARTS_OF_MESSAGE])>,
     complete: u64,
@@ -67,7 +67,7 @@ impl Stages {
         }
     }
 
-    /// A message came back, at the asking end.
+    /// Requester: records a returned message.
     pub(super) fn asked(
         &mut self,
         stamps: &mut dyn KernelStamps,
@@ -92,7 +92,7 @@ impl Stages {
         self.keep(number, row);
     }
 
-    /// A message was answered, at the answering end.
+    /// Responder: records an answered message.
     pub(super) fn answered(
         &mut self,
         stamps: &mut dyn KernelStamps,
@@ -112,8 +112,8 @@ impl Stages {
         self.keep(number, row);
     }
 
-    /// The kernel's stamps of the last message (scheduler, driver, arrival) and whether the wall time that they
-    /// are in was set meanwhile; nothing of one that is not `counted`, which is only taken out of the kernel.
+    /// Kernel timestamps of the last message (scheduler, driver, arrival), and whether wall time was set meanwhile. For
+    /// one that is not `counted` they are only drained from the kernel.
     fn take(&mut self, stamps: &mut dyn KernelStamps, counted: bool) -> Option<(Stamped, Wall)> {
         let (departed, wall) = (stamps.departed(), stamps.check());
         if !counted {
@@ -128,8 +128,7 @@ impl Stages {
         Some((row, wall))
     }
 
-    /// The steps from one point of time to the next. One that goes back by more than the error of the stamps
-    /// is of another message.
+    /// Durations between successive times. A negative one beyond the timestamps' error belongs to another message.
     fn between<const N: usize, const M: usize>(
         &self,
         points: [MonoInstant; N],
@@ -171,12 +170,12 @@ impl Stages {
         }
     }
 
-    /// What the asking end saw.
+    /// Report of the requester.
     pub(super) fn finish_asking(self) -> StageReport {
         self.finish(REQUESTER_STAGES)
     }
 
-    /// What the answering end saw.
+    /// Report of the responder.
     pub(super) fn finish_answering(self) -> StageReport {
         self.finish(RESPONDER_STAGES)
     }
@@ -206,7 +205,7 @@ impl Stages {
     }
 }
 
-/// All of the stamps, or the name of the first that is missing.
+/// All timestamps, or the name of the first that is missing.
 fn known<const N: usize>(
     stamps: [(&'static str, Option<MonoInstant>); N],
 ) -> Result<[MonoInstant; N], &'static str> {
@@ -217,7 +216,7 @@ fn known<const N: usize>(
     Ok(all)
 }
 
-/// Stamps from both sides of a setting of wall time cannot be compared.
+/// Timestamps from before and after a setting of wall time cannot be compared.
 const fn steady(wall: Wall) -> Result<(), &'static str> {
     match wall {
         Wall::Steady => Ok(()),

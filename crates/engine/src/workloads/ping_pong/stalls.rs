@@ -1,13 +1,13 @@
-//! How long no message was under way because none was granted: time in which a closed loop measures nothing.
+//! Time without any message under way because none was granted: a closed loop measures nothing then.
 
 use linerate_model::MonoInstant;
 use std::time::Duration;
 
-/// Share of the test from which its owner should know of it, as a divisor: batches of a thousand messages of 5 µs
-/// each, one every 5 ms, lose less to a driver that is woken at once.
+/// Share of the test from which it is reported, as a divisor: batches of a thousand messages of 5 µs each, one every 5
+/// ms, lose less to a driver that is woken at once.
 const NOTED_SHARE: u32 = 20;
 
-/// The waits for grants between messages.
+/// Waits for grants between messages.
 #[derive(Debug, Default)]
 pub(super) struct Stalls {
     since: Option<MonoInstant>,
@@ -15,19 +15,19 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// Nothing may be exchanged at `now`.
+    /// No message is granted at `now`.
     pub(super) fn wait(&mut self, now: MonoInstant) {
         self.since.get_or_insert(now);
     }
 
-    /// Messages may be exchanged again at `now`; what is before `counted` is no part of the test.
+    /// Messages are granted again at `now`; time before `counted` is not part of the test.
     pub(super) fn end(&mut self, now: MonoInstant, counted: MonoInstant) {
         if let Some(since) = self.since.take() {
             self.total += now.saturating_since(since.max(counted));
         }
     }
 
-    /// What the owner of a test that lasted `active` should know.
+    /// Note for a test that lasted `active`, if the share is high.
     pub(super) fn note(&self, active: Duration) -> Option<String> {
         if self.total <= active / NOTED_SHARE {
             return None;

@@ -1,4 +1,4 @@
-//! When requests are meant to be sent. Pure: no clock.
+//! Intended send times of requests. Pure: no clock.
 
 use crate::plan::StreamPlan;
 use linerate_model::random::Random;
@@ -7,7 +7,7 @@ use linerate_model::{BitRate, MonoInstant};
 use linerate_wire::schedule::Schedule;
 use std::time::Duration;
 
-/// The intended times of an endless row of requests, ascending.
+/// Endless ascending sequence of intended send times.
 pub(super) struct Arrivals {
     start: MonoInstant,
     gaps: Gaps,
@@ -25,7 +25,7 @@ enum Gaps {
 }
 
 impl Arrivals {
-    /// From `start`, at the rate of `plan`; `None` if it has none.
+    /// Arrivals from `start` at the rate of `plan`; `None` if it has none.
     pub(super) fn new(start: MonoInstant, arrival: Arrival, plan: &StreamPlan) -> Option<Self> {
         let rate = plan.rate.filter(|rate| *rate > BitRate::from_bps(0))?;
         let gaps = match arrival {
@@ -58,7 +58,7 @@ impl Arrivals {
         }
     }
 
-    /// Goes on to the one after it.
+    /// Advances to the following request.
     pub(super) fn advance(&mut self) {
         match &mut self.gaps {
             Gaps::Constant { next, .. } => *next += 1,
@@ -70,7 +70,7 @@ impl Arrivals {
         }
     }
 
-    /// How many are due before `end`, at most `most`; they are passed over.
+    /// Skips the requests due before `end`, at most `most`; returns how many.
     pub(super) fn pass(&mut self, end: MonoInstant, most: u64) -> u64 {
         let mut passed = 0;
         while passed < most && self.next() < end {

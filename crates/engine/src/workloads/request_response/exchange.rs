@@ -1,4 +1,4 @@
-//! Requests out and answers in, over datagrams or a byte stream, neither waiting for the other.
+//! Requests and answers over datagrams or a byte stream, independent of each other.
 
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
@@ -11,14 +11,14 @@ use linerate_sys::failure::Failure;
 /// Bytes of one read of a byte stream: many answers, or a part of one.
 const READ_BYTES: usize = 64 << 10;
 
-/// The asking end of an exchange of messages of one length.
+/// Requester of an exchange of messages of one length.
 pub(super) struct Exchange {
     pub(super) carrier: Carrier<Pieces>,
     length: usize,
     format: Box<dyn MessageFormat>,
 }
 
-/// A request that goes out, and answers that come in, in pieces.
+/// Buffers of partial messages: the outgoing request and incoming answers.
 pub(super) struct Pieces {
     out: Vec<u8>,
     written: usize,
@@ -26,14 +26,14 @@ pub(super) struct Pieces {
     filled: usize,
 }
 
-/// What a receiving call brought beside the numbers of answers.
+/// Result of a receiving call, besides the numbers of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// The peer closed.
     End,
-    /// Messages, of which so many are of no request of this stream.
+    /// Messages; some may be foreign.
     Messages {
-        /// Those.
+        /// Messages of no request of this stream.
         foreign: u64,
     },
 }
@@ -64,7 +64,7 @@ impl Exchange {
         self.format.write(message, number, due);
     }
 
-    /// Gives the prepared request, or the rest of it, to the system. Returns whether all of it is out.
+    /// Sends the prepared request, or the rest of it. Returns whether it is complete.
     pub(super) fn send(&mut self) -> Result<bool, Failure> {
         match &mut self.carrier {
             Carrier::Datagrams(path) => path.send(1).map(|sent| sent == 1),
@@ -75,7 +75,7 @@ impl Exchange {
         }
     }
 
-    /// Takes what has come: appends the numbers of answers to `numbers`.
+    /// Receives answers: appends their numbers to `numbers`.
     pub(super) fn receive(&mut self, numbers: &mut Vec<u64>) -> Result<Incoming, Failure> {
         let (format, length) = (&self.format, self.length);
         let mut foreign = 0;

@@ -79,7 +79,7 @@ impl WorkloadKind for RequestResponse {
         Calls::Single
     }
 
-    /// The requester never sleeps in a call: an answer and the next request can each come first.
+    /// The requester never sleeps in a call: an answer or the next request may come first.
     fn waiting(&self, side: Side, plan: &StreamPlan) -> WaitMode {
         match side {
             Side::Sender => WaitMode::Spin,
@@ -99,7 +99,7 @@ impl WorkloadKind for RequestResponse {
     }
 }
 
-/// The requests that are asked for.
+/// Parameters of the open loop.
 fn open_loop(work: &TestWork) -> Result<&OpenLoop, EngineError> {
     match work {
         TestWork::OpenLoop(open) => Ok(open),

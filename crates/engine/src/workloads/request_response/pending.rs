@@ -6,18 +6,18 @@
 use linerate_model::MonoInstant;
 use std::time::Duration;
 
-/// Most requests under way: with 24 bytes each the memory of a stream stays within 24 MiB.
+/// Maximum requests under way: with 24 bytes each the memory of a stream stays within 24 MiB.
 const MAX_PENDING: u64 = 1 << 20;
 
-/// Least: what a requester that stalls for a moment at a low rate has to send at once.
+/// Minimum capacity: what a requester that stalls for a moment at a low rate has to send at once.
 const MIN_PENDING: u64 = 1 << 10;
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
-    /// When it was meant to be sent.
+    /// Intended send time.
     pub(super) due: MonoInstant,
-    /// Just before the system was asked to take it.
+    /// Send time, just before the system call.
     pub(super) sent: MonoInstant,
 }
 
@@ -30,20 +30,20 @@ enum State {
     UnderWay,
 }
 
-/// What an answer is.
+/// Classification of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The first to this request, in time.
+    /// First answer to this request, in time.
     InTime(Request),
-    /// The first to this one, after the timeout.
+    /// First answer to this request, after the timeout.
     Late,
-    /// Another one to a request that was answered.
+    /// A repeated answer.
     Duplicate,
-    /// To no request that is known: never sent, or so long ago that it is forgotten.
+    /// For an unknown request: never sent, or too long ago.
     Unknown,
 }
 
-/// The requests of one stream.
+/// Requests of one stream.
 pub(super) struct Pending {
     ring: Vec<(Request, State)>,
     timeout: Duration,
@@ -53,7 +53,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Room for what `rate` requests per second have under way within twice the timeout.
+    /// Capacity for requests at `rate` per second within twice the timeout.
     pub(super) fn new(rate: f64, timeout: Duration) -> Self {
         let expected = Duration::try_from_secs_f64(2.0 * rate * timeout.as_secs_f64());
         let expected = expected.map_or(MAX_PENDING, |count| count.as_secs());
@@ -85,15 +85,15 @@ impl Pending {
         self.oldest == self.next
     }
 
-    /// The next request goes. Room for it must have been made.
+    /// Adds the next request. There must be room for it.
     pub(super) fn push(&mut self, request: Request) {
         let place = self.place(self.next);
         self.ring[place] = (request, State::UnderWay);
         self.next += 1;
     }
 
-    /// Numbers under way that time, or want of room, gives up at `now`, one per call; to be called until
-    /// there is none, before each [`push`](Self::push).
+    /// Gives up one request at `now`, by timeout or for lack of room; call until `None` before each
+    /// [`push`](Self::push).
     pub(super) fn give_up(&mut self, now: MonoInstant) -> Option<u64> {
         while self.oldest < self.next {
             let number = self.oldest;
@@ -141,7 +141,7 @@ impl Pending {
         }
     }
 
-    /// Numbers that are still under way.
+    /// Numbers of requests still under way.
     pub(super) fn under_way(&self) -> impl Iterator<Item = u64> {
         (self.oldest..self.next)
             .filter(|number| self.ring[self.place(*number)].1 == State::UnderWay)

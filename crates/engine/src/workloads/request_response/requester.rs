@@ -1,4 +1,4 @@
-//! The asking side of an open loop.
+//! The requester of an open loop.
 
 use super::arrivals::Arrivals;
 use super::exchange::{Exchange, Incoming};
@@ -15,20 +15,20 @@ use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most requests of one turn: answers are looked for at least as often.
+/// Maximum requests per turn: answers are read at least as often.
 const MAX_REQUESTS_PER_TURN: u64 = 16;
 
-/// Most receiving calls of one turn.
+/// Maximum receiving calls per turn.
 const MAX_READS_PER_TURN: u32 = 64;
 
-/// The last stretch before a request is due is polled, not slept: a timer of a virtual machine is up
-/// to that late (see the loop's own waiting).
+/// Time before a request is due that is polled, not slept: a virtual machine's timer is up to that late (see the engine
+/// loop).
 const POLL_BEFORE_DUE: Duration = Duration::from_micros(50);
 
-/// Longest single sleep: bounds how late a stop is seen.
+/// Maximum single sleep: bounds the delay of a stop.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
-/// Longest sleep while the system takes no more: nothing says when it does again.
+/// Maximum sleep while the system accepts no more: there is no event for it.
 const BLOCKED_SLEEP: Duration = Duration::from_millis(1);
 
 pub(super) struct Requester {
@@ -50,15 +50,15 @@ pub(super) struct Requester {
     lateness: Histogram,
     tally: Tally,
     failures: FailureCounts,
-    /// The rest of a request has not been taken yet.
+    /// Whether a request is only partly sent.
     writing: bool,
-    /// The last attempt to send was refused for now.
+    /// Whether the last attempt to send would have blocked.
     stuck: bool,
-    /// When that last was so.
+    /// When sending last would have blocked.
     blocked: MonoInstant,
     /// When the last request was sent.
     sent_by: MonoInstant,
-    /// One more than the highest number answered.
+    /// One above the highest number answered.
     expected: u64,
     gone: bool,
     numbers: Vec<u64>,
@@ -77,7 +77,7 @@ struct Counts {
     burst_max: u64,
 }
 
-/// How an attempt to send ended.
+/// Result of an attempt to send.
 enum Attempt {
     Blocked,
     Ended(Step),
@@ -124,7 +124,7 @@ impl Requester {
         (!self.limit.is_over(next)).then_some(next)
     }
 
-    /// Whether requests that are still due are given up: the peer, or this one, has not kept up.
+    /// Whether requests still due are given up: the peer, or this end, has not kept up.
     fn is_too_late(&self, now: MonoInstant) -> bool {
         let end = self.limit.end();
         end.is_some_and(|end| now > end.after(self.timeout))
@@ -158,7 +158,7 @@ impl Requester {
         None
     }
 
-    /// The next request, due at `due`.
+    /// Sends the next request, due at `due`.
     fn request(&mut self, due: MonoInstant, now: MonoInstant) -> Attempt {
         self.give_up(now);
         let number = self.pending.next();
@@ -177,7 +177,7 @@ impl Requester {
         }
     }
 
-    /// The rest of a request that the system took in part.
+    /// Sends the rest of a partly sent request.
     fn go_on(&mut self, now: MonoInstant) -> Attempt {
         match self.exchange.send() {
             Ok(true) => {
@@ -207,13 +207,13 @@ impl Requester {
         self.counts.sent += 1;
         self.limit.spend(1);
         self.sent_by = request.sent;
-        // What the system would not take was not late of this sender.
+        // Time during which the system accepted nothing is not the sender's lateness.
         let could = request.due.max(self.blocked);
         self.lateness
             .record_duration(request.sent.saturating_since(could));
     }
 
-    /// The next request is another one.
+    /// Advances to the next request.
     fn pass(&mut self) {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.advance();
@@ -246,7 +246,7 @@ impl Requester {
         }
     }
 
-    /// Takes what has come. Returns how the turn ends, if it does.
+    /// Receives answers. Returns how the turn ends, if it does.
     fn listen(&mut self) -> Option<Step> {
         let mut numbers = std::mem::take(&mut self.numbers);
         let mut end = None;
@@ -314,14 +314,14 @@ impl Requester {
         }
     }
 
-    /// Whether all was asked, and answered or given up.
+    /// Whether everything was requested, and answered or given up.
     fn is_done(&self, now: MonoInstant) -> bool {
         let asked = self.due().is_none() && !self.writing || self.is_too_late(now);
         let over = self.limit.end().is_none_or(|end| now >= end);
         asked && over && self.pending.is_empty()
     }
 
-    /// Waits for the next thing that can happen, unless this end spins.
+    /// Waits for the next event, unless this end spins.
     fn rest(&mut self, now: MonoInstant) {
         if self.plan.wait == WaitMode::Spin {
             return;
@@ -341,7 +341,7 @@ impl Requester {
         }
     }
 
-    /// The counted time: that of the schedule, or until the last request went if that was later.
+    /// Counted time: that of the schedule, or until the last request was sent if later.
     fn duration(&self, now: MonoInstant) -> Duration {
         let planned = match self.limit.end() {
             Some(end) if now >= end => end,
@@ -352,12 +352,12 @@ impl Requester {
         end.saturating_since(self.counted_from)
     }
 
-    /// What became of the requests, at the end.
+    /// Final counts of the requests.
     fn settle(&mut self, now: MonoInstant) -> RequestCount {
         self.give_up(now);
         let under_way = self.pending.under_way();
         let open = under_way.filter(|number| self.counts(*number)).count() as u64;
-        // Where the peer went away there are no answers; where a user ended the test, nobody knows.
+        // If the peer went away, no more answers come; if a user ended the test, their fate is unknown.
         let (unanswered, sent) = if self.gone {
             (self.counts.unanswered + open, self.counts.sent)
         } else {

@@ -21,37 +21,37 @@ const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const PROTOCOL_UDP: u8 = 17;
 
-/// Hops that a packet may take; what Linux uses.
+/// IPv4 TTL and IPv6 hop limit; Linux's default.
 const HOP_LIMIT: u8 = 64;
 
-/// In the high byte of an IPv4 header's flags.
+/// DF bit in the high byte of the IPv4 flags field.
 const DO_NOT_FRAGMENT: u8 = 0x40;
 
 /// One end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
-    /// Of its interface, or of the router that leads to it.
+    /// MAC address of the interface, or of the next-hop router.
     pub(super) mac: [u8; 6],
     /// IP address and UDP port.
     pub(super) address: SocketAddr,
 }
 
-/// What is told from datagrams of other flows.
+/// Addresses that distinguish the test's datagrams from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flow {
     pub(super) local: End,
     pub(super) remote: End,
-    /// DSCP and ECN of what is sent.
+    /// DSCP and ECN of sent packets.
     pub(super) traffic_class: u8,
 }
 
 impl Flow {
-    /// Bytes of a frame before the payload.
+    /// Bytes of Ethernet, IP and UDP headers.
     pub(super) const fn headers(&self) -> usize {
         ETHERNET_HEADER + self.ip_header() + UDP_HEADER
     }
 
-    /// Bytes of an IP packet before the payload.
+    /// Bytes of IP and UDP headers.
     pub(super) const fn packet_headers(&self) -> usize {
         self.ip_header() + UDP_HEADER
     }
@@ -65,17 +65,17 @@ impl Flow {
     }
 }
 
-/// Frames of one flow and one payload length, but for payload and checksum.
+/// Frame of one flow and payload length, without payload and checksum.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
     headers: Vec<u8>,
     payload: usize,
-    /// The sum over pseudo-header and UDP header.
+    /// Checksum over pseudo-header and UDP header.
     sum: Sum,
 }
 
 impl Template {
-    /// For payloads of `payload` bytes, at most 65 487.
+    /// Template for payloads of `payload` bytes, at most 65 487.
     pub(super) fn new(flow: &Flow, payload: usize) -> Self {
         let udp_length = short(UDP_HEADER + payload);
         let mut headers = Vec::with_capacity(flow.headers());
@@ -122,17 +122,18 @@ impl Template {
         }
     }
 
-    /// Bytes of each frame, without FCS.
+    /// Length of each frame in bytes, without FCS.
     pub(super) fn frame_bytes(&self) -> usize {
         self.headers.len() + self.payload
     }
 
-    /// Makes the frame of `payload`, whose length is the template's, at the start of `room`. Returns its length.
+    /// Writes the frame of `payload`, which has the template's length, to the start of `room`. Returns the frame's
+    /// length.
     pub(super) fn write(&self, payload: &[u8], room: &mut [u8]) -> usize {
         let (headers, rest) = room.split_at_mut(self.headers.len());
         headers.copy_from_slice(&self.headers);
         rest[..self.payload].copy_from_slice(payload);
-        // A sum of zero is sent as its other form: zero means that there is no checksum (RFC 768).
+        // A checksum of zero is sent as all ones: zero means that there is no checksum (RFC 768).
         let checksum = match self.sum.with(payload).checksum() {
             [0, 0] => [0xff; 2],
             checksum => checksum,
@@ -142,18 +143,18 @@ impl Template {
     }
 }
 
-/// Why a frame is not a datagram of a flow.
+/// Why a frame is not a valid datagram of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It changed on the way.
+    /// Wrong checksum.
     Checksum,
-    /// Its lengths do not fit each other.
+    /// Inconsistent lengths.
     Length,
-    /// It is of another flow or protocol, or has headers that the program does not choose.
+    /// Another flow or protocol, or headers that the XDP program does not redirect.
     NotOurs,
 }
 
-/// The payload of a frame that came to the local end of `flow` from the remote one.
+/// Payload of a frame that arrived at the local end of `flow` from the remote one.
 pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refusal> {
     let (ethernet, packet) = frame
         .split_at_checked(ETHERNET_HEADER)
@@ -193,7 +194,7 @@ pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refu
     udp_payload(from, to, datagram)
 }
 
-/// That a header is one of IPv4 without options, of a whole UDP packet, unchanged.
+/// Checks that an IPv4 header has no options, is not of a fragment, carries UDP, and has a valid checksum.
 fn check_ipv4(header: &[u8; IPV4_HEADER]) -> Result<(), Refusal> {
     const FRAGMENT_BITS: u16 = 0x3fff;
     let fragment = u16::from_be_bytes([header[6], header[7]]) & FRAGMENT_BITS;
@@ -214,12 +215,12 @@ fn udp_payload(from: SocketAddr, to: SocketAddr, datagram: &[u8]) -> Result<&[u8
         return Err(Refusal::NotOurs);
     }
     let length = u16::from_be_bytes([header[4], header[5]]);
-    // What follows is padding of the link or of a sender; RFC 768 lets it be.
+    // What follows is padding; RFC 768 allows it.
     let datagram = datagram.get(..usize::from(length)).ok_or(Refusal::Length)?;
     let payload = datagram.get(UDP_HEADER..).ok_or(Refusal::Length)?;
     let checksum = [header[6], header[7]];
     if checksum == [0; 2] {
-        // Only IPv4 may leave it out.
+        // Only IPv4 allows a datagram without checksum.
         return if from.is_ipv4() {
             Ok(payload)
         } else {
@@ -236,7 +237,7 @@ fn udp_payload(from: SocketAddr, to: SocketAddr, datagram: &[u8]) -> Result<&[u8
     }
 }
 
-/// The sum over the pseudo-header (RFC 768, RFC 8200 §8.1).
+/// Sum over the pseudo-header (RFC 768, RFC 8200 §8.1).
 fn pseudo(from: IpAddr, to: IpAddr, udp_length: u16) -> Sum {
     let sum = match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -247,7 +248,7 @@ fn pseudo(from: IpAddr, to: IpAddr, udp_length: u16) -> Sum {
     sum.with_number(PROTOCOL_UDP.into()).with_number(udp_length)
 }
 
-/// As IPv6; both ends of a flow are of one family.
+/// Address as 16 bytes, IPv4 mapped; both ends of a flow have the same family.
 fn octets(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),

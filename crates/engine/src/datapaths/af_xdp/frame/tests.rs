@@ -24,7 +24,7 @@ fn flows() -> [Flow; 2] {
     ]
 }
 
-/// The same flow as its peer sees it.
+/// The flow with both ends swapped.
 fn reversed(flow: &Flow) -> Flow {
     Flow {
         local: flow.remote,
