@@ -1,8 +1,8 @@
-//! How many datagrams a socket dropped that counts runs of them.
+//! Datagrams dropped at a socket that counts runs of them.
 //!
 //! With `UDP_GRO` the kernel queues a run of datagrams as one message and counts it as one when it drops it. Each
-//! message says how many were dropped before it was queued (`SO_RXQ_OVFL`), and the numbers of its datagrams say how
-//! many are missing before them: those were in the dropped runs, as far as so many runs hold them.
+//! message carries the number of messages dropped before it was queued (`SO_RXQ_OVFL`), and the sequence numbers of its
+//! datagrams show how many are missing before them: those were in the dropped runs, as far as so many runs hold them.
 //!
 //! # References
 //! - One count per message: Linux `__udp_enqueue_schedule_skb`
