@@ -1,4 +1,4 @@
-//! Where a thread may run.
+//! CPU affinity of threads.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;

@@ -14,7 +14,7 @@ impl Clock for MonoClock {
     }
 }
 
-/// The step of `CLOCK_MONOTONIC` that the system admits to (`clock_getres`).
+/// Resolution of `CLOCK_MONOTONIC` that the system reports (`clock_getres`).
 pub fn resolution() -> Duration {
     Duration::from_nanos(nanos(clock_getres(ClockId::Monotonic)))
 }
@@ -25,7 +25,7 @@ pub fn wall_now() -> WallTime {
         .expect("invariant: the kernel's time is in the calendar")
 }
 
-/// Whether `deadline` is now or behind us.
+/// Whether `deadline` has been reached.
 pub fn has_passed(deadline: MonoInstant) -> bool {
     MonoClock.now() >= deadline
 }
@@ -35,8 +35,8 @@ pub fn thread_cpu_time() -> Duration {
     Duration::from_nanos(nanos(clock_gettime(ClockId::ThreadCPUTime)))
 }
 
-/// How far `CLOCK_MONOTONIC` is from `CLOCK_REALTIME` at one moment: for stamps that the kernel
-/// gives in wall time. Measure it anew for each batch, because wall time can be set.
+/// Offset between `CLOCK_MONOTONIC` and `CLOCK_REALTIME` at one moment, to convert kernel timestamps in wall time.
+/// Measure it anew for each batch, because wall time can be set.
 #[derive(Debug, Clone, Copy)]
 pub struct MonotonicOffset {
     monotonic: u64,
@@ -61,8 +61,8 @@ impl MonotonicOffset {
         best.0
     }
 
-    /// The reading of `tries` whose two looks at the monotonic clock were closest, and the time between them;
-    /// the offset is right to half of it.
+    /// The best of `tries` readings: the one whose two readings of the monotonic clock were closest, and the time
+    /// between them; the offset's error is at most half of it.
     pub(crate) fn measure_best(tries: u32) -> (Self, Duration) {
         let readings = (0..tries.max(1)).map(|_| Self::once());
         let best = readings.min_by_key(|(_, gap)| *gap);
@@ -70,7 +70,7 @@ impl MonotonicOffset {
         (offset, Duration::from_nanos(gap))
     }
 
-    /// By how many nanoseconds two readings differ.
+    /// Absolute difference of two offsets, nanoseconds.
     pub(crate) const fn distance(self, other: Self) -> u64 {
         let (here, there) = (
             self.real.wrapping_sub(self.monotonic),
@@ -79,7 +79,7 @@ impl MonotonicOffset {
         here.wrapping_sub(there).cast_signed().unsigned_abs()
     }
 
-    /// The reading that wall time set by `step` would have given.
+    /// The offset after wall time was set by `step`.
     #[cfg(test)]
     pub(crate) fn as_if_set_by(self, step: Duration) -> Self {
         let step = u64::try_from(step.as_nanos()).unwrap_or(u64::MAX);
@@ -100,7 +100,7 @@ impl MonotonicOffset {
             .wrapping_add(instant.as_nanos().wrapping_sub(self.monotonic))
     }
 
-    /// A reading, and the time between its two looks at the monotonic clock.
+    /// One reading, and the time between its two readings of the monotonic clock, nanoseconds.
     fn once() -> (Self, u64) {
         let before = nanos(clock_gettime(ClockId::Monotonic));
         let real = nanos(clock_gettime(ClockId::Realtime));

@@ -1,4 +1,4 @@
-//! Control messages beside a datagram: header (length, level, type), data, padding to a word.
+//! Control messages (ancillary data) of a datagram: header (length, level, type), data, padding to a word.
 
 use std::mem::size_of;
 

@@ -11,18 +11,18 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// How the device is polled.
+/// Busy-polling parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusyPoll {
-    /// How long at most, before each sleep.
+    /// Maximum polling time before each sleep.
     pub time: Duration,
-    /// Most packets of one poll; above 64 it takes `CAP_NET_ADMIN`.
+    /// Maximum packets per poll; above 64 it takes `CAP_NET_ADMIN`.
     pub budget: u16,
-    /// Whether the device's interrupts stay off as long as it is polled often enough.
+    /// Whether the device's interrupts stay masked as long as it is polled often enough.
     pub preferred: bool,
 }
 
-/// One socket to wait for, by polling.
+/// An epoll instance of one socket that busy-polls.
 #[derive(Debug)]
 pub struct BusyEpoll {
     epoll: OwnedFd,
@@ -40,7 +40,7 @@ struct Params {
 const SET: Opcode = opcode::write::<Params>(0x8a, 1);
 
 impl BusyEpoll {
-    /// Waits for bytes of `socket`.
+    /// Opens an instance for reads of `socket`.
     pub fn open<S: AsFd>(socket: S, wanted: BusyPoll) -> io::Result<Self> {
         let instance = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let data = epoll::EventData::new_u64(0);
@@ -58,7 +58,7 @@ impl BusyEpoll {
         Ok(Self { epoll: instance })
     }
 
-    /// Waits until there is something to read, at most `limit`; whether there is. May end early.
+    /// Waits until `socket` is readable, at most `limit`; returns whether it is. May end early.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
         let limit = Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),

@@ -18,18 +18,18 @@ pub enum Offload {
     GenericReceive = 0x2c,
     /// Software segmentation below the stack.
     GenericSegmentation = 0x24,
-    /// Checksums of received frames are taken for checked.
+    /// Checksum validation of received frames.
     ReceiveChecksum = 0x15,
-    /// Frames in several pieces.
+    /// Frames in several pieces (scatter-gather).
     ScatterGather = 0x19,
     /// TCP segmentation by the device.
     TcpSegmentation = 0x1f,
-    /// Checksums left to the device.
+    /// Transmit checksums computed by the device.
     TransmitChecksum = 0x17,
 }
 
 impl Offload {
-    /// Every offload, in an order in which they can be switched off one after the other.
+    /// All offloads, in an order in which they can be switched off one after the other.
     pub const ALL: [Self; 6] = [
         Self::TcpSegmentation,
         Self::GenericSegmentation,
@@ -40,12 +40,12 @@ impl Offload {
     ];
 }
 
-/// Asks and changes interfaces in the network namespace of the thread that made it.
+/// Reads and sets interface parameters in the network namespace of the thread that created it.
 #[derive(Debug)]
 pub struct Ethtool(OwnedFd);
 
 impl Ethtool {
-    /// For interfaces in the calling thread's network namespace.
+    /// For the calling thread's network namespace.
     pub fn new() -> io::Result<Self> {
         Ok(Self(socket_with(
             AddressFamily::INET,
@@ -72,7 +72,7 @@ impl Ethtool {
         Ok(self.call(interface, Command::GetFlags, EMPTY)?[1] & FLAG_LRO != 0)
     }
 
-    /// Who drives the interface.
+    /// Driver of the interface.
     pub fn driver(&self, interface: &InterfaceName) -> io::Result<Driver> {
         let info = self.call(interface, Command::GetDriver, EMPTY)?;
         let text = |field: usize| {
@@ -89,9 +89,9 @@ impl Ethtool {
         })
     }
 
-    /// How the link was brought up.
+    /// Link settings of the interface.
     pub fn link_settings(&self, interface: &InterfaceName) -> io::Result<LinkSettings> {
-        // The first answer only tells how many words a mask of link modes has, as a number below zero.
+        // The first answer only gives the length of a link-mode mask in words, negated.
         let asked = self.call(interface, Command::GetLinkSettings, EMPTY)?;
         let [.., words] = asked[MASK_WORDS].to_ne_bytes();
         let words = words.wrapping_neg();
@@ -104,22 +104,22 @@ impl Ethtool {
         Ok(LinkSettings::from_block(&settings))
     }
 
-    /// What the interface can stamp, and its own clock.
+    /// Timestamping capabilities of the interface, and its PTP clock.
     pub fn timestamp_ability(&self, interface: &InterfaceName) -> io::Result<TimestampAbility> {
         let [_, flags, clock, ..] = self.call(interface, Command::GetTimestamping, EMPTY)?;
         Ok(TimestampAbility {
             flags,
-            // A number below zero says that there is none.
+            // A negative number means that there is none.
             ptp_clock: Some(clock).filter(|number| number.cast_signed() >= 0),
         })
     }
 
-    /// One setting of interrupt coalescing.
+    /// Reads one interrupt-coalescing parameter.
     pub fn coalescing(&self, interface: &InterfaceName, field: CoalescingField) -> io::Result<u32> {
         Ok(self.call(interface, Command::GetCoalescing, EMPTY)?[field as usize])
     }
 
-    /// Changes one setting of interrupt coalescing and leaves the others.
+    /// Sets one interrupt-coalescing parameter and leaves the others.
     pub fn set_coalescing(
         &self,
         interface: &InterfaceName,
@@ -132,14 +132,14 @@ impl Ethtool {
         Ok(())
     }
 
-    /// Descriptors of a ring, and the most that the driver takes.
+    /// Size of a ring in descriptors, and the driver's maximum.
     pub fn ring(&self, interface: &InterfaceName, ring: Ring) -> io::Result<(u32, u32)> {
         let block = self.call(interface, Command::GetRing, EMPTY)?;
-        // The four maxima stand before the four values.
+        // The four maxima precede the four values.
         Ok((block[ring as usize], block[ring as usize - 4]))
     }
 
-    /// Changes the descriptors of one ring. Most drivers take the link down and up again for it.
+    /// Sets the size of one ring in descriptors. Most drivers take the link down and up again for it.
     pub fn set_ring(&self, interface: &InterfaceName, ring: Ring, value: u32) -> io::Result<()> {
         let mut block = self.call(interface, Command::GetRing, EMPTY)?;
         block[ring as usize] = value;
@@ -147,7 +147,7 @@ impl Ethtool {
         Ok(())
     }
 
-    /// Gives the driver `command` with the structure in `block`; what the structure holds afterwards.
+    /// Runs `command` with the structure in `block`; returns the structure as the driver filled it.
     fn call(&self, interface: &InterfaceName, command: Command, block: Block) -> io::Result<Block> {
         let mut block = block;
         block[0] = command.number();
@@ -211,10 +211,10 @@ const MASK_WORDS: usize = 3;
 /// Three masks follow the twelve words before them in a [`Block`].
 const MOST_MASK_WORDS: u8 = 12;
 
-/// How a link was brought up, as `ethtool` without an option shows it.
+/// Link settings, as `ethtool` without an option shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Whether both ends chose speed and duplex mode, rather than each being told.
+    /// Whether speed and duplex mode are negotiated, not forced.
     pub autonegotiation: bool,
     /// L1 rate in one direction, in Mbit/s; `None` without a link.
     pub speed_mbps: Option<u32>,
@@ -234,54 +234,54 @@ impl LinkSettings {
     }
 }
 
-/// What an interface can stamp.
+/// Timestamping capabilities of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimestampAbility {
     flags: u32,
-    /// Number of its clock: `/dev/ptp0` for 0. `None` if it has none.
+    /// Number of its PTP clock: `/dev/ptp0` for 0. `None` if it has none.
     pub ptp_clock: Option<u32>,
 }
 
 impl TimestampAbility {
-    /// The driver stamps what it gives to the device.
+    /// Whether the driver timestamps frames given to the device.
     pub const fn software_transmit(self) -> bool {
         self.flags & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
     }
 
-    /// The kernel stamps what comes from the driver.
+    /// Whether the kernel timestamps frames received from the driver.
     pub const fn software_receive(self) -> bool {
         self.flags & libc::SOF_TIMESTAMPING_RX_SOFTWARE != 0
     }
 
-    /// The device stamps what it sends.
+    /// Whether the device timestamps frames that it sends.
     pub const fn hardware_transmit(self) -> bool {
         self.flags & libc::SOF_TIMESTAMPING_TX_HARDWARE != 0
     }
 
-    /// The device stamps what it receives.
+    /// Whether the device timestamps frames that it receives.
     pub const fn hardware_receive(self) -> bool {
         self.flags & libc::SOF_TIMESTAMPING_RX_HARDWARE != 0
     }
 }
 
-/// Who drives an interface, as `ethtool -i` shows it. Empty where the driver does not say.
+/// Driver of an interface, as `ethtool -i` shows it. Empty fields where the driver does not report them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
-    /// The driver.
+    /// Name of the driver.
     pub name: String,
     /// Its version; for drivers of the kernel's own tree, the kernel's.
     pub version: String,
     /// Firmware of the device.
     pub firmware: String,
-    /// Where the device is: `0000:03:00.0`.
+    /// Bus address of the device: `0000:03:00.0`.
     pub bus: String,
 }
 
-/// A setting of interrupt coalescing. Discriminants: its word in `struct ethtool_coalesce`.
+/// An interrupt-coalescing parameter. Discriminants: its word in `struct ethtool_coalesce`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum CoalescingField {
-    /// Whether the driver chooses the times itself.
+    /// Whether the driver adapts the receive times itself.
     AdaptiveRx = 10,
     /// Frames received before an interrupt.
     RxFrames = 2,
@@ -293,9 +293,9 @@ pub enum CoalescingField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Ring {
-    /// Of frames received.
+    /// Receive ring.
     Rx = 5,
-    /// Of frames to send.
+    /// Transmit ring.
     Tx = 8,
 }
 

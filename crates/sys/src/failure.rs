@@ -1,6 +1,6 @@
-//! A failed system call as a value: which call, which error, and what class of error it is.
+//! A failed system call as a value: the call, the error, and its class.
 //!
-//! Data-plane loops count these; nothing is formatted until somebody asks.
+//! Data-plane loops count these; nothing is formatted until it is reported.
 
 use rustix::io::Errno;
 use std::fmt;
@@ -16,13 +16,13 @@ pub struct Failure {
 /// What a failure means for a loop that moves traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureClass {
-    /// The argument can never work: a datagram over the path's size, an option the device lacks.
+    /// Can never succeed: a datagram over the path's MTU, an option that the device lacks.
     Impossible,
-    /// A signal came first; nothing happened.
+    /// Interrupted by a signal; nothing happened.
     Interrupted,
     /// The system has no memory or queue space for this datagram now (`ENOBUFS`, `ENOMEM`).
     NoBuffers,
-    /// Anything else: a route went away, a filter said no.
+    /// Anything else, such as a lost route or a packet filter.
     Other,
     /// The peer has closed its socket or reset the connection.
     PeerGone,
@@ -48,22 +48,22 @@ impl Failure {
         Self::new(operation, errno)
     }
 
-    /// No room or nothing there, as a non-blocking call reports it; for datapaths without a kernel.
+    /// The failure of a non-blocking call that would block (`EAGAIN`); for datapaths without a kernel.
     pub const fn would_block(operation: &'static str) -> Self {
         Self::new(operation, Errno::AGAIN)
     }
 
-    /// No memory or queue space, as `ENOBUFS`; for datapaths without a kernel.
+    /// The failure of a call without memory or queue space (`ENOBUFS`); for datapaths without a kernel.
     pub const fn no_buffers(operation: &'static str) -> Self {
         Self::new(operation, Errno::NOBUFS)
     }
 
-    /// The peer is closed; for datapaths without a kernel.
+    /// The failure of a call whose peer has closed; for datapaths without a kernel.
     pub const fn peer_gone(operation: &'static str) -> Self {
         Self::new(operation, Errno::PIPE)
     }
 
-    /// Nothing moved for longer than the caller bears.
+    /// The failure of a call that made no progress within the caller's time limit.
     pub const fn timed_out(operation: &'static str) -> Self {
         Self::new(operation, Errno::TIMEDOUT)
     }
@@ -82,7 +82,7 @@ impl Failure {
         )
     }
 
-    /// What it means for the loop.
+    /// Class of the failure, for the loop.
     pub const fn class(self) -> FailureClass {
         match self.errno {
             Errno::AGAIN => FailureClass::WouldBlock,
@@ -98,7 +98,7 @@ impl Failure {
         }
     }
 
-    /// As an error of the standard library, with the system's own text.
+    /// Converts it to an `io::Error` with the system's own text.
     pub fn to_io(self) -> io::Error {
         self.errno.into()
     }

@@ -1,4 +1,4 @@
-//! Memory that the kernel maps into this process, and shares with it where it is that of a descriptor.
+//! Memory mapped into this process, private or shared with the kernel through a descriptor.
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::io;
@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Memory that two sides use at once, word by word: a [`Mapping`], or memory of this process in tests.
+/// Memory that two sides access atomically: a [`Mapping`], or memory of this process in tests.
 pub(crate) trait SharedMemory {
-    /// The word at byte `offset`.
+    /// The 32-bit word at byte `offset`.
     fn word(&self, offset: usize) -> &AtomicU32;
-    /// The double word at byte `offset`.
+    /// The 64-bit word at byte `offset`.
     fn double(&self, offset: usize) -> &AtomicU64;
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// `length` bytes of what `descriptor` shares, from its byte `offset` on, to read and write. All of them are
-    /// present at once, so that no page fault falls into the traffic.
+    /// Maps `length` bytes of `descriptor` from its byte `offset` on, shared, to read and write. All of it is populated
+    /// at once, so that no page fault falls into the traffic.
     pub(crate) fn shared<Fd: AsFd>(descriptor: Fd, length: usize, offset: u64) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: with a null hint the kernel chooses an address that nothing else uses.
@@ -34,7 +34,7 @@ impl Mapping {
         Self::from_base(base.cast(), length)
     }
 
-    /// `length` bytes of zeros of this process's own, present once they are used.
+    /// Maps `length` zeroed bytes private to this process, populated on use.
     pub(crate) fn anonymous(length: usize) -> io::Result<Self> {
         // SAFETY: with a null hint the kernel chooses an address that nothing else uses.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), length, ACCESS, MapFlags::PRIVATE) }?;
@@ -51,7 +51,7 @@ impl Mapping {
         self.length
     }
 
-    /// The address of the first byte, for system calls that take it as a number.
+    /// Address of the first byte, for system calls that take it as a number.
     pub(crate) fn address(&self) -> u64 {
         self.base.as_ptr().expose_provenance() as u64
     }
@@ -79,7 +79,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) }
     }
 
-    /// The place of `length` bytes at `offset`, inside the mapping and aligned for a `T`.
+    /// Pointer to `length` bytes at `offset`, checked to be inside the mapping and aligned for a `T`.
     fn place<T>(&self, offset: usize, length: usize) -> NonNull<T> {
         let end = offset.checked_add(length);
         assert!(
@@ -126,7 +126,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    /// Words and, behind them, double words that no kernel knows.
+    /// Words followed by double words, unknown to the kernel.
     #[derive(Debug)]
     pub(crate) struct TestMemory {
         words: Box<[AtomicU32]>,
@@ -134,7 +134,7 @@ pub(crate) mod tests {
     }
 
     impl TestMemory {
-        /// `words`, an even number of them, before `doubles` of zeros.
+        /// Memory of `words`, an even number of them, before `doubles` zeroed double words.
         pub(crate) fn new<const WORDS: usize>(words: [u32; WORDS], doubles: usize) -> Arc<Self> {
             Arc::new(Self {
                 words: words.map(AtomicU32::new).into(),

@@ -13,7 +13,7 @@ pub struct PageBuffer {
 const PAGE: usize = 4096;
 
 impl PageBuffer {
-    /// `length` bytes of `fill`, all of them touched, so that no page fault falls into the traffic.
+    /// `length` bytes of `fill`, all touched, so that no page fault falls into the traffic.
     pub fn new(length: usize, fill: u8) -> Self {
         let bytes = vec![fill; length + PAGE];
         let start = bytes.as_ptr().align_offset(PAGE).min(PAGE);
@@ -29,7 +29,7 @@ impl PageBuffer {
         &self.bytes[self.start..self.start + self.length]
     }
 
-    /// The bytes, to change.
+    /// The bytes, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.length]
     }

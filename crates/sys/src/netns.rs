@@ -1,6 +1,6 @@
-//! User and network namespaces, held by file descriptors and never given a name.
+//! User and network namespaces, held by file descriptors without a name.
 //!
-//! No policy: which namespaces a topology needs is `testbed`'s business.
+//! No policy: which namespaces a topology needs is decided in `testbed`.
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// A network namespace, alive as long as this value or a thread inside it.
+/// A network namespace, kept alive by this value or a thread inside it.
 #[derive(Debug)]
 pub struct NetNamespace(OwnedFd);
 
@@ -29,13 +29,13 @@ impl NetNamespace {
         )?))
     }
 
-    /// Makes a new, empty network namespace and moves the calling thread into it.
+    /// Creates an empty network namespace and moves the calling thread into it.
     pub fn unshare() -> io::Result<Self> {
         unshare_threadwise(UnshareFlags::NEWNET)?;
         Self::current()
     }
 
-    /// Moves the calling thread into this namespace; threads it starts from then on are born there.
+    /// Moves the calling thread into this namespace; threads that it starts later inherit it.
     pub fn enter(&self) -> io::Result<()> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))?;
         Ok(())
@@ -56,21 +56,20 @@ pub enum UserNamespaceError {
     Map {
         /// The file in `/proc`.
         path: &'static str,
-        /// Why.
+        /// Cause.
         #[source]
         source: io::Error,
     },
     /// The process has more than one thread.
     #[error("a process with several threads cannot enter a user namespace")]
     Threads,
-    /// The kernel made no namespace.
+    /// The kernel refused to create the namespaces.
     #[error("unshare(CLONE_NEWUSER|CLONE_NEWNET)")]
     Unshare(#[source] io::Error),
 }
 
-/// Moves the process into a new user namespace and a new network namespace of that namespace's
-/// own, where it is user 0 and group 0 and holds every capability. Works without privileges.
-/// Only a process with one thread can do this.
+/// Moves the process into a new user namespace, as user 0 and group 0 with all capabilities, and into a new network
+/// namespace in it. Needs no privileges, but a process with one thread.
 pub fn enter_user_and_net_namespace() -> Result<(), UserNamespaceError> {
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
@@ -87,20 +86,20 @@ pub fn enter_user_and_net_namespace() -> Result<(), UserNamespaceError> {
     write_map("/proc/self/gid_map", &format!("0 {group} 1"))
 }
 
-/// Whether the calling thread may make network namespaces where it is.
+/// Whether the calling thread may create network namespaces.
 pub fn has_admin_capability() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// Whether the calling thread holds the administrator's capability in the first user namespace, so that the
-/// kernel lets it see and set all of the host.
+/// Whether the calling thread has `CAP_SYS_ADMIN` in the initial user namespace, so that it can see and set everything
+/// on the host.
 pub fn is_fully_privileged() -> bool {
     let map = fs::read_to_string("/proc/thread-self/uid_map").unwrap_or_default();
-    // The first namespace maps all numbers to themselves.
+    // The initial namespace maps all ids to themselves.
     has_admin_capability() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Sets how late timers of the calling thread may fire so that the kernel can join them.
+/// Sets the timer slack of the calling thread: how late its timers may fire so that the kernel can coalesce them.
 pub fn set_timer_slack(slack: NonZeroU64) -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(Some(slack))?)
 }

@@ -1,13 +1,13 @@
-//! What this process may do, to say it when the kernel refuses something.
+//! Privileges of this process, for error messages when the kernel refuses something.
 
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// The capabilities that AF_XDP with a program of one's own needs and that the calling thread lacks.
+/// Capabilities that AF_XDP with an own program needs and the calling thread lacks.
 pub fn lacking_for_xdp() -> Vec<&'static str> {
     let Ok(sets) = capabilities(None) else {
         return Vec::new();
     };
-    // Before Linux 5.8 the second stood for loading programs too, and it still does.
+    // Before Linux 5.8 `CAP_SYS_ADMIN` covered loading programs, and it still does.
     let may_load = CapabilitySet::BPF | CapabilitySet::SYS_ADMIN;
     let needed = [
         ("CAP_NET_RAW", CapabilitySet::NET_RAW),
@@ -21,12 +21,12 @@ pub fn lacking_for_xdp() -> Vec<&'static str> {
         .collect()
 }
 
-/// Whether the process is in a user namespace of its own, where capabilities hold for that namespace only.
+/// Whether the process is in its own user namespace, whose capabilities hold only there.
 pub fn is_in_user_namespace() -> bool {
     std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_partial(&map))
 }
 
-/// Whether a map of user ids is another than the initial namespace's: all 2³² − 1 of them, unchanged.
+/// Whether an id map differs from the initial namespace's: all 2³² − 1 of them, unchanged.
 fn is_partial(map: &str) -> bool {
     map.split_ascii_whitespace().collect::<Vec<_>>() != ["0", "0", "4294967295"]
 }

@@ -1,4 +1,4 @@
-//! Child processes: waiting for their end with a deadline, and what they used.
+//! Child processes: waiting for their end with a deadline, and their resource use.
 
 use crate::wake::wait;
 use linerate_model::MonoInstant;
@@ -20,16 +20,16 @@ use std::time::Duration;
 pub struct Ended {
     /// Its exit code or the signal that ended it.
     pub status: ExitStatus,
-    /// CPU time of all its threads and of the children it waited for, user and system.
+    /// CPU time of all its threads and of the children that it waited for, user and system.
     pub cpu: Duration,
 }
 
-/// A file in memory for what a child reads or writes: no other end has to keep up with it.
+/// File in memory for a child's input or output: no reader has to keep up with it.
 pub fn memory_file() -> io::Result<File> {
     Ok(memfd_create("child", MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Waits until `child` has ended or `deadline` has come. Whether it has ended; it is not reaped.
+/// Waits until `child` has ended or until `deadline`; returns whether it has ended. It is not reaped.
 pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
     let pid = pid_of(child)?;
     let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
@@ -45,27 +45,27 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
     }
 }
 
-/// Kills every process of the group that `child` leads. It must have been started as the leader of one.
+/// Kills every process of the group that `child` leads; it must have been started as a group leader.
 pub fn kill_group(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::KILL)?)
 }
 
-/// Asks every process of the group that `child` leads to end (`SIGTERM`).
+/// Sends `SIGTERM` to every process of the group that `child` leads.
 pub fn ask_group_to_end(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::TERM)?)
 }
 
-/// A descriptor that is readable once `child` has ended.
+/// Descriptor that becomes readable when `child` ends.
 pub fn watch(child: &Child) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid_of(child)?, PidfdFlags::empty())?)
 }
 
-/// Makes this process the parent of processes that its children leave behind.
+/// Makes this process the reaper of its orphaned descendants.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Kills and reaps every child of this process, and every one that those leave to it, until there is none.
+/// Kills and reaps every child of this process, including orphans that they leave, until there is none.
 pub fn end_children() -> io::Result<()> {
     loop {
         let children = children()?;
@@ -83,7 +83,7 @@ pub fn end_children() -> io::Result<()> {
 fn children() -> io::Result<Vec<Pid>> {
     let mut all = Vec::new();
     for task in fs::read_dir("/proc/self/task")? {
-        // A thread may end between the two.
+        // A thread may end between listing and reading.
         let listed = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
         let numbers = listed
             .split_whitespace()
@@ -93,12 +93,12 @@ fn children() -> io::Result<Vec<Pid>> {
     Ok(all)
 }
 
-/// Has the program that `command` starts killed when the thread that starts it ends, however that happens.
+/// Makes the kernel kill the program that `command` starts when the thread that starts it ends, for whatever reason.
 pub fn die_with_parent(command: &mut Command) {
     let parent = getpid();
     let ask = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have ended before it was asked for.
+        // The parent may have ended before the request.
         if getppid() == Some(parent) {
             Ok(())
         } else {
@@ -109,7 +109,7 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Has the program that `command` starts not hear of a Ctrl-C, which goes to every program of the terminal.
+/// Makes the program that `command` starts ignore Ctrl-C, which is sent to every program of the terminal.
 pub fn ignore_interrupt(command: &mut Command) {
     let ignore = || {
         // SAFETY: a valid signal, and an action that runs no code.
@@ -123,22 +123,22 @@ pub fn ignore_interrupt(command: &mut Command) {
     unsafe { command.pre_exec(ignore) };
 }
 
-/// Asks the process to end (`SIGTERM`).
+/// Sends `SIGTERM` to the process.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
     Ok(kill_process(pid_from(pid)?, Signal::TERM)?)
 }
 
-/// Ends the process at once (`SIGKILL`).
+/// Sends `SIGKILL` to the process.
 pub fn kill(pid: u32) -> io::Result<()> {
     Ok(kill_process(pid_from(pid)?, Signal::KILL)?)
 }
 
-/// Lets `child` rest: none of its threads runs until [`resume`]. One that has ended stays so.
+/// Suspends `child` (`SIGSTOP`) until [`resume`]. One that has ended is left as it is.
 pub fn rest(child: &Child) -> io::Result<()> {
     signal(child, Signal::STOP)
 }
 
-/// Lets `child` go on after [`rest`].
+/// Resumes `child` after [`rest`] (`SIGCONT`).
 pub fn resume(child: &Child) -> io::Result<()> {
     signal(child, Signal::CONT)
 }
@@ -176,18 +176,18 @@ pub fn reap(child: Child) -> io::Result<Ended> {
     })
 }
 
-/// How often the calling thread was put aside for another one since it began (`ru_nivcsw`).
+/// Involuntary context switches of the calling thread since it began (`ru_nivcsw`).
 pub fn thread_preemptions() -> Option<u64> {
     u64::try_from(thread_usage()?.ru_nivcsw).ok()
 }
 
-/// CPU time that the calling thread has used in the kernel since it began (`ru_stime`): the part of its whole time
-/// ([`thread_cpu_time`](crate::clock::thread_cpu_time)) that the kernel's samples give to system calls.
+/// CPU time of the calling thread in the kernel since it began (`ru_stime`): the part of
+/// [`thread_cpu_time`](crate::clock::thread_cpu_time) in system calls, by the kernel's sampling.
 pub fn thread_system_time() -> Option<Duration> {
     Some(duration(thread_usage()?.ru_stime))
 }
 
-/// What the calling thread has used since it began.
+/// Resource usage of the calling thread since it began.
 fn thread_usage() -> Option<libc::rusage> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a live value on this frame.

@@ -5,12 +5,12 @@ use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use std::ffi::c_int;
 use std::io;
 
-/// A random number that nobody can guess.
+/// An unpredictable random number.
 pub fn random_u32() -> io::Result<u32> {
     Ok(u32::from_ne_bytes(random_bytes()?))
 }
 
-/// Random bytes that nobody can guess.
+/// Unpredictable random bytes.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
@@ -21,13 +21,13 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Bytes of a seed: as many as the kernel's own generator is made of.
+/// Length of a seed: that of the kernel's own generator.
 pub const SEED_BYTES: usize = LENGTH as usize;
 
 const LENGTH: c_int = 32;
 
-/// Gives the kernel of a machine that has no source of its own a seed that nobody else knows, so that it hands out
-/// random numbers at once (random(4), `RNDADDENTROPY`). Needs `CAP_SYS_ADMIN`.
+/// Seeds the kernel's random number generator with a secret on a machine without an entropy source, so that it gives
+/// out random numbers at once (random(4), `RNDADDENTROPY`). Needs `CAP_SYS_ADMIN`.
 pub fn seed_kernel(seed: [u8; SEED_BYTES]) -> io::Result<()> {
     let device = open(
         "/dev/urandom",

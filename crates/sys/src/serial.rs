@@ -1,7 +1,6 @@
-//! Serial lines, and pseudo-terminals that stand in for them.
+//! Serial lines, and pseudo-terminals in their place.
 //!
-//! No policy: what is said on a line is others' business. A line is taken for this process alone and
-//! left as it was found.
+//! No policy: what is sent on a line is up to the caller. A line is opened exclusively and its settings are restored.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::{Errno, read, write};
@@ -15,12 +14,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A serial line: eight bits, no parity, no flow control, every byte as it comes. Reads and writes do not
-/// wait.
+/// A serial line: eight bits, no parity, no flow control, raw. Reads and writes do not block.
 #[derive(Debug)]
 pub struct SerialLine {
     device: OwnedFd,
-    /// The settings to leave behind.
+    /// Settings to restore.
     before: Termios,
 }
 
@@ -28,28 +26,28 @@ pub struct SerialLine {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SerialError {
-    /// Another program has it.
+    /// Another program uses it.
     #[error("another program uses it")]
     Busy,
     /// It cannot be opened.
     #[error("opening it")]
     Open(#[source] io::Error),
-    /// It is no serial line.
+    /// It is not a serial line.
     #[error("it is not a serial line")]
     NoLine(#[source] io::Error),
-    /// It does not do this rate.
+    /// It does not support this baud rate.
     #[error("setting it to {baud} baud")]
     Set {
-        /// The rate wanted.
+        /// Requested baud rate.
         baud: u32,
-        /// Why not.
+        /// Cause.
         #[source]
         source: io::Error,
     },
 }
 
 impl SerialLine {
-    /// Opens the line at `path` for this process alone. What had come before is dropped.
+    /// Opens the line at `path` exclusively. Pending input is discarded.
     pub fn open(path: &Path, baud: u32) -> Result<Self, SerialError> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let device = open(path, flags, Mode::empty()).map_err(|errno| match errno {
@@ -71,14 +69,14 @@ impl SerialLine {
         let mut raw = self.before.clone();
         raw.make_raw();
         raw.set_speed(baud)?;
-        // Without modem lines; and a board that is reset by them is not reset at the end.
+        // Ignore modem lines; and do not hang up on close, which would reset some boards.
         raw.control_modes |= ControlModes::CREAD | ControlModes::CLOCAL;
         raw.control_modes -= ControlModes::HUPCL | ControlModes::CRTSCTS | ControlModes::CSTOPB;
         tcsetattr(&self.device, OptionalActions::Now, &raw)?;
         tcflush(&self.device, QueueSelector::IOFlush)
     }
 
-    /// Takes what has come: `None` if nothing has, zero bytes if the line is gone.
+    /// Reads received bytes: `None` if there are none, zero if the line is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match read(&self.device, buffer) {
             Ok(length) => Ok(Some(length)),
@@ -88,7 +86,7 @@ impl SerialLine {
         }
     }
 
-    /// Writes as many bytes as the line takes now.
+    /// Writes as many bytes as the line accepts without blocking.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match write(&self.device, bytes) {
             Ok(length) => Ok(length),
@@ -106,13 +104,13 @@ impl AsFd for SerialLine {
 
 impl Drop for SerialLine {
     fn drop(&mut self) {
-        // A line that is gone needs nothing.
+        // A line that is gone has no settings to restore.
         let _ = tcsetattr(&self.device, OptionalActions::Now, &self.before);
         let _ = ioctl_tiocnxcl(&self.device);
     }
 }
 
-/// Makes a pseudo-terminal: what this process writes and reads, and the path of the line at its other end.
+/// Creates a pseudo-terminal: this process's end, and the path of the line at the other end.
 pub fn pseudo_terminal() -> io::Result<(File, PathBuf)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let host = openpt(flags)?;
@@ -146,7 +144,7 @@ mod tests {
         drop(line);
         let after = tcgetattr(&kept).unwrap();
         assert_eq!(after.local_modes, before.local_modes);
-        // `CIBAUD`: the C library names the input's speed where the kernel had left it to the output's.
+        // `CIBAUD`: the C library reports the input speed where the kernel had left it to the output's.
         let but_speed = |modes: ControlModes| modes.bits() & !0x100f_0000;
         assert_eq!(
             but_speed(after.control_modes),

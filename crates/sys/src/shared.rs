@@ -1,12 +1,11 @@
-//! Sockets that share a port: a UDP socket that takes what is not connected, connected ones beside it, and a TCP
-//! listener.
+//! Sockets that share a port: an unconnected UDP socket, connected ones, and a TCP listener.
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-/// A TCP listener, and a UDP socket as by [`bind_shared`] that nobody else is bound to, at the same port of `local`.
-/// For port 0 it is one that the kernel chose.
+/// Binds a TCP listener, and a UDP socket as by [`bind_shared`] that nobody else is bound to, to the same port of
+/// `local`; port 0 lets the kernel choose.
 ///
 /// # Errors
 ///
@@ -16,14 +15,14 @@ pub fn bind_both(local: SocketAddr) -> io::Result<(TcpListener, UdpSocket)> {
     both_of(|| TcpListener::bind(local), local.port() == 0)
 }
 
-/// With the next listener, if `is_any_port`, where the UDP port of one is taken: the kernel chooses a port by what is free
+/// If `is_any_port`, tries another listener where the UDP port of one is taken: the kernel chooses a port that is free
 /// for TCP alone.
 fn both_of(
     mut listen: impl FnMut() -> io::Result<TcpListener>,
     is_any_port: bool,
 ) -> io::Result<(TcpListener, UdpSocket)> {
     const LISTENERS: usize = 20;
-    // Those of no use stay open meanwhile: each takes another port.
+    // Keep unusable listeners open meanwhile, so that the kernel chooses other ports.
     let mut useless = Vec::new();
     loop {
         let listener = listen()?;
@@ -42,9 +41,8 @@ fn both_of(
     }
 }
 
-/// Binds a UDP socket on `local`, which other sockets that ask for the same may be bound to too
-/// (`SO_REUSEADDR`). Of these the kernel prefers the one that is connected to a datagram's sender, then
-/// the one with the more exact address.
+/// Binds a UDP socket to `local` with `SO_REUSEADDR`. Among the sockets of a port the kernel prefers the one that is
+/// connected to a datagram's sender, then the one with the more specific address.
 pub fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
     let family = match local {
         SocketAddr::V4(_) => AddressFamily::INET,

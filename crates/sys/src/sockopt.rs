@@ -1,4 +1,4 @@
-//! Socket options that the traffic engine needs, typed.
+//! Typed socket options of the traffic engine.
 #![expect(
     unsafe_code,
     reason = "options that rustix does not cover go through libc"
@@ -11,8 +11,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// Lets no segment be longer than `bytes` of payload and TCP options (`TCP_MAXSEG`), in neither
-/// direction of connections that are made, or accepted by this listener, from now on.
+/// Limits segments to `bytes` of payload and TCP options (`TCP_MAXSEG`), in both directions of connections made, or
+/// accepted by this listener, from now on.
 pub fn set_max_segment<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
     set(
         socket,
@@ -22,27 +22,27 @@ pub fn set_max_segment<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
     )
 }
 
-/// Asks for a send buffer of `bytes` (`SO_SNDBUF`); the system doubles it and caps it at `wmem_max`.
+/// Requests a send buffer of `bytes` (`SO_SNDBUF`); the system doubles it and caps it at `wmem_max`.
 pub fn set_send_buffer<Fd: AsFd>(socket: Fd, bytes: usize) -> io::Result<()> {
     Ok(rx::set_socket_send_buffer_size(socket, bytes)?)
 }
 
-/// Asks for a receive buffer of `bytes` (`SO_RCVBUF`); the system doubles it and caps it at `rmem_max`.
+/// Requests a receive buffer of `bytes` (`SO_RCVBUF`); the system doubles it and caps it at `rmem_max`.
 pub fn set_receive_buffer<Fd: AsFd>(socket: Fd, bytes: usize) -> io::Result<()> {
     Ok(rx::set_socket_recv_buffer_size(socket, bytes)?)
 }
 
-/// The send buffer that the system gave, its bookkeeping included.
+/// Granted send buffer in bytes, the kernel's overhead included.
 pub fn send_buffer<Fd: AsFd>(socket: Fd) -> io::Result<usize> {
     Ok(rx::socket_send_buffer_size(socket)?)
 }
 
-/// The receive buffer that the system gave, its bookkeeping included.
+/// Granted receive buffer in bytes, the kernel's overhead included.
 pub fn receive_buffer<Fd: AsFd>(socket: Fd) -> io::Result<usize> {
     Ok(rx::socket_recv_buffer_size(socket)?)
 }
 
-/// How long a blocking send may wait (`SO_SNDTIMEO`). At least one microsecond: zero would mean for ever.
+/// Sets the timeout of blocking sends (`SO_SNDTIMEO`). At least one microsecond: zero would mean none.
 pub fn set_send_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<()> {
     let limit = limit.max(Duration::from_micros(1));
     Ok(rx::set_socket_timeout(
@@ -52,7 +52,7 @@ pub fn set_send_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<()>
     )?)
 }
 
-/// How long a blocking receive may wait (`SO_RCVTIMEO`). At least one microsecond: zero would mean for ever.
+/// Sets the timeout of blocking receives (`SO_RCVTIMEO`). At least one microsecond: zero would mean none.
 pub fn set_receive_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<()> {
     let limit = limit.max(Duration::from_micros(1));
     Ok(rx::set_socket_timeout(
@@ -62,8 +62,8 @@ pub fn set_receive_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<
     )?)
 }
 
-/// Lets a blocking read wait for `bytes` (`SO_RCVLOWAT`) instead of one. A read whose timeout ends
-/// before that takes what there is, as does one at the end of the stream.
+/// Makes a blocking read wait for `bytes` (`SO_RCVLOWAT`) instead of one. A read whose timeout expires first returns
+/// what there is, as does one at the end of the stream.
 pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
     set(
         socket,
@@ -73,22 +73,22 @@ pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()>
     )
 }
 
-/// Marks packets as network control (DSCP CS6, RFC 4594 §3.1), so that a path with priorities lets
-/// them pass a saturated queue. Both families: a socket of IPv6 may carry mapped IPv4.
+/// Marks packets as network control (DSCP CS6, RFC 4594 §3.1), so that a path with priorities forwards them ahead of a
+/// saturated queue. Both families: an IPv6 socket may carry mapped IPv4.
 pub fn set_network_control<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     const CS6: u8 = 0b110_000 << 2;
     set_traffic_class(socket, CS6)
 }
 
-/// Marks packets with this DSCP and ECN (`IP_TOS`, `IPV6_TCLASS`).
+/// Sets DSCP and ECN of packets (`IP_TOS`, `IPV6_TCLASS`).
 pub fn set_traffic_class<Fd: AsFd>(socket: Fd, class: u8) -> io::Result<()> {
     let v4 = rx::set_ip_tos(socket.as_fd(), class);
     let v6 = rx::set_ipv6_tclass(socket.as_fd(), u32::from(class));
-    // A socket of one family refuses the other's option; one of the two must do.
+    // A socket of one family refuses the other's option; one of the two must succeed.
     Ok(v4.or(v6)?)
 }
 
-/// The DSCP and ECN that packets are marked with: of an IPv4 socket, or of one of IPv6.
+/// DSCP and ECN of packets, of an IPv4 or IPv6 socket.
 pub fn traffic_class<Fd: AsFd>(socket: Fd, is_ipv4: bool) -> io::Result<u8> {
     if is_ipv4 {
         return Ok(rx::ip_tos(socket)?);
@@ -116,7 +116,7 @@ pub fn congestion_control<Fd: AsFd>(socket: Fd) -> io::Result<String> {
     Ok(rx::tcp_congestion(socket)?)
 }
 
-/// Cuts what is sent into datagrams of `segment` payload bytes (`UDP_SEGMENT`, Linux 4.18).
+/// Segments sent messages into datagrams of `segment` payload bytes (`UDP_SEGMENT`, Linux 4.18).
 pub fn set_udp_segment<Fd: AsFd>(socket: Fd, segment: u16) -> io::Result<()> {
     let value = libc::c_int::from(segment);
     set(
@@ -127,12 +127,12 @@ pub fn set_udp_segment<Fd: AsFd>(socket: Fd, segment: u16) -> io::Result<()> {
     )
 }
 
-/// Lets the kernel hand over runs of equal datagrams as one (`UDP_GRO`, Linux 5.0).
+/// Allows the kernel to deliver runs of equal datagrams as one (`UDP_GRO`, Linux 5.0).
 pub fn set_udp_gro<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
-/// Asks for kernel timestamps (`SO_TIMESTAMPING`; `SOF_TIMESTAMPING_…` in `linux/net_tstamp.h`).
+/// Enables kernel timestamps (`SO_TIMESTAMPING`; `SOF_TIMESTAMPING_…` in `linux/net_tstamp.h`).
 pub(crate) fn set_timestamping<Fd: AsFd>(socket: Fd, flags: u32) -> io::Result<()> {
     set(
         socket,
@@ -154,7 +154,7 @@ pub fn unacknowledged(socket: &TcpStream) -> io::Result<u64> {
 /// `linux/sockios.h`: the same number as `TIOCOUTQ`.
 const OUTQ: rustix::ioctl::Opcode = 0x5411;
 
-/// Attaches the count of datagrams dropped at this socket to each received one (`SO_RXQ_OVFL`).
+/// Attaches the socket's drop count to each received datagram (`SO_RXQ_OVFL`).
 pub fn set_overflow_count<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(
         socket,
@@ -164,7 +164,7 @@ pub fn set_overflow_count<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     )
 }
 
-/// Lets blocking receives poll the device for `time` before they sleep (`SO_BUSY_POLL`).
+/// Makes blocking receives poll the device for `time` before they sleep (`SO_BUSY_POLL`).
 pub fn set_busy_poll<Fd: AsFd>(socket: Fd, time: Duration) -> io::Result<()> {
     let micros = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
     set(
@@ -175,8 +175,8 @@ pub fn set_busy_poll<Fd: AsFd>(socket: Fd, time: Duration) -> io::Result<()> {
     )
 }
 
-/// Keeps the device's interrupts off as long as it is polled often enough (`SO_PREFER_BUSY_POLL`, Linux
-/// 5.11; takes `CAP_NET_ADMIN`).
+/// Keeps the device's interrupts masked as long as it is polled often enough (`SO_PREFER_BUSY_POLL`, Linux 5.11; needs
+/// `CAP_NET_ADMIN`).
 pub fn prefer_busy_poll<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(
         socket,
@@ -186,7 +186,7 @@ pub fn prefer_busy_poll<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     )
 }
 
-/// Most packets that one poll of the device takes (`SO_BUSY_POLL_BUDGET`, Linux 5.11; more than before takes
+/// Sets the maximum packets per poll of the device (`SO_BUSY_POLL_BUDGET`, Linux 5.11; raising it needs
 /// `CAP_NET_ADMIN`).
 pub fn set_busy_poll_budget<Fd: AsFd>(socket: Fd, packets: u16) -> io::Result<()> {
     set(
@@ -197,8 +197,8 @@ pub fn set_busy_poll_budget<Fd: AsFd>(socket: Fd, packets: u16) -> io::Result<()
     )
 }
 
-/// The device queue that the last packet came from (`SO_INCOMING_NAPI_ID`, Linux 4.12): the one that busy
-/// polling polls. `None` if it came from none, as over loopback.
+/// NAPI id of the device queue of the last packet (`SO_INCOMING_NAPI_ID`, Linux 4.12), which busy polling polls. `None`
+/// without one, as over loopback.
 pub fn incoming_queue<Fd: AsFd>(socket: Fd) -> io::Result<Option<u32>> {
     let mut bytes = [0; 4];
     get(
@@ -210,9 +210,9 @@ pub fn incoming_queue<Fd: AsFd>(socket: Fd) -> io::Result<Option<u32>> {
     Ok(Some(u32::from_ne_bytes(bytes)).filter(|id| *id > 0))
 }
 
-/// Datagrams dropped at this socket since it was opened, for want of buffer or for a wrong
-/// checksum (`SO_MEMINFO`, Linux 4.12). The same counter as `SO_RXQ_OVFL`, but it can be read when
-/// nothing arrives, so drops after the last delivered datagram are seen.
+/// Datagrams dropped at this socket since it was opened, for lack of buffer space or a wrong checksum (`SO_MEMINFO`,
+/// Linux 4.12). The counter of `SO_RXQ_OVFL`, but readable when nothing arrives, so drops after the last delivered
+/// datagram are seen.
 pub fn socket_drops<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
     let mut words = [0_u8; 4 * SK_MEMINFO_VARS];
     let length = get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
@@ -227,7 +227,7 @@ pub fn socket_drops<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
 const SK_MEMINFO_DROPS: usize = 8;
 const SK_MEMINFO_VARS: usize = 9;
 
-/// Raw `TCP_INFO` into `bytes`; returns how many bytes the kernel wrote.
+/// Reads raw `TCP_INFO` into `bytes`; returns how many bytes the kernel wrote.
 pub(crate) fn tcp_info<Fd: AsFd>(socket: Fd, bytes: &mut [u8]) -> io::Result<usize> {
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, bytes)
 }

@@ -11,12 +11,12 @@ use std::ffi::{c_int, c_short};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// A TAP device that is gone, with its addresses and routes, once nobody holds its descriptor.
+/// A TAP device. It disappears with its addresses and routes when its descriptor is closed everywhere.
 #[derive(Debug)]
 pub struct Tap(OwnedFd);
 
 impl Tap {
-    /// Makes the device `name` in the calling thread's network namespace; `ResourceBusy` if there is one. Needs
+    /// Creates the device `name` in the calling thread's network namespace; `ResourceBusy` if it exists. Needs
     /// `CAP_NET_ADMIN` there.
     pub fn create(name: &InterfaceName) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -32,7 +32,7 @@ impl Tap {
         Ok(Self(file))
     }
 
-    /// The descriptor's number; programs that are started from now on inherit it.
+    /// Makes the descriptor inheritable by programs started from now on; returns its number.
     pub fn inheritable(&self) -> io::Result<RawFd> {
         fcntl_setfd(&self.0, FdFlags::empty())?;
         Ok(self.0.as_raw_fd())
@@ -47,7 +47,7 @@ impl From<Tap> for OwnedFd {
 
 const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
 
-/// Frames without a header of the device's own; and never another's device of the same name.
+/// Flags: no packet information header, and fail if the device exists.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the kernel's field holds 16 flags"

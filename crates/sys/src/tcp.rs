@@ -12,8 +12,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Opens a connection to `to` with `choice` applied before the handshake: the window scale that
-/// TCP offers depends on the buffers at that time.
+/// Connects to `to` with `choice` applied before the handshake: the window scale that TCP offers depends on the buffers
+/// at that time.
 pub fn connect(to: SocketAddr, choice: &SocketChoice, limit: Duration) -> io::Result<TcpStream> {
     let socket = open(to)?;
     apply(&socket, choice)?;
@@ -36,8 +36,7 @@ pub fn listen(local: SocketAddr, choice: &SocketChoice) -> io::Result<TcpListene
     Ok(TcpListener::from(socket))
 }
 
-/// Applies all of `choice` to a TCP socket. On an open connection the window scale
-/// has been agreed already.
+/// Applies all of `choice` to a TCP socket. On an open connection the window scale is already negotiated.
 pub fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
     apply_buffers(&socket, choice)?;
     apply_class(&socket, choice)?;
@@ -51,7 +50,7 @@ pub fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
     Ok(())
 }
 
-/// Why the kernel did not take a congestion control, and which ones it has.
+/// Error for a refused congestion control, with the available ones.
 fn refused_control(name: &str, error: &io::Error) -> io::Error {
     let read = |file| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{file}")).ok();
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(", ");
@@ -85,7 +84,7 @@ pub fn apply_class<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()
         .map_or(Ok(()), |class| sockopt::set_traffic_class(socket, class))
 }
 
-/// Gives bytes to a connected socket; returns how many it accepted: all of a datagram.
+/// Sends bytes on a connected socket; returns how many it accepted: all of a datagram.
 #[inline]
 pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<usize, Failure> {
     let flags = match blocking {
@@ -95,7 +94,7 @@ pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<us
     net::send(socket, bytes, flags).map_err(|errno| Failure::new("send", errno))
 }
 
-/// Takes bytes from a connected socket; zero at the end of a stream. A datagram that does not fit is cut.
+/// Receives bytes on a connected socket; zero at the end of a stream. A datagram that does not fit is truncated.
 #[inline]
 pub fn receive<Fd: AsFd>(
     socket: Fd,
@@ -109,8 +108,7 @@ pub fn receive<Fd: AsFd>(
     receive_with(socket, room, flags)
 }
 
-/// Takes bytes from a connected socket as [`receive`] does without sleeping; while there are none it looks
-/// again, `looks` times in all.
+/// Receives bytes on a connected socket without sleeping, polling up to `looks` times.
 #[inline]
 pub fn receive_spinning<Fd: AsFd>(
     socket: Fd,
@@ -136,7 +134,7 @@ fn receive_with<Fd: AsFd>(socket: Fd, room: &mut [u8], flags: RecvFlags) -> Resu
     )
 }
 
-/// Waits until one of `sockets` can be read or accepted from, at most `limit`. Says which.
+/// Waits until one of `sockets` is readable or has a connection to accept, at most `limit`; returns which.
 pub fn wait_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> io::Result<Vec<bool>> {
     let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
     let mut fds: Vec<_> = sockets
@@ -149,7 +147,8 @@ pub fn wait_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> io::Result<
     }
 }
 
-/// Whether the peer of `socket` will send no more, or this end has shut it down; what has come may still be read.
+/// Whether the peer of `socket` has ended its direction, or this end has shut it down; received bytes may still be
+/// read.
 pub fn is_hung_up(socket: impl AsFd) -> io::Result<bool> {
     let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
     match poll(&mut fds, Some(&Timespec::default())) {

@@ -13,11 +13,10 @@ use linerate_model::sample::{CongestionState, TcpSample};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Bytes asked for: room for fields later kernels add behind those read here.
+/// Buffer size: room for fields of later kernels behind those read here.
 const ROOM: usize = 512;
 
-/// Reads `TCP_INFO` of a connected TCP socket, and how much it holds for its application.
-/// `at_ns` is the caller's time of the reading.
+/// Reads `TCP_INFO` of a connected TCP socket, and its unread bytes. `at_ns` is the caller's time of the reading.
 pub fn read<Fd: AsFd>(socket: Fd, at_ns: u64) -> io::Result<TcpSample> {
     let mut bytes = [0; ROOM];
     let length = sockopt::tcp_info(&socket, &mut bytes)?;
@@ -26,7 +25,7 @@ pub fn read<Fd: AsFd>(socket: Fd, at_ns: u64) -> io::Result<TcpSample> {
     Ok(sample)
 }
 
-/// Reads a `struct tcp_info` of any kernel's length.
+/// Parses a `struct tcp_info` of any kernel's length.
 pub fn parse(bytes: &[u8], at_ns: u64) -> TcpSample {
     let info = Fields(bytes);
     let smss = info.u32(16);
@@ -83,7 +82,7 @@ pub fn parse(bytes: &[u8], at_ns: u64) -> TcpSample {
 /// `TCPI_OPT_ECN`: ECN was negotiated at the handshake.
 const ECN_AGREED: u8 = 8;
 
-/// Linux `enum tcp_ca_state`.
+/// Congestion state by its number in Linux's `enum tcp_ca_state`.
 const fn congestion_state(number: u8) -> Option<CongestionState> {
     match number {
         0 => Some(CongestionState::Open),

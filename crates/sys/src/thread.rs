@@ -9,8 +9,8 @@ use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Time the calling thread was runnable but waited for a core, since it started: the second field
-/// of `/proc/thread-self/schedstat`. `None` where the kernel does not account it.
+/// Run delay of the calling thread since it started: time runnable but waiting for a core, the second field of
+/// `/proc/thread-self/schedstat`. `None` where the kernel does not account it.
 pub fn run_delay() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     parse_run_delay(&text)
@@ -22,14 +22,12 @@ fn parse_run_delay(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(nanos))
 }
 
-/// Asks the kernel to wake the calling thread from timed sleeps without the usual 50 µs of slack
-/// (`PR_SET_TIMERSLACK`; the default trades exactness for fewer wake-ups).
+/// Removes the default timer slack of 50 µs from timed sleeps of the calling thread (`PR_SET_TIMERSLACK`).
 pub fn want_exact_timers() -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// Sleeps until `deadline` by one absolute timer: no drift from reading the clock first. May
-/// return early if a signal comes.
+/// Sleeps until `deadline` by one absolute timer: no drift from reading the clock first. May return early on a signal.
 pub fn sleep_to(deadline: MonoInstant) {
     let nanos = deadline.as_nanos();
     let time = Timespec {

@@ -18,8 +18,8 @@ use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// Asks for stamps of everything that is sent and received from now on. On a connected TCP socket nothing may
-/// be unacknowledged.
+/// Enables timestamps of everything sent and received from now on. A connected TCP socket must have no unacknowledged
+/// data.
 pub fn enable<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_RX_SOFTWARE
@@ -30,20 +30,20 @@ pub fn enable<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     sockopt::set_timestamping(socket, flags)
 }
 
-/// A stamp in the kernel's wall time, nanoseconds since 1970.
+/// A timestamp in the kernel's wall time, nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallStamp(u64);
 
-/// What a receiving call brought.
+/// Result of a receiving call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Bytes; zero at the end of a stream.
     pub length: usize,
-    /// When the last of them came from the driver.
+    /// When the last of them was handed over by the driver.
     pub stamp: Option<WallStamp>,
 }
 
-/// Where a message was stamped on its way out.
+/// Where a sent message was timestamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passed {
     /// Before the queueing discipline.
@@ -52,18 +52,18 @@ pub enum Passed {
     Driver,
 }
 
-/// A stamp of a message that was sent.
+/// Timestamp of a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
-    /// UDP: number of the datagram since stamps were asked for. TCP: number of its last byte.
+    /// UDP: number of the datagram since timestamps were enabled. TCP: sequence offset of its last byte.
     pub id: u32,
-    /// Where.
+    /// Point of the timestamp.
     pub passed: Passed,
-    /// When.
+    /// Time.
     pub stamp: WallStamp,
 }
 
-/// Takes bytes from a connected socket, with the stamp of their arrival.
+/// Receives bytes on a connected socket, with their arrival timestamp.
 pub fn receive<Fd: AsFd>(
     socket: Fd,
     room: &mut [u8],
@@ -80,7 +80,7 @@ pub fn receive<Fd: AsFd>(
     })
 }
 
-/// The next stamp of something that was sent; `None` if there is none yet.
+/// The next timestamp of a sent message; `None` if there is none yet.
 pub fn departure<Fd: AsFd>(socket: Fd) -> Result<Option<Departure>, Failure> {
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     loop {
@@ -90,7 +90,7 @@ pub fn departure<Fd: AsFd>(socket: Fd) -> Result<Option<Departure>, Failure> {
                 if let Some(((passed, id), stamp)) = found {
                     return Ok(Some(Departure { id, passed, stamp }));
                 }
-                // Something else that was in the error queue is gone with this call.
+                // Discards another kind of message in the error queue.
             }
             Err(failure) if failure == Failure::would_block(RECVMSG) => return Ok(None),
             Err(failure) => return Err(failure),
@@ -100,7 +100,7 @@ pub fn departure<Fd: AsFd>(socket: Fd) -> Result<Option<Departure>, Failure> {
 
 const RECVMSG: &str = "recvmsg";
 
-/// Room for the stamps (64 bytes with their header) and the extended error (at most 64).
+/// Control buffer for the timestamps (64 bytes with their header) and the extended error (at most 64).
 const CONTROL_LEN: usize = 256;
 
 fn call<Fd: AsFd>(socket: Fd, room: &mut [u8], flags: i32) -> Result<(usize, Facts), Failure> {
@@ -130,7 +130,7 @@ struct Facts {
     passed: Option<(Passed, u32)>,
 }
 
-/// What the control messages in `bytes` say.
+/// Parses the control messages in `bytes`.
 fn parse(bytes: &[u8]) -> Facts {
     let mut facts = Facts::default();
     for (level, kind, data) in messages(bytes) {
@@ -145,8 +145,7 @@ fn parse(bytes: &[u8]) -> Facts {
     facts
 }
 
-/// The first of three times, seconds and nanoseconds in words of the length that the system's C library has;
-/// zero means that there is none.
+/// The software timestamp, first of three: seconds and nanoseconds in words of the C library's length; zero means none.
 fn software(data: &[u8]) -> Option<WallStamp> {
     let word = |at: usize, size: usize| -> Option<u64> {
         let bytes = data.get(at..at + size)?;
@@ -178,20 +177,20 @@ fn passed(data: &[u8]) -> Option<(Passed, u32)> {
     Some((passed, word(12)?))
 }
 
-/// From the kernel's wall time to the monotonic clock.
+/// Converts the kernel's wall time to the monotonic clock.
 ///
-/// Between two settings of the wall time its distance from `CLOCK_MONOTONIC` does not change: the kernel slews
-/// both alike. So one good reading of both serves until wall time is set, which [`check`](Self::check) sees.
+/// Between two settings of the wall time its distance from `CLOCK_MONOTONIC` does not change: the kernel slews both
+/// alike. So one good reading of both is valid until wall time is set, which [`check`](Self::check) detects.
 #[derive(Debug, Clone, Copy)]
 pub struct Conversion {
     offset: MonotonicOffset,
     error: Duration,
 }
 
-/// Readings of both clocks that the best is taken of: some µs once, for an error of some 20 ns.
+/// Readings of both clocks from which the best is taken: some µs once, for an error of some 20 ns.
 const READINGS: u32 = 64;
 
-/// A setting of wall time by less than this cannot be told from a reading that was interrupted.
+/// Minimum detectable setting of wall time: a smaller one looks like an interrupted reading.
 const MIN_STEP: Duration = Duration::from_micros(2);
 
 impl Conversion {
@@ -204,18 +203,18 @@ impl Conversion {
         }
     }
 
-    /// How far a converted stamp may be off.
+    /// Uncertainty of a converted timestamp.
     pub const fn error(&self) -> Duration {
         self.error
     }
 
-    /// The stamp on the monotonic clock.
+    /// The timestamp on the monotonic clock.
     pub const fn monotonic(&self, stamp: WallStamp) -> MonoInstant {
         self.offset.monotonic(stamp.0)
     }
 
-    /// Reads both clocks again. If wall time has been set since, converts by the new reading from now on and
-    /// says so: stamps from before and after it must not be compared.
+    /// Reads both clocks again. If wall time has been set since, converts by the new reading from now on and returns
+    /// [`Wall::Set`]: timestamps from before and after it must not be compared.
     pub fn check(&mut self) -> Wall {
         let (now, gap) = MonotonicOffset::measure_best(1);
         let moved = Duration::from_nanos(now.distance(self.offset));

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// How the rate is made, for the facts of a host.
+/// How the rate is determined, for the facts of a host.
 pub const SOURCE: &str = "counted against CLOCK_MONOTONIC for 10 ms";
 
 /// Ticks per second of the time stamp counter, counted once per process (10 ms); `None` on processors without one.
@@ -35,7 +35,7 @@ fn counted() -> Option<u64> {
     u64::try_from(hertz).ok().filter(|hertz| *hertz > 0)
 }
 
-/// Nanoseconds of the monotonic clock, and the counter at that moment: the closest of a few pairs.
+/// Nanoseconds of the monotonic clock and the counter at that moment: the closest of a few pairs.
 #[cfg(target_arch = "x86_64")]
 fn reading() -> (u64, u64) {
     use crate::clock::MonoClock;

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub struct Waker(OwnedFd);
 
 impl Waker {
-    /// A waker that nobody has used yet.
+    /// A waker in its initial state.
     pub fn new() -> io::Result<Self> {
         Ok(Self(eventfd(
             0,
@@ -30,9 +30,9 @@ impl Waker {
         }
     }
 
-    /// Forgets all wakes up to now.
+    /// Clears all wake-ups so far.
     pub fn clear(&self) {
-        // EAGAIN only says that there was none; no other error exists for an eventfd we own.
+        // EAGAIN: there was none; an owned eventfd has no other error.
         let _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
     }
 }
@@ -43,10 +43,9 @@ impl AsFd for Waker {
     }
 }
 
-/// Blocks until one of `descriptors` is readable or `deadline` has come; `None` waits for ever.
-/// Returns a little before a deadline that is far away, so that whoever waits again meets it:
-/// the kernel lets a timer of this call be late by a thousandth of its length.
-/// A signal ends the wait early; a socket's pending error fails it.
+/// Blocks until one of `descriptors` is readable or `deadline` is reached; `None` waits for ever. Returns slightly
+/// before a distant deadline, so that a caller that waits again meets it: the kernel may delay a timer of this call by
+/// a thousandth of its length. A signal ends the wait early; a socket's pending error fails it.
 pub fn wait<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     deadline: Option<MonoInstant>,
@@ -54,7 +53,7 @@ pub fn wait<const N: usize>(
     wait_for(&mut descriptors.map(for_reading), deadline)
 }
 
-/// The same for a number of descriptors that is known at run time only.
+/// Blocks like [`wait`], for a number of descriptors known only at run time.
 pub fn wait_for_any<'a>(
     descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
     deadline: Option<MonoInstant>,
@@ -76,7 +75,7 @@ fn wait_for(polled: &mut [PollFd<'_>], deadline: Option<MonoInstant>) -> io::Res
     }
 }
 
-/// A pending error would end every later wait at once, so it must not go unnoticed.
+/// Reports a socket's pending error, which would end every later wait at once.
 fn check(polled: &PollFd<'_>) -> io::Result<()> {
     if polled.revents().contains(PollFlags::ERR) {
         socket_error(polled.as_fd())??;

@@ -40,7 +40,7 @@ impl Width {
     }
 }
 
-/// When a jump is taken; unsigned.
+/// When a jump is taken; unsigned comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// Register and number are equal.
@@ -163,8 +163,8 @@ impl Assembler {
         self.emit(0x05, [0, 0], 0, 0);
     }
 
-    /// Reads kernel memory at the address in `from` plus `offset` into `to`; an address that is
-    /// none gives 0. Uses registers 0 to 5 and the stack's first eight bytes.
+    /// Reads kernel memory at the address in `from` plus `offset` into `to`; an invalid address gives 0. Uses registers
+    /// 0 to 5 and the stack's first eight bytes.
     pub fn probe(&mut self, width: Width, to: Register, from: Register, offset: i32) {
         self.copy(3, from);
         self.add(3, offset);
@@ -189,8 +189,8 @@ impl Assembler {
         self.call(MAP_LOOKUP);
     }
 
-    /// Ends the program: hands the frame to the entry of `key` in the map with descriptor `map`, or does `otherwise`
-    /// (an `enum xdp_action`) with it if there is none.
+    /// Ends the program: redirects the frame to the entry of `key` in the map with descriptor `map`, or returns
+    /// `otherwise` (an `enum xdp_action`) if there is none.
     pub fn redirect(&mut self, map: i32, key: Register, otherwise: i32) {
         self.copy(2, key);
         self.map(map);

@@ -69,7 +69,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// `length` counters at zero. Needs `CAP_BPF` in the initial user namespace.
+    /// Creates `length` counters at zero. Needs `CAP_BPF` in the initial user namespace.
     pub fn new(length: usize) -> io::Result<Self> {
         let bytes = length.checked_mul(size_of::<u64>());
         let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
@@ -84,7 +84,7 @@ impl Counters {
         Ok(Self { map, length })
     }
 
-    /// All counters now.
+    /// Reads all counters.
     pub fn read(&self) -> io::Result<Vec<u64>> {
         let key = 0_u32;
         let mut values = vec![0_u64; self.length];
@@ -101,7 +101,7 @@ impl Counters {
         Ok(values)
     }
 
-    /// The descriptor's number, as instructions name the map.
+    /// Descriptor number by which instructions name the map.
     pub fn descriptor(&self) -> i32 {
         self.map.as_raw_fd()
     }

@@ -12,12 +12,12 @@ use crate::xsk::Xsk;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::io;
 
-/// Where in the way of a frame a program runs.
+/// Where on the receive path of a frame a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XdpMode {
-    /// In the driver, before the kernel has made a packet of it (`XDP_FLAGS_DRV_MODE`).
+    /// In the driver, before the kernel allocates a packet buffer (`XDP_FLAGS_DRV_MODE`).
     Native,
-    /// After that, for drivers that cannot (`XDP_FLAGS_SKB_MODE`).
+    /// In the kernel's stack, for drivers without support (`XDP_FLAGS_SKB_MODE`).
     Generic,
 }
 
@@ -26,7 +26,7 @@ pub enum XdpMode {
 pub struct SocketMap(OwnedFd);
 
 impl SocketMap {
-    /// An empty map for `queues` queues. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
+    /// Empty map for `queues` queues. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
     pub fn new(queues: u32) -> io::Result<Self> {
         let attributes = MapCreate {
             map_type: MAP_TYPE_XSKMAP,
@@ -38,7 +38,7 @@ impl SocketMap {
         unsafe { open(MAP_CREATE, &attributes) }.map(Self)
     }
 
-    /// Lets frames of `queue` be handed to `socket`.
+    /// Allows frames of `queue` to be redirected to `socket`.
     pub fn set(&self, queue: u32, socket: &Xsk) -> io::Result<()> {
         let descriptor = socket.as_fd().as_raw_fd();
         let attributes = MapElement {
@@ -53,13 +53,13 @@ impl SocketMap {
         unsafe { bpf(MAP_UPDATE, &attributes) }.map(drop)
     }
 
-    /// The descriptor's number, as instructions name the map.
+    /// Descriptor number by which instructions name the map.
     pub fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
     }
 }
 
-/// A program that the kernel has checked.
+/// A program that the kernel has verified.
 #[derive(Debug)]
 pub struct XdpProgram(OwnedFd);
 
@@ -69,7 +69,7 @@ impl XdpProgram {
         load(PROG_TYPE_XDP, program).map(Self)
     }
 
-    /// Runs it on what interface `index` of the calling thread's namespace receives, until the link is dropped.
+    /// Attaches it to interface `index` of the calling thread's namespace, until the link is dropped.
     pub fn attach(&self, index: InterfaceIndex, mode: XdpMode) -> io::Result<XdpLink> {
         let attributes = LinkCreate {
             prog_fd: number(&self.0),

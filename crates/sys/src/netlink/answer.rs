@@ -1,14 +1,14 @@
-//! Reading what the kernel answers: messages in a datagram, attributes in a message.
+//! Parses the kernel's answers: messages in a datagram, attributes in a message.
 //!
-//! Of a message only the attributes that are asked for are read, each by itself. The library's own whole messages are
-//! refused if one attribute is not as it expects, such as the statistics of `fq_codel` before Linux 4.8.
+//! Only the requested attributes of a message are parsed, each by itself. The library's own parsers refuse a whole
+//! message if one attribute is unexpected, such as the statistics of `fq_codel` before Linux 4.8.
 
 use netlink_packet_core::{
     ErrorBuffer, NLA_HEADER_SIZE, NLMSG_ERROR, NetlinkBuffer, NlasIterator, parse_string, parse_u32,
 };
 use std::io;
 
-/// The body of the message of type `kind` that answers request `sequence`: fixed part and attributes, nothing of an
+/// Body of the message of type `kind` that answers request `sequence`: fixed part and attributes; empty for an
 /// acknowledgement. A refusal is the error; `None` if the datagram answers something else.
 pub(super) fn answer(datagram: &[u8], kind: u16, sequence: u32) -> Option<io::Result<&[u8]>> {
     messages(datagram)
@@ -27,7 +27,7 @@ pub(super) fn acknowledged(body: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Every message in one datagram, as far as they are whole.
+/// The complete messages in one datagram.
 pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = NetlinkBuffer<&[u8]>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
@@ -38,7 +38,7 @@ pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = NetlinkBuffer<&[
     })
 }
 
-/// The attributes in `bytes`, as far as they are whole: type without flags, value.
+/// The complete attributes in `bytes`: type without flags, value.
 pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let whole = NlasIterator::new(bytes).map_while(Result::ok);
     whole.map(|attribute| {
@@ -53,12 +53,12 @@ pub(super) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     Some(value)
 }
 
-/// The first attribute of type `kind`, a number.
+/// The first attribute of type `kind`, as a number.
 pub(super) fn number(bytes: &[u8], kind: u16) -> Option<u32> {
     parse_u32(attribute(bytes, kind)?).ok()
 }
 
-/// The first attribute of type `kind`, a text that is not empty.
+/// The first attribute of type `kind`, as text that is not empty.
 pub(super) fn text(bytes: &[u8], kind: u16) -> Option<String> {
     let text = parse_string(attribute(bytes, kind)?).ok()?;
     (!text.is_empty()).then_some(text)

@@ -1,4 +1,4 @@
-//! Interfaces: what they are, and making and changing them.
+//! Interfaces: their properties, creation and configuration.
 
 use super::answer::{attribute, number, text};
 use super::{InterfaceIndex, InterfaceName, MacAddress, Netlink};
@@ -15,20 +15,19 @@ use std::os::fd::AsRawFd as _;
 /// An interface, as the kernel describes it (`RTM_GETLINK`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Its index.
     pub index: InterfaceIndex,
     /// Its name.
     pub name: String,
-    /// What its frames are.
+    /// Its link layer.
     pub layer: LinkLayer,
     /// Hardware address; empty where the device has none.
     pub address: Vec<u8>,
     /// Kind of a virtual device (`veth`, `bridge`, `tun`); `None` for hardware and loopback.
     pub kind: Option<String>,
-    /// Number of the interface that it lies upon or, of a veth, of its other end.
+    /// Index of the interface below it or, of a veth, of its peer.
     pub lower_index: Option<u32>,
-    /// Whether it carries frames (RFC 2863): it and its peer are up, and the kernel, which notices that some time
-    /// after, has noticed.
+    /// Whether it is operational (RFC 2863): it and its peer are up, and the kernel has noticed, which takes some time.
     pub is_operational: bool,
     /// Largest L3 packet in bytes.
     pub mtu_bytes: u32,
@@ -36,70 +35,70 @@ pub struct Link {
     pub qdisc: Option<String>,
     /// Length of its transmit queue in packets.
     pub tx_queue_packets: Option<u32>,
-    /// Receive queues that it can have at most.
+    /// Maximum number of receive queues.
     pub rx_queues: Option<u32>,
-    /// Transmit queues that it can have at most.
+    /// Maximum number of transmit queues.
     pub tx_queues: Option<u32>,
 }
 
-/// What an interface's frames are.
+/// Link layer of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkLayer {
-    /// Ethernet's.
+    /// Ethernet.
     Ethernet,
-    /// Those of this host to itself.
+    /// Loopback.
     Loopback,
-    /// Others, or bare packets.
+    /// Another, or none.
     Other,
 }
 
 impl Link {
-    /// Its MAC address; `None` unless its frames are Ethernet's.
+    /// Its MAC address; `None` unless it is an Ethernet interface.
     pub fn mac(&self) -> Option<MacAddress> {
         let mac = <[u8; 6]>::try_from(&self.address[..]).ok()?;
         (self.layer == LinkLayer::Ethernet).then_some(MacAddress(mac))
     }
 
-    /// What kind of virtual device this is; `None` if it may have hardware.
+    /// Kind of its virtual device; `None` if it may have hardware.
     pub fn virtual_kind(&self) -> Option<&str> {
         let loopback = (self.layer == LinkLayer::Loopback).then_some("loopback");
         self.kind.as_deref().or(loopback)
     }
 }
 
-/// One end of a veth pair to make.
+/// One end of a veth pair to be created.
 #[derive(Debug, Clone)]
 pub struct VethEnd<'a> {
     /// Its name.
     pub name: &'a InterfaceName,
-    /// Its address.
+    /// Its MAC address.
     pub mac: MacAddress,
-    /// The namespace it is born in; `None` is the socket's own.
+    /// The namespace in which it is created; `None` is the socket's own.
     pub namespace: Option<&'a NetNamespace>,
 }
 
-/// Largest aggregate that the stack may build for an interface.
+/// Maximum aggregate (GSO, GRO) that the stack may build for an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregation {
-    /// As the kernel sets it.
+    /// The kernel's default.
     Default,
     /// None: one segment per frame.
     None,
 }
 
 impl Netlink {
-    /// What interface `index` is.
+    /// Properties of interface `index`.
     pub fn link(&mut self, index: InterfaceIndex) -> io::Result<Link> {
         self.ask(Message::GetLink(message(index, vec![])), parse)
     }
 
-    /// What the interface called `name` is.
+    /// Properties of the interface called `name`.
     pub fn link_named(&mut self, name: &InterfaceName) -> io::Result<Link> {
         let name = LinkAttribute::IfName(name.as_str().to_owned());
         self.ask(Message::GetLink(message(ANY, vec![name])), parse)
     }
 
-    /// Makes a veth pair with both ends down.
+    /// Creates a veth pair with both ends down.
     pub fn add_veth(
         &mut self,
         near: &VethEnd<'_>,
@@ -116,8 +115,8 @@ impl Netlink {
         self.create(Message::NewLink(pair))
     }
 
-    /// Stops the kernel from giving the interface IPv6 addresses by itself, so that it sends no
-    /// router solicitation and no duplicate address detection.
+    /// Disables IPv6 autoconfiguration on the interface, so that it sends no router solicitation and no duplicate
+    /// address detection.
     pub fn disable_ipv6_autoconf(&mut self, index: InterfaceIndex) -> io::Result<()> {
         let inet6 = vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)];
         let families = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(inet6)]);
@@ -132,13 +131,13 @@ impl Netlink {
         self.change(Message::NewLink(link))
     }
 
-    /// Changes the longest IP packet that the interface sends and takes.
+    /// Sets the MTU of the interface in bytes.
     pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: u32) -> io::Result<()> {
         let mtu = LinkAttribute::Mtu(mtu);
         self.change(Message::NewLink(message(index, vec![mtu])))
     }
 
-    /// Changes the MAC address.
+    /// Sets the MAC address.
     pub fn set_mac(&mut self, index: InterfaceIndex, mac: MacAddress) -> io::Result<()> {
         let mac = LinkAttribute::Address(mac.0.to_vec());
         self.change(Message::NewLink(message(index, vec![mac])))
@@ -150,13 +149,13 @@ impl Netlink {
         self.change(Message::NewLink(message(index, vec![namespace])))
     }
 
-    /// Removes a virtual interface; of a veth both ends.
+    /// Deletes a virtual interface; of a veth both ends.
     pub fn delete(&mut self, index: InterfaceIndex) -> io::Result<()> {
         self.change(Message::DelLink(message(index, vec![])))
     }
 }
 
-/// No interface has number 0.
+/// Index 0: no interface.
 const ANY: InterfaceIndex = InterfaceIndex(0);
 
 fn message(index: InterfaceIndex, attributes: Vec<LinkAttribute>) -> LinkMessage {
@@ -180,7 +179,7 @@ fn veth_end(end: &VethEnd<'_>, mtu: u32, aggregation: Aggregation) -> LinkMessag
     message(ANY, attributes)
 }
 
-/// What the body of an `RTM_NEWLINK` describes.
+/// Parses the body of an `RTM_NEWLINK`.
 pub(super) fn parse(body: &[u8]) -> Option<Link> {
     let header = LinkHeader::parse(body).ok()?;
     let attributes = &body[header.buffer_len()..];

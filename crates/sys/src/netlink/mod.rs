@@ -1,8 +1,8 @@
-//! Interfaces, addresses, neighbours, routes and queueing disciplines by rtnetlink, and the chains of nftables,
-//! without the programs `ip`, `tc` and `nft`.
+//! Interfaces, addresses, neighbours, routes and queueing disciplines by rtnetlink, and the chains of nftables, without
+//! the programs `ip`, `tc` and `nft`.
 //!
-//! Messages are built and taken apart by `netlink-packet-route` and `netlink-packet-core`. A value that a socket hands
-//! out is of the network namespace of the thread that made it.
+//! Messages are built and parsed with `netlink-packet-route` and `netlink-packet-core`. Results belong to the network
+//! namespace of the thread that created the socket.
 //!
 //! # References
 //! - RFC 3549; netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`, `linux/gen_stats.h`
@@ -37,13 +37,13 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A name that an interface can have: 1 to 15 bytes.
+/// A valid interface name: 1 to 15 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceName(String);
 
 impl InterfaceName {
-    /// By the kernel's own rule (`dev_valid_name`), so that no name leads out of a directory: no white space, `/` or
-    /// `:`, not `.` or `..`.
+    /// Checks `name` by the kernel's own rule (`dev_valid_name`), which also prevents path traversal: no white space,
+    /// `/` or `:`, not `.` or `..`.
     pub fn new(name: &str) -> Option<Self> {
         let fits = (1..libc::IFNAMSIZ).contains(&name.len()) && !matches!(name, "." | "..");
         let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '/' | ':' | '\0');
@@ -55,7 +55,7 @@ impl InterfaceName {
         &self.0
     }
 
-    /// The name as the C API holds it, padded with zeros.
+    /// The name as a C array, padded with zeros.
     pub(crate) fn as_c_chars(&self) -> [c_char; libc::IFNAMSIZ] {
         let mut chars = [0; libc::IFNAMSIZ];
         for (to, from) in chars.iter_mut().zip(self.0.bytes()) {
@@ -71,12 +71,12 @@ impl fmt::Display for InterfaceName {
     }
 }
 
-/// The kernel's number of an interface, valid in one network namespace.
+/// The kernel's index of an interface, valid in one network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfaceIndex(pub(crate) u32);
 
 impl InterfaceIndex {
-    /// The number.
+    /// The index as a number.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -86,7 +86,7 @@ impl InterfaceIndex {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacAddress(pub [u8; 6]);
 
-/// A route-netlink socket of the network namespace of the thread that made it.
+/// A route-netlink socket in the network namespace of the thread that created it.
 #[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
@@ -102,13 +102,13 @@ impl Netlink {
         })
     }
 
-    /// Blocks until `holds` is true of this namespace's interfaces, neighbours or routes, or `deadline`.
+    /// Waits until `holds` is true of this namespace's interfaces, neighbours or routes, or until `deadline`.
     pub fn wait_until(
         &mut self,
         deadline: MonoInstant,
         mut holds: impl FnMut(&mut Self) -> io::Result<bool>,
     ) -> io::Result<()> {
-        // Listens before it looks, so that no change is missed.
+        // Subscribe before checking, so that no change is missed.
         let changes = open(
             NETLINK_ROUTE,
             RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV6_ROUTE,
@@ -119,28 +119,28 @@ impl Netlink {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             wait([changes.as_fd()], Some(deadline))?;
-            // Nothing to read after a time-out or signal; what changed is looked up anew.
+            // Nothing to read after a timeout or signal; the state is checked anew in any case.
             let _ = recv(&changes, change.as_mut_slice(), RecvFlags::DONTWAIT);
         }
         Ok(())
     }
 
-    /// Makes a new object; refused if it exists.
+    /// Creates an object; an error if it exists.
     fn create(&mut self, message: Message) -> io::Result<()> {
         self.request(message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Makes a new object unless it exists.
+    /// Creates an object unless it exists.
     fn ensure(&mut self, message: Message) -> io::Result<()> {
         self.request(message, NLM_F_CREATE)
     }
 
-    /// Puts an object in the place of what is there, if anything.
+    /// Creates an object or replaces the existing one.
     fn replace(&mut self, message: Message) -> io::Result<()> {
         self.request(message, NLM_F_CREATE | NLM_F_REPLACE)
     }
 
-    /// Changes an object that exists.
+    /// Modifies an existing object.
     fn change(&mut self, message: Message) -> io::Result<()> {
         self.request(message, 0)
     }
@@ -149,7 +149,7 @@ impl Netlink {
         self.exchange(message, flags | NLM_F_ACK).map(drop)
     }
 
-    /// Asks for one object, whose fixed part and attributes `read` is given.
+    /// Requests one object and parses its fixed part and attributes with `read`.
     fn ask<T>(
         &mut self,
         question: Message,
@@ -158,7 +158,7 @@ impl Netlink {
         read(&self.exchange(question, 0)?).ok_or_else(lacking)
     }
 
-    /// Sends one message and returns the body of what answers it; the kernel's refusal is the error.
+    /// Sends one message and returns the body of its answer; a refusal is the error.
     fn exchange(&mut self, message: Message, flags: u16) -> io::Result<Vec<u8>> {
         self.sequence += 1;
         let mut message = NetlinkMessage::from(message);
@@ -168,7 +168,7 @@ impl Netlink {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         send(&self.socket, &bytes)?;
-        // The types of messages come in fours: new, delete, get, set. What is new answers a question.
+        // Message types come in groups of four: new, delete, get, set. A request is answered by "new".
         let kind = message.header.message_type & !3;
         let mut buffer = answer_buffer();
         loop {
@@ -184,7 +184,7 @@ fn lacking() -> io::Error {
     io::Error::other("the kernel's answer lacks what was asked for")
 }
 
-/// A netlink socket of the calling thread's network namespace that hears of changes in `groups`.
+/// Opens a netlink socket in the calling thread's network namespace, subscribed to `groups`.
 fn open(protocol: Option<Protocol>, groups: u32) -> io::Result<OwnedFd> {
     let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
@@ -198,8 +198,8 @@ fn send(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The next datagram of an answer. The kernel answers before the request's system call returns, so nothing is waited
-/// for.
+/// Receives the next datagram of an answer. The kernel answers before the request's system call returns, so this never
+/// waits.
 fn receive<'a>(socket: &OwnedFd, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
     let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
     let (_, length) = recv(socket, &mut *buffer, flags)?;
@@ -208,7 +208,7 @@ fn receive<'a>(socket: &OwnedFd, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         .ok_or_else(|| io::Error::other("the kernel's answer is longer than 32 KiB"))
 }
 
-/// Room for the kernel's largest message (`NLMSG_GOODSIZE`), and more.
+/// Receive buffer for the kernel's largest message (`NLMSG_GOODSIZE`), with reserve.
 fn answer_buffer() -> Vec<u8> {
     vec![0; 32 * 1024]
 }
@@ -222,8 +222,8 @@ const RTMGRP_IPV6_ROUTE: u32 = 0x400;
 /// `linux/netlink.h`: protocol 0, which the socket call writes as none.
 const NETLINK_ROUTE: Option<Protocol> = None;
 
-/// Has every parser read `bytes`, as a datagram and as the body of each message in it: the kernel's answers are read
-/// with privileges, and a module of somebody else's may make it say anything.
+/// Runs every parser on `bytes`, as a datagram and as the body of each message in it, for fuzzing: answers are parsed
+/// with privileges, and a foreign kernel module may make them arbitrary.
 #[cfg(any(test, feature = "_fuzzing"))]
 pub fn read_all(bytes: &[u8]) {
     let read = |body: &[u8]| {

@@ -1,4 +1,4 @@
-//! Chains of nftables that are attached to a hook of the stack (`NFT_MSG_GETCHAIN`).
+//! Chains of nftables attached to a hook of the stack (`NFT_MSG_GETCHAIN`).
 
 use super::answer::{acknowledged, attribute, messages, text};
 use netlink_packet_core::{
@@ -16,20 +16,20 @@ const FIXED_PART: usize = 4;
 const NFTA_CHAIN_TABLE: u16 = 1;
 const NFTA_CHAIN_NAME: u16 = 3;
 const NFTA_CHAIN_HOOK: u16 = 4;
-/// Most chains that are told.
+/// Maximum number of chains reported.
 const MAX_CHAINS: usize = 32;
-/// Most datagrams that are read: each holds dozens of chains.
+/// Maximum number of datagrams read: each holds dozens of chains.
 const MAX_DATAGRAMS: usize = 64;
 
 /// Family, table and name of each chain at a hook in the calling thread's network namespace, as `nft` writes them:
-/// `inet filter input`. Takes `CAP_NET_ADMIN`.
+/// `inet filter input`. Needs `CAP_NET_ADMIN`.
 pub fn base_chains() -> io::Result<Vec<String>> {
     let socket = super::open(Some(NETFILTER), 0)?;
     super::send(&socket, &question())?;
     let mut chains = Vec::new();
     let mut buffer = super::answer_buffer();
     for _ in 0..MAX_DATAGRAMS {
-        // The kernel makes each part of its answer when the one before is read.
+        // The kernel creates each part of its answer when the previous one is read.
         if take(super::receive(&socket, &mut buffer)?, &mut chains)? {
             break;
         }
@@ -37,7 +37,7 @@ pub fn base_chains() -> io::Result<Vec<String>> {
     Ok(chains)
 }
 
-/// Asks for all chains. The library has no messages of netfilter.
+/// Request for all chains. The library has no netfilter messages.
 fn question() -> [u8; 20] {
     let mut bytes = [0; 20];
     let mut header = NetlinkHeader::default();
@@ -48,7 +48,7 @@ fn question() -> [u8; 20] {
     bytes
 }
 
-/// Adds the chains of one datagram; whether it was the last.
+/// Adds the chains of one datagram; returns whether it was the last.
 pub(super) fn take(datagram: &[u8], chains: &mut Vec<String>) -> io::Result<bool> {
     for message in messages(datagram) {
         match message.message_type() {
@@ -61,7 +61,7 @@ pub(super) fn take(datagram: &[u8], chains: &mut Vec<String>) -> io::Result<bool
     Ok(false)
 }
 
-/// `None` for a chain that is only jumped to.
+/// Name of a chain at a hook; `None` for one that is only jumped to.
 fn base_chain(body: &[u8]) -> Option<String> {
     let attributes = body.get(FIXED_PART..)?;
     attribute(attributes, NFTA_CHAIN_HOOK)?;

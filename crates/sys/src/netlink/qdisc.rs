@@ -13,23 +13,23 @@ use std::io;
 pub struct Qdisc {
     /// Its kind, `fq_codel`.
     pub kind: String,
-    /// Its handle; zero if the kernel put it there by itself.
+    /// Its handle; zero if the kernel attached it as the default.
     pub handle: u32,
-    /// Its parameters (`TCA_OPTIONS`), as its own code writes them.
+    /// Its parameters (`TCA_OPTIONS`), in its own format.
     pub options: Vec<u8>,
 }
 
 /// `linux/pkt_sched.h`: parameters whose first member is a `tc_ratespec`, and the rate where 32 bits do not hold it.
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
-/// Zero: unlimited.
+/// Rate of `cake`; zero is unlimited.
 const TCA_CAKE_BASE_RATE64: u16 = 2;
-/// Of `tc_ratespec`, in bytes per second.
+/// Rate field of `tc_ratespec`, in bytes per second.
 const RATE: std::ops::Range<usize> = 8..12;
 
 impl Qdisc {
-    /// The rate that a shaper (`tbf`, `cake`) lets pass, in bit/s of frames from destination address to payload
-    /// (Ethernet without FCS); `None` of others, and of one without a limit.
+    /// Configured rate of a shaper (`tbf`, `cake`), in bit/s of frames from destination address to payload (Ethernet
+    /// without FCS); `None` for other disciplines, and without a limit.
     pub fn rate(&self) -> Option<BitRate> {
         let long = |kind| {
             let bytes = attribute(&self.options, kind)?.try_into().ok()?;
@@ -48,14 +48,14 @@ impl Qdisc {
     }
 }
 
-/// What a queueing discipline has dropped, held back and holds.
+/// Statistics of a queueing discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QdiscStats {
-    /// Packets dropped since it was set up; the kernel counts them in 32 bits.
+    /// Packets dropped since it was attached, modulo 2^32.
     pub dropped: u32,
-    /// Times a packet had to wait because the rate was used up, since it was set up; in 32 bits too.
+    /// Times that a packet was delayed by the rate limit since it was attached, modulo 2^32.
     pub overlimits: u32,
-    /// Bytes waiting in it now.
+    /// Backlog, bytes.
     pub backlog_bytes: u32,
 }
 
@@ -65,7 +65,7 @@ impl Netlink {
         self.ask_root(index, qdisc)
     }
 
-    /// What the queueing discipline at the root of the interface counted; `None` if it has none.
+    /// Statistics of the queueing discipline at the root of the interface; `None` if it has none.
     pub fn root_qdisc_stats(&mut self, index: InterfaceIndex) -> io::Result<Option<QdiscStats>> {
         self.ask_root(index, stats)
     }
@@ -76,8 +76,8 @@ impl Netlink {
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> io::Result<Option<T>> {
         let question = Message::GetQueueDiscipline(at_root(index, 0));
-        // Without an echo the kernel tells those who listen for changes, not the one who asks. Of an interface without
-        // a queueing discipline it sends nothing at all: the acknowledgement is the answer.
+        // Without `NLM_F_ECHO` the kernel notifies subscribers, not the requester. For an interface without a queueing
+        // discipline it sends nothing at all: the acknowledgement is the answer.
         let body = match self.exchange(question, NLM_F_ACK | NLM_F_ECHO) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
             body => body?,
@@ -88,12 +88,12 @@ impl Netlink {
         read(&body).map(Some).ok_or_else(super::lacking)
     }
 
-    /// Puts `qdisc` at the root of the interface in place of what is there.
+    /// Attaches `qdisc` at the root of the interface, replacing the present one.
     pub fn replace_root_qdisc(&mut self, index: InterfaceIndex, qdisc: &Qdisc) -> io::Result<()> {
         self.replace(Message::NewQueueDiscipline(to_put(index, qdisc)))
     }
 
-    /// Takes away what was put at the root of the interface: the kernel puts its own default back.
+    /// Detaches the root queueing discipline: the kernel attaches its default again.
     pub fn delete_root_qdisc(&mut self, index: InterfaceIndex) -> io::Result<()> {
         self.change(Message::DelQueueDiscipline(at_root(index, 0)))
     }
@@ -110,7 +110,7 @@ fn to_put(index: InterfaceIndex, qdisc: &Qdisc) -> TcMessage {
     let mut message = at_root(index, qdisc.handle);
     message.attributes = vec![TcAttribute::Kind(qdisc.kind.clone())];
     if !qdisc.options.is_empty() {
-        // As they were read: the library would write those that it knows in its own way.
+        // The original bytes: the library would re-encode the options that it knows.
         let options = DefaultNla::new(libc::TCA_OPTIONS, qdisc.options.clone());
         message.attributes.push(TcAttribute::Other(options));
     }

@@ -1,4 +1,4 @@
-//! Addresses, and how the kernel would reach one: interface, next hop, its MAC address.
+//! Addresses, and routes to them: interface, next hop, its MAC address.
 
 use super::answer::{attribute, number};
 use super::{InterfaceIndex, MacAddress, Netlink};
@@ -15,29 +15,29 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Where the kernel would send packets for an address.
+/// Route of packets to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Out of which interface.
+    /// Outgoing interface.
     pub interface: InterfaceIndex,
-    /// To whom on its link: a router, or the address itself.
+    /// Next hop on its link: a router, or the address itself.
     pub next_hop: IpAddr,
     /// Whether the address is this host's own.
     pub is_local: bool,
 }
 
-/// What beside its destination leads a packet.
+/// Route selector besides the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteBy {
-    /// Nothing.
+    /// None.
     Destination,
-    /// The interface with this number, to which a link-local address belongs.
+    /// Index of the interface to which a link-local address belongs.
     Scope(u32),
-    /// The address that it comes from.
+    /// Source address.
     Source(IpAddr),
 }
 
-/// How long a neighbour may take to answer: the kernel asks three times, a second apart.
+/// Timeout of neighbour resolution: the kernel asks three times, a second apart.
 const NEIGHBOUR_LIMIT: Duration = Duration::from_secs(4);
 
 impl Netlink {
@@ -60,8 +60,8 @@ impl Netlink {
         self.ask(Message::GetRoute(question), |body| route(body, address))
     }
 
-    /// Whether packets to `address` end here. The kernel sees to that some time after
-    /// [`Netlink::add_address`] for IPv6, even without duplicate address detection.
+    /// Whether `address` is local to this host. For IPv6 that takes effect some time after [`Netlink::add_address`],
+    /// even without duplicate address detection.
     pub fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
         match self.route_to(address, RouteBy::Destination) {
             Ok(route) => Ok(route.is_local),
@@ -70,7 +70,7 @@ impl Netlink {
         }
     }
 
-    /// Gives the interface an address, at once usable (no duplicate address detection).
+    /// Adds an address to the interface, usable at once (no duplicate address detection).
     pub fn add_address(
         &mut self,
         index: InterfaceIndex,
@@ -84,7 +84,7 @@ impl Netlink {
         self.put_address(index, family(address), prefix, attributes)
     }
 
-    /// Gives the interface an address whose only neighbour is `peer`: the kernel makes a route to it.
+    /// Adds a point-to-point address with `peer` to the interface: the kernel adds a route to it.
     pub fn add_address_to_peer(
         &mut self,
         index: InterfaceIndex,
@@ -114,7 +114,7 @@ impl Netlink {
         self.create(Message::NewAddress(message))
     }
 
-    /// Tells the interface the MAC address behind `address` for good: nothing will ask for it.
+    /// Adds a permanent neighbour entry: the MAC address of `address` is never resolved.
     pub fn add_neighbour(
         &mut self,
         index: InterfaceIndex,
@@ -128,13 +128,13 @@ impl Netlink {
         self.create(Message::NewNeighbour(message))
     }
 
-    /// The MAC address of `neighbour` on the link of interface `index`. If the kernel does not know it, it is made
-    /// to ask; `TimedOut` if nobody answers. Needs `CAP_NET_ADMIN` then.
+    /// MAC address of `address` on the link of interface `index`. If it is unknown, the kernel resolves it, which needs
+    /// `CAP_NET_ADMIN`; `TimedOut` if nobody answers.
     pub fn mac_of(&mut self, index: InterfaceIndex, address: IpAddr) -> io::Result<MacAddress> {
         if let Some(mac) = self.known_mac(index, address)? {
             return Ok(mac);
         }
-        // The kernel asks as if a packet was to be sent there.
+        // A neighbour entry in use state makes the kernel resolve the address.
         let mut message = neighbour(index, address);
         message.header.flags = NeighbourFlags::Use;
         self.ensure(Message::NewNeighbour(message))?;
@@ -147,7 +147,7 @@ impl Netlink {
         found.ok_or_else(|| io::ErrorKind::TimedOut.into())
     }
 
-    /// The MAC address of `address` as far as the kernel knows it.
+    /// MAC address of `address` in the kernel's neighbour table.
     fn known_mac(
         &mut self,
         index: InterfaceIndex,
@@ -176,7 +176,7 @@ const fn family(address: IpAddr) -> AddressFamily {
     }
 }
 
-/// Bits of an address: the prefix that holds it alone.
+/// Length of the host prefix of an address.
 const fn bits(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => 32,
@@ -184,13 +184,13 @@ const fn bits(address: IpAddr) -> u8 {
     }
 }
 
-/// What the body of an `RTM_NEWROUTE` says of the way to `address`.
+/// Route to `address` in the body of an `RTM_NEWROUTE`.
 pub(super) fn route(body: &[u8], address: IpAddr) -> Option<Route> {
     let header = RouteHeader::parse(body).ok()?;
     let attributes = &body[header.buffer_len()..];
     let ip = |bytes| parse_ip(bytes).ok();
     let router = attribute(attributes, libc::RTA_GATEWAY).and_then(ip);
-    // IPv4 by a router of IPv6: family, then address.
+    // IPv4 through an IPv6 router: family, then address.
     let via = attribute(attributes, RTA_VIA).and_then(|via| ip(via.get(2..)?));
     Some(Route {
         interface: InterfaceIndex(number(attributes, libc::RTA_OIF)?),
@@ -199,7 +199,7 @@ pub(super) fn route(body: &[u8], address: IpAddr) -> Option<Route> {
     })
 }
 
-/// The MAC address in the body of an `RTM_NEWNEIGH`, unless the kernel only once knew it.
+/// MAC address in the body of an `RTM_NEWNEIGH`; `None` if the entry is not valid.
 pub(super) fn neighbour_mac(body: &[u8]) -> Option<MacAddress> {
     let header = NeighbourHeader::parse(body).ok()?;
     let mac = attribute(&body[header.buffer_len()..], libc::NDA_LLADDR)?;

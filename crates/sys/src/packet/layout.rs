@@ -1,4 +1,4 @@
-//! Where the slots of a receive ring lie.
+//! Geometry of the slots of a receive ring.
 
 /// Geometry of a ring: slots of equal power-of-two length, back to back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,8 +8,8 @@ pub struct RingLayout {
 }
 
 impl RingLayout {
-    /// A ring of `bytes`, or a little more, for frames of up to `frame_bytes` without FCS.
-    /// `None` if the kernel could not map such a ring.
+    /// Ring of `bytes`, or slightly more, for frames of up to `frame_bytes` without FCS. `None` if the kernel could not
+    /// map it.
     pub fn new(frame_bytes: u32, bytes: u32) -> Option<Self> {
         let slot_bytes = frame_bytes
             .checked_add(HEADROOM)?
@@ -20,7 +20,7 @@ impl RingLayout {
         Some(Self { slot_bytes, slots })
     }
 
-    /// Bytes to map.
+    /// Length of the mapping, bytes.
     pub(super) fn total_bytes(self) -> usize {
         self.slots as usize * self.slot_bytes as usize
     }
@@ -45,7 +45,7 @@ impl RingLayout {
         (index % self.slots) as usize * self.slot_bytes as usize
     }
 
-    /// The part of slot that a frame fills, checked against the slot's end.
+    /// Range in a slot that a frame fills; `None` if it exceeds the slot.
     pub(super) fn frame_range(self, mac_offset: u16, length: u32) -> Option<(usize, usize)> {
         let end = u32::from(mac_offset).checked_add(length)?;
         (end <= self.slot_bytes).then_some((usize::from(mac_offset), length as usize))

@@ -1,7 +1,7 @@
 //! Raw frames of an interface: a mapped receive ring and a batching sender.
 //!
-//! The ring (`TPACKET_V2`: a slot per frame, readable at once) holds what arrives while its
-//! reader does not run; unlike a socket buffer its size needs no privilege.
+//! The ring (`TPACKET_V2`: a slot per frame, readable at once) buffers frames while its reader does not run; unlike a
+//! socket buffer, its size needs no privilege.
 //!
 //! # References
 //! - `Documentation/networking/packet_mmap.rst`, packet(7), `linux/if_packet.h`
@@ -21,7 +21,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// A packet socket that is bound to nothing and receives nothing yet.
+/// Opens a packet socket that is not bound and receives nothing yet.
 fn open_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(
         AddressFamily::PACKET,

@@ -16,14 +16,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct ReceivedFrame<'a> {
     /// The bytes from the destination MAC address on; fewer than `length` if they did not fit.
     pub bytes: &'a [u8],
-    /// The frame's own length.
+    /// Length of the frame.
     pub length: u32,
-    /// When it reached the ring, by the kernel's stamp; never later than now.
+    /// Arrival at the ring, by the kernel's timestamp; never later than now.
     pub arrived: MonoInstant,
 }
 
-/// Every frame that an interface receives, in arrival order. Frames that the interface sends
-/// are not among them. One reader.
+/// Frames that an interface receives, in arrival order; frames that it sends are not included. One reader.
 ///
 /// Field order is teardown order: the mapping goes before the socket.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub struct PacketRing {
 }
 
 impl PacketRing {
-    /// Starts to receive what interface `index` of the calling thread's namespace receives.
+    /// Starts to receive on interface `index` of the calling thread's namespace.
     pub fn open(index: InterfaceIndex, layout: RingLayout) -> io::Result<Self> {
         let socket = open_socket()?;
         set_option(&socket, libc::PACKET_VERSION, TPACKET_V2)?;
@@ -57,7 +56,7 @@ impl PacketRing {
         })
     }
 
-    /// Hands up to `limit` waiting frames to `take` and frees their slots; returns how many.
+    /// Passes up to `limit` waiting frames to `take` and frees their slots; returns how many.
     pub fn drain(&mut self, limit: usize, mut take: impl FnMut(ReceivedFrame<'_>)) -> usize {
         if !self.is_ready() {
             return 0;
@@ -133,7 +132,7 @@ struct SlotHeader {
 }
 
 impl SlotHeader {
-    /// That of the slot at byte `slot`, once its status was seen to be ours.
+    /// Loads the header of the slot at byte `slot`, which this process must own.
     fn load(memory: &impl SharedMemory, slot: usize) -> Self {
         let word = |at| memory.word(slot + at).load(Ordering::Relaxed);
         let [low, high, ..] = word(12).to_ne_bytes();

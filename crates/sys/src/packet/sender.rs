@@ -6,11 +6,11 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 
-/// Most frames that one call sends. 32 spreads a system call's cost to a few per cent of a
-/// frame's and stays under 50 µs of work, the delay that a later frame may see.
+/// Maximum frames per call. 32 reduces a system call's cost to a few per cent of a frame's and takes under 50 µs, the
+/// delay that a later frame may see.
 pub const BATCH: usize = 32;
 
-/// Sends frames out of an interface, past its queueing discipline.
+/// Sends frames on an interface, bypassing its queueing discipline.
 #[derive(Debug)]
 pub struct FrameSender(OwnedFd);
 
@@ -24,8 +24,8 @@ impl FrameSender {
         Ok(Self(socket))
     }
 
-    /// Sends the first frames of `frames`, at most [`BATCH`], each from its destination MAC
-    /// address on and without FCS. Returns how many went; an error is about the first.
+    /// Sends the first frames of `frames`, at most [`BATCH`], each from its destination MAC address on and without FCS.
+    /// Returns how many were sent; an error is about the first.
     pub fn send(&self, frames: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut headers = [EMPTY; BATCH];
         let count = frames.len().min(BATCH);

@@ -16,7 +16,7 @@ use ring::Ring;
 use rustix::io::Errno;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// What makes samples.
+/// Event that triggers samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A timer of each core.
@@ -30,7 +30,7 @@ pub enum Event {
 pub enum Scope {
     /// Everything that runs on the cores.
     Host,
-    /// The calling thread and every thread that it starts from here on.
+    /// Threads whose stacks are sampled.
     Thread,
 }
 
@@ -46,17 +46,17 @@ pub enum Kernel {
 /// What to sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What makes samples.
+    /// Event that triggers samples.
     pub event: Event,
-    /// Whose stacks.
+    /// What to sample.
     pub scope: Scope,
-    /// Kernel code too?
+    /// Whether kernel code is sampled too.
     pub kernel: Kernel,
     /// Samples per second and core.
     pub rate_hz: u32,
 }
 
-/// Samples all given cores from the moment it is opened until it is dropped.
+/// Samples the given cores until it is dropped.
 #[derive(Debug)]
 pub struct Sampler {
     rings: Vec<Ring>,
@@ -78,7 +78,7 @@ impl Sampler {
         })
     }
 
-    /// Hands every waiting sample to `take`. Cheap when none waits: it reads one word per core.
+    /// Passes every waiting sample to `take`. Cheap when there is none: it reads one word per core.
     pub fn drain(&mut self, mut take: impl FnMut(Sample<'_>)) {
         let mut words = Vec::new();
         for ring in &mut self.rings {
@@ -92,7 +92,7 @@ impl Sampler {
         }
     }
 
-    /// Samples that the kernel had no room for so far, as far as it has told.
+    /// Samples lost for lack of buffer space, as far as the kernel has reported it.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
@@ -185,7 +185,7 @@ impl Attributes {
     }
 }
 
-/// The `bit`-th of the bit fields, which C compilers fill from the other end on big-endian machines.
+/// Bit `bit` of the bit fields, which C compilers allocate from the other end on big-endian machines.
 const fn flag(bit: u32) -> u64 {
     if cfg!(target_endian = "big") {
         1 << (63 - bit)

@@ -13,7 +13,7 @@ pub enum Mode {
     Kernel,
     /// Anything else, such as a hypervisor.
     Other,
-    /// A program's own code.
+    /// User code.
     User,
 }
 
@@ -26,7 +26,7 @@ pub struct Sample<'a> {
     pub address: u64,
     /// Process of the thread that had the core; 0: the idle one, or one outside this PID namespace.
     pub process: u32,
-    /// That thread.
+    /// Thread that had the core.
     pub thread: u32,
     /// Addresses in the kernel, innermost first; empty for user code.
     pub chain: &'a [u64],
@@ -41,8 +41,7 @@ pub(super) enum Record<'a> {
 /// Bytes of the header of a record.
 pub(super) const HEADER: usize = 8;
 
-/// Reads one whole record; `None` for kinds that are not looked at and for what is cut short.
-/// `words` is where the chain is kept.
+/// Parses one record; `None` for other kinds and truncated records. `words` holds the call chain.
 pub(super) fn parse<'a>(bytes: &[u8], words: &'a mut Vec<u64>) -> Option<Record<'a>> {
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     let misc = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);

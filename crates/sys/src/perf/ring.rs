@@ -1,4 +1,4 @@
-//! The ring that the kernel writes records of one core to.
+//! Ring to which the kernel writes the records of one core.
 
 use super::record::HEADER;
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ impl<M: SharedMemory> Records<M> {
         }
         self.copy(tail, HEADER, record);
         let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
-        // A size that cannot be would never let the reader go on: everything waiting is dropped.
+        // An invalid size would block the reader for ever: drop all waiting records.
         if size < HEADER || size > waiting || !size.is_multiple_of(WORD) {
             self.tail().store(head, Ordering::Release);
             return false;
@@ -69,17 +69,17 @@ impl<M: SharedMemory> Records<M> {
         true
     }
 
-    /// How far the kernel has written, in bytes since the start.
+    /// Write position of the kernel, in bytes since the start.
     fn head(&self) -> &AtomicU64 {
         self.memory.double(DATA_HEAD)
     }
 
-    /// How far we have read.
+    /// Read position of this process.
     fn tail(&self) -> &AtomicU64 {
         self.memory.double(DATA_TAIL)
     }
 
-    /// Puts `length` bytes from position `from` on, which the kernel has written, into `record`.
+    /// Copies `length` bytes from position `from` on, already written by the kernel, into `record`.
     fn copy(&self, from: u64, length: usize, record: &mut Vec<u8>) {
         let mask = self.data as u64 - 1;
         let start = usize::try_from(from & mask).expect("invariant: below the data's length");

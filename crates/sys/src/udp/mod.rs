@@ -32,8 +32,8 @@ pub struct SendBatch {
 }
 
 impl SendBatch {
-    /// Room for `capacity` datagrams of `payload` bytes; `group` of them share one message, which
-    /// the kernel cuts up again if `UDP_SEGMENT` is set to `payload` (1: no segmentation).
+    /// Buffer for `capacity` datagrams of `payload` bytes; `group` of them share one message, which the kernel segments
+    /// if `UDP_SEGMENT` is set to `payload` (1: no segmentation).
     pub fn new(capacity: usize, payload: usize, group: usize) -> Self {
         let group = group.max(1);
         let messages = capacity.div_ceil(group);
@@ -50,8 +50,8 @@ impl SendBatch {
         self.bytes.bytes_mut()
     }
 
-    /// Gives the first `count` datagrams to the kernel. Returns how many it accepted, at least
-    /// one unless `count` is zero; those behind were not sent.
+    /// Sends the first `count` datagrams. Returns how many the kernel accepted, at least one unless `count` is zero;
+    /// those behind were not sent.
     pub fn send<Fd: AsFd>(
         &mut self,
         socket: Fd,
@@ -83,21 +83,20 @@ impl SendBatch {
     }
 }
 
-/// One received message: where its bytes are in [`RecvBatch::bytes`].
+/// One received message and its place in [`RecvBatch::bytes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// Offset of the first byte.
     pub offset: usize,
     /// Bytes received.
     pub length: usize,
-    /// Length of each datagram in it but the last, if the kernel joined several (`UDP_GRO`).
+    /// Length of each datagram in it except the last, if the kernel joined several (`UDP_GRO`).
     pub segment: Option<usize>,
-    /// Datagrams dropped at the socket before this one was queued (`SO_RXQ_OVFL`); absent also
-    /// while there were none.
+    /// Datagrams dropped at the socket before this one was queued (`SO_RXQ_OVFL`); absent while there are none.
     pub overflow: Option<u32>,
 }
 
-/// Room for messages received in one call.
+/// Buffers for messages received in one call.
 pub struct RecvBatch {
     bytes: PageBuffer,
     slot: usize,
@@ -108,7 +107,7 @@ pub struct RecvBatch {
 }
 
 impl RecvBatch {
-    /// Room for `messages` messages of at most `slot` bytes; longer ones are cut.
+    /// Buffers for `messages` messages of at most `slot` bytes; longer ones are truncated.
     pub fn new(messages: usize, slot: usize) -> Self {
         Self {
             bytes: PageBuffer::new(messages * slot, 0),
@@ -120,7 +119,7 @@ impl RecvBatch {
         }
     }
 
-    /// Takes what has arrived, waiting for the first message if `blocking`. Returns the number of messages.
+    /// Receives messages, waiting for the first one if `blocking`. Returns their number.
     pub fn receive<Fd: AsFd>(&mut self, socket: Fd, blocking: Blocking) -> Result<usize, Failure> {
         self.received = 0;
         self.prepare();
@@ -135,7 +134,7 @@ impl RecvBatch {
         Ok(self.received)
     }
 
-    /// All slots; [`Message`] says where each message lies.
+    /// All slots; [`Message`] gives the place of each message.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.bytes()
     }
@@ -158,7 +157,7 @@ impl RecvBatch {
         }
     }
 
-    /// The latest count of datagrams dropped at the socket (`SO_RXQ_OVFL`), if one came.
+    /// Latest drop count of the socket (`SO_RXQ_OVFL`), if one was received.
     pub const fn overflow(&self) -> Option<u32> {
         self.overflow
     }
@@ -174,7 +173,7 @@ impl RecvBatch {
     }
 }
 
-/// Headers of messages of one piece each.
+/// Message headers with one buffer each.
 struct Headers {
     iovecs: Box<[libc::iovec]>,
     messages: Box<[libc::mmsghdr]>,
@@ -220,7 +219,7 @@ struct ControlFacts {
     overflow: Option<u32>,
 }
 
-/// What the control messages in `bytes` say.
+/// Parses the control messages in `bytes`.
 fn parse_control(bytes: &[u8]) -> ControlFacts {
     let mut facts = ControlFacts::default();
     for (level, kind, data) in messages(bytes) {
@@ -243,7 +242,7 @@ const fn dont_wait(blocking: Blocking) -> i32 {
     }
 }
 
-/// Between the integer types that C libraries choose differently (glibc `size_t`, musl `socklen_t`).
+/// Converts between integer types that C libraries choose differently (glibc `size_t`, musl `socklen_t`).
 pub(crate) fn fit<A, B: TryFrom<A>>(value: A) -> B {
     let Ok(value) = B::try_from(value) else {
         unreachable!("invariant: lengths and flags of one call are small")

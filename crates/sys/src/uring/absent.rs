@@ -1,4 +1,4 @@
-//! No ring: the `io-uring` crate does not know this architecture's structures.
+//! Stand-in without `io_uring`: the `io-uring` crate does not support this architecture.
 
 use super::Submission;
 use crate::failure::Failure;
@@ -7,17 +7,17 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// A socket that cannot be.
+/// Never constructed.
 pub enum UringSocket {}
 
-/// That this build cannot make rings.
+/// Always an error: this build does not support rings.
 pub fn available() -> io::Result<()> {
     let text = "linerate was built without io_uring for this architecture";
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
 impl UringSocket {
-    /// Refuses.
+    /// Always an error.
     pub fn open(
         _socket: OwnedFd,
         _submission: Submission,
@@ -38,7 +38,7 @@ impl UringSocket {
         match *self {}
     }
 
-    /// What the kernel lacks.
+    /// Missing kernel features.
     pub const fn lacks(&self) -> Option<&'static str> {
         match *self {}
     }

@@ -12,7 +12,7 @@
 //! # References
 //! - `io_uring_setup(2)`: `IORING_SETUP_SINGLE_ISSUER`, `IORING_SETUP_DEFER_TASKRUN`, `IORING_SETUP_SQPOLL`
 
-// What architectures have structures of io_uring stands in Cargo.toml too.
+// The supported architectures are also listed in Cargo.toml.
 #[cfg_attr(
     not(any(
         target_arch = "x86_64",
@@ -29,20 +29,20 @@ pub use ring::{UringSocket, available};
 
 use std::fs;
 
-/// Who gives submissions to the kernel.
+/// Who passes submissions to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submission {
-    /// The calling thread, by a system call.
+    /// The calling thread, by system calls.
     Calls,
-    /// A thread of the kernel, which polls the queue (`IORING_SETUP_SQPOLL`).
+    /// A kernel thread that polls the queue (`IORING_SETUP_SQPOLL`).
     KernelThread,
 }
 
-/// Most payload that one call takes or gives: the longest datagram, and a page more.
+/// Maximum payload per call: the longest datagram, rounded up.
 pub const ROOM: usize = 1 << 16;
 
-/// `kernel.io_uring_disabled`: 1 keeps it from processes without privileges, 2 from all. `None` where this
-/// kernel has no such setting.
+/// `kernel.io_uring_disabled`: 1 denies it to unprivileged processes, 2 to all. `None` where this kernel has no such
+/// setting.
 pub fn disabled() -> Option<u8> {
     let text = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?;
     text.trim().parse().ok()

@@ -19,27 +19,26 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// A send and a receive are all that is ever under way.
+/// Ring entries: at most a send and a receive are under way.
 const ENTRIES: u32 = 4;
 
-/// How long the kernel's thread polls an empty queue before it sleeps; longer than any round trip that is
-/// worth a spinning thread.
+/// How long the kernel's thread polls an empty queue before it sleeps: longer than any round trip worth spinning for.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// How long one call may sleep, as for other sockets.
+/// Maximum sleep of one call, as for other sockets.
 const CALL_LIMIT: Duration = Duration::from_millis(20);
 
-/// How long a send may stay under way before it counts as failed: it never waits for room.
+/// Timeout of a send: it never waits for buffer space.
 const SEND_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long a receive may resist being cancelled.
+/// Timeout of cancelling a receive.
 const CANCEL_LIMIT: Duration = Duration::from_millis(200);
 
-/// Marks of completions.
+/// User data that identifies completions.
 const RECEIVE: u64 = 1;
 const SEND: u64 = 2;
 
-/// `io_uring.h`: a receive first waits until there is something, instead of trying.
+/// `io_uring.h`: a receive first polls for data, instead of trying at once.
 const POLL_FIRST: u16 = 1;
 
 /// One connected socket and its ring.
@@ -64,16 +63,16 @@ struct Buffers {
     incoming: PageBuffer,
 }
 
-/// What the kernel gave of what speeds completions up.
+/// Completion mode that the kernel supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setup {
-    /// Completions are made when asked for, and a flag in memory says when to ask (Linux 6.1).
+    /// Completions are processed on request, and a flag in memory says when (Linux 6.1).
     Deferred,
-    /// Completions are made at any system call (Linux 5.19).
+    /// Completions are processed at any system call (Linux 5.19).
     Cooperative,
     /// Completions interrupt the thread.
     Interrupting,
-    /// The kernel's thread makes them.
+    /// The kernel's thread processes them.
     KernelThread,
 }
 
@@ -85,13 +84,13 @@ struct Helper {
     before: Duration,
 }
 
-/// Whether this process may make rings at all.
+/// Whether this process may create rings.
 pub fn available() -> io::Result<()> {
     IoUring::new(ENTRIES).map(drop)
 }
 
 impl UringSocket {
-    /// Takes over a connected socket.
+    /// Takes ownership of a connected socket.
     pub fn open(socket: OwnedFd, submission: Submission, blocking: Blocking) -> io::Result<Self> {
         let (ring, setup) = build(submission)?;
         ring.submitter().register_files(&[socket.as_raw_fd()])?;
@@ -118,12 +117,12 @@ impl UringSocket {
         self.socket.as_fd()
     }
 
-    /// The bytes that [`send`](Self::send) gives, [`ROOM`] of them.
+    /// Outgoing buffer of [`send`](Self::send), [`ROOM`] bytes.
     pub fn outgoing(&mut self) -> &mut [u8] {
         self.buffers.outgoing.bytes_mut()
     }
 
-    /// What this kernel lacks of what makes completions cheap, if anything.
+    /// Missing kernel features that make completions cheap, if any.
     pub const fn lacks(&self) -> Option<&'static str> {
         match self.setup {
             Setup::Deferred | Setup::KernelThread => None,
@@ -132,8 +131,8 @@ impl UringSocket {
         }
     }
 
-    /// CPU time of the kernel's thread since traffic began; `None` without such a thread, or where the
-    /// kernel does not tell.
+    /// CPU time of the kernel's thread since traffic began; `None` without such a thread, or where the kernel does not
+    /// report it.
     pub fn helper_cpu(&self) -> Option<Duration> {
         if self.setup != Setup::KernelThread {
             return None;
@@ -143,8 +142,8 @@ impl UringSocket {
         Some(cpu_of(helper.thread)?.saturating_sub(helper.before))
     }
 
-    /// Gives the first `length` outgoing bytes to the kernel; returns how many it accepted: all of a
-    /// datagram. Never waits for room.
+    /// Sends the first `length` bytes of the outgoing buffer; returns how many were accepted: all of a datagram. Never
+    /// waits for buffer space.
     pub fn send(&mut self, length: usize) -> Result<usize, Failure> {
         self.enable()?;
         if !self.sending {
@@ -157,7 +156,7 @@ impl UringSocket {
             self.push(&entry);
             self.sending = true;
         }
-        // One system call for both: the answer cannot be there yet, so the receive does not look first.
+        // One system call for both: the answer cannot have arrived yet, so the receive polls first.
         let ioprio = match self.setup {
             Setup::Interrupting => 0,
             _ => POLL_FIRST,
@@ -184,8 +183,7 @@ impl UringSocket {
         }
     }
 
-    /// What has come: a datagram, or bytes of a stream, none of them at its end. In blocking mode waits
-    /// up to some 20 ms.
+    /// Receives a datagram, or bytes of a stream; none at its end. In blocking mode waits up to some 20 ms.
     pub fn receive(&mut self) -> Result<&[u8], Failure> {
         self.enable()?;
         self.reap();
@@ -200,7 +198,7 @@ impl UringSocket {
         Ok(&self.buffers.incoming.bytes()[..length.min(ROOM)])
     }
 
-    /// From the first use on the ring is the calling thread's.
+    /// Enables the ring for the calling thread, which owns it from then on.
     fn enable(&mut self) -> Result<(), Failure> {
         if self.is_enabled {
             return Ok(());
@@ -208,7 +206,7 @@ impl UringSocket {
         let enabled = self.ring.submitter().register_enable_rings();
         enabled.map_err(|error| Failure::from_io("io_uring_register", &error))?;
         self.is_enabled = true;
-        // It may not have begun: then it has used nothing yet, and is found at the end.
+        // The thread may not have begun: its CPU time is then zero, and it is looked up at the end.
         if self.setup == Setup::KernelThread {
             self.helper = Helper::new(&self.ring, Duration::ZERO).map(|helper| Helper {
                 before: cpu_of(helper.thread).unwrap_or_default(),
@@ -218,7 +216,7 @@ impl UringSocket {
         Ok(())
     }
 
-    /// Gives the kernel a receive, unless one is under way or its result has not been taken.
+    /// Submits a receive, unless one is under way or its result has not been taken.
     fn arm(&mut self, ioprio: u16) {
         if self.receiving || self.received.is_some() {
             return;
@@ -240,7 +238,7 @@ impl UringSocket {
         pushed.expect("invariant: at most one send and one receive are in a queue of four");
     }
 
-    /// Hands over what is in the queue and lets the kernel make completions that wait to be made.
+    /// Submits the queue and processes pending completions.
     fn enter(&mut self, blocking: Blocking) -> Result<(), Failure> {
         let result = match blocking {
             Blocking::Yes => {
@@ -252,7 +250,7 @@ impl UringSocket {
                 let queue = self.ring.submission();
                 let idle = queue.is_empty() && !queue.taskrun();
                 drop(queue);
-                // Nothing to hand over, and no completion that waits to be asked for.
+                // Nothing to submit, and no completion to process.
                 if idle {
                     return Ok(());
                 }
@@ -284,13 +282,13 @@ impl UringSocket {
         }
     }
 
-    /// Ends what is under way; whether the kernel has let go of the buffers.
+    /// Cancels what is under way; returns whether the kernel has released the buffers.
     fn cancel(&mut self) -> bool {
         if !self.receiving && !self.sending {
             return true;
         }
         let deadline = MonoClock.now().after(CANCEL_LIMIT);
-        // What is only queued cannot be cancelled.
+        // Queued entries cannot be cancelled before they are submitted.
         let _ = self.enter(Blocking::No);
         let limit = Timespec::from(CANCEL_LIMIT);
         let any = CancelBuilder::any();
@@ -310,7 +308,7 @@ impl UringSocket {
 impl Drop for UringSocket {
     fn drop(&mut self) {
         let is_free = self.cancel();
-        // The ring goes a while after this value does; the socket, and its port, shall not wait for it.
+        // The kernel frees the ring later than this value; release the socket and its port now.
         let _ = self.ring.submitter().unregister_files();
         if is_free {
             // SAFETY: nothing is under way, so the kernel has no use of the buffers, and this value is
@@ -320,7 +318,7 @@ impl Drop for UringSocket {
     }
 }
 
-/// The ring with the most that this kernel offers; it is asleep until it is enabled.
+/// Creates the ring with the best mode that this kernel supports; it is disabled until first use.
 fn build(submission: Submission) -> io::Result<(IoUring, Setup)> {
     let mut last = io::Error::from(io::ErrorKind::Unsupported);
     let wanted: &[Setup] = match submission {
@@ -346,7 +344,7 @@ fn build(submission: Submission) -> io::Result<(IoUring, Setup)> {
             Ok(ring) => return Ok((ring, *setup)),
             Err(error) => last = error,
         }
-        // Only an unknown flag is answered like this.
+        // Only an unknown flag gives this error.
         if last.raw_os_error() != Some(libc::EINVAL) {
             break;
         }
@@ -362,12 +360,13 @@ fn outcome(operation: &'static str, result: i32) -> Result<usize, Failure> {
 }
 
 impl Helper {
-    /// The thread of `ring`, which had used `before`; `None` where the kernel does not say which it is, or
-    /// not yet: before the thread runs, another number stands there.
+    /// The kernel thread of `ring`, with `before` as its CPU time at the start; `None` where the kernel does not name
+    /// it, or not yet: before the thread runs, its id is not set.
     fn new(ring: &IoUring, before: Duration) -> Option<Self> {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", ring.as_raw_fd())).ok()?;
         let thread = thread_in(&text)?;
-        // In a PID namespace the number may be another's: a thread of this process has the kernel's name.
+        // In a PID namespace the id may be another thread's: accept only a thread of this process with the kernel's
+        // name.
         let name = fs::read_to_string(format!("/proc/self/task/{thread}/comm")).ok()?;
         name.starts_with("iou-sqp")
             .then_some(Self { thread, before })

@@ -3,33 +3,32 @@
 use crate::mapping::Mapping;
 use std::io;
 
-/// Chunks of one length, back to back, each of which either the kernel has or this process.
+/// Chunks of equal length, back to back, each owned either by the kernel or by this process.
 ///
-/// A frame of this process is a [`Frame`], of which there is at most one per chunk: it is used up when its address
-/// is given to the kernel and made again when a ring gives the address back. So nobody reads or writes what the
-/// other side has.
+/// A chunk of this process is represented by the only [`Frame`] with its number: it is consumed when its address is
+/// given to the kernel and recreated when a ring returns the address. So neither side accesses what the other owns.
 #[derive(Debug)]
 pub(super) struct Frames {
     memory: Mapping,
     chunk: u32,
-    /// Of each chunk, whether the kernel has it.
+    /// Per chunk, whether the kernel owns it.
     lent: Box<[bool]>,
 }
 
-/// A frame that is this process's now: the number of its chunk. Not `Clone`: whoever gives it away has it no more.
+/// A chunk that this process owns. Not `Clone`: passing it on gives it away.
 #[derive(Debug)]
 pub(super) struct Frame(usize);
 
 impl Frame {
-    /// Its number, giving it up.
+    /// Consumes it; returns its number.
     const fn into_index(self) -> usize {
         self.0
     }
 }
 
 impl Frames {
-    /// `count` frames of `chunk` bytes, all of them this process's. Their memory is present once the kernel is told
-    /// of it, since that pins it.
+    /// Creates `count` frames of `chunk` bytes, all owned by this process. Registration with the kernel populates and
+    /// pins their memory.
     pub(super) fn new(count: u32, chunk: u32) -> io::Result<(Self, Vec<Frame>)> {
         let count = count as usize;
         let frames = Self {
@@ -40,24 +39,24 @@ impl Frames {
         Ok((frames, (0..count).map(Frame).collect()))
     }
 
-    /// Where they start, as the kernel is told.
+    /// Address of the first one, for registration.
     pub(super) fn address(&self) -> u64 {
         self.memory.address()
     }
 
-    /// Bytes of all of them.
+    /// Total length, bytes.
     pub(super) const fn length(&self) -> u64 {
         self.memory.length() as u64
     }
 
-    /// Gives `frame` away: its address, for a ring of the kernel's.
+    /// Transfers `frame` to the kernel; returns its address for a ring.
     pub(super) fn lend(&mut self, frame: Frame) -> u64 {
         let index = frame.into_index();
         self.lent[index] = true;
         self.start(index) as u64
     }
 
-    /// The frame with an address that a ring gave back; `None` if the kernel had no such frame.
+    /// Takes back the frame at an address that a ring returned; `None` if the kernel owned no such frame.
     pub(super) fn take_back(&mut self, address: u64) -> Option<Frame> {
         let index = usize::try_from(address / u64::from(self.chunk)).ok()?;
         let lent = self.lent.get_mut(index)?;
@@ -77,14 +76,14 @@ impl Frames {
         Some(unsafe { self.memory.bytes(address, length as usize) })
     }
 
-    /// All of `frame`, to write.
+    /// All bytes of `frame`, mutable.
     pub(super) fn room(&mut self, frame: &Frame) -> &mut [u8] {
         let start = self.start(frame.0);
         // SAFETY: as for `bytes`.
         unsafe { self.memory.bytes_mut(start, self.chunk as usize) }
     }
 
-    /// Byte at which a chunk starts.
+    /// Offset of a chunk's first byte.
     const fn start(&self, index: usize) -> usize {
         index * self.chunk as usize
     }

@@ -1,8 +1,8 @@
 //! AF_XDP sockets: frames of one queue of an interface, past the kernel's network stack.
 //!
-//! A socket has memory of frames that it shares with the kernel and four rings of one writer and one reader.
-//! Frames that arrive come by the program of [`crate::bpf::XdpProgram`]. The kernel copies them
-//! unless the driver can place them in the shared memory itself; which of both it is, is asked of it.
+//! A socket has frame memory that it shares with the kernel and four single-producer, single-consumer rings. Received
+//! frames are redirected to it by [`crate::bpf::XdpProgram`]. The kernel copies them unless the driver supports zero
+//! copy; the socket reports which.
 //!
 //! # References
 //! - `Documentation/networking/af_xdp.rst`, `linux/if_xdp.h`
@@ -31,40 +31,40 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// How much memory a socket has.
+/// Frame memory of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XskLayout {
-    /// Frames for what arrives, a power of two.
+    /// Receive frames, a power of two.
     pub receive_frames: u32,
-    /// Frames for what is sent, a power of two.
+    /// Send frames, a power of two.
     pub send_frames: u32,
-    /// Bytes of a frame: 2048 or 4096. The kernel keeps 256 of those of arriving frames for itself.
+    /// Bytes of a frame: 2048 or 4096. The kernel reserves 256 of each received frame.
     pub frame_bytes: u32,
 }
 
-/// Whether the kernel may let the driver use the frames' memory.
+/// Whether the driver may use the frame memory (zero copy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copying {
-    /// It copies in any case: a generic program cannot do otherwise.
+    /// Always copy: required with a generic-mode program.
     Always,
-    /// It copies where the driver cannot do without.
+    /// Copy only if the driver does not support zero copy.
     IfNeeded,
 }
 
-/// What the kernel counted at one socket (`XDP_STATISTICS`), since it was opened.
+/// The kernel's counters of one socket (`XDP_STATISTICS`), since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XskStatistics {
-    /// Frames dropped because there was none to copy them to, or because they were too long.
+    /// Frames dropped for lack of a free frame, or because they were too long.
     pub dropped: u64,
     /// Frames dropped because the receive ring was full; `None` before Linux 5.9.
     pub ring_full: Option<u64>,
-    /// Times that the fill ring was empty when a frame was wanted; with copying, each is also in `dropped`.
+    /// Times that the fill ring was empty when a frame was needed; with copying, each is also in `dropped`.
     pub fill_ring_empty: Option<u64>,
-    /// Descriptors to send that the kernel refused.
+    /// Send descriptors that the kernel refused.
     pub invalid_sends: u64,
 }
 
-/// An AF_XDP socket of one queue. One thread has both ends of its rings.
+/// An AF_XDP socket of one queue. One thread uses all its rings.
 ///
 /// Field order is teardown order: the rings, the socket, then the memory that the kernel used.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub struct Xsk {
     sending: Producer<Mapping>,
     socket: OwnedFd,
     frames: Frames,
-    /// Frames to send that the kernel does not have.
+    /// Send frames owned by this process.
     free: Vec<Frame>,
     receive_frames: u32,
     zero_copy: bool,
@@ -147,7 +147,7 @@ impl Xsk {
         })
     }
 
-    /// Gives the kernel the frames to receive into and keeps the others to send.
+    /// Gives the receive frames to the kernel and keeps the send frames.
     fn lend_frames(&mut self, mut own: Vec<Frame>) {
         self.free = own.split_off(self.receive_frames as usize);
         for frame in own {
@@ -156,7 +156,7 @@ impl Xsk {
         self.fill.publish();
     }
 
-    /// Gives the kernel a frame to receive into, from the next publishing on.
+    /// Gives the kernel a receive frame with the next publish.
     fn lend(&mut self, frame: Frame) {
         let taken = self.fill.push(self.frames.lend(frame));
         assert!(
@@ -165,7 +165,7 @@ impl Xsk {
         );
     }
 
-    /// Lets one call send a whole ring instead of 32 frames. Kernels that cannot only need more calls.
+    /// Lets one call send a whole ring instead of 32 frames. Kernels without support only need more calls.
     fn raise_budget(&self, frames: u32) {
         drop(sockopt::set(
             &self.socket,
@@ -175,7 +175,7 @@ impl Xsk {
         ));
     }
 
-    /// Makes calls on the socket poll the device for up to `time` themselves, its interrupts kept off
+    /// Makes calls on the socket busy-poll the device for up to `time`, with its interrupts masked
     /// (`SO_PREFER_BUSY_POLL`, Linux 5.11). Needs `CAP_NET_ADMIN`.
     pub fn prefer_busy_poll(&self, time: Duration) -> io::Result<()> {
         const FRAMES_PER_POLL: i32 = 64;
@@ -186,17 +186,17 @@ impl Xsk {
         sockopt::set(&self.socket, libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, &budget)
     }
 
-    /// Whether the driver uses the frames' memory itself.
+    /// Whether the driver uses the frame memory itself (zero copy).
     pub const fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
 
-    /// Frames that have arrived and wait, at least.
+    /// Lower bound of received frames that wait.
     pub fn waiting(&self) -> usize {
         self.received.waiting() as usize
     }
 
-    /// Hands up to `limit` frames that have arrived to `take`, in order, and frees them. Returns how many.
+    /// Passes up to `limit` received frames to `take`, in order, and frees them. Returns how many.
     pub fn receive(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> usize {
         let mut taken = 0;
         while taken < limit
@@ -221,14 +221,14 @@ impl Xsk {
         taken
     }
 
-    /// Lets the kernel poll the device, and take frames from the fill ring, without waiting.
+    /// Makes the kernel poll the device and refill from the fill ring, without waiting.
     pub fn poll_device(&self) {
-        // It says nothing that the rings do not: an interface that went away is seen when sending.
+        // The result is visible in the rings; a lost interface shows when sending.
         let _ = recv(&self.socket, &mut [0_u8; 0], RecvFlags::DONTWAIT);
     }
 
-    /// Queues up to `count` frames: `write` makes frame number n of them and returns its length. Returns how many
-    /// found room; [`flush`](Self::flush) sends them.
+    /// Queues up to `count` frames: `write` fills frame number n and returns its length. Returns how many found room;
+    /// [`flush`](Self::flush) sends them.
     pub fn queue(
         &mut self,
         count: usize,
@@ -265,8 +265,8 @@ impl Xsk {
         self.completed.release();
     }
 
-    /// Asks the kernel to send what is queued. Returns whether it has taken all of it; if not, or if it dropped a
-    /// frame for want of room further on, asking again is right.
+    /// Makes the kernel send what is queued. Returns whether it has taken all of it; if not, or if it dropped a frame
+    /// for lack of space further on, call it again.
     pub fn flush(&mut self) -> Result<bool, Failure> {
         if !self.sending.wants_wakeup() {
             return Ok(true);
@@ -280,7 +280,7 @@ impl Xsk {
         }
     }
 
-    /// What the kernel counted.
+    /// The kernel's counters.
     pub fn statistics(&self) -> io::Result<XskStatistics> {
         let all = xdp::xdp_statistics(&self.socket)?;
         Ok(XskStatistics {
@@ -292,9 +292,9 @@ impl Xsk {
     }
 }
 
-/// Places of the fill ring for so many frames: twice as many. The kernel shows a frame that it has filled before it
-/// shows that it has taken it from the fill ring (`xsk_flush`), so that one who looks between the two and lends
-/// the frame again finds the place of the first time still taken; of every frame, at most.
+/// Fill ring entries for `frames` frames: twice as many. The kernel publishes a filled frame before it publishes that
+/// it consumed the fill entry (`xsk_flush`), so a frame that is lent again in between finds its old entry still
+/// occupied; at most one per frame.
 const fn fill_entries(frames: u32) -> u32 {
     frames * 2
 }
@@ -305,7 +305,7 @@ impl AsFd for Xsk {
     }
 }
 
-/// Sleeps until a frame has arrived at one of `sockets`, or for `limit`.
+/// Sleeps until a frame has arrived at one of `sockets`, at most `limit`.
 pub fn wait_for_frame(sockets: &[Xsk], limit: Duration) -> Result<(), Failure> {
     let mut polled: Vec<_> = sockets
         .iter()

@@ -10,19 +10,19 @@
 use crate::mapping::SharedMemory;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the parts of a ring lie in its memory, as byte offsets.
+/// Offsets of a ring's parts in its memory, bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offsets {
     pub(super) producer: usize,
     pub(super) consumer: usize,
-    /// `None` where the kernel knows no flags (before Linux 5.4).
+    /// Flags; `None` before Linux 5.4.
     pub(super) flags: Option<usize>,
     pub(super) entries: usize,
 }
 
-/// What lies in a ring. Both kinds are made of double words.
+/// Entry type of a ring, made of double words.
 pub(super) trait Entry: Copy {
-    /// Bytes in the ring.
+    /// Length in bytes.
     const BYTES: usize;
     /// Writes it at byte `offset`.
     fn store(self, memory: &impl SharedMemory, offset: usize);
@@ -30,7 +30,7 @@ pub(super) trait Entry: Copy {
     fn load(memory: &impl SharedMemory, offset: usize) -> Self;
 }
 
-/// A frame by the offset of its first byte (fill and completion ring).
+/// Offset of a frame's first byte (fill and completion ring).
 impl Entry for u64 {
     const BYTES: usize = 8;
 
@@ -73,12 +73,12 @@ impl Entry for Descriptor {
     }
 }
 
-/// What both ends of a ring share: memory, place and size.
+/// Common part of both ends of a ring: memory, offsets and size.
 #[derive(Debug)]
 struct Ring<M> {
     memory: M,
     offsets: Offsets,
-    /// Entries, a power of two.
+    /// Number of entries, a power of two.
     size: u32,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Producer<M> {
     ring: Ring<M>,
     /// Entries written so far, published or not.
     written: u32,
-    /// How far the kernel was when it was last looked.
+    /// The kernel's consumer index when it was last read.
     read: u32,
 }
 
@@ -152,17 +152,17 @@ impl<M: SharedMemory> Producer<M> {
         true
     }
 
-    /// Shows the kernel all that was written.
+    /// Publishes all written entries to the kernel.
     pub(super) fn publish(&self) {
         self.ring.producer().store(self.written, Ordering::Release);
     }
 
-    /// Whether the kernel has taken all that was published.
+    /// Whether the kernel has consumed everything that was published.
     pub(super) fn is_drained(&self) -> bool {
         self.ring.consumer().load(Ordering::Acquire) == self.written
     }
 
-    /// Whether the kernel waits for a system call to look at the ring.
+    /// Whether the kernel needs a system call to process the ring.
     pub(super) fn wants_wakeup(&self) -> bool {
         self.ring.wants_wakeup()
     }
@@ -172,9 +172,9 @@ impl<M: SharedMemory> Producer<M> {
 #[derive(Debug)]
 pub(super) struct Consumer<M> {
     ring: Ring<M>,
-    /// Entries taken so far, given back or not.
+    /// Entries consumed so far, released or not.
     taken: u32,
-    /// How far the kernel was when it was last looked.
+    /// The kernel's producer index when it was last read.
     written: u32,
 }
 
@@ -189,7 +189,7 @@ impl<M: SharedMemory> Consumer<M> {
         }
     }
 
-    /// Takes one entry, if there is one. Its place is the kernel's again after [`release`](Self::release).
+    /// Takes one entry, if there is one. The kernel may reuse its place after [`release`](Self::release).
     pub(super) fn pop<E: Entry>(&mut self) -> Option<E> {
         if self.taken == self.written {
             // Acquire: the entries up to the index are whole once it is seen.
@@ -203,12 +203,12 @@ impl<M: SharedMemory> Consumer<M> {
         Some(entry)
     }
 
-    /// Gives the places of all that was taken back to the kernel.
+    /// Releases the places of all consumed entries to the kernel.
     pub(super) fn release(&self) {
         self.ring.consumer().store(self.taken, Ordering::Release);
     }
 
-    /// Entries that wait now.
+    /// Number of entries waiting.
     pub(super) fn waiting(&self) -> u32 {
         let written = self.ring.producer().load(Ordering::Acquire);
         written.wrapping_sub(self.taken)
