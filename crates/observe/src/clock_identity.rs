@@ -1,12 +1,12 @@
-//! Which clock this process reads: two that read the same one need no estimate of their offset.
+//! Identity of this process's clock: two ends that read the same clock need no estimate of their offset.
 
 use linerate_model::one_way::ClockIdentity;
 use std::path::Path;
 
-/// The clock of this process, whose step the caller knows; `None` if the system does not say which boot this is.
+/// Identity of the clock of this process, with its known resolution; `None` if the system does not report its boot id.
 ///
-/// `CLOCK_MONOTONIC` is one for all processes of one running kernel, but for those in another time namespace,
-/// which may see it moved. Where a kernel has no time namespaces, its boot is enough.
+/// `CLOCK_MONOTONIC` is common to all processes of a running kernel, except those in another time namespace, which may
+/// see an offset. Where a kernel has no time namespaces, its boot id is enough.
 pub fn clock_identity(resolution_ns: u64) -> Option<ClockIdentity> {
     identity(Path::new("/"), resolution_ns)
 }

@@ -1,4 +1,4 @@
-//! How busy each core of this host is while a test goes on: one file is read, once per interval.
+//! Utilisation of each core of this host during a test: one file is read, once per interval.
 
 use crate::collectors::read_cores;
 use crate::host_view::{HostView, Scope};
@@ -6,7 +6,7 @@ use linerate_model::Ratio;
 use linerate_model::sample::Snapshot;
 use linerate_model::signals;
 
-/// The parts of a core's time, of which idle is one.
+/// CPU states, including idle.
 const PARTS: [&str; 6] = [
     "user_ns",
     "system_ns",
@@ -16,15 +16,15 @@ const PARTS: [&str; 6] = [
     "steal_ns",
 ];
 
-/// Remembers where the cores' time had gone when it was last asked.
+/// Remembers the cores' CPU times of the last call.
 #[derive(Debug, Default)]
 pub struct CoreLoad {
     last: Option<Snapshot>,
 }
 
 impl CoreLoad {
-    /// The share of time that each core was not idle since it was last asked, in core order; none the first time, and
-    /// where the host does not tell.
+    /// Utilisation of each core since the last call, in core order; empty the first time, and where the host does not
+    /// report it.
     pub fn since_last(&mut self, scope: &Scope) -> Vec<Ratio> {
         let mut now = Snapshot::default();
         read_cores(&HostView::new(scope), &mut now);

@@ -1,9 +1,9 @@
-//! Why something about this host could not be read.
+//! Errors of reading host information.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Why something about this host could not be read: what, and the cause.
+/// Why host information could not be read: the object and the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -12,10 +12,10 @@ pub enum ReadError {
     File {
         /// The file.
         path: String,
-        /// What the system said.
+        /// Cause.
         cause: ErrorKind,
     },
-    /// A counter is lower than before: its device was reset, or its wrap cannot be told from that.
+    /// A counter is lower than before: its device was reset, or a wrap cannot be distinguished from that.
     #[error("went backwards from {before} to {after}: reset during the observation")]
     WentBackwards {
         /// The earlier reading.
@@ -23,18 +23,18 @@ pub enum ReadError {
         /// The later one.
         after: u64,
     },
-    /// The interface's name cannot be one.
+    /// Invalid interface name.
     #[error("{name:?} is not the name of a network interface")]
     InterfaceName {
         /// The name.
         name: String,
     },
-    /// netlink refused or answered what cannot be understood.
+    /// netlink refused the request, or its answer cannot be parsed.
     #[error("netlink request for {object}: {cause}")]
     Netlink {
-        /// What was asked for.
+        /// Requested object.
         object: &'static str,
-        /// What the kernel or our parser said.
+        /// Cause, from the kernel or the parser.
         cause: String,
     },
     /// A file lacks a field.
@@ -45,10 +45,10 @@ pub enum ReadError {
         /// The field.
         field: String,
     },
-    /// Nobody said which interface carries the traffic.
+    /// The interface that carries the traffic is not known.
     #[error("the interface that carries the traffic is not known")]
     NoInterface,
-    /// The kernel is asked only about the real host.
+    /// The kernel is queried only about the live host.
     #[error("netlink tells of the live host only, not of a copy of its files")]
     NotLive,
     /// sysfs shows another network namespace than the calling thread's.
@@ -59,13 +59,13 @@ pub enum ReadError {
     TooLong {
         /// The file.
         path: String,
-        /// The most that is read.
+        /// Maximum length read.
         limit: u64,
     },
-    /// The device says something that is no answer, or that means nothing for such a device.
+    /// The device reports a value that is invalid or meaningless for it.
     #[error("{what}")]
     Unfit {
-        /// What it is and why it is not used.
+        /// The value, and why it is not used.
         what: String,
     },
 }
@@ -78,7 +78,7 @@ impl ReadError {
         }
     }
 
-    /// Of a question about `object` to the kernel.
+    /// Error constructor for a netlink request about `object`.
     pub(crate) fn netlink(object: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::Netlink {
             object,
@@ -98,7 +98,7 @@ impl ReadError {
         }
     }
 
-    /// Whether the file is not there at all: the kernel lacks the feature.
+    /// Whether the file does not exist: the kernel lacks the feature.
     pub fn is_absent(&self) -> bool {
         matches!(
             self,

@@ -1,9 +1,9 @@
-//! The parsers of what the kernel says, for the fuzz targets: they run with privileges, and a module or a filter of
-//! somebody else's may make the kernel say anything.
+//! Parsers of kernel data, for the fuzz targets: they run with privileges, and a foreign module or filter may make the
+//! data arbitrary.
 
 use crate::drops;
 
-/// Any bytes as the kernel's description of its types.
+/// Parses arbitrary bytes as BTF.
 pub fn btf(bytes: &[u8]) {
     drops::read_btf(bytes);
 }

@@ -1,21 +1,21 @@
-//! Keeps each counter of one observer from going backwards.
+//! Keeps each counter of one observer monotonic.
 
 use crate::error::ReadError;
 use std::collections::BTreeMap;
 
-/// What it means when a counter's source is lower than before.
+/// How a counter whose source is lower than before is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backwards {
-    /// The kernel's estimate was corrected downwards (idle time): the earlier value stands until passed.
+    /// The kernel corrected an estimate downwards (idle time): the earlier value is kept until passed.
     Hold,
-    /// The source was reset: the signal is missing from here on, as nothing before and after compares.
+    /// The source was reset: the signal is missing from then on, since values before and after cannot be compared.
     Refuse,
-    /// The source counts in 32 bits, or is a sum of such: a step that makes the gain smaller than
-    /// 2³¹ is a wrap, any other a reset.
+    /// The source counts in 32 bits, or is a sum of such counters: a step with a gain below 2³¹ is a wrap, any other a
+    /// reset.
     Wrap32,
 }
 
-/// One counter: its last reading, what wraps have added, and whether it was reset.
+/// One counter: its last reading, the sum of wraps, and whether it was reset.
 #[derive(Debug, Clone, Copy)]
 struct Track {
     raw: u64,
@@ -30,7 +30,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The value to report for `raw`, newly read.
+    /// The value to report for the new reading `raw`.
     pub(crate) fn settle(
         &mut self,
         signal: &str,
@@ -71,7 +71,7 @@ impl Track {
         self.reset.get_or_insert((self.raw, raw));
     }
 
-    /// Several cores may have wrapped since: `raw` plus the fewest wraps that do not go backwards.
+    /// Adds the fewest wraps to `raw` that keep the counter monotonic: several cores may have wrapped.
     fn wrap(&mut self, raw: u64) {
         const WRAP: u64 = 1 << 32;
         let step = (self.raw - raw).div_ceil(WRAP) * WRAP;

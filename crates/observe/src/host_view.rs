@@ -1,4 +1,4 @@
-//! The host as one reading sees it: files below a root, and netlink.
+//! One reading's view of the host: files below a root, and netlink.
 
 use crate::error::ReadError;
 use linerate_sys::netlink::{InterfaceName, Link, Netlink};
@@ -9,15 +9,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The most that is read of one file. `/proc/stat` of 4096 cores has 600 KB.
+/// Maximum length read of one file. `/proc/stat` of 4096 cores has 600 KB.
 const FILE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// What to look at.
+/// The host to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The interface that carries the traffic, if it is known (see [`crate::interface_for`]).
+    /// Interface that carries the traffic, if known (see [`crate::interface_for`]).
     pub interface: Option<String>,
-    /// `/`; in tests a directory with a copy of `proc` and `sys`, where netlink is not asked.
+    /// `/`; in tests a directory with a copy of `proc` and `sys`, without netlink.
     pub root: PathBuf,
 }
 
@@ -31,9 +31,8 @@ impl Scope {
     }
 }
 
-/// The host as one reading sees it. Remembers each shared source for its own short life, so
-/// collectors that use the same file or the same netlink answer see the same moment, and the
-/// kernel makes it once.
+/// One reading's view of the host. Caches each shared source for its short life, so that collectors that use the same
+/// file or netlink answer see the same moment, at the cost of one read.
 #[derive(Debug)]
 pub struct HostView<'a> {
     scope: &'a Scope,
@@ -42,7 +41,7 @@ pub struct HostView<'a> {
 }
 
 impl<'a> HostView<'a> {
-    /// A fresh view: nothing is read yet.
+    /// A view without cached sources.
     pub fn new(scope: &'a Scope) -> Self {
         Self {
             scope,
@@ -51,7 +50,7 @@ impl<'a> HostView<'a> {
         }
     }
 
-    /// Whether this is the real host and not a copy of its files.
+    /// Whether this is the live host and not a copy of its files.
     pub fn is_live(&self) -> bool {
         self.scope.root == Path::new("/")
     }
@@ -62,13 +61,13 @@ impl<'a> HostView<'a> {
         Ok(name)
     }
 
-    /// The same, as a name that the kernel can be asked about.
+    /// Validated name of the interface that carries the traffic, for requests to the kernel.
     pub(crate) fn interface_name(&self) -> Result<InterfaceName, ReadError> {
         let (_, name) = self.named_interface()?;
         Ok(name)
     }
 
-    /// No name leads out of a directory (see [`InterfaceName`]).
+    /// Name of the interface, validated against path traversal (see [`InterfaceName`]).
     fn named_interface(&self) -> Result<(&'a str, InterfaceName), ReadError> {
         let name = self.scope.interface.as_deref();
         let name = name.ok_or(ReadError::NoInterface)?;
@@ -78,7 +77,7 @@ impl<'a> HostView<'a> {
         Ok((name, valid))
     }
 
-    /// What netlink tells of that interface, in the calling thread's namespace.
+    /// Netlink properties of that interface, in the calling thread's namespace.
     pub fn link(&self) -> Result<&Link, ReadError> {
         let ask = || {
             let name = self.interface_name()?;
@@ -101,7 +100,7 @@ impl<'a> HostView<'a> {
             .clone()
     }
 
-    /// A file below the root, read now. Bytes that are no UTF-8 are replaced.
+    /// A file below the root, read now. Invalid UTF-8 is replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let path = self.path(path);
         let mut bytes = Vec::with_capacity(4096);

@@ -1,18 +1,16 @@
 //! Collectors of facts and counters on this host.
 //!
-//! An [`Observer`] takes snapshots of cumulative counters and gauges, named by
-//! [`linerate_model::signals`], and tells the facts of the host. What cannot be read is listed in
-//! [`Snapshot::missing`] with the reason. Derives nothing: rates, shares and verdicts are made in
-//! `analysis`.
+//! An [`Observer`] takes snapshots of cumulative counters and gauges, named by [`linerate_model::signals`], and
+//! collects the facts of the host. What cannot be read is listed in [`Snapshot::missing`] with the reason. Derives
+//! nothing: rates, shares and verdicts are made in `analysis`.
 //!
-//! **Namespaces.** Two hosts may live in one process, each in the network namespace of its own
-//! threads. Everything about the network is therefore asked *by the calling thread*: through
-//! `/proc/thread-self/net`, `/proc/sys/net` and netlink sockets opened for the one question. sysfs
-//! shows the namespace it was mounted in, so it is believed only after the interface's index and
-//! address were compared (see [`HostView`]). Take a host's snapshots in a thread of that host.
+//! **Namespaces.** Two hosts may live in one process, each in the network namespace of its own threads. Everything
+//! about the network is therefore read *by the calling thread*: through `/proc/thread-self/net`, `/proc/sys/net` and
+//! netlink sockets opened for one request. sysfs shows the namespace it was mounted in, so it is used only after the
+//! interface's index and address were compared (see [`HostView`]). Take a host's snapshots in a thread of that host.
 //!
-//! Invariants: a counter of one observer never goes backwards (see [`Backwards`]), and no
-//! content of a file makes a collector panic or read without bound.
+//! Invariants: a counter of one observer never goes backwards (see [`Backwards`]), and no content of a file makes a
+//! collector panic or read without bound.
 #![forbid(unsafe_code)]
 
 mod clock_identity;

@@ -18,7 +18,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer that has read nothing yet.
+    /// An observer without readings.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -26,13 +26,12 @@ impl Observer {
         }
     }
 
-    /// What it looks at.
+    /// The host that it reads.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// All signals of the host whose network namespace the calling thread is in. `now` is taken
-    /// by the caller just before.
+    /// All signals of the host, in the calling thread's network namespace. The caller reads `now` just before.
     pub fn snapshot(&self, now: MonoInstant) -> Snapshot {
         let host = HostView::new(&self.scope);
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +49,7 @@ impl Observer {
         whole
     }
 
-    /// All facts of that host. What cannot be read is not there.
+    /// All facts of the host. What cannot be read is left out.
     pub fn facts(&self) -> Facts {
         let host = HostView::new(&self.scope);
         let mut facts = Facts::default();
@@ -61,7 +60,7 @@ impl Observer {
     }
 }
 
-/// Replaces the raw counters of `part` by what [`History`] makes of them.
+/// Replaces the raw counters of `part` by their monotonic values from [`History`].
 fn settle(collector: &dyn Collector, part: &mut Snapshot, history: &mut History) {
     let rule = collector.backwards();
     let missing = &mut part.missing;

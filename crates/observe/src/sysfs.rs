@@ -1,7 +1,7 @@
 //! Facts of the test's interface from `/sys/class/net`, where it shows the right namespace.
 //!
-//! sysfs belongs to the network namespace it was mounted in. It is believed if the interface
-//! there has the index and the hardware address that netlink reports to the calling thread.
+//! sysfs belongs to the network namespace it was mounted in. It is used if the interface there has the index and the
+//! hardware address that netlink reports to the calling thread.
 
 use crate::error::ReadError;
 use crate::host_view::HostView;

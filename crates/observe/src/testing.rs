@@ -1,10 +1,10 @@
-//! What tests share: a host of files.
+//! Test fixtures: a host made of files.
 
 use crate::host_view::Scope;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A folder with these files in the place of the host's root.
+/// A folder with these files as the host's root.
 pub(crate) fn host_with(files: &[(&str, &str)]) -> (TempDir, Scope) {
     let root = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -48,7 +48,7 @@ pub(crate) fn tree(recorded: &str, interface: &str) -> (TempDir, Scope) {
     (root, scope)
 }
 
-/// Writes one of them.
+/// Writes one file below the root.
 pub(crate) fn write(root: &Path, path: impl AsRef<Path>, text: &str) {
     let path = root.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,13 +1,13 @@
-//! Small parsers that every file of `/proc` needs.
+//! Small parsers shared by the readers of `/proc`.
 
-/// The lines that end with a newline. The kernel ends every line of a table, so a last line
-/// without one was cut off and its last number may be half a number.
+/// Lines that end with a newline. The kernel ends every line of a table, so a last line without one was truncated,
+/// possibly within a number.
 pub(crate) fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
     let end = text.rfind('\n').map_or(0, |newline| newline + 1);
     text[..end].lines()
 }
 
-/// One line of text without control characters, at most 256 characters; `None` if nothing is left.
+/// One line of text without control characters, at most 256 characters; `None` if it is empty.
 pub(crate) fn tidy(text: &str) -> Option<String> {
     let clean: String = text
         .chars()

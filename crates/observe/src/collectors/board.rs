@@ -1,4 +1,4 @@
-//! What a board shows of itself beside its network: its device tree, its LEDs, and how its kernel can be traced.
+//! Properties of a board besides its network: device tree, LEDs, and the kernel's tracers.
 
 use super::Collector;
 use crate::host_view::HostView;
@@ -8,10 +8,10 @@ use linerate_model::sample::Snapshot;
 
 const LEDS: &str = "sys/class/leds";
 
-/// The most LEDs that are told: a board has a few, a switch some for each port.
+/// Maximum LEDs reported: a board has a few, a switch some for each port.
 const MAX_LEDS: usize = 16;
 
-/// Where the kernel lists its tracers, now and before 4.1.
+/// Files in which the kernel lists its tracers, since and before 4.1.
 const TRACERS: &[&str] = &[
     "sys/kernel/tracing/available_tracers",
     "sys/kernel/debug/tracing/available_tracers",
@@ -56,7 +56,7 @@ fn list(text: Option<&str>, separator: char) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// An LED, what lights it, and whether it is lit: `d1: heartbeat, on`. The trigger in use stands in brackets.
+/// An LED with its trigger and state: `d1: heartbeat, on`. The active trigger is in brackets.
 fn led(host: &HostView<'_>, name: &str) -> Option<String> {
     let read = |file: &str| host.read(&format!("{LEDS}/{name}/{file}")).ok();
     let brightness: u32 = read("brightness")?.trim().parse().ok()?;

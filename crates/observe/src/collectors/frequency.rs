@@ -1,4 +1,4 @@
-//! Clock frequency of the cores, and what governs it.
+//! Clock frequency of the cores, and its governor.
 
 use super::{Collector, record};
 use crate::error::ReadError;
@@ -45,7 +45,7 @@ impl Collector for Frequency {
     }
 }
 
-/// One directory per group of cores that share a clock.
+/// One directory per group of cores with a common clock.
 fn policies(host: &HostView<'_>) -> Vec<String> {
     let mut names = host.names(POLICIES);
     names.retain(|name| name.starts_with("policy"));
@@ -62,7 +62,7 @@ fn fastest(host: &HostView<'_>) -> Result<u64, ReadError> {
         .ok_or_else(|| ReadError::no_field(POLICIES, "policy with scaling_cur_freq"))
 }
 
-/// What `cpuinfo` says where the frequency is not ours to see, as in a virtual machine.
+/// Frequency from `cpuinfo`, where cpufreq is not available, as in a virtual machine.
 fn nominal(host: &HostView<'_>) -> Option<u64> {
     let info = host.text("proc/cpuinfo").ok()?;
     let (mhz, thousandths) = field(&info, "cpu MHz", ':')?.split_once('.')?;

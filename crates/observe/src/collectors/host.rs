@@ -1,4 +1,4 @@
-//! What kind of machine this is: facts only, no signals.
+//! Machine type, kernel and hypervisor: facts only, no signals.
 
 use super::Collector;
 use crate::host_view::{HostView, Scope};
@@ -8,7 +8,7 @@ use linerate_model::facts::Facts;
 use linerate_model::sample::Snapshot;
 use linerate_sys::tsc;
 
-/// Words of the kernel's command line that change what a measurement means.
+/// Kernel command-line options that affect measurements.
 const BOOT_OPTIONS: &[&str] = &[
     "idle",
     "intel_idle.max_cstate",
@@ -20,7 +20,7 @@ const BOOT_OPTIONS: &[&str] = &[
     "rcu_nocbs",
 ];
 
-/// What a vendor or product name says about the hypervisor below.
+/// Hypervisor by a fragment of the vendor or product name.
 const HYPERVISORS: &[(&str, &str)] = &[
     ("amazon ec2", "nitro"),
     ("google compute engine", "kvm"),
@@ -75,7 +75,7 @@ impl Collector for Host {
     }
 }
 
-/// The machine's architecture, not the one this program was built for.
+/// Architecture of the machine, not of this program.
 fn architecture(host: &HostView<'_>) -> Option<String> {
     let from_file = host.read("proc/sys/kernel/arch").ok();
     let text = from_file.or_else(|| {
@@ -94,7 +94,7 @@ fn os_name(host: &HostView<'_>) -> Option<String> {
     tidy(name.trim_matches(['"', '\'']))
 }
 
-/// A field of the first processor.
+/// A field of the first processor in `cpuinfo`.
 fn cpuinfo(host: &HostView<'_>, key: &str) -> Option<String> {
     tidy(field(&host.text("proc/cpuinfo").ok()?, key, ':')?)
 }
@@ -107,7 +107,7 @@ fn memory(host: &HostView<'_>) -> Option<ByteCount> {
     bytes.map(ByteCount::new)
 }
 
-/// The board's or product's name, from the device tree or the firmware.
+/// Board or product name, from the device tree or the firmware.
 fn board(host: &HostView<'_>) -> Option<String> {
     let tree = host.read("sys/firmware/devicetree/base/model").ok();
     tree.and_then(|model| tidy(&model)).or_else(|| {
@@ -119,7 +119,7 @@ fn board(host: &HostView<'_>) -> Option<String> {
     })
 }
 
-/// The hypervisor's name, `hypervisor` if only its presence is known, `none seen` if nothing tells of one.
+/// Hypervisor name; `hypervisor` if only its presence is known, `none seen` if there is no sign of one.
 fn virtualisation(host: &HostView<'_>) -> Option<String> {
     if let Some(kind) = host
         .read("sys/hypervisor/type")
@@ -141,14 +141,15 @@ fn virtualisation(host: &HostView<'_>) -> Option<String> {
     Some(if flagged { "hypervisor" } else { "none seen" }.to_owned())
 }
 
-/// Whether this host is emulated, as its kernel's command line says.
+/// Whether this host is emulated, by its kernel's command line.
 pub fn is_emulated() -> bool {
     let scope = Scope::live(None);
     let command_line = HostView::new(&scope).read("proc/cmdline");
     command_line.is_ok_and(|words| emulated(&words).is_some())
 }
 
-/// What is emulated, and by what: `sifive_u,QEMU-7.2.22` on the kernel's command line, whose words have no spaces.
+/// Emulated machine and emulator, such as `sifive_u,QEMU-7.2.22` on the kernel's command line, whose words have no
+/// spaces.
 fn emulated(command_line: &str) -> Option<String> {
     let words = command_line.split_ascii_whitespace();
     let mut emulated = words.filter_map(|word| word.strip_prefix("linerate.emulated="));

@@ -33,7 +33,7 @@ impl Collector for Interrupts {
         &[NIC_INTERRUPTS, SOFTIRQ_NET_RX, SOFTIRQ_NET_TX]
     }
 
-    /// Each core counts in 32 bits.
+    /// 32-bit counters per core.
     fn backwards(&self) -> Backwards {
         Backwards::Wrap32
     }
@@ -56,7 +56,7 @@ impl Collector for Interrupts {
     }
 }
 
-/// How an interface's interrupts can be known.
+/// How an interface's interrupts are recognised.
 #[derive(Debug, Default)]
 struct Marks {
     numbers: BTreeSet<String>,
@@ -71,8 +71,8 @@ impl Marks {
         let device = device
             .ok()
             .and_then(|device| Some(device.file_name()?.to_str()?.to_owned()));
-        // A virtio device has no interrupts of its own: the PCI function around it has them, but its
-        // actions bear the device's name, and so do those of a platform device.
+        // A virtio device has no interrupts of its own: they belong to its PCI function, with actions named after the
+        // device, as for a platform device.
         names.extend(device);
         let numbers = host.names(&format!("{directory}/device/msi_irqs"));
         Ok(Self {
@@ -108,7 +108,7 @@ fn of_interface(host: &HostView<'_>) -> Result<u64, ReadError> {
     })
 }
 
-/// The counts of all lines that `marks` hold; `None` without any.
+/// Sum of all lines that match `marks`; `None` without any.
 fn sum_of(text: &str, marks: &Marks) -> Option<u64> {
     let rows = rows_of(text, marks)?;
     let counts = rows.filter_map(|row| counts(row.columns, row.cores));
@@ -123,7 +123,7 @@ struct Row<'a> {
     actions: String,
 }
 
-/// The lines that `marks` hold.
+/// Lines that match `marks`.
 fn rows_of<'a>(text: &'a str, marks: &'a Marks) -> Option<impl Iterator<Item = Row<'a>>> {
     let mut lines = whole_lines(text);
     let cores = lines.next()?.split_ascii_whitespace().count();
@@ -166,7 +166,7 @@ fn row_sum(text: &str, row: &str) -> Option<u64> {
     counts(rest, cores)
 }
 
-/// The sum of one count per core; `None` if one is missing.
+/// Sum of one count per core; `None` if one is missing.
 fn counts(rest: &str, cores: usize) -> Option<u64> {
     let mut words = rest.split_ascii_whitespace();
     (0..cores).try_fold(0_u64, |sum, _| {

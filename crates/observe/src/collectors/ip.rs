@@ -35,7 +35,7 @@ impl Collector for Ip {
         const { &snmp::signals(COLUMNS) }
     }
 
-    /// A 32-bit kernel counts in 32 bits.
+    /// 32-bit counters on a 32-bit kernel.
     fn backwards(&self) -> Backwards {
         Backwards::Wrap32
     }

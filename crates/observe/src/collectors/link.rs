@@ -1,7 +1,7 @@
-//! The speed and the identity of the test's interface.
+//! Speed and identity of the test's interface.
 //!
-//! A virtual device (veth, tun, bridge, loopback) reports a made-up speed, so only devices with
-//! hardware, or what a hypervisor shows as such, are believed.
+//! A virtual device (veth, tun, bridge, loopback) reports a made-up speed, so only devices with hardware, or those that
+//! a hypervisor presents as such, are trusted.
 
 use super::{Collector, record};
 use crate::error::ReadError;
@@ -40,7 +40,7 @@ impl Collector for LinkSpeed {
     }
 }
 
-/// The other end of a veth: its number in its own network namespace.
+/// Index of a veth's peer in its own network namespace.
 fn peer(host: &HostView<'_>) -> Result<u64, ReadError> {
     let link = host.link()?;
     if link.kind.as_deref() != Some("veth") {
@@ -75,7 +75,7 @@ fn speed(host: &HostView<'_>) -> Result<u64, ReadError> {
         .ok_or_else(|| unfit(format!("{interface} does not tell its speed")))
 }
 
-/// From Mbit/s. Unknown is −1, which some kernels print as 65535 or 4294967295.
+/// Converts Mbit/s. Unknown is −1, which some kernels print as 65535 or 4294967295.
 fn in_bits_per_second(text: &str) -> Option<u64> {
     let mbps: u64 = text.trim().parse().ok()?;
     let known = mbps > 0 && mbps != u64::from(u16::MAX) && mbps < u64::from(u32::MAX);

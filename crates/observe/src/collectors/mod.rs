@@ -1,4 +1,4 @@
-//! The collectors this build knows, in the order that reports list them.
+//! Registry of the collectors, in the order in which reports list them.
 
 mod board;
 mod cgroup;
@@ -68,15 +68,15 @@ pub trait Collector: Sync {
     /// listed as `cpu.N.user_ns`, with `N` for the core.
     fn signals(&self) -> &'static [&'static str];
 
-    /// What it means when one of its counters is lower than before.
+    /// How a counter that is lower than before is treated.
     fn backwards(&self) -> Backwards {
         Backwards::Refuse
     }
 
-    /// Reads each of its signals into `values`, or the reason why not into `missing`.
+    /// Reads each of its signals into `values`, or the reason into `missing`.
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot);
 
-    /// Adds the facts it knows; what cannot be read is left out.
+    /// Adds its facts; what cannot be read is left out.
     fn facts(&self, _host: &HostView<'_>, _into: &mut Facts) {}
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn record(into: &mut Snapshot, signal: &str, value: Result<u64, ReadE
     }
 }
 
-/// Says of all `signals` that they are missing for one reason.
+/// Records all `signals` as missing for the same reason.
 pub(crate) fn record_missing(into: &mut Snapshot, signals: &[&str], error: &ReadError) {
     for signal in signals {
         record(into, signal, Err(error.clone()));

@@ -77,7 +77,7 @@ impl Collector for Nic {
     }
 }
 
-/// What `ethtool -i` shows; where the driver cannot be asked, what sysfs tells.
+/// Driver facts as in `ethtool -i`; from sysfs where the driver cannot be queried.
 fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
     let asked = || {
         let name = host.interface_name().ok()?;
@@ -89,7 +89,7 @@ fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
         })?
     };
     let answer = asked();
-    // Drivers that have nothing to say say so in several ways.
+    // Drivers report an unknown value in several ways.
     let known = |text: Option<&String>| {
         let text = tidy(text?)?;
         (!matches!(text.as_str(), "N/A" | "n/a" | "none")).then_some(text)
@@ -115,7 +115,7 @@ fn counters(host: &HostView<'_>) -> Result<[u64; 7], ReadError> {
     Ok(in_signal_order(values))
 }
 
-/// What stands right of `interface`. Some kernels leave no space after the colon.
+/// Columns after `interface`. Some kernels leave no space after the colon.
 fn columns<'a>(text: &'a str, interface: &str) -> Option<&'a str> {
     let (_, columns) = whole_lines(text)
         .filter_map(|line| line.split_once(':'))

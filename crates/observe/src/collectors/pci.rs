@@ -7,7 +7,7 @@ use linerate_model::facts::Facts;
 use linerate_model::sample::Snapshot;
 
 const DEVICES: &str = "sys/bus/pci/devices";
-/// Most devices that are told.
+/// Maximum number of devices reported.
 const MAX_DEVICES: usize = 32;
 
 pub(super) struct Pci;

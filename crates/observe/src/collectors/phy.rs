@@ -1,5 +1,5 @@
-//! The PHY below the test's interface, and what its wire does: who it is, how often the link went away, frames that the
-//! wire damaged, and transfers to the PHY that failed.
+//! PHY of the test's interface and its link: identity, link losses, frames damaged on the wire, and failed MDIO
+//! transfers.
 //!
 //! # References
 //! - `Documentation/ABI/testing/sysfs-class-net`, `sysfs-class-net-phydev`, `sysfs-bus-mdio` of Linux
@@ -55,14 +55,13 @@ impl Collector for Phy {
     }
 }
 
-/// The PHY's own directory, on its bus.
+/// Directory of the PHY on its bus.
 fn phy(host: &HostView<'_>) -> Option<PathBuf> {
     let directory = sysfs::interface_directory(host).ok()?;
     std::fs::canonicalize(host.path(&format!("{directory}/phydev"))).ok()
 }
 
-/// Transfers on the PHY's bus that failed, of that PHY alone: its name is `BUS:ADDRESS`, the address in hexadecimal,
-/// that of the counter in decimal.
+/// Failed MDIO transfers of this PHY: its name is `BUS:ADDRESS` with a hexadecimal address, the counter's in decimal.
 fn mdio_errors(host: &HostView<'_>) -> Result<u64, ReadError> {
     let none = || ReadError::Unfit {
         what: "the interface has no PHY that the kernel drives".to_owned(),
@@ -87,7 +86,7 @@ fn number(host: &HostView<'_>, path: &str) -> Result<u64, ReadError> {
         .map_err(|_| ReadError::no_field(path, "number"))
 }
 
-/// Whether both ends of the link chose its speed, as `ethtool` shows it.
+/// Whether the link speed was negotiated, as `ethtool` shows it.
 fn autonegotiation(host: &HostView<'_>) -> Option<String> {
     let name = host.interface_name().ok().filter(|_| host.is_live())?;
     let settings = Ethtool::new()

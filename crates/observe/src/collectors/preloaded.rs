@@ -1,4 +1,4 @@
-//! Libraries that were loaded into this process before it began, such as an accelerated stack: facts only.
+//! Libraries preloaded into this process, such as an accelerated stack: facts only.
 
 use super::Collector;
 use crate::host_view::{HostView, Scope};
@@ -6,7 +6,7 @@ use linerate_model::facts::{Facts, Preloaded};
 use linerate_model::sample::Snapshot;
 use std::path::Path;
 
-/// Prefixes of the settings of stacks that are preloaded: Onload, VMA and XLIO.
+/// Prefixes of environment settings of preloaded stacks: Onload, VMA and XLIO.
 const PREFIXES: [&str; 3] = ["EF_", "VMA_", "XLIO_"];
 
 pub(super) struct PreloadedLibraries;
@@ -31,12 +31,12 @@ impl Collector for PreloadedLibraries {
     }
 }
 
-/// What was preloaded into this process.
+/// Libraries preloaded into this process.
 pub fn preloaded() -> Preloaded {
     read(&HostView::new(&Scope::live(None))).unwrap_or_default()
 }
 
-/// `None` where the environment that the process began with cannot be read.
+/// Reads them from the initial environment; `None` if it cannot be read.
 fn read(host: &HostView<'_>) -> Option<Preloaded> {
     let environment = host.read("proc/self/environ").ok()?;
     let mut found = Preloaded::default();

@@ -1,4 +1,4 @@
-//! Which start of which build of the program measures: facts only.
+//! Identity of the program's build and start: facts only.
 
 use super::Collector;
 use crate::host_view::HostView;
@@ -33,7 +33,7 @@ impl Collector for Program {
     }
 }
 
-/// Boot, namespace of process numbers, number and start time of this process: no other process has them all.
+/// Boot id, PID namespace, PID and start time: unique to this process.
 fn start(host: &HostView<'_>) -> Option<String> {
     let boot = host.read("proc/sys/kernel/random/boot_id").ok()?;
     let boot = boot.trim().split('-').next()?;
@@ -47,8 +47,8 @@ fn start(host: &HostView<'_>) -> Option<String> {
     });
     let stat = host.read("proc/self/stat").ok()?;
     let number = stat.split_whitespace().next()?;
-    // The name, in brackets, may hold anything; field 22 is the start in ticks since the boot, and field 3 comes first
-    // after the name.
+    // The name, in brackets, may contain anything; field 22 is the start in ticks since the boot, and field 3 is the
+    // first after the name.
     let (_, after) = stat.rsplit_once(')')?;
     let ticks = after.split_whitespace().nth(22 - 3)?;
     Some(format!(
@@ -57,9 +57,9 @@ fn start(host: &HostView<'_>) -> Option<String> {
     ))
 }
 
-/// The note that the linker left in an ELF file, in hexadecimal digits; `None` where there is none, or no such file.
+/// Build id of an ELF file, in hexadecimal; `None` without one, or without the file.
 fn build_id(path: &Path) -> Option<String> {
-    // A file of hundreds of megabytes has its notes at its beginning: only what is asked for is read.
+    // Read on demand: a file of hundreds of megabytes has its notes at its beginning.
     let file = ReadCache::new(File::open(path).ok()?);
     match object::FileKind::parse(&file).ok()? {
         object::FileKind::Elf32 => note::<object::elf::FileHeader32<object::Endianness>, _>(&file),

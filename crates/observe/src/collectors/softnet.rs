@@ -1,8 +1,8 @@
-//! The softnet backlog: packets between the driver's interrupt and the protocols.
+//! Softnet backlog: packets between the driver's interrupt and the protocols.
 //!
-//! One line per core, columns in hexadecimal, each a 32-bit counter; columns were added at the
-//! end over the years, the first three are as old as the file. The backlog belongs to the cores,
-//! so its counters are those of the whole host, whichever network namespace asks.
+//! One line per core, columns in hexadecimal, each a 32-bit counter; columns were appended over the years, the first
+//! three are as old as the file. The backlog belongs to the cores, so its counters are those of the whole host,
+//! whichever network namespace reads them.
 
 use super::{Collector, record, record_missing};
 use crate::error::ReadError;
@@ -14,7 +14,7 @@ use linerate_model::signals::{SOFTNET_DROPPED, SOFTNET_PROCESSED, SOFTNET_TIME_S
 
 const PATH: &str = "proc/thread-self/net/softnet_stat";
 
-/// The signals, in the order of the file's columns.
+/// Signals in the order of the file's columns.
 const SIGNALS: &[&str] = &[SOFTNET_PROCESSED, SOFTNET_DROPPED, SOFTNET_TIME_SQUEEZE];
 
 pub(super) struct Softnet;
@@ -52,7 +52,7 @@ impl Collector for Softnet {
     }
 }
 
-/// The first three columns summed over all cores; `None` unless every line has them.
+/// First three columns summed over all cores; `None` unless every line has them.
 fn sums(text: &str) -> Option<[u64; 3]> {
     if !text.ends_with('\n') {
         return None;

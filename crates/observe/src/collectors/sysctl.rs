@@ -1,7 +1,7 @@
-//! Kernel settings that decide what the network can do, as facts.
+//! Kernel settings that determine network performance, as facts.
 //!
-//! Many are per network namespace; `/proc/sys/net` shows the calling thread's. Each keeps the
-//! kernel's own name, and its unit with it: `net.core.rmem_max` is in bytes.
+//! Many are per network namespace; `/proc/sys/net` shows the calling thread's. Each keeps the kernel's own name and
+//! unit: `net.core.rmem_max` is in bytes.
 
 use super::Collector;
 use crate::host_view::HostView;
@@ -67,7 +67,7 @@ impl Collector for Sysctl {
     }
 }
 
-/// A number where the setting is one, else its words with one space between.
+/// A number if the text is one, else its words separated by single spaces.
 fn value(text: &str) -> Option<Value> {
     let text = tidy(text)?;
     if let Ok(number) = text.parse::<i64>() {

@@ -1,4 +1,4 @@
-//! How hot it is: a board that throttles is slower than it was.
+//! Temperatures: thermal throttling slows a board down.
 
 use super::{Collector, record};
 use crate::error::ReadError;
@@ -8,7 +8,7 @@ use linerate_model::facts::Facts;
 use linerate_model::sample::Snapshot;
 use linerate_model::signals::THERMAL_HOTTEST_MILLICELSIUS;
 
-/// Directories of sensors: where they are, what names one, and where its reading is.
+/// Sensor directories: path, file of the name, files of the readings.
 const SOURCES: &[Source] = &[
     Source {
         directory: "sys/class/thermal",
@@ -20,7 +20,7 @@ const SOURCES: &[Source] = &[
         directory: "sys/class/hwmon",
         prefix: "hwmon",
         name: "name",
-        // A chip has its own sensor and one on each line that leads to another chip.
+        // A chip has its own sensor and one on each line to another chip.
         readings: &["temp1_input", "temp2_input", "temp3_input"],
     },
 ];
@@ -64,7 +64,8 @@ impl Collector for Thermal {
     }
 }
 
-/// Name and temperature of every sensor, in thousandths of a degree. One below zero is no board at work.
+/// Name and temperature of every sensor, in thousandths of a degree Celsius. Negative readings are invalid on a running
+/// board.
 fn sensors(host: &HostView<'_>) -> Vec<(Option<String>, u64)> {
     let mut all = Vec::new();
     for source in SOURCES {

@@ -1,4 +1,4 @@
-//! What the interface can stamp, and the clocks that stamps and times are of: facts only.
+//! Timestamping capabilities of the interface, and the clocks of timestamps: facts only.
 
 use super::Collector;
 use crate::host_view::HostView;

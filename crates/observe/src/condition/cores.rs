@@ -1,4 +1,4 @@
-//! Cores: their clocks, idle states, isolation, siblings and nodes, and the clock that they tell.
+//! Cores: clocks, idle states, isolation, SMT siblings and NUMA nodes, and the clock source.
 
 use super::{known, line, live, number, numbered};
 use crate::host_view::HostView;
@@ -16,7 +16,7 @@ pub(super) fn online(host: &HostView<'_>) -> Known<CoreSet> {
     list(host, "online")
 }
 
-/// A list of cores in a file of `/sys/devices/system/cpu`; newer kernels print no core as `(null)`.
+/// A core list in a file of `/sys/devices/system/cpu`; newer kernels print an empty one as `(null)`.
 pub(super) fn list(host: &HostView<'_>, file: &str) -> Known<CoreSet> {
     let path = format!("{CPU}/{file}");
     let text = known(host.read(&path))?;
@@ -52,7 +52,7 @@ pub(super) fn clocks(host: &HostView<'_>) -> Known<Vec<ClockPolicy>> {
     numbers.into_iter().map(policy).collect()
 }
 
-/// `intel_pstate` tells the opposite of what others tell.
+/// Whether boost is enabled; `intel_pstate` reports the inverse of other drivers.
 pub(super) fn boost(host: &HostView<'_>) -> Known<bool> {
     let others = number::<u8>(host, &format!("{CPU}/cpufreq/boost")).map(|on| on != 0);
     others.or_else(|why| {
@@ -62,7 +62,7 @@ pub(super) fn boost(host: &HostView<'_>) -> Known<bool> {
 }
 
 pub(super) fn idle_states(host: &HostView<'_>) -> Known<Vec<IdleState>> {
-    // Without a driver there is nothing to choose; the file says so.
+    // Without a cpuidle driver there are no idle states; the file says so.
     line(host, &format!("{CPU}/cpuidle/current_driver"))?;
     let mut states = Vec::new();
     for core in numbered(host, CPU, "cpu") {
@@ -81,7 +81,7 @@ pub(super) fn idle_states(host: &HostView<'_>) -> Known<Vec<IdleState>> {
     Ok(states)
 }
 
-/// The kernel gives the number in the host's byte order; only root may open the device.
+/// The CPU wake-up latency limit in µs, in the host's byte order; only root may open the device.
 pub(super) fn wake_limit(host: &HostView<'_>) -> Known<u32> {
     live(host, || {
         let path = host.path("dev/cpu_dma_latency");
@@ -131,7 +131,7 @@ pub(super) fn nodes(host: &HostView<'_>) -> Known<Vec<Node>> {
     numbers.into_iter().map(node).collect()
 }
 
-/// `user nice system idle iowait irq softirq steal` of the whole host, in ticks since boot.
+/// Share of steal time since boot, from `user nice system idle iowait irq softirq steal` of the whole host.
 pub(super) fn stolen(host: &HostView<'_>) -> Known<Ratio> {
     const PATH: &str = "proc/stat";
     let text = known(host.text(PATH))?;
@@ -161,7 +161,7 @@ pub(super) fn clock_source(host: &HostView<'_>) -> Known<ClockSource> {
     })
 }
 
-/// Median time between two readings of the clock.
+/// Median time between two readings of the clock, nanoseconds.
 pub(crate) fn reading_cost(clock: &impl Clock) -> u64 {
     const READINGS: usize = 1001;
     let mut before = clock.now();

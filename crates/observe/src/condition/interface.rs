@@ -1,4 +1,4 @@
-//! The interface that is to carry the traffic, and what stands in the way of its packets.
+//! The interface that is to carry the traffic, and the firewall in its path.
 
 use super::{known, line, live, number};
 use crate::collectors::interrupts_of_interface;
@@ -13,7 +13,7 @@ use linerate_sys::ethtool::{CoalescingField, Ethtool, Offload, Ring};
 use linerate_sys::netlink::{self, InterfaceName, Netlink};
 use std::io;
 
-/// Most interrupts of one interface that are told.
+/// Maximum interrupts reported for one interface.
 const MAX_INTERRUPTS: usize = 512;
 
 pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
@@ -38,7 +38,7 @@ pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
     found.map(interrupt).collect()
 }
 
-/// Asks the interface's driver, by the ethtool ioctl.
+/// Queries the interface's driver by the ethtool ioctl.
 fn ask<T>(
     host: &HostView<'_>,
     what: &str,
@@ -134,7 +134,7 @@ pub(super) fn firewall(host: &HostView<'_>) -> Known<Firewall> {
     })
 }
 
-/// The kernel tells −1 for a device that belongs to no node.
+/// NUMA node of the device; −1 means none.
 pub(super) fn node(host: &HostView<'_>) -> Known<Option<u32>> {
     let directory = known(sysfs::interface_directory(host))?;
     if !host.path(&format!("{directory}/device")).exists() {
@@ -155,7 +155,7 @@ pub(super) fn mtu(host: &HostView<'_>) -> Known<u32> {
     number(host, &format!("{directory}/mtu"))
 }
 
-/// The speed that the device tells, in Mbit/s; that of a device without hardware is made up.
+/// Link speed that the device reports in Mbit/s; unknown for a device without hardware, whose speed is made up.
 pub(super) fn speed(host: &HostView<'_>) -> Known<BitRate> {
     let directory = known(sysfs::interface_directory(host))?;
     let speed = if host.path(&format!("{directory}/device")).exists() {

@@ -1,8 +1,7 @@
-//! The condition of this host: every setting and state that decides what a measurement here means.
+//! Condition of this host: every setting and state that affects measurements.
 //!
-//! Values only: what they cost and what to set is judged in `analysis`. Each source that cannot be
-//! read leaves the reason in its place. Of a copy of a host's files, what only the running kernel
-//! tells (netlink, ioctls, running processes' clocks) is unknown.
+//! Values only: their cost and remedy are judged in `analysis`. A source that cannot be read leaves the reason in its
+//! place. For a copy of a host's files, what needs the running kernel (netlink, ioctls, processes' clocks) is unknown.
 //!
 //! # References
 //! - `Documentation/ABI/testing/sysfs-devices-system-cpu`, `sysfs-class-net`; `proc(5)`; `linux/ethtool.h`
@@ -17,8 +16,8 @@ use crate::error::ReadError;
 use crate::host_view::{HostView, Scope};
 use linerate_model::condition::{Condition, Known};
 
-/// The condition of the host that `scope` shows, as the calling thread sees it. `core` is the one
-/// that measurements are to be pinned to.
+/// Condition of the host in `scope`, as the calling thread sees it. `core` is the one to which measurements will be
+/// pinned.
 pub fn condition(scope: &Scope, core: Option<u32>) -> Condition {
     let host = HostView::new(scope);
     Condition {
@@ -77,7 +76,7 @@ fn numbered(host: &HostView<'_>, path: &str, prefix: &str) -> Vec<u32> {
     numbers
 }
 
-/// What only the running kernel tells.
+/// Runs `read` only on a live host; else the value is unknown.
 fn live<T>(host: &HostView<'_>, read: impl FnOnce() -> Known<T>) -> Known<T> {
     if host.is_live() {
         read()

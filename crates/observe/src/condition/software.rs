@@ -1,4 +1,4 @@
-//! Programs and kernel settings that act on a measurement.
+//! Programs and kernel settings that affect measurements.
 
 use super::{known, line};
 use crate::host_view::HostView;
@@ -6,7 +6,7 @@ use linerate_model::condition::{Known, Tracing};
 use linerate_sys::netns::is_fully_privileged;
 use std::collections::BTreeMap;
 
-/// The settings that checks read.
+/// Settings that checks use.
 const SETTINGS: &[&str] = &[
     "kernel.kptr_restrict",
     "kernel.numa_balancing",
@@ -20,7 +20,7 @@ const SETTINGS: &[&str] = &[
     "net.ipv4.tcp_wmem",
 ];
 
-/// Most processes whose names are looked at.
+/// Maximum processes inspected.
 const MAX_PROCESSES: usize = 100_000;
 
 pub(super) fn sysctl(host: &HostView<'_>) -> BTreeMap<String, Known<String>> {
@@ -35,7 +35,7 @@ pub(super) fn sysctl(host: &HostView<'_>) -> BTreeMap<String, Known<String>> {
     SETTINGS.iter().map(read).collect()
 }
 
-/// Whether a process of that name runs. In a container only its own processes are seen.
+/// Whether irqbalance runs. A container shows only its own processes.
 pub(super) fn irqbalance(host: &HostView<'_>) -> Known<bool> {
     let names = host.names("proc");
     let processes: Vec<_> = names

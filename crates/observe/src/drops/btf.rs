@@ -1,4 +1,4 @@
-//! The kernel's own description of its types (BTF): where a member lies, what a number is called.
+//! The kernel's type information (BTF): offsets of members, names of enumeration values.
 //!
 //! # References
 //! - Linux `Documentation/bpf/btf.rst`; `include/uapi/linux/btf.h`
@@ -10,7 +10,7 @@ const STRUCT: u32 = 4;
 const UNION: u32 = 5;
 const ENUM: u32 = 6;
 
-/// Structures within structures: more is no kernel.
+/// Maximum nesting of structures.
 const DEPTH: u32 = 8;
 
 /// One type: its name, kind, and where its members are.
@@ -24,16 +24,16 @@ struct Type {
     at: usize,
 }
 
-/// The description, read.
+/// Parsed type information.
 pub(super) struct Btf<'a> {
-    /// By number; number 0 is `void`.
+    /// Types by number; number 0 is `void`.
     types: Vec<Type>,
     body: &'a [u8],
     strings: &'a [u8],
 }
 
 impl<'a> Btf<'a> {
-    /// Reads the bytes of `/sys/kernel/btf/vmlinux`; `None` if they are none.
+    /// Parses the bytes of `/sys/kernel/btf/vmlinux`; `None` if they are invalid.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         if u16::from_ne_bytes(*bytes.first_chunk()?) != MAGIC {
             return None;
@@ -134,7 +134,7 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Bytes that follow a type's first twelve; `None` for a kind that is not known.
+/// Length in bytes of a type's data after its first twelve; `None` for an unknown kind.
 fn tail(kind: u32, members: usize) -> Option<usize> {
     Some(match kind {
         2 | 7..=12 | 16 | 18 => 0,

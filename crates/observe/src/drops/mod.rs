@@ -1,13 +1,13 @@
 //! Why the kernel dropped a test's own datagrams: a counting program on `skb:kfree_skb`.
 //!
-//! The program sees each dropped packet of the machine and its reason. It counts those of the
-//! caller's network namespace, and apart those that carry the test's mark at the start of their UDP
-//! payload, so that other traffic is told apart packet by packet. It costs nothing while nothing
-//! is dropped, and the kernel removes it when this process ends, however it ends.
+//! The program sees each dropped packet of the machine and its reason. It counts those of the caller's network
+//! namespace, and separately those with the test's mark at the start of their UDP payload, which distinguishes them
+//! from other traffic packet by packet. It costs nothing while nothing is dropped, and the kernel removes it when this
+//! process ends, for whatever reason.
 //!
-//! It needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace, and a kernel that tells
-//! reasons (5.17) and describes its types (BTF). Not seen: drops of datagrams that are no packet any
-//! more (at a full socket the interface is forgotten) or not yet one (in a driver, before XDP).
+//! It needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace, and a kernel with drop reasons (5.17) and type
+//! information (BTF). Not seen: drops after or before the datagram is a packet with an interface (at a full socket; in
+//! a driver, before XDP).
 
 mod btf;
 mod program;
@@ -22,7 +22,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 
-/// Reads any bytes as the kernel's description of its types, and asks it what is asked of the kernel's.
+/// Parses arbitrary bytes as BTF and queries it like the kernel's, for fuzzing.
 #[cfg(feature = "_fuzzing")]
 pub(crate) fn read_btf(bytes: &[u8]) {
     if let Some(btf) = Btf::parse(bytes) {
@@ -30,14 +30,14 @@ pub(crate) fn read_btf(bytes: &[u8]) {
     }
 }
 
-/// What tells the test's own datagrams: bytes of their UDP payload.
+/// Bytes of the UDP payload that identify the test's own datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The first four.
+    /// The first four bytes.
     pub word: [u8; 4],
-    /// Where one more is, below 8.
+    /// Offset of another byte, below 8.
     pub byte_at: u8,
-    /// That one.
+    /// Value of that byte.
     pub byte: u8,
 }
 
@@ -49,7 +49,7 @@ pub struct DropWatch {
     names: &'static BTreeMap<u32, String>,
 }
 
-/// What the kernel's types say, read once.
+/// Offsets and names from the kernel's BTF, read once.
 struct Kernel {
     layout: Layout,
     names: BTreeMap<u32, String>,
@@ -61,8 +61,8 @@ const REMEDY: &str =
     "run as root, or give CAP_BPF and CAP_PERFMON, to have the kernel's drop reasons";
 
 impl DropWatch {
-    /// Counts drops in the network namespace of the calling thread, those of datagrams with `mark`
-    /// apart. The error says what failed and what to do.
+    /// Counts drops in the network namespace of the calling thread, those of datagrams with `mark` separately. The
+    /// error says what failed and what to do.
     pub fn open(mark: Mark) -> Result<Self, String> {
         let failed =
             |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}; {REMEDY}");
@@ -81,7 +81,7 @@ impl DropWatch {
         })
     }
 
-    /// Adds what was dropped so far to `into`.
+    /// Adds the drops so far to `into`.
     pub fn read(&self, into: &mut Snapshot) {
         let counts = match self.counters.read() {
             Ok(counts) => counts,

@@ -9,10 +9,10 @@
 use super::Mark;
 use linerate_sys::bpf::{Assembler, Condition, Label, Program, Width};
 
-/// Reasons that are counted: those of the core are below this, subsystems' are far above.
+/// Number of reasons counted: those of the core are below it, subsystems' are far above.
 pub(super) const REASONS: usize = 256;
 
-/// Where things lie in this kernel's structures, in bytes.
+/// Offsets in this kernel's structures, bytes.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) dev: i32,
@@ -25,7 +25,7 @@ pub(super) struct Layout {
     pub(super) number: i32,
 }
 
-/// What survives calls: the packet, its reason, and two to work with.
+/// Registers that survive calls: the packet, its reason, and two scratch registers.
 const PACKET: u8 = 6;
 const REASON: u8 = 7;
 const PLACE: u8 = 8;
@@ -33,8 +33,7 @@ const VALUE: u8 = 9;
 
 const UDP: i32 = 17;
 
-/// The program: counters of `map` 0 to 255 are the test's own, 256 to 511 all of the namespace with
-/// inode `namespace`.
+/// The program: counters of `map` 0 to 255 are the test's own, 256 to 511 all of the namespace with inode `namespace`.
 pub(super) fn write(layout: &Layout, mark: Mark, namespace: u64, map: i32) -> Program {
     let mut code = Assembler::default();
     let (end, second, own) = (code.label(), code.label(), code.label());
@@ -68,7 +67,7 @@ fn truncated(number: u64) -> [u8; 4] {
         .to_ne_bytes()
 }
 
-/// Goes on only for packets of the namespace with that number.
+/// Continues only for packets of the namespace with this inode number.
 fn in_namespace(code: &mut Assembler, layout: &Layout, number: i32, otherwise: Label) {
     let (socket, known) = (code.label(), code.label());
     code.probe(Width::Double, PLACE, PACKET, layout.dev);
@@ -84,7 +83,7 @@ fn in_namespace(code: &mut Assembler, layout: &Layout, number: i32, otherwise: L
     code.jump_if_word_differs(VALUE, number, otherwise);
 }
 
-/// Adds one to the reason's counter, `base` bytes after the first.
+/// Increments the reason's counter, `base` bytes after the first.
 fn count(code: &mut Assembler, map: i32, base: i32, otherwise: Label) {
     code.counters(map);
     code.jump_if(Condition::Equal, 0, 0, otherwise);

@@ -1,8 +1,7 @@
-//! Which interface carries the traffic to a peer.
+//! Finds the interface that carries the traffic to a peer.
 //!
-//! The kernel's routing is asked first, so policy routing and several addresses on one interface
-//! are taken into account. Link-local addresses say nothing without their interface; they, and
-//! hosts where netlink cannot be asked, are looked up by the local address.
+//! The kernel's routing is queried first, which covers policy routing and several addresses on one interface.
+//! Link-local addresses need their interface; they, and hosts without netlink, are looked up by the local address.
 
 use crate::host_view::{HostView, Scope};
 use crate::text::whole_lines;
@@ -13,8 +12,8 @@ const ROUTE: &str = "proc/thread-self/net/route";
 const DEV: &str = "proc/thread-self/net/dev";
 const IF_INET6: &str = "proc/thread-self/net/if_inet6";
 
-/// The interface that carries traffic between `local`, an address of this host as the control
-/// connection has it, and `remote`. `None` if that cannot be told, or not without doubt.
+/// Interface of traffic between `local`, this host's address on the control connection, and `remote`. `None` if it is
+/// unknown or ambiguous.
 pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<String> {
     let (remote, local) = (remote.to_canonical(), local.to_canonical());
     if remote.is_loopback() || local.is_loopback() || remote == local {
@@ -34,10 +33,9 @@ pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<Str
     by_kernel.or_else(|| by_tables(&host, remote, local))
 }
 
-/// The interface that traffic to other hosts takes: that of the default route, else the only one
-/// beside the loopback. `None` if neither is there.
+/// Interface of traffic to other hosts: that of the default route, else the only one besides loopback; else `None`.
 pub fn default_interface(scope: &Scope) -> Option<String> {
-    /// An address of documentation (RFC 5737): no route but the default one leads there.
+    /// A documentation address (RFC 5737), which only the default route matches.
     const DOCUMENTATION_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     let host = HostView::new(scope);
     let routed = host
@@ -69,7 +67,7 @@ fn by_tables(host: &HostView<'_>, remote: IpAddr, local: IpAddr) -> Option<Strin
     }
 }
 
-/// The interface of the longest prefix that holds `remote`, then of the lowest metric.
+/// Interface of the longest prefix that contains `remote`, then of the lowest metric.
 fn best_route(table: &str, remote: Ipv4Addr) -> Option<String> {
     whole_lines(table)
         .filter_map(Route::parse)
@@ -104,7 +102,7 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// Up, no reject route, and the prefix fits.
+    /// Whether the route is up, not a reject route, and its prefix contains `remote`.
     fn leads_to(&self, remote: Ipv4Addr) -> bool {
         const UP: u32 = 1;
         const REJECT: u32 = 0x200;
@@ -114,13 +112,13 @@ impl<'a> Route<'a> {
     }
 }
 
-/// The kernel prints the address's bytes as one number of the host.
+/// Parses an address, which the kernel prints as one number in host byte order.
 fn address4(hex: &str) -> Option<Ipv4Addr> {
     let number = u32::from_str_radix(hex, 16).ok()?;
     Some(Ipv4Addr::from(number.to_ne_bytes()))
 }
 
-/// The one interface that has `local`; `None` if several have it.
+/// The interface that has `local`; `None` if several have it.
 fn owner6(table: &str, local: Ipv6Addr) -> Option<String> {
     let mut owners = whole_lines(table).filter_map(|line| {
         let mut words = line.split_ascii_whitespace();

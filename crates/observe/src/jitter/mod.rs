@@ -1,13 +1,12 @@
-//! How long a spinning thread is kept from running, core by core.
+//! Interruptions of a spinning thread, core by core.
 //!
-//! A thread pinned to each core reads the clock over and over. Two readings are apart by the cost of
-//! one reading, unless something else had the core meanwhile: an interrupt, another thread, firmware,
-//! the hypervisor. Gaps above a threshold are counted. All cores are measured at the same time, as
-//! busy as a run keeps them; so work that would find an idle core finds none, and the figures are
-//! those of a host under load. The threads have the priority of any program.
+//! A thread pinned to each core reads the clock over and over. Two readings are apart by the cost of one reading,
+//! unless something else had the core meanwhile: an interrupt, another thread, firmware, the hypervisor. Gaps above a
+//! threshold are counted. All cores are measured at the same time, as busy as a run keeps them; so work that would use
+//! an idle core finds none, and the figures are those of a host under load. The threads have default priority.
 //!
-//! Whatever the cause, a gap of this size here means that a delay of that size in a measurement
-//! need not come from the network.
+//! Whatever the cause, a gap of this size here means that a delay of that size in a measurement need not come from the
+//! network.
 
 use crate::condition::reading_cost;
 use crate::host_view::{HostView, Scope};
@@ -23,16 +22,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, scope};
 use std::time::Duration;
 
-/// Gaps up to this are no interruption: an interrupt takes at least about as long. Where the clock
-/// itself is slow, the threshold is so many times the cost of one reading.
+/// Minimum gap counted as an interruption: an interrupt takes at least about as long. With a slow clock source, the
+/// threshold is a multiple of the cost of one reading.
 const THRESHOLD_NS: u64 = 1_000;
 const READINGS_PER_THRESHOLD: u64 = 8;
-/// Kinds of interrupts that are told of each core.
+/// Maximum kinds of interrupts reported per core.
 const MAX_INTERRUPTS_PER_CORE: usize = 8;
-/// Most cores at once: each takes a thread and about 0.3 MB.
+/// Maximum cores at once: each takes a thread and about 0.3 MB.
 const MAX_CORES: usize = 1024;
 
-/// What one thread has seen so far.
+/// Gaps seen by one thread.
 #[derive(Debug)]
 struct Gaps {
     threshold: u64,
@@ -57,7 +56,7 @@ impl Gaps {
         }
     }
 
-    /// The clock was read and showed `now`.
+    /// Records a clock reading `now`.
     fn take(&mut self, now: u64) {
         let gap = now.saturating_sub(self.last);
         self.last = now;
@@ -121,7 +120,7 @@ pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) ->
                 Builder::new().name(name).spawn_scoped(threads, work)
             })
             .collect();
-        // All begin here: a thread that spins already would hold up the start of the others.
+        // Start barrier: a thread that spins already would delay the start of the others.
         begun.get_or_init(|| ());
         started
             .into_iter()
@@ -145,7 +144,7 @@ pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) ->
     }
 }
 
-/// A thread that comes to run late measures as long as the others all the same.
+/// Measures one core. A thread that starts late still measures for the full `time`.
 fn watch(core: u32, time: Duration, begun: &OnceLock<()>, stop: &AtomicBool) -> CoreJitter {
     let pinned = pin_current_thread(core);
     begun.wait();
@@ -173,9 +172,9 @@ fn missing(core: u32, why: String) -> CoreJitter {
     }
 }
 
-/// What the kernel counts for each core.
+/// The kernel's counters of each core.
 struct Counters {
-    /// Time stolen so far in ns, by core.
+    /// Steal time so far in ns, by core.
     stolen: BTreeMap<u32, u64>,
     /// Interrupts so far, by core and name.
     interrupts: BTreeMap<(u32, String), u64>,
@@ -200,7 +199,7 @@ impl Counters {
         now.checked_sub(*then)
     }
 
-    /// The kernel counts each in 32 bits.
+    /// Interrupts of `core` since `before`, by name; the kernel counts each in 32 bits.
     fn interrupts(&self, before: &Self, core: u32) -> BTreeMap<String, u64> {
         let mut gained: Vec<_> = self
             .interrupts
@@ -220,7 +219,7 @@ impl Counters {
     }
 }
 
-/// The eighth column of each core's line in `/proc/stat`.
+/// Steal time by core: the eighth column of each core's line in `/proc/stat`.
 fn stolen(text: &str, hertz: u64) -> BTreeMap<u32, u64> {
     let tick = 1_000_000_000_u64.checked_div(hertz).unwrap_or(0);
     whole_lines(text)
@@ -232,7 +231,7 @@ fn stolen(text: &str, hertz: u64) -> BTreeMap<u32, u64> {
         .collect()
 }
 
-/// Each count of `/proc/interrupts`, by core, with the row's label and what stands right of the counts.
+/// Each count of `/proc/interrupts`, by core, with the row's label and the description after the counts.
 fn interrupts(text: &str) -> BTreeMap<(u32, String), u64> {
     let mut lines = whole_lines(text);
     let cores: Vec<u32> = lines

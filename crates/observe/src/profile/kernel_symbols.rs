@@ -1,21 +1,20 @@
 //! Names of kernel addresses, from `/proc/kallsyms`.
 //!
-//! Read twice, so that of some 200 000 symbols only the addresses and the few names in question
-//! are held.
+//! Read twice, so that of some 200 000 symbols only the addresses and the needed names are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 
 const PATH: &str = "/proc/kallsyms";
-/// Most symbols; a large kernel with all modules has 300 000.
+/// Maximum symbols; a large kernel with all modules has 300 000.
 const MAX_SYMBOLS: usize = 1_000_000;
-/// The most that is read of the file: 300 000 lines have 16 MB.
+/// Maximum length read of the file: 300 000 lines have 16 MB.
 const MAX_BYTES: u64 = 128 * 1024 * 1024;
-/// No function is longer: an address further behind a symbol belongs to something that has none.
+/// Maximum length of a function: an address further behind a symbol belongs to code without one.
 const MAX_FUNCTION: u64 = 1024 * 1024;
 
-/// The function that holds each of `addresses`, as far as the kernel tells.
+/// Function that contains each of `addresses`, as far as the kernel shows it.
 pub(super) fn names(addresses: &BTreeSet<u64>, remarks: &mut Vec<String>) -> BTreeMap<u64, String> {
     if addresses.is_empty() {
         return BTreeMap::new();
@@ -70,7 +69,7 @@ fn matched(
     Ok(addresses.iter().filter_map(name).collect())
 }
 
-/// Calls `take` with each function whose address is shown: `ffffffff81000000 T _text [module]`.
+/// Calls `take` with each function whose address is visible: `ffffffff81000000 T _text [module]`.
 fn each_function(mut text: impl BufRead, mut take: impl FnMut(u64, &str)) -> io::Result<()> {
     let mut line = String::new();
     loop {

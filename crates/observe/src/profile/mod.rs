@@ -1,8 +1,8 @@
-//! Where the CPU time of this host goes: call stacks, sampled while a test runs.
+//! CPU profile of this host: call stacks, sampled while a test runs.
 //!
-//! Samples as much as the kernel allows: the whole host, else the threads that carry the traffic,
-//! else their user code alone; what is left out is a remark with its remedy. Names are looked up
-//! after the test, so that the test pays only for taking the samples.
+//! Samples as much as the kernel allows: the whole host, else the threads that carry the traffic, else their user code
+//! alone; what is left out is a remark with its remedy. Names are looked up after the test, so that the test pays only
+//! for the samples.
 //!
 //! Memory is bounded: see [`stacks`].
 
@@ -17,29 +17,27 @@ use linerate_sys::perf::{Event, Kernel, Mode, Request, Sampler, Scope};
 use stacks::{Context, Stacks};
 use std::fs;
 
-/// Samples per second and core: a prime, so that it does not run in step with anything that
-/// happens 100, 250 or 1000 times a second.
+/// Samples per second and core: a prime, so that it is not in phase with events at 100, 250 or 1000 Hz.
 const RATE_HZ: u32 = 199;
 
-/// Most cores that are sampled: each takes a descriptor and 132 KiB of locked memory.
+/// Maximum cores sampled: each takes a descriptor and 132 KiB of locked memory.
 const MAX_CORES: usize = 512;
 
-/// What to sample, the most telling first.
+/// Sampling requests, most informative first.
 const LADDER: &[(Scope, Kernel)] = &[
     (Scope::Host, Kernel::Included),
     (Scope::Thread, Kernel::Included),
     (Scope::Thread, Kernel::Excluded),
 ];
 
-/// Why nothing could be sampled, and what would change that.
+/// Why nothing could be sampled, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct ProfileError {
     why: String,
 }
 
-/// A profile in the making. It begins when this is made; call [`Profiler::drain`] at least five
-/// times a second.
+/// A running profile. Call [`Profiler::drain`] at least five times a second.
 #[derive(Debug)]
 pub struct Profiler {
     sampler: Sampler,
@@ -50,8 +48,8 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Begins to sample. Of the own process, only the calling thread and threads it starts from
-    /// here on are seen where the whole host may not be.
+    /// Starts sampling. Where the whole host may not be sampled, only the calling thread and threads that it starts
+    /// from here on are.
     pub fn start(now: MonoInstant) -> Result<Self, ProfileError> {
         let cores = online_cores();
         let mut refusals: Vec<Failure> = Vec::new();
@@ -83,7 +81,7 @@ impl Profiler {
         Err(ProfileError { why: cause })
     }
 
-    /// Takes what was sampled since the last time.
+    /// Takes the samples since the last call.
     pub fn drain(&mut self) {
         let (stacks, own) = (&mut self.stacks, std::process::id());
         self.sampler.drain(|sample| {
@@ -96,7 +94,7 @@ impl Profiler {
         });
     }
 
-    /// Ends the sampling and looks up the names.
+    /// Stops sampling and looks up the names.
     pub fn finish(mut self, now: MonoInstant) -> Profile {
         self.drain();
         let lost = self.sampler.lost();
@@ -125,7 +123,7 @@ impl Profiler {
     }
 }
 
-/// What a narrower request than the first of the ladder leaves out, and how to get it.
+/// What a request below the first one leaves out, and the remedy.
 fn left_out(request: Request, refusal: Option<&Failure>) -> Vec<String> {
     let because = refusal.map_or_else(String::new, |failure| {
         format!(" ({failure}); {}", remedy(*failure))
@@ -141,7 +139,7 @@ fn left_out(request: Request, refusal: Option<&Failure>) -> Vec<String> {
     }
 }
 
-/// What would let the whole host be sampled.
+/// How to allow sampling of the whole host.
 fn remedy(failure: Failure) -> String {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     match (level, failure.class()) {
@@ -159,7 +157,7 @@ fn online_cores() -> Vec<u32> {
     cores(&text)
 }
 
-/// `0-3,8` as numbers; `0` if it says nothing.
+/// Parses a core list such as `0-3,8`; core 0 if it is empty.
 fn cores(text: &str) -> Vec<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

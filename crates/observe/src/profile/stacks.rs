@@ -1,4 +1,4 @@
-//! Equal stacks counted as one, in bounded memory, and named at the end.
+//! Counts equal stacks in bounded memory, and names them at the end.
 
 use super::{kernel_symbols, user_symbols};
 use crate::text::tidy;
@@ -9,19 +9,19 @@ use linerate_sys::perf::Sample;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Most different stacks of addresses: at 400 bytes each 6.5 MB. Two ends of a busy loopback made
-/// 900 in ten seconds.
+/// Maximum different stacks of addresses: at 400 bytes each 6.5 MB. Two ends of a busy loopback made 900 in ten
+/// seconds.
 const MAX_DISTINCT: usize = 16 * 1024;
-/// Most threads whose names are remembered.
+/// Maximum threads whose names are kept.
 const MAX_THREADS: usize = 1024;
 
 /// Whose code was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Context {
     Kernel,
-    /// This process's own.
+    /// This process's code.
     OwnCode,
-    /// Another process's.
+    /// Another process's code.
     OtherCode,
 }
 
@@ -40,7 +40,7 @@ struct Thread {
     owner: Owner,
 }
 
-/// Whose thread.
+/// Owner of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// This process's or the kernel's.
@@ -79,7 +79,7 @@ impl Stacks {
         let addresses = match (context, sample.chain) {
             (Context::OtherCode, _) => Vec::new(),
             (_, []) => vec![sample.address],
-            // One frame is for the thread.
+            // One frame is reserved for the thread.
             (_, chain) => chain[..chain.len().min(MAX_FRAMES - 1)].to_vec(),
         };
         let stack = Stack {
@@ -96,7 +96,7 @@ impl Stacks {
         }
     }
 
-    /// The thread's number, once its name is known; threads beyond the bound share one number.
+    /// Id of the thread, whose name is then known; threads beyond the bound share one id.
     fn thread(&mut self, sample: &Sample<'_>) -> u32 {
         let number = if sample.process == 0 {
             0
@@ -113,7 +113,7 @@ impl Stacks {
         number
     }
 
-    /// Looks up all names. What cannot be named is said in `remarks`.
+    /// Looks up all names. What cannot be named is noted in `remarks`.
     pub(super) fn named(self, remarks: &mut Vec<String>) -> Named {
         let of = |context: Context| -> BTreeSet<u64> {
             let stacks = self.counts.keys().filter(|stack| stack.context == context);
@@ -125,7 +125,7 @@ impl Stacks {
         for (stack, count) in &self.counts {
             let mut frames = match self.threads.get(&stack.thread) {
                 Some(thread) if thread.owner == Owner::Ours => vec![thread.name.as_str()],
-                // The peer is a stranger to whom the names of this host's programs are no business.
+                // The peer must not learn the names of this host's programs.
                 Some(_) | None => vec![OTHER_PROGRAMS],
             };
             match stack.context {
@@ -141,8 +141,8 @@ impl Stacks {
 }
 
 impl Stack {
-    /// Where each frame is looked up, innermost first: a caller's address is the one it returns to,
-    /// which may already be the next function's.
+    /// Lookup address of each frame, innermost first: a caller's address is its return address, which may already
+    /// belong to the next function, so minus one.
     fn lookups(&self) -> impl DoubleEndedIterator<Item = u64> {
         let places = self.addresses.iter().enumerate();
         places.map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
@@ -163,13 +163,13 @@ impl Stack {
     }
 }
 
-/// Names of a stack from the outermost on, and whether its innermost is user code.
+/// Names of a stack, outermost first, and whether its innermost is user code.
 type Frames<'a> = (Vec<&'a str>, bool);
 
-/// The heaviest stacks within the bounds of a profile; all others are its rest.
+/// The heaviest stacks within the bounds of a profile; the others are summed up.
 fn heaviest(merged: BTreeMap<Frames<'_>, u64>, samples: u64) -> Named {
     let mut by_weight: Vec<_> = merged.into_iter().collect();
-    // Equal weights in the order of their names, so that a profile is the same each time.
+    // Equal weights are ordered by name, so that a profile is reproducible.
     by_weight.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut named = Named {
         samples,
@@ -233,18 +233,18 @@ impl Thread {
     }
 }
 
-/// By the flags in `/proc/PID/stat`: an ending program, too, has no command line any more.
+/// Whether a thread is the kernel's, by the flags in `/proc/PID/stat`: a program that is ending has no command line
+/// either.
 fn is_kernel_thread(stat: &str) -> bool {
     const PF_KTHREAD: u64 = 0x0020_0000;
-    // The name in parentheses may hold anything; behind it stand state, ppid, pgrp, session, tty,
-    // tpgid, flags.
+    // The name in parentheses may contain anything; after it come state, ppid, pgrp, session, tty, tpgid, flags.
     let flags = stat
         .rsplit_once(')')
         .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(6)?.parse::<u64>().ok());
     flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
-/// `ksoftirqd/3` is one thread of several alike.
+/// Name without the core number: `ksoftirqd/3` is one of several equal threads.
 fn without_core(name: &str) -> String {
     name.split('/').next().unwrap_or_default().to_owned()
 }

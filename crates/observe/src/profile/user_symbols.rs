@@ -6,7 +6,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 
-/// The function or module that holds each of `addresses`.
+/// Function or module that contains each of `addresses`.
 pub(super) fn names(addresses: &BTreeSet<u64>, remarks: &mut Vec<String>) -> BTreeMap<u64, String> {
     if addresses.is_empty() {
         return BTreeMap::new();
@@ -14,7 +14,7 @@ pub(super) fn names(addresses: &BTreeSet<u64>, remarks: &mut Vec<String>) -> BTr
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.to_str());
-    // An agent that `ssh://` starts removes its file.
+    // An agent started by `ssh://` deletes its file.
     let program = program.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
     let mut names = BTreeMap::new();
     let mut own = BTreeMap::new();
@@ -36,7 +36,7 @@ pub(super) fn names(addresses: &BTreeSet<u64>, remarks: &mut Vec<String>) -> BTr
     names
 }
 
-/// The file that is mapped at `address`, and the offset in it.
+/// The file mapped at `address`, and the offset in it.
 fn located(maps: &str, address: u64) -> Option<(&str, u64)> {
     whole_lines(maps).find_map(|line| {
         let mut words = line.split_ascii_whitespace();

@@ -24,12 +24,12 @@ pub(crate) struct Columns {
     pub(crate) signal: &'static str,
     /// Columns of the file's group.
     pub(crate) v4: &'static [&'static str],
-    /// The same thing counted apart for IPv6 (`snmp6`).
+    /// IPv6's column, where it is counted separately (`snmp6`).
     pub(crate) v6: Option<&'static str>,
 }
 
 impl Columns {
-    /// The sum of `v4`, which count IPv6 too or have nothing to do with it.
+    /// Sum of `v4`, which include IPv6 or are independent of it.
     pub(crate) const fn new(signal: &'static str, v4: &'static [&'static str]) -> Self {
         Self {
             signal,
@@ -38,7 +38,7 @@ impl Columns {
         }
     }
 
-    /// Column `v4`, and `v6` where IPv6 exists.
+    /// Column `v4`, plus `v6` where IPv6 exists.
     pub(crate) const fn both(
         signal: &'static str,
         v4: &'static [&'static str; 1],
@@ -84,7 +84,7 @@ pub(crate) fn read(
     }
 }
 
-/// The counters of one group, or why they could not be read.
+/// Counters of one group, or why they could not be read.
 struct Group<'a>(Result<Vec<(&'a str, &'a str)>, &'a ReadError>);
 
 impl<'a> Group<'a> {
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// IPv6's share: zero where IPv6 does not exist.
+    /// IPv6's counter: zero where IPv6 does not exist.
     fn optional(&self, column: &str) -> Result<u64, ReadError> {
         match self.0 {
             Err(error) if error.is_absent() => Ok(0),

@@ -16,13 +16,13 @@ use linerate_model::signals::{CGROUP_THROTTLED, CGROUP_THROTTLED_NS};
 
 const MEMBERSHIP: &str = "proc/self/cgroup";
 
-/// Where version 1's cpu controller is mounted by custom.
+/// Common mount points of the version 1 cpu controller.
 const V1_MOUNTS: &[&str] = &["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"];
 
-/// Where version 2 is mounted by custom; the second beside a version 1 hierarchy.
+/// Common mount points of version 2; the second beside a version 1 hierarchy.
 const V2_MOUNTS: &[&str] = &["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 
-/// Groups above a group. systemd and container managers stay below ten.
+/// Maximum nesting of groups. systemd and container managers stay below ten.
 const DEPTH_MAX: usize = 32;
 
 pub(super) struct Cgroup;
@@ -79,8 +79,8 @@ fn throttling(host: &HostView<'_>) -> Result<Throttling, ReadError> {
     Err(last.expect("invariant: there is at least one place to look"))
 }
 
-/// Adds `group` and all above it. In a container the path is the host's while the mount shows only
-/// what is below the container's group: levels that are not there are passed over.
+/// Adds `group` and all its ancestors. In a container the path is the host's while the mount shows only what is below
+/// the container's group: levels that do not exist are skipped.
 fn sum_upwards(host: &HostView<'_>, mount: &str, group: &str) -> Result<Throttling, ReadError> {
     let mut sum = None;
     let mut first_error = None;
@@ -93,7 +93,7 @@ fn sum_upwards(host: &HostView<'_>, mount: &str, group: &str) -> Result<Throttli
     sum.ok_or_else(|| first_error.expect("invariant: the root is always a level"))
 }
 
-/// `/a/b` gives `/a/b`, `/a` and the root, as the empty path. Never leads upwards out of the mount.
+/// `/a/b` gives `/a/b`, `/a` and the root, as the empty path. Never leaves the mount.
 fn levels(group: &str) -> impl Iterator<Item = &str> {
     let group = group.trim_end_matches('/');
     let group = if group.split('/').any(|part| part == "..") {
@@ -110,7 +110,7 @@ enum Group<'a> {
     V2(&'a str),
 }
 
-/// The group whose quota holds this process: version 1's if its cpu controller is in use.
+/// The group whose quota applies to this process: version 1's if its cpu controller is in use.
 fn cpu_group(membership: &str) -> Option<Group<'_>> {
     let mut unified = None;
     for line in whole_lines(membership) {
@@ -126,7 +126,7 @@ fn cpu_group(membership: &str) -> Option<Group<'_>> {
     unified
 }
 
-/// `cpu.stat` of one group. A group without a quota has no such counters: it never stops anything.
+/// Parses `cpu.stat` of one group. A group without a quota has no throttling counters.
 fn parse(text: &str) -> Throttling {
     let value = |key: &str| {
         whole_lines(text).find_map(|line| {

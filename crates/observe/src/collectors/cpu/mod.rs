@@ -1,8 +1,8 @@
-//! Where the cores' time went, whole host and per core.
+//! CPU time by state, whole host and per core.
 //!
-//! `/proc/stat` counts in ticks of `USER_HZ`, nearly always 10 ms: short trials see it coarsely.
-//! Columns were added over the years; one that a kernel lacks is missing. The kernel corrects its
-//! estimates of idle time downwards at times, see [`Backwards::Hold`].
+//! `/proc/stat` counts in ticks of `USER_HZ`, nearly always 10 ms: coarse for short trials. Columns were added over the
+//! years; one that a kernel lacks is missing. The kernel sometimes corrects its estimates of idle time downwards, see
+//! [`Backwards::Hold`].
 //!
 //! # References
 //! - `proc_stat(5)`
@@ -22,15 +22,15 @@ use linerate_model::signals::{
 const PATH: &str = "proc/stat";
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A share of time: the whole host's signal, the last part of a core's, and its columns.
+/// A CPU state: the whole host's signal, the suffix of a core's, and its columns.
 struct Part {
     host_signal: &'static str,
     in_core: &'static str,
     columns: &'static [usize],
 }
 
-/// Columns: `user nice system idle iowait irq softirq steal guest guest_nice`; the last two are
-/// contained in user and nice. Programs of low priority (nice) yield to a test: what they take is idle to it.
+/// Columns: `user nice system idle iowait irq softirq steal guest guest_nice`; the last two are included in user and
+/// nice. Low-priority programs (nice) yield to a test: their time counts as idle.
 const PARTS: &[Part] = &[
     part(CPU_USER_NS, "user_ns", &[0]),
     part(CPU_SYSTEM_NS, "system_ns", &[2]),
@@ -98,12 +98,12 @@ impl Collector for Cpu {
     }
 }
 
-/// Where the time of the host and of each core has gone, and nothing else.
+/// Reads only the CPU time by state, of the host and of each core.
 pub(crate) fn read_cores(host: &HostView<'_>, into: &mut Snapshot) {
     Cpu.read(host, into);
 }
 
-/// Reads `/proc/stat` at `hertz` ticks per second.
+/// Parses `/proc/stat` at `hertz` ticks per second.
 fn parse(text: &str, hertz: u64, into: &mut Snapshot) {
     let mut seen_host = false;
     for line in whole_lines(text) {
@@ -134,7 +134,7 @@ fn parse(text: &str, hertz: u64, into: &mut Snapshot) {
     }
 }
 
-/// The first eight columns; `None` from the first one that is no number.
+/// The first eight columns; `None` from the first one that is not a number.
 type Ticks = [Option<u64>; 8];
 
 fn ticks(columns: &str) -> Ticks {
@@ -167,7 +167,7 @@ fn put_core(core: u32, ticks: &Ticks, hertz: u64, into: &mut Snapshot) {
 }
 
 impl Part {
-    /// A missing second column (`iowait`, since Linux 2.5) adds nothing: `idle` held it before.
+    /// Sum of the columns in nanoseconds. A missing `iowait` (before Linux 2.5) adds nothing: `idle` included it.
     fn nanos(&self, ticks: &Ticks, hertz: u64) -> Option<u64> {
         let first = ticks[self.columns[0]]?;
         let rest = self.columns[1..].iter().filter_map(|column| ticks[*column]);
@@ -193,7 +193,7 @@ fn cores(host: &HostView<'_>) -> Option<u32> {
     u32::try_from(count).ok().filter(|count| *count > 0)
 }
 
-/// The processor's name: x86 has it in `cpuinfo`, others name the core there or in the device tree.
+/// Processor model: x86 has it in `cpuinfo`, others name the core there or in the device tree.
 fn model(host: &HostView<'_>) -> Option<String> {
     const KEYS: &[&str] = &[
         "model name",
@@ -217,7 +217,7 @@ fn model(host: &HostView<'_>) -> Option<String> {
         .or_else(|| info.as_deref().and_then(arm_core))
 }
 
-/// Arm's numbers of implementer and part, where nothing else names the core.
+/// Arm's implementer and part numbers, where nothing else names the core.
 fn arm_core(info: &str) -> Option<String> {
     let implementer = field(info, "CPU implementer", ':')?;
     let part = field(info, "CPU part", ':')?;

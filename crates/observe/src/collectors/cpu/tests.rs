@@ -23,7 +23,7 @@ fn parsed(text: &str, hertz: u64) -> Snapshot {
 fn ticks_become_nanoseconds_for_host_and_cores() {
     let values = parsed(TWO_CORES, 100).values;
     assert_eq!(values[CPU_USER_NS], 18_340 * 10_000_000);
-    // What niced programs take is idle to a test.
+    // Time of niced programs counts as idle.
     assert_eq!(values[CPU_IDLE_NS], (10 + 268_756 + 1593) * 10_000_000);
     assert_eq!(values[CPU_STEAL_NS], 35 * 10_000_000);
     assert_eq!(values["cpu.1.softirq_ns"], 35 * 10_000_000);
