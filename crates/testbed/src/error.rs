@@ -1,4 +1,4 @@
-//! Why a testbed could not be made, used or taken down.
+//! Errors of making, using or taking down a testbed.
 
 use crate::link::ConfigError;
 use linerate_model::exit::{ExitCode, Failure};
@@ -8,45 +8,45 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestbedError {
-    /// The link asked for cannot be.
+    /// The requested link configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The link element failed.
     #[error("link element: {source}")]
     Element {
-        /// Why.
+        /// Cause.
         #[source]
         source: io::Error,
     },
     /// The link element's thread has ended.
     #[error("the link element has stopped; close the testbed to learn why")]
     ElementGone,
-    /// The process has several threads already.
+    /// The process already has several threads.
     #[error("a user namespace can only be entered before the first thread is started")]
     Threads,
-    /// This host does not let us make namespaces.
+    /// This host does not allow namespaces.
     #[error("this host does not let {who} make user and network namespaces ({why}); {remedy}")]
     Unavailable {
-        /// Who we are.
+        /// Which user.
         who: &'static str,
-        /// What the kernel said.
+        /// Error of the kernel.
         why: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
-    /// The kernel refused a step.
+    /// A step failed.
     #[error("{step}: {source}")]
     Step {
-        /// What was tried, on what.
+        /// The step and its object.
         step: String,
-        /// Why it failed.
+        /// Cause.
         #[source]
         source: io::Error,
     },
 }
 
 impl TestbedError {
-    /// Whether this host lacks something, as opposed to a wrong plan or a fault of ours.
+    /// Whether this host lacks something, as opposed to an invalid plan or a bug.
     pub fn is_host_lack(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Step { .. })
     }
@@ -72,8 +72,8 @@ impl From<TestbedError> for Failure {
     }
 }
 
-/// What went wrong while a testbed was taken down. Nothing is left behind all the same:
-/// namespaces and interfaces end with their last descriptor.
+/// An error while a testbed was taken down. Nothing is left behind in any case: namespaces and interfaces end with
+/// their last descriptor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TeardownError {

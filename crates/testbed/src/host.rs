@@ -7,12 +7,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// Which of two hosts.
+/// One of the two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostId {
-    /// The one with addresses ending in 1.
+    /// Host with addresses ending in 1.
     A,
-    /// The one with addresses ending in 2.
+    /// Host with addresses ending in 2.
     B,
 }
 
@@ -25,7 +25,7 @@ impl HostId {
         }
     }
 
-    /// The other one.
+    /// The other host.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -35,7 +35,7 @@ impl HostId {
     }
 }
 
-/// A network namespace with a loopback interface and one more, up and addressed.
+/// A network namespace with a loopback interface and another one, up and addressed.
 #[derive(Debug)]
 pub struct Host {
     id: HostId,
@@ -53,7 +53,7 @@ impl Host {
         }
     }
 
-    /// Which host it is.
+    /// Id of the host.
     pub fn id(&self) -> HostId {
         self.id
     }
@@ -80,8 +80,8 @@ impl Host {
         self.namespace.enter().map_err(TestbedError::step(step))
     }
 
-    /// Runs `work` on a new thread in this host's network; threads and programs that it starts are
-    /// there too, and `/proc/sys/net` is this host's.
+    /// Runs `work` on a new thread in this host's network; threads and programs that it starts inherit it, and
+    /// `/proc/sys/net` is this host's.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
@@ -91,7 +91,7 @@ impl Host {
     }
 }
 
-/// Runs `work` on a new thread in `namespace`; threads and programs that it starts are there too.
+/// Runs `work` on a new thread in `namespace`; threads and programs that it starts inherit it.
 pub(crate) fn spawn_in<T: Send + 'static>(
     namespace: &Arc<NetNamespace>,
     name: &str,
@@ -119,7 +119,7 @@ pub(crate) fn ipv6(id: HostId) -> Ipv6Addr {
     Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, id.number().into())
 }
 
-/// Locally administered, one per host.
+/// MAC address of a host, locally administered.
 pub(crate) fn mac(id: HostId) -> MacAddress {
     MacAddress([0x02, 0, 0, 0x4d, 0, id.number()])
 }

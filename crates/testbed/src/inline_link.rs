@@ -21,8 +21,8 @@ use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress};
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
 
-/// A link element before an interface, which treats both directions alike. Unless it is [removed](Self::remove), it takes
-/// the interface with it.
+/// A link element before an interface, with equal behaviour in both directions. Dropping it without
+/// [removing](Self::remove) it destroys the interface too.
 ///
 /// Field order is teardown order: the element's thread and sockets, then the namespace.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct InlineLink {
     place: Place,
 }
 
-/// An interface, the network that it is of, and the one in which it waits.
+/// An interface, its original network, and the one to which it was moved.
 #[derive(Debug)]
 struct Place {
     name: InterfaceName,
@@ -41,9 +41,9 @@ struct Place {
 }
 
 impl InlineLink {
-    /// Puts an element before an Ethernet interface of the calling thread's network, to which whole frames come: an element
-    /// completes no checksums that the other end of a veth pair left out. The interface in its place is up and
-    /// has no addresses. `seed` decides what is left to chance.
+    /// Inserts an element before an Ethernet interface of the calling thread's network. Its frames must have complete
+    /// checksums: an element does not compute those that the other end of a veth pair left out. The interface in its
+    /// place is up and has no addresses. `seed` determines all random decisions.
     pub fn insert(
         name: &InterfaceName,
         config: &LinkConfig,
@@ -76,36 +76,37 @@ impl InlineLink {
         match made {
             Ok(link) => Ok(Self { link, place }),
             Err(error) => {
-                // The reason for which there is no link is what its caller has to know.
+                // The first error is the one that matters to the caller.
                 let _ = place.put_back();
                 Err(error)
             }
         }
     }
 
-    /// Treats frames from now on as `config` says.
+    /// Applies `config` to frames from now on.
     pub fn reconfigure(&self, config: &LinkConfig) -> Result<(), TestbedError> {
         [HostId::A, HostId::B]
             .into_iter()
             .try_for_each(|from| self.link.reconfigure(from, config.clone()))
     }
 
-    /// Takes the element out: the interface is where it was, down and without addresses. Frames in the element are lost.
+    /// Removes the element: the interface returns to its place, down and without addresses. Frames in the element are
+    /// lost.
     pub fn remove(mut self) -> Result<(), TestbedError> {
-        // Why the element had ended by itself no longer matters.
+        // If the element had already failed, that no longer matters.
         let _ = self.link.stop();
         self.place.put_back()
     }
 }
 
 impl Place {
-    /// Joins the interface, which waits, and a new one in its place: the element's ports.
+    /// Creates the veth pair in the interface's place and opens the element's two ports.
     fn join(&self, mtu: u32) -> Result<[Port; 2], TestbedError> {
         let (name, mac, home) = (self.name.clone(), self.mac, Arc::clone(&self.home));
         within(&self.middle, "the link", move || {
             let mut netlink = netlink()?;
             let index = index_of(&mut netlink, &name)?;
-            // Frames to the other MAC address are none of this network's.
+            // With another MAC address, this network ignores frames for the original one.
             netlink
                 .set_mac(index, WAITING_MAC)
                 .and_then(|()| netlink.disable_ipv6_autoconf(index))
@@ -128,12 +129,12 @@ impl Place {
         })
     }
 
-    /// Puts the interface back to where it was.
+    /// Moves the interface back to its place.
     fn put_back(&self) -> Result<(), TestbedError> {
         let (name, mac, home) = (self.name.clone(), self.mac, Arc::clone(&self.home));
         within(&self.middle, "the link", move || {
             let mut netlink = netlink()?;
-            // There is none where it could not be made.
+            // It does not exist if its creation failed.
             if let Ok(near) = netlink.link_named(&to_host()) {
                 netlink
                     .delete(near.index)
@@ -148,7 +149,7 @@ impl Place {
     }
 }
 
-/// Brings up the interface at the host's end, and waits until it carries frames.
+/// Brings the interface at the host's end up, and waits until it is operational.
 fn bring_up(name: &InterfaceName) -> Result<(), TestbedError> {
     let mut netlink = netlink()?;
     let index = index_of(&mut netlink, name)?;
@@ -166,11 +167,11 @@ fn sockets(name: &InterfaceName) -> impl FnOnce(std::io::Error) -> TestbedError 
     TestbedError::step(format!("opening packet sockets on {name}"))
 }
 
-/// The element's end of the veth pair.
+/// Name of the element's end of the veth pair.
 fn to_host() -> InterfaceName {
     InterfaceName::new("to-host").expect("invariant: a short name of letters")
 }
 
-/// Locally administered, of the element's side of either interface.
+/// Locally administered addresses of the element's side of both interfaces.
 const WAITING_MAC: MacAddress = MacAddress([0x02, 0, 0, 0x4d, 3, 1]);
 const NEAR_MAC: MacAddress = MacAddress([0x02, 0, 0, 0x4d, 3, 2]);

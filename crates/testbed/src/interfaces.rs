@@ -1,4 +1,4 @@
-//! Namespaces and interfaces, as everything in this room makes them.
+//! Creates namespaces and interfaces for this crate.
 
 use crate::TestbedError;
 use crate::link::{ETHERNET_HEADER, Port, RING_BYTES};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// What the stack hands to an interface.
+/// Kind of frames that the stack hands to an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frames {
-    /// Aggregates of many segments with checksums left out.
+    /// Aggregates of many segments without checksums (offloads on).
     Aggregated,
-    /// Frames as on a wire.
+    /// Frames as on a wire (offloads off).
     Wire,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn within<T: Send + 'static>(
     })
 }
 
-/// Runs `work` on a thread of its own, because it changes the thread's network.
+/// Runs `work` on its own thread, because it changes the thread's network namespace.
 fn on_own_thread<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
@@ -59,7 +59,7 @@ fn on_own_thread<T: Send + 'static>(
     join(thread)
 }
 
-/// Waits for a thread's answer; its panic is ours.
+/// Waits for a thread's result; its panic is passed on.
 pub(crate) fn join<T>(thread: JoinHandle<Result<T, TestbedError>>) -> Result<T, TestbedError> {
     thread
         .join()
@@ -102,7 +102,7 @@ pub(crate) fn set_up(
         .map_err(TestbedError::step(format!("bringing {name} up")))
 }
 
-/// Keeps the kernel from sending frames of its own and from sending anything but wire frames.
+/// Disables IPv6 autoconfiguration of an interface and, for wire frames, its offloads.
 pub(crate) fn quieten(
     netlink: &mut Netlink,
     index: InterfaceIndex,
@@ -136,5 +136,6 @@ pub(crate) fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> 
     })
 }
 
-/// The kernel takes milliseconds, and at worst the second in which it joins link events.
+/// Timeout for an interface to become operational: the kernel takes milliseconds, and at worst the second in which it
+/// batches link events.
 pub(crate) const COMING_UP: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
 //! Turns a topology into live hosts and takes it down again.
 //!
-//! Hosts are network namespaces in a user namespace: no privileges, no names in the file system,
-//! nothing left behind when the process ends. They are joined directly or by the lab's own link
-//! element, which knows exactly what it did to which packet.
+//! Hosts are network namespaces in a user namespace: no privileges, no names in the file system, nothing left behind
+//! when the process ends. They are joined directly or by the lab's own link element, which counts exactly what it did
+//! to which packet.
 #![forbid(unsafe_code)]
 
 pub mod link;

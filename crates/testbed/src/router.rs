@@ -1,4 +1,4 @@
-//! A router between two hosts: a network namespace that forwards IP packets.
+//! A router between two hosts: a network namespace with IP forwarding.
 
 use crate::host::spawn_in;
 use crate::{HostId, TestbedError};
@@ -17,7 +17,7 @@ impl Router {
         Self(namespace)
     }
 
-    /// The name of its interface to a host: packets for that host leave here.
+    /// Name of its interface to a host, on which packets for that host leave.
     pub fn interface_to(id: HostId) -> &'static str {
         match id {
             HostId::A => "to-a",
@@ -25,7 +25,7 @@ impl Router {
         }
     }
 
-    /// Runs `work` on a new thread in the router's network; programs that it starts are there too.
+    /// Runs `work` on a new thread in the router's network; programs that it starts inherit it.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
@@ -38,7 +38,7 @@ impl Router {
         InterfaceName::new(Self::interface_to(id)).expect("invariant: a short name of letters")
     }
 
-    /// Its addresses on the way to a host.
+    /// Its addresses on the link to a host.
     pub(crate) fn addresses(id: HostId) -> [IpAddr; 2] {
         let number = id.number();
         [

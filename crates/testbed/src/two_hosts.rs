@@ -22,33 +22,33 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// What joins two hosts.
+/// How two hosts are joined.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Link {
-    /// A veth pair with all offloads, for speed: as fast as this machine copies.
+    /// A veth pair with all offloads: as fast as this machine copies.
     Direct {
-        /// Longest IP packet in bytes.
+        /// MTU in bytes.
         mtu: u32,
     },
     /// The link element between two veth pairs without offloads: frames as on a wire.
     Element {
-        /// What happens to frames from host A.
+        /// Impairments of frames from host A.
         a_to_b: Box<LinkConfig>,
-        /// What happens to frames from host B.
+        /// Impairments of frames from host B.
         b_to_a: Box<LinkConfig>,
-        /// Longest IP packet in bytes.
+        /// MTU in bytes.
         mtu: u32,
     },
-    /// A namespace that forwards between two veth pairs without offloads, as a router of the kernel:
-    /// queueing disciplines and packet filters go there.
+    /// A namespace that forwards between two veth pairs without offloads, as a Linux router: for queueing disciplines
+    /// and packet filters.
     Routed {
-        /// Longest IP packet in bytes.
+        /// MTU in bytes.
         mtu: u32,
     },
 }
 
 impl Link {
-    /// A link element that treats both directions alike, for packets of up to 1500 bytes.
+    /// A link element with equal impairments in both directions, for packets of up to 1500 bytes.
     pub fn symmetric(config: LinkConfig) -> Self {
         Self::Element {
             a_to_b: Box::new(config.clone()),
@@ -83,8 +83,8 @@ pub struct TwoHosts {
 }
 
 impl TwoHosts {
-    /// Makes the hosts and the link; `seed` decides everything that is left to chance.
-    /// Needs [`enter_user_namespace`](crate::enter_user_namespace) before.
+    /// Creates the hosts and the link; `seed` determines all random decisions. Needs
+    /// [`enter_user_namespace`](crate::enter_user_namespace) before.
     pub fn create(link: Link, seed: u64) -> Result<Self, TestbedError> {
         link.check()?;
         let [a, b] = [new_namespace("host A")?, new_namespace("host B")?];
@@ -131,12 +131,12 @@ impl TwoHosts {
         self.link.as_ref()
     }
 
-    /// The router between the hosts; only [`Link::Routed`] has one.
+    /// The router between the hosts; `None` unless [`Link::Routed`].
     pub fn router(&self) -> Option<&Router> {
         self.router.as_ref()
     }
 
-    /// Gives one host's interface another MTU than the other's, as in a network that is set up wrongly.
+    /// Sets the MTU of one host's interface alone, as in a misconfigured network.
     pub fn set_mtu(&self, id: HostId, mtu: u32) -> Result<(), TestbedError> {
         let set = move || {
             let name = host_interface();
@@ -150,8 +150,8 @@ impl TwoHosts {
         join(self.host(id).spawn("testbed-setup", set)?)
     }
 
-    /// Takes everything down and says what had gone wrong. Threads spawned on the hosts keep
-    /// their host's network alive until they end.
+    /// Takes everything down and returns the errors. Threads spawned on the hosts keep their host's network alive until
+    /// they end.
     pub fn close(mut self) -> Result<(), Vec<TeardownError>> {
         match self.link.as_mut().map(LinkHandle::stop) {
             Some(Err(error)) => Err(vec![error]),
@@ -178,7 +178,7 @@ fn join_directly(
     })
 }
 
-/// Makes a namespace between the hosts, with a port to each.
+/// Creates a namespace between the hosts, with a port to each.
 fn join_by_ports(
     a: &Arc<NetNamespace>,
     b: &Arc<NetNamespace>,
@@ -194,7 +194,7 @@ fn join_by_ports(
     })
 }
 
-/// Makes a namespace between the hosts that forwards IP packets from one to the other.
+/// Creates a namespace between the hosts that forwards IP packets.
 fn join_by_router(
     a: &Arc<NetNamespace>,
     b: &Arc<NetNamespace>,
@@ -215,8 +215,8 @@ fn join_by_router(
     Ok(Router::new(middle))
 }
 
-/// Makes the veth pair from the calling thread's namespace, a router, to a host. The address of the
-/// leg names the host as its peer, which makes the route to that one host.
+/// Creates the veth pair from the calling thread's namespace, a router, to a host. The address of its near end is
+/// point-to-point, with a route to that host alone.
 fn add_leg(id: HostId, host: &NetNamespace, mtu: u32) -> Result<(), TestbedError> {
     let near = Router::leg(id);
     let (mut netlink, index) = add_port(&near, router_mac(id), id, host, mtu)?;
@@ -229,22 +229,22 @@ fn add_leg(id: HostId, host: &NetNamespace, mtu: u32) -> Result<(), TestbedError
     Ok(())
 }
 
-/// The router's own address on the way to a host; a host sends everything for the other one there.
+/// The router's MAC address on the link to a host, to which the host sends everything for the other one.
 fn router_mac(id: HostId) -> MacAddress {
     MacAddress([0x02, 0, 0, 0x4d, 2, id.number()])
 }
 
-/// Makes a veth pair from the calling thread's namespace to a host and opens the near end.
+/// Creates a veth pair from the calling thread's namespace to a host and opens the near end.
 fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Port, TestbedError> {
     let near = InterfaceName::new(name).expect("invariant: a short name of letters");
     let near_mac = MacAddress([0x02, 0, 0, 0x4d, 1, id.number()]);
-    // Up first: a packet socket bound to an interface that is down has an error pending.
+    // Bring it up first: a packet socket bound to an interface that is down has a pending error.
     let (_, index) = add_port(&near, near_mac, id, host, mtu)?;
     let step = format!("opening packet sockets on {near}");
     open_sockets(index, mtu).map_err(TestbedError::step(step))
 }
 
-/// Makes a veth pair from the calling thread's namespace to a host, and brings the near end up.
+/// Creates a veth pair from the calling thread's namespace to a host, and brings the near end up.
 fn add_port(
     near: &InterfaceName,
     near_mac: MacAddress,
@@ -268,8 +268,8 @@ fn add_port(
     Ok((netlink, index))
 }
 
-/// Brings both hosts up; when it returns, frames that they send are carried. `next_hop` is the MAC
-/// address behind which each host's address lies, seen from the other.
+/// Brings both hosts up; on return, frames that they send are carried. `next_hop` is the MAC address of each host's
+/// address, as seen from the other.
 fn bring_up(
     a: &Arc<NetNamespace>,
     b: &Arc<NetNamespace>,
@@ -284,7 +284,7 @@ fn bring_up(
     within(b, "host B", || wait_for_host(HostId::B))
 }
 
-/// Waits for what the kernel does some time after it was asked.
+/// Waits until the kernel's delayed configuration is complete.
 fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
     let name = host_interface();
     let mut netlink = netlink()?;
@@ -329,5 +329,5 @@ fn addresses(id: HostId) -> [(IpAddr, u8); 2] {
     [(ipv4(id).into(), 24), (ipv6(id).into(), 64)]
 }
 
-/// IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
+/// Valid MTUs: IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
 const MTUS: RangeInclusive<u32> = 1280..=16_000;

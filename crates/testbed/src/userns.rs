@@ -5,11 +5,10 @@ use linerate_sys::netns::{
     UserNamespaceError, enter_user_and_net_namespace, has_admin_capability, sysctl,
 };
 
-/// Moves this process into a new user namespace and network namespace of its own, in which it may
-/// make hosts and links. Call it first thing in `main`: it works only before any thread starts.
+/// Moves this process into a new user namespace and network namespace, in which it may create hosts and links. Call it
+/// first in `main`: it works only before any thread starts.
 ///
-/// Where user namespaces are forbidden but the process may make network namespaces as it is (real
-/// root), it stays where it is.
+/// Where user namespaces are forbidden but the process may create network namespaces (real root), it stays where it is.
 pub fn enter_user_namespace() -> Result<(), TestbedError> {
     match enter_user_and_net_namespace() {
         Ok(()) => Ok(()),
@@ -30,7 +29,7 @@ fn with_cause(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// Which setting forbids it, as far as `read` of the sysctls tells.
+/// Which setting forbids user namespaces, by the sysctls from `read`.
 fn remedy(read: impl Fn(&str) -> Option<String>) -> String {
     let settings: Vec<String> = SWITCHES
         .iter()
@@ -43,7 +42,7 @@ fn remedy(read: impl Fn(&str) -> Option<String>) -> String {
     format!("as root: {}; or run as root", settings.join(" && "))
 }
 
-/// Sysctl, the value that forbids unprivileged user namespaces, a value that allows them.
+/// Sysctl, the value that forbids unprivileged user namespaces, and one that allows them.
 const SWITCHES: [(&str, &str, &str); 3] = [
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),

@@ -7,74 +7,74 @@ use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// One direction of a link. The default is a perfect wire of unlimited rate.
+/// Impairments of one direction of a link. The default is a perfect wire of unlimited rate.
 ///
-/// A frame meets, in this order: MTU cut, outage, drop list, loss ratio, reordering, queue, rate, delay. Frames
-/// that a list or chance drops take no room in the queue and no time on the line. Reports of
-/// multicast groups to routers, which the hosts' kernels send by themselves, go nowhere and are
-/// not counted: at 1 Mbit/s each would take a millisecond of the line.
+/// A frame passes, in this order: MTU cut, outage, drop list, loss ratio, reordering, queue, rate, delay. Frames
+/// dropped by a list or the loss ratio take no space in the queue and no time on the line. Multicast membership
+/// reports, which the hosts' kernels send by themselves, are discarded and not counted: at 1 Mbit/s each would take a
+/// millisecond of the line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
     /// L1 bits per second: `overhead_bytes` and the frame without FCS. `None` is unlimited.
     #[serde(rename = "rate_bps")]
     pub rate: Option<BitRate>,
-    /// Longest queue before the line, in bytes of frames without FCS, the frame on the line
-    /// included; a frame that does not fit is dropped (tail drop). Without a rate no queue forms.
+    /// Queue limit before the line, in bytes of frames without FCS, the frame in transmission included; a frame that
+    /// does not fit is dropped (tail drop). Without a rate no queue forms.
     pub queue_bytes: ByteCount,
     /// Whether the rate polices instead of shaping: a frame that would have to wait passes at once, and
     /// one for which the queue has no room is dropped. The queue is then the depth of a token bucket.
     pub police: bool,
-    /// From the last bit on the line to the peer.
+    /// Propagation delay: from the last bit on the line to the peer.
     #[serde(rename = "delay_s", with = "linerate_model::time::as_seconds")]
     pub delay: Duration,
-    /// Each frame's delay is uniform in `delay - jitter ..= delay + jitter`. It never reorders:
-    /// a frame that would overtake another leaves just behind it. At most `delay`.
+    /// Each frame's delay is uniform in `delay - jitter ..= delay + jitter`. No reordering: a frame that would overtake
+    /// another leaves just behind it. At most `delay`.
     #[serde(rename = "jitter_s", with = "linerate_model::time::as_seconds")]
     pub jitter: Duration,
-    /// Longest IP packet that gets through; longer ones vanish and nobody is told: a black hole.
-    /// `None` carries what the interfaces do.
+    /// Maximum IP packet that passes; longer ones are dropped silently (path-MTU black hole). `None` carries what the
+    /// interfaces do.
     pub mtu_cut_bytes: Option<u32>,
-    /// Times in which every frame is lost; `None` is a link that never fails.
+    /// Periodic outages in which every frame is lost; `None`: none.
     pub outage: Option<Outage>,
-    /// Share of all frames lost by chance.
+    /// Random loss, as a share of all frames.
     pub loss: Ratio,
     /// Data packets dropped, by number.
     pub drop: PacketList,
-    /// Share of data packets sent twice. The copy needs rate and queue like any frame;
-    /// where there is no room for it, it is not made.
+    /// Share of data packets duplicated. The copy needs rate and queue like any frame; without room for it, it is not
+    /// made.
     pub duplicate: Ratio,
-    /// Data packets sent twice, by number.
+    /// Data packets duplicated, by number.
     pub duplicate_list: PacketList,
-    /// Share of data packets moved back by `displacement`.
+    /// Share of data packets delayed by `displacement`.
     pub reorder: Ratio,
-    /// Data packets moved back by `displacement`, by number.
+    /// Data packets delayed by `displacement`, by number.
     pub reorder_list: PacketList,
-    /// How many later data packets overtake one that is moved back: RFC 4737's extent.
+    /// How many later data packets overtake a reordered one: RFC 4737's extent.
     pub displacement: u32,
-    /// Longest wait for packets to overtake; then the packet goes on, reordered or not.
+    /// Maximum wait for packets to overtake; then the packet goes on, reordered or not.
     #[serde(rename = "reorder_wait_s", with = "linerate_model::time::as_seconds")]
     pub reorder_wait: Duration,
-    /// L1 bytes per frame beyond its length without FCS: FCS 4, preamble 8, gap 12.
+    /// L1 overhead per frame beyond its length without FCS, bytes: FCS 4, preamble 8, gap 12.
     pub overhead_bytes: u32,
-    /// Which packets are data.
+    /// Which packets count as data.
     pub filter: PacketFilter,
 }
 
-/// A link that fails again and again, by the host's monotonic clock.
+/// Periodic outage of a link, by the host's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// From the beginning of one failure to that of the next.
+    /// Period: from the beginning of one outage to that of the next.
     #[serde(rename = "every_s", with = "linerate_model::time::as_seconds")]
     pub every: Duration,
-    /// How long nothing gets through each time; shorter than `every`.
+    /// Duration of each outage; shorter than `every`.
     #[serde(rename = "length_s", with = "linerate_model::time::as_seconds")]
     pub length: Duration,
 }
 
 impl Outage {
-    /// Whether nothing gets through at `now`.
+    /// Whether there is an outage at `now`.
     pub(super) fn is_at(self, now: MonoInstant) -> bool {
         let into = u128::from(now.as_nanos()).checked_rem(self.every.as_nanos());
         into.is_some_and(|into| into < self.length.as_nanos())
@@ -91,7 +91,7 @@ impl LinkConfig {
         }
     }
 
-    /// Refuses what no link of this `mtu` can do.
+    /// Checks that a link of this `mtu` supports the configuration.
     pub fn check(&self, mtu: u32) -> Result<(), ConfigError> {
         let frame = u64::from(mtu) + ETHERNET_HEADER;
         if self.rate.is_some_and(|rate| !RATES.contains(&rate.bps())) {
@@ -166,7 +166,7 @@ impl Default for LinkConfig {
     }
 }
 
-/// A link that cannot be.
+/// An invalid link configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("link {key} {want}")]
 pub struct ConfigError {
@@ -186,10 +186,10 @@ impl ConfigError {
 /// Destination, source and type.
 pub(crate) const ETHERNET_HEADER: u64 = 14;
 
-/// With frames of at most 2^20 bits, sums of bits times nanoseconds and a rate fit into 64 bits.
+/// Valid rates, bit/s: with frames of at most 2^20 bits, sums of bits times nanoseconds and a rate fit into 64 bits.
 const RATES: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
-/// Longer than any path on Earth; keeps the element's schedule far from the clock's end.
+/// Maximum delay: longer than any path on Earth; keeps the element's schedule far from the clock's end.
 const MAX_DELAY: Duration = Duration::from_mins(1);
 
 #[cfg(test)]

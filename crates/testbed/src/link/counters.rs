@@ -1,4 +1,4 @@
-//! What the link element did, exactly.
+//! Exact counters of the link element.
 
 use linerate_model::{ByteCount, PacketCount};
 use serde::{Deserialize, Serialize};
@@ -12,20 +12,20 @@ pub struct Tally {
     pub arrived: PacketCount,
     /// Frames that left it, duplicates among them.
     pub forwarded: PacketCount,
-    /// Their length without FCS.
+    /// Bytes of forwarded frames, without FCS.
     pub forwarded_bytes: ByteCount,
     /// Dropped because the drop list names them.
     pub dropped_by_list: PacketCount,
     /// Dropped by chance.
     pub dropped_by_loss: PacketCount,
-    /// Dropped because the queue was full.
+    /// Dropped because the queue was full (tail drop).
     pub dropped_by_queue: PacketCount,
     /// Dropped because they are longer than the link's MTU allows.
     pub oversize: PacketCount,
-    /// Dropped because their IP packet is longer than the MTU cut.
+    /// Dropped because their IP packet exceeds the MTU cut.
     #[serde(default)]
     pub dropped_by_mtu_cut: PacketCount,
-    /// Dropped because the link had failed.
+    /// Dropped during an outage.
     #[serde(default)]
     pub dropped_by_outage: PacketCount,
     /// Copies made in addition to what arrived.
@@ -35,7 +35,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Everything that arrived and will never leave.
+    /// Everything that arrived and was dropped.
     pub fn dropped(&self) -> PacketCount {
         let parts = [
             self.dropped_by_list,
@@ -56,15 +56,15 @@ pub struct DirectionCounters {
     pub data: Tally,
     /// All other frames.
     pub other: Tally,
-    /// Of the frames counted here, those that are in the link now.
+    /// Frames counted here that are in the link now.
     pub in_flight: PacketCount,
-    /// Longest queue that a frame found, itself included, in bytes without FCS.
+    /// Longest queue that a frame met, itself included, in bytes without FCS.
     pub max_queue: ByteCount,
-    /// Faults of the element itself; all zero, or the other counters prove nothing.
+    /// Faults of the element itself; if any is nonzero, the other counters are not exact.
     pub faults: Faults,
 }
 
-/// What the element lost without meaning to.
+/// What the element lost unintentionally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Faults {
     /// Frames that the kernel dropped because the element did not read its ring in time.
@@ -76,7 +76,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether the counters are an oracle.
+    /// Whether there was none: the counters are exact.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

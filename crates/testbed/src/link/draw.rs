@@ -1,12 +1,12 @@
-//! Seeded chance that depends on the packet's number alone.
+//! Seeded random decisions that depend on the packet's number alone.
 //!
-//! The draw for packet `n` and one purpose is a hash of (seed, purpose, n), so switching one
-//! impairment on or off changes no other packet's fate, and neither does traffic in between.
+//! The draw for packet `n` and one purpose is a hash of (seed, purpose, n), so switching one impairment on or off
+//! changes no other packet's fate, and neither does traffic in between.
 
 use linerate_model::Ratio;
 use linerate_model::random::mix;
 
-/// What a draw decides. The number keeps the draws of one packet apart.
+/// Purpose of a draw. The number makes the draws of one packet independent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Duplicate = 1,
@@ -16,7 +16,7 @@ pub(super) enum Purpose {
     Reorder = 5,
 }
 
-/// The chance of one direction of one link.
+/// Random decisions of one direction of one link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draws {
     seed: u64,

@@ -1,7 +1,7 @@
-//! The thread that carries frames between two interfaces as two [`Shaper`]s tell it.
+//! Thread that carries frames between two interfaces according to two [`Shaper`]s.
 //!
-//! I/O only: every decision is the shaper's. Frames are dated by the kernel's receive stamp, so a
-//! thread that wakes late changes neither rate nor queue, only the moment a frame is passed on.
+//! I/O only: every decision is the shaper's. Frames are dated by the kernel's receive timestamp, so a thread that wakes
+//! late changes neither rate nor queue, only the moment at which a frame is passed on.
 
 use super::filter::is_membership_report;
 use super::pool::FramePool;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-/// What the owner asks of the running element.
+/// Commands from the owner to the running element.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Report the counters.
     Count(Sender<io::Result<LinkCounters>>),
-    /// Treat frames from this host by another configuration.
+    /// Apply a configuration to frames from this host.
     Reconfigure(HostId, Box<LinkConfig>, Sender<()>),
-    /// Count from zero.
+    /// Reset the counters.
     Reset(Sender<io::Result<()>>),
-    /// End.
+    /// Stop.
     Stop,
 }
 
@@ -54,7 +54,7 @@ impl Element {
         }
     }
 
-    /// Takes what has come and sends what is due.
+    /// Takes received frames and sends those that are due.
     fn step(&mut self) -> Moved {
         let [a, b] = &mut self.lanes;
         let (a, b) = (a.step(), b.step());
@@ -64,9 +64,8 @@ impl Element {
         }
     }
 
-    /// Waits until there is something to do. After a pass with several frames of one direction it
-    /// naps without listening, so that the next pass has several too: under load a wake-up per
-    /// frame would cost sender and element more than the frame.
+    /// Waits for work. After a pass with several frames of one direction it naps without listening, so that the next
+    /// pass has several too: under load a wake-up per frame would cost sender and element more than the frame.
     fn pause(&mut self, moved: Moved) -> io::Result<()> {
         let now = MonoClock.now();
         let most = moved.taken.max(moved.sent);
@@ -90,7 +89,7 @@ impl Element {
             self.waker.clear();
             self.settle();
             match command {
-                // An asker that has gone away needs no answer.
+                // An error means that the caller has gone away.
                 Command::Count(answer) => {
                     let _ = answer.send(self.counters());
                 }
@@ -107,8 +106,7 @@ impl Element {
         Next::Continue
     }
 
-    /// Handles the frames that came before now, as many as the rings hold; under a flood there
-    /// would always be more.
+    /// Processes the frames received before now, up to the rings' capacity: under a flood there would always be more.
     fn settle(&mut self) {
         for _ in 0..RING_SLOTS.div_ceil(PASS) {
             if self.step() == Moved::default() {
@@ -158,7 +156,7 @@ pub(super) struct Lane {
     longest: u32,
     memory_drops: u64,
     send_errors: u64,
-    /// The ring's drops when the counters were reset.
+    /// The ring's drop count when the counters were reset.
     ring_drops_before: u64,
 }
 
@@ -184,7 +182,7 @@ impl Lane {
         let (shaper, pool, longest) = (&mut self.shaper, &mut self.pool, self.longest);
         let mut no_memory = 0;
         let taken = self.ring.drain(PASS, |received| {
-            // There is no router to report to, and the line's time is for what is measured.
+            // There is no router to receive it, and the line's time is for the measured traffic.
             if !is_membership_report(received.bytes) {
                 no_memory += u64::from(take(shaper, pool, longest, &received).is_none());
             }
@@ -194,7 +192,7 @@ impl Lane {
         Moved { taken, sent }
     }
 
-    /// Sends what is due, at most [`PASS`] frames.
+    /// Sends the frames that are due, at most [`PASS`].
     fn send_due(&mut self) -> usize {
         let now = MonoClock.now();
         let mut sent = 0;
@@ -224,7 +222,7 @@ impl Lane {
         }
         let mut rest = &slices[..batch.len()];
         while !rest.is_empty() {
-            // An error is about the first frame: it is lost, and counted.
+            // An error concerns the first frame: it is lost, and counted.
             let gone = self.sender.send(rest).unwrap_or_else(|_| {
                 self.send_errors += 1;
                 1
@@ -258,7 +256,7 @@ impl Lane {
     }
 }
 
-/// Gives a received frame to the shaper; `None` if there is no memory for it.
+/// Passes a received frame to the shaper; `None` if there is no memory for it.
 fn take(
     shaper: &mut Shaper,
     pool: &mut FramePool,
@@ -274,7 +272,7 @@ fn take(
     let cut = u32::try_from(received.bytes.len()).is_ok_and(|length| length < received.length);
     let frame = Frame {
         handle,
-        // A frame that the ring cut is longer than any frame of this link.
+        // A truncated frame is longer than any frame of this link.
         length: if cut { longest + 1 } else { received.length },
         class,
     };
@@ -285,14 +283,14 @@ fn take(
     Some(())
 }
 
-/// Bytes of each port's receive ring: 48 ms of full frames at 2 Gbit/s, longer than the element's
-/// thread waits for its turn beside two busy loops on two cores.
+/// Bytes of each port's receive ring: 48 ms of full frames at 2 Gbit/s, longer than the element's thread waits for a
+/// core beside two busy loops on two cores.
 pub(crate) const RING_BYTES: u32 = 16 << 20;
 
-/// Slots of such a ring, at most: an MTU of 1280 needs slots of 2 KiB.
+/// Maximum slots of such a ring: an MTU of 1280 needs slots of 2 KiB.
 const RING_SLOTS: usize = (RING_BYTES >> 11) as usize;
 
-/// Most frames taken, and most sent, in one pass over a direction.
+/// Maximum frames taken, and sent, in one pass over a direction.
 const PASS: usize = 2 * BATCH;
 
 /// A place for a departure.
@@ -302,5 +300,5 @@ const EMPTY: Departure = Departure {
     at: MonoInstant::from_nanos(0),
 };
 
-/// Two full frames at 1 Gbit/s; the delay that the nap adds to a frame under load.
+/// Nap under load: two full frames at 1 Gbit/s; the delay that it adds to a frame.
 const NAP: Duration = Duration::from_micros(20);

@@ -1,12 +1,12 @@
-//! Which frames count as data packets: the ones that lists number.
+//! Which frames count as data packets, numbered for the lists.
 
 use serde::{Deserialize, Serialize};
 
-/// Transport protocols that a filter can ask for.
+/// Transport protocol of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// Either of the two.
+    /// TCP or UDP.
     Any,
     /// TCP segments.
     Tcp,
@@ -15,16 +15,16 @@ pub enum Transport {
     Udp,
 }
 
-/// Which packets are data: they are numbered from 1 in arrival order, and drop, duplicate and
-/// reorder lists and ratios are about them. All others (ARP, ICMP, handshakes, fragments
-/// after the first) pass the same rate, queue, delay and loss ratio.
+/// Which packets are data: they are numbered from 1 in arrival order, and drop, duplicate and reorder lists and ratios
+/// apply to them. All others (ARP, ICMP, handshakes, fragments after the first) pass the same rate, queue, delay and
+/// loss ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketFilter {
     /// The protocol.
     pub transport: Transport,
     /// The destination port; `None` is any.
     pub port: Option<u16>,
-    /// Shortest L4 payload in bytes, so that probes, handshakes and bare ACKs do not count.
+    /// Minimum L4 payload in bytes, so that probes, handshakes and bare ACKs do not count.
     pub min_payload: u32,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn is_membership_report(frame: &[u8]) -> bool {
     TO_ROUTERS.iter().any(|address| frame.starts_with(address))
 }
 
-/// What the filter looks at.
+/// Fields that the filter uses.
 struct L4 {
     transport: Transport,
     port: u16,

@@ -1,4 +1,4 @@
-//! A running link element, seen from its owner.
+//! Handle of a running link element for its owner.
 
 use super::draw::split;
 use super::element::{Command, Element, Lane};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
-/// The element's side of one interface.
+/// The element's end of an interface.
 #[derive(Debug)]
 pub(crate) struct Port {
-    /// What the interface receives.
+    /// Receives frames of the interface.
     pub(crate) ring: PacketRing,
-    /// What it sends.
+    /// Sends frames on the interface.
     pub(crate) sender: FrameSender,
 }
 
@@ -65,23 +65,22 @@ impl LinkHandle {
         })
     }
 
-    /// What the link did since it was made or reset, up to now: frames that have reached its
-    /// interfaces are counted.
+    /// Counters since the link was created or reset, including frames that have just reached its interfaces.
     pub fn counters(&self) -> Result<LinkCounters, TestbedError> {
         let (answer, counters) = channel();
         self.command(Command::Count(answer))?;
         await_answer(&counters)?.map_err(TestbedError::element)
     }
 
-    /// Sets all counters to zero and numbers data packets from 1 again, so that lists and chance
-    /// repeat. Frames in flight stay in flight and are not counted.
+    /// Resets all counters and numbers data packets from 1 again, so that lists and random decisions repeat. Frames in
+    /// flight stay in flight and are not counted.
     pub fn reset(&self) -> Result<(), TestbedError> {
         let (answer, done) = channel();
         self.command(Command::Reset(answer))?;
         await_answer(&done)?.map_err(TestbedError::element)
     }
 
-    /// Treats frames that host `from` sends from now on as `config` says.
+    /// Applies `config` to frames that host `from` sends from now on.
     pub fn reconfigure(&self, from: HostId, config: LinkConfig) -> Result<(), TestbedError> {
         config.check(self.mtu)?;
         let (answer, done) = channel();
@@ -101,7 +100,7 @@ impl LinkHandle {
         let Some(thread) = self.thread.take() else {
             return Ok(());
         };
-        // Fails only if the thread has ended by itself, and then `join` says why.
+        // Fails only if the thread has ended by itself, and then `join` returns the reason.
         drop(self.command(Command::Stop));
         match thread.join() {
             Ok(result) => result.map_err(TeardownError::Element),
@@ -112,7 +111,7 @@ impl LinkHandle {
 
 impl Drop for LinkHandle {
     fn drop(&mut self) {
-        // The safety net: whoever wants the errors calls `TwoHosts::close`.
+        // Only a fallback: a caller that wants the errors calls `TwoHosts::close`.
         drop(self.stop());
     }
 }

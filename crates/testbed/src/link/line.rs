@@ -1,4 +1,4 @@
-//! The queue before a line and the line itself: when each frame's last bit is out.
+//! Queue and transmission line: when each frame's last bit is sent.
 
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::collections::VecDeque;
@@ -11,15 +11,15 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     free_at: MonoInstant,
-    /// What `free_at` leaves out, in nanoseconds / rate.
+    /// Fraction of a nanosecond in `free_at`, in nanoseconds / rate.
     fraction: u64,
-    /// Frames whose last bit is not out, and when it will be.
+    /// Frames not completely sent, with the time of their last bit.
     waiting: VecDeque<(MonoInstant, u32)>,
     waiting_bytes: u64,
 }
 
 impl Line {
-    /// Bytes of frames whose last bit is not out at `now`.
+    /// Bytes of frames not completely sent at `now`.
     pub(super) fn backlog(&mut self, now: MonoInstant) -> ByteCount {
         while let Some((_, length)) = self.waiting.pop_front_if(|(out, _)| *out <= now) {
             self.waiting_bytes -= u64::from(length);
@@ -27,7 +27,7 @@ impl Line {
         ByteCount::new(self.waiting_bytes)
     }
 
-    /// Puts a frame that comes at `now` behind the others; returns when its last bit is out.
+    /// Queues a frame that arrives at `now`; returns when its last bit is sent.
     pub(super) fn put(
         &mut self,
         now: MonoInstant,
@@ -51,7 +51,7 @@ impl Line {
         self.free_at
     }
 
-    /// Forgets the fraction of a nanosecond, which belongs to one rate.
+    /// Discards the fraction of a nanosecond, which depends on the rate.
     pub(super) fn change_rate(&mut self) {
         self.fraction = 0;
     }

@@ -15,7 +15,7 @@ impl PacketList {
         Self(Vec::new())
     }
 
-    /// The packets with the given numbers; number 0 does not exist and is left out.
+    /// The packets with the given numbers; number 0 does not exist and is ignored.
     pub fn from_numbers(numbers: impl IntoIterator<Item = u64>) -> Self {
         Self::merged(numbers.into_iter().filter(|n| *n > 0).map(|n| (n, n)))
     }
@@ -34,7 +34,7 @@ impl PacketList {
             .sum()
     }
 
-    /// Whether it names no packet.
+    /// Sorts ranges and merges overlapping and adjacent ones.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The link element: what a path does to frames, exact and seeded, with counters of what it did.
+//! The link element: exact, seeded impairments of a path, with counters.
 
 mod config;
 mod counters;

@@ -1,7 +1,7 @@
-//! Memory for the frames that are in a link.
+//! Memory for the frames in a link.
 
-/// Slots of equal length in one allocation. Memory is touched, and so taken from the system,
-/// only as far as frames were in flight at once; the slot freed last is used first.
+/// Slots of equal length in one allocation. Only as many are touched as frames were in flight at once; the slot freed
+/// last is reused first.
 #[derive(Debug)]
 pub(super) struct FramePool {
     bytes: Vec<u8>,
@@ -54,7 +54,7 @@ impl FramePool {
     }
 }
 
-/// Per direction: half a second of full frames in flight at 1 Gbit/s needs 62 MB.
+/// Bytes per direction: half a second of full frames in flight at 1 Gbit/s needs 62 MB.
 const MEMORY: usize = 128 * 1024 * 1024;
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Whether lists and counters count a frame as data.
+/// Whether a frame counts as data for lists and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameClass {
     /// The filter matches.
@@ -35,12 +35,12 @@ pub struct Frame {
     pub class: FrameClass,
 }
 
-/// What becomes of a frame that arrived.
+/// Decision about an arrived frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Gone; the handle is free again.
+    /// Dropped; the handle is free again.
     Dropped,
-    /// It will come out of [`Shaper::depart`].
+    /// Accepted: it will leave by [`Shaper::depart`].
     Taken,
 }
 
@@ -49,29 +49,29 @@ pub enum Verdict {
 pub struct Departure {
     /// The owner's handle for the bytes.
     pub handle: u32,
-    /// Whether the handle comes out once more.
+    /// Whether the handle leaves once more.
     pub last: Copies,
-    /// When it should leave.
+    /// Intended departure time.
     pub at: MonoInstant,
 }
 
 /// Whether a copy of a departing frame follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copies {
-    /// No: the handle is free after this departure.
+    /// No copy follows: the handle is free after this departure.
     Last,
-    /// Yes: keep the bytes.
+    /// A copy follows: keep the bytes.
     More,
 }
 
-/// One direction of a link. Calls must come in the order of their `now`.
+/// One direction of a link. Calls must be ordered by their `now`.
 #[derive(Debug)]
 pub struct Shaper {
     config: LinkConfig,
     longest: u32,
     draws: Draws,
     line: Line,
-    /// Data packets moved back, oldest first.
+    /// Data packets held for reordering, oldest first.
     held: VecDeque<Held>,
     held_bytes: u64,
     leaving: VecDeque<Leaving>,
@@ -80,11 +80,11 @@ pub struct Shaper {
     other_seen: u64,
     drawn: u64,
     counters: DirectionCounters,
-    /// Which reset the counters belong to; frames from before it are not counted.
+    /// Number of resets; frames of an earlier epoch are not counted.
     epoch: u64,
 }
 
-/// A data packet waiting to be overtaken.
+/// A data packet that waits to be overtaken.
 #[derive(Debug)]
 struct Held {
     frame: Frame,
@@ -94,7 +94,7 @@ struct Held {
     epoch: u64,
 }
 
-/// A frame with its departure decided.
+/// A frame with a fixed departure time.
 #[derive(Debug)]
 struct Leaving {
     departure: Departure,
@@ -104,7 +104,7 @@ struct Leaving {
 }
 
 impl Shaper {
-    /// A direction that does what `config` says to frames of up to `longest` bytes without FCS.
+    /// Shaper with configuration `config` for frames of up to `longest` bytes without FCS.
     pub fn new(config: LinkConfig, longest: u32, seed: u64) -> Self {
         Self {
             config,
@@ -123,8 +123,8 @@ impl Shaper {
         }
     }
 
-    /// The delays that the direction `from_a` (or else from B) of an element with this `seed` draws for its frames
-    /// after a reset, in order, data and others alike: what its jitter is tested against.
+    /// Delays that one direction (from A if `from_a`, else from B) of an element with this `seed` draws for its frames
+    /// after a reset, in order, data and others alike: the reference for tests of jitter.
     pub fn drawn_delays(
         config: LinkConfig,
         seed: u64,
@@ -140,7 +140,7 @@ impl Shaper {
         &self.config
     }
 
-    /// Decides about a frame that arrives at `now`.
+    /// Decides on a frame that arrives at `now`.
     pub fn arrive(&mut self, now: MonoInstant, frame: Frame) -> Verdict {
         self.release_overdue(now);
         let number = self.number(frame.class);
@@ -173,19 +173,19 @@ impl Shaper {
         Some(leaving.departure)
     }
 
-    /// When [`Shaper::depart`] has something next, if no frame arrives before.
+    /// Time of the next departure, if no frame arrives before.
     pub fn next_departure(&self) -> Option<MonoInstant> {
         let held = self.held.front().map(|held| held.deadline);
         let leaving = self.leaving.front().map(|next| next.departure.at);
         held.into_iter().chain(leaving).min()
     }
 
-    /// What it did since the last reset.
+    /// Counters since the last reset.
     pub fn counters(&self) -> DirectionCounters {
         self.counters
     }
 
-    /// Sets counters to zero and numbers packets from 1 again. Frames in flight stay.
+    /// Resets the counters and numbers packets from 1 again. Frames in flight stay.
     pub fn reset(&mut self) {
         self.counters = DirectionCounters::default();
         (self.data_seen, self.other_seen, self.drawn) = (0, 0, 0);
@@ -198,7 +198,7 @@ impl Shaper {
         self.line.change_rate();
     }
 
-    /// Counts an arrival; its number in its class, from 1.
+    /// Counts an arrival; returns its number in its class, from 1.
     fn number(&mut self, class: FrameClass) -> u64 {
         count(&mut self.tally(class).arrived);
         let seen = match class {
@@ -209,7 +209,7 @@ impl Shaper {
         *seen
     }
 
-    /// The counter of the first reason to drop the frame.
+    /// Counter of the first reason to drop the frame.
     fn cause_of_drop(
         &mut self,
         now: MonoInstant,
@@ -269,7 +269,7 @@ impl Shaper {
                 .happens(Purpose::Duplicate, number, self.config.duplicate)
     }
 
-    /// Keeps a data packet back; its room in the queue is reserved.
+    /// Holds a data packet for reordering; its space in the queue is reserved.
     fn hold(&mut self, now: MonoInstant, frame: Frame, number: u64) {
         self.held_bytes += u64::from(frame.length);
         self.held.push_back(Held {
@@ -281,7 +281,7 @@ impl Shaper {
         });
     }
 
-    /// A data packet has passed those held: frees the ones that enough have passed.
+    /// A data packet has overtaken those held: releases the ones that enough have overtaken.
     fn release_overtaken(&mut self, now: MonoInstant) {
         for held in &mut self.held {
             held.overtaken_by += 1;
@@ -292,7 +292,7 @@ impl Shaper {
         }
     }
 
-    /// Frees the packets that have been held too long.
+    /// Releases the packets that have been held too long.
     fn release_overdue(&mut self, now: MonoInstant) {
         while let Some(held) = self.held.pop_front_if(|held| held.deadline <= now) {
             self.release(held.deadline, &held);
@@ -307,7 +307,7 @@ impl Shaper {
         self.pass(now, held.frame, held.number, held.epoch);
     }
 
-    /// Puts the frame, and its copy if it is to have one, on the line.
+    /// Puts the frame, and its duplicate if it is to have one, on the line.
     fn pass(&mut self, now: MonoInstant, frame: Frame, number: u64, epoch: u64) {
         let first = self.schedule(now, frame);
         let doubled = frame.class == FrameClass::Data && self.is_doubled(number);
@@ -327,7 +327,7 @@ impl Shaper {
         }
     }
 
-    /// When the frame arrives at the peer, never before the one ahead of it.
+    /// Arrival of the frame at the peer, never before the frame ahead of it.
     fn schedule(&mut self, now: MonoInstant, frame: Frame) -> MonoInstant {
         let (rate, overhead) = (self.config.rate, self.config.overhead_bytes);
         let out = self.line.put(now, rate, frame.length, overhead);
