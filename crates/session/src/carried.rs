@@ -17,17 +17,16 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Silence after which a session over a console gives up, at either end: a report of 100 kB takes half of it at
-/// 9600 baud.
+/// Timeout of a session over a console, at either end: a report of 100 kB takes half of it at 9600 baud.
 pub const CONSOLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The longest wait: how late it is seen that somebody wants an end.
+/// Maximum wait: bounds the delay of a stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long to wait when the line takes no bytes.
+/// Wait while the line accepts no bytes.
 const FULL_WAIT: Duration = Duration::from_millis(5);
 
-/// Both ends of a connection within this process.
+/// Both ends of a TCP connection within this process.
 pub fn connection_pair() -> Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening on loopback")?;
     let near = TcpStream::connect(listener.local_addr()?).context("connecting over loopback")?;
@@ -38,16 +37,16 @@ pub fn connection_pair() -> Result<(TcpStream, TcpStream)> {
     Ok((near, far))
 }
 
-/// One end of the link over a line.
+/// One end of a carrier link over a serial line.
 pub struct ConsoleLink {
     line: SerialLine,
     carrier: Carrier,
-    /// What the line has not taken yet.
+    /// Bytes that the line has not accepted yet.
     outbox: VecDeque<u8>,
 }
 
 impl ConsoleLink {
-    /// `carrier` is carried over `line`.
+    /// Runs `carrier` over `line`.
     pub fn new(line: SerialLine, carrier: Carrier) -> Self {
         Self {
             line,
@@ -56,7 +55,7 @@ impl ConsoleLink {
         }
     }
 
-    /// Waits until the other end opens the stream; `false` if it never does, or `stop` is set.
+    /// Waits until the peer opens the stream; `false` if it never does, or `stop` is set.
     pub fn wait_for_opening(&mut self, stop: &AtomicBool) -> Result<bool> {
         while !stop.load(Ordering::Relaxed) {
             self.speak()?;
@@ -71,10 +70,10 @@ impl ConsoleLink {
         Ok(false)
     }
 
-    /// Carries what `stream` says and is to hear, until both ends have closed it, the link is over, or `stop` is set.
+    /// Carries `stream` in both directions, until both ends have closed it, the link is over, or `stop` is set.
     pub fn carry(&mut self, stream: &TcpStream, stop: &AtomicBool) -> Result<()> {
         let carried = self.carry_all(stream, stop);
-        // Whoever is at its other end hears of the end.
+        // Makes the end visible at the other side of `stream`.
         let _ = stream.shutdown(Shutdown::Both);
         carried
     }
@@ -85,7 +84,7 @@ impl ConsoleLink {
             self.speak()?;
             while let Some(carried) = self.carrier.poll_carried() {
                 match carried {
-                    // An end that hears no more is seen to have ended by the next read.
+                    // If the stream is closed, the next read shows it.
                     Carried::Bytes(bytes) => drop(stream.write_all(&bytes)),
                     Carried::Closed => drop(stream.shutdown(Shutdown::Write)),
                     Carried::Over => return Ok(()),
@@ -107,7 +106,7 @@ impl ConsoleLink {
         Ok(())
     }
 
-    /// Writes what is to be written, as far as the line takes it.
+    /// Writes pending bytes, as far as the line accepts them.
     fn speak(&mut self) -> Result<()> {
         while let Some(bytes) = self.carrier.poll_line(MonoClock.now()) {
             self.outbox.extend(bytes);
@@ -123,8 +122,8 @@ impl ConsoleLink {
         Ok(())
     }
 
-    /// Waits for the line, for `stream`, or for what is due, and hears what came on the line. Whether there is something
-    /// to read from `stream`.
+    /// Waits for the line, for `stream`, or for a timer, and takes what arrived on the line. Returns whether `stream`
+    /// is readable.
     fn hear(&mut self, stream: Option<&TcpStream>) -> Result<bool> {
         let due = self.carrier.deadline().saturating_since(MonoClock.now());
         let most = if self.outbox.is_empty() {

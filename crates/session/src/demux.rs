@@ -1,9 +1,9 @@
-//! A port that all tests of a protocol share: which data stream belongs to which test.
+//! Assigns data streams to tests at a port that all tests of a protocol share.
 //!
-//! TCP streams and control connections come to one listener; the cookie that each begins with tells them
-//! apart. Datagram streams come to one UDP socket and say nothing of their test, so tests of one address
-//! open theirs one after the other; each then gets a connected socket of its own on the same port, which the
-//! kernel prefers to the shared one.
+//! TCP streams and control connections arrive at one listener, distinguished by the cookie with which each begins.
+//! Datagram streams arrive at one UDP socket and do not identify their test, so tests from one address open theirs one
+//! after the other; each then gets a connected socket of its own on the same port, which the kernel prefers to the
+//! shared one.
 
 use crate::endpoints::DataStreams;
 use anyhow::{Result, bail};
@@ -20,21 +20,21 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a waiting test looks whether its client is still there, and answers repeated requests.
+/// Interval at which a waiting test checks that its client is still there, and answers repeated requests.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a new connection may take to show its cookie: it is sent with the connection.
+/// Timeout of a new connection's cookie: it is sent with the connection.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 
-/// One test that waits for its streams, or runs.
+/// A test that waits for its streams, or runs.
 struct PendingTest {
-    /// Where its control connection comes from, and where it goes to.
+    /// Source and destination address of its control connection.
     from: IpAddr,
     to: SocketAddr,
-    /// Streams it still waits for.
+    /// Streams that it still waits for.
     wanted: Option<AwaitedStreams>,
-    /// TCP streams with their number in the order of acceptance: that is the order of the client's streams,
-    /// while their cookies are read in any order.
+    /// TCP streams by order of acceptance, which is the order of the client's streams; their cookies are read in any
+    /// order.
     tcp: Vec<(u64, TcpStream)>,
     udp: Vec<UdpSocket>,
 }
@@ -46,7 +46,7 @@ impl PendingTest {
         })
     }
 
-    /// Hands over what has come, in order.
+    /// Hands over the streams, in order.
     fn hand_over(&mut self) -> DataStreams {
         self.wanted = None;
         let mut tcp = std::mem::take(&mut self.tcp);
@@ -66,39 +66,39 @@ impl PendingTest {
     }
 }
 
-/// The streams of a test that come to a shared port.
+/// Streams of a test expected at a shared port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AwaitedStreams {
-    /// Of what kind.
+    /// Their transport.
     pub transport: Transport,
-    /// How many.
+    /// Their number.
     pub count: usize,
 }
 
-/// What a control connection and the data streams of its test begin with.
+/// First bytes of a control connection and of its test's data streams.
 type Cookie = Vec<u8>;
 
-/// All tests that are known at a port.
+/// All tests at a port.
 pub struct StreamDemux {
     pending_tests: Mutex<BTreeMap<Cookie, PendingTest>>,
     changed: Condvar,
-    /// Id of the protocol, for messages.
+    /// Id of the protocol, for error messages.
     protocol: &'static str,
-    /// Bytes of a cookie.
+    /// Length of a cookie, bytes.
     cookie_len: usize,
-    /// The answer to a datagram that opens a stream.
+    /// Answer to a datagram that opens a stream.
     answer: fn(&[u8]) -> Option<Vec<u8>>,
 }
 
-/// What became of a connection that showed a cookie.
+/// Classification of a connection by its cookie.
 pub enum Admission {
     /// It is a new control connection.
     New(DemuxHandle, TcpStream),
-    /// It is a data stream of a test, or was closed because it is none that is awaited.
+    /// It is a data stream of a test, or was closed as unexpected.
     Settled,
 }
 
-/// A test's place in the demultiplexer; it is given up with this.
+/// A test's registration in the demultiplexer, until dropped.
 pub struct DemuxHandle {
     demux: Arc<StreamDemux>,
     cookie: Cookie,
@@ -112,7 +112,8 @@ impl Drop for DemuxHandle {
 }
 
 impl StreamDemux {
-    /// A port of this protocol, whose cookies have this length in bytes and whose datagram streams are answered so.
+    /// Demultiplexer of a protocol whose cookies have this length in bytes, and whose datagram streams are answered by
+    /// `answer`.
     pub fn new(
         protocol: &'static str,
         cookie_len: usize,
@@ -133,7 +134,7 @@ impl StreamDemux {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the cookie that every connection begins with.
+    /// Reads the cookie with which every connection begins.
     pub fn read_cookie(&self, mut stream: &TcpStream) -> Result<Vec<u8>> {
         stream.set_nonblocking(false)?;
         let deadline: MonoInstant = MonoClock.now().after(COOKIE_LIMIT);
@@ -156,7 +157,7 @@ impl StreamDemux {
         Ok(bytes)
     }
 
-    /// Takes the connection accepted as the `number`-th, with its cookie, to where it belongs.
+    /// Assigns the connection accepted as the `number`-th by its cookie.
     pub fn show(
         self: &Arc<Self>,
         cookie: Cookie,
@@ -187,22 +188,22 @@ impl StreamDemux {
         Ok(Admission::New(DemuxHandle { demux, cookie }, stream))
     }
 
-    /// Takes the requests that have come to the shared UDP socket.
+    /// Handles the requests that have arrived at the shared UDP socket.
     pub fn meet(&self, shared: &UdpSocket) {
         let mut requests = waiting(shared);
         while let Some((request, address)) = requests.pop() {
             let Some(said) = (self.answer)(&request) else {
                 continue;
             };
-            // A request that cannot be answered is repeated, or its client gives up.
+            // An unanswered request is repeated, or its client gives up.
             if let Ok(more) = self.invite(address, &said) {
                 requests.extend(more);
             }
         }
     }
 
-    /// Opens a socket for the stream from `address` and answers it. Returns what had come to that socket
-    /// from others before it was connected.
+    /// Opens a socket for the stream from `address` and answers it. Returns what other addresses had sent to that
+    /// socket before it was connected.
     fn invite(&self, address: SocketAddr, said: &[u8]) -> std::io::Result<Vec<Request>> {
         let address = canonical(address);
         let mut pending_tests = self.lock();
@@ -230,13 +231,13 @@ impl StreamDemux {
 }
 
 impl DemuxHandle {
-    /// What the client showed.
+    /// The client's cookie.
     pub fn cookie(&self) -> &[u8] {
         &self.cookie
     }
 
-    /// From now on this many streams are awaited. Datagram streams of one address are opened for one test at
-    /// a time: this waits for its turn, as long as the client says nothing on its control connection.
+    /// Announces the streams that the test expects. Datagram streams from one address are opened for one test at a
+    /// time: waits for its turn, until the client sends something on its control connection.
     pub fn expect(
         &self,
         streams: AwaitedStreams,
@@ -273,7 +274,7 @@ impl DemuxHandle {
         Ok(())
     }
 
-    /// Waits for the streams. `None` if the client says something on its control connection instead.
+    /// Waits for the streams. `None` if the client sends something on its control connection instead.
     pub fn wait(&self, control: &TcpStream, limit: Duration) -> Result<Option<DataStreams>> {
         let deadline = MonoClock.now().after(limit);
         let mut pending_tests = self.demux.lock();
@@ -309,7 +310,7 @@ impl DemuxHandle {
         }
     }
 
-    /// Gives up what came so far.
+    /// Discards the streams so far.
     fn forget(&self, pending_tests: &mut BTreeMap<Cookie, PendingTest>) {
         if let Some(pending) = pending_tests.get_mut(&self.cookie) {
             drop(pending.hand_over());
@@ -318,16 +319,16 @@ impl DemuxHandle {
     }
 }
 
-/// A datagram that may be a request, and where it came from.
+/// A datagram that may be a request, with its source.
 type Request = (Vec<u8>, SocketAddr);
 
-/// Most datagrams that are taken from a socket at once, so that a flood stops nobody else for long.
+/// Maximum datagrams read from a socket at once, so that a flood does not block others for long.
 const MAX_DATAGRAMS_PER_READ: usize = 256;
 
-/// Room for a request of any protocol, and to see that one is longer.
+/// Receive buffer for requests, bytes, with room to detect longer datagrams.
 const MAX_REQUEST_BYTES: usize = 64;
 
-/// What waits in a non-blocking socket, the last first.
+/// Datagrams queued in a non-blocking socket, last first.
 fn waiting(socket: &UdpSocket) -> Vec<Request> {
     let mut found = Vec::new();
     let mut bytes = [0; MAX_REQUEST_BYTES];
@@ -335,7 +336,7 @@ fn waiting(socket: &UdpSocket) -> Vec<Request> {
         match socket.recv_from(&mut bytes) {
             Ok((length, address)) => found.push((bytes[..length].to_vec(), address)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            // An earlier datagram was refused somewhere; it says nothing about the next one.
+            // An ICMP error for an earlier datagram; it does not concern the next one.
             Err(_) => {}
         }
     }
@@ -343,19 +344,19 @@ fn waiting(socket: &UdpSocket) -> Vec<Request> {
     found
 }
 
-/// A client that repeats its request has not got the answer.
+/// Repeats the answer for a client that repeats its request: it has not received it.
 fn repeat_answers(sockets: &[UdpSocket], answer: fn(&[u8]) -> Option<Vec<u8>>) {
     for socket in sockets {
         for (request, _) in waiting(socket) {
             if let Some(said) = answer(&request) {
-                // It asks again if this is lost too.
+                // It asks again if this one is lost too.
                 drop(socket.send(&said));
             }
         }
     }
 }
 
-/// An IPv4 address written as IPv6 made IPv4 again.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),

@@ -1,4 +1,4 @@
-//! This end's part of one test: its endpoints, from sockets to reports.
+//! This end's part of a test: its endpoints, from sockets to reports.
 
 use crate::error::Result;
 use linerate_engine::{
@@ -18,17 +18,17 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
+/// Idle timeout of datagram receivers after the sender has stopped, for datagrams still under way.
 ///
-/// Longer than the queue of a shaped link drains between two datagrams at 1 Mbit/s (12 ms), and than a
-/// path across a continent takes; short against a trial of a second.
+/// Longer than the queue of a shaped link takes between two datagrams at 1 Mbit/s (12 ms), and than a path across a
+/// continent; short against a trial of a second.
 const DATAGRAM_IDLE_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Bytes of a stream still under way when its sender has stopped: the receiver ends this long after the last one
-/// if its end does not come. Longer than the least time after which TCP repeats what was lost (200 ms).
+/// Idle timeout of byte-stream receivers after the sender has stopped, if the end of the stream does not arrive. Longer
+/// than TCP's minimum retransmission timeout (200 ms).
 const STREAM_END_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Most bytes of a datagram that are taken before a stream's test.
+/// Maximum length of a datagram kept before a stream's test, bytes.
 const MAX_DATAGRAM_BYTES: usize = 2048;
 
 /// Which sides of the traffic an end plays.
@@ -42,7 +42,7 @@ pub(crate) fn sides(role: Role, direction: Direction) -> &'static [Side] {
     }
 }
 
-/// One endpoint through its life.
+/// Lifecycle of one endpoint.
 enum Stage {
     Opened(Box<Opened>),
     Running(Running),
@@ -60,14 +60,14 @@ pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
     drops: Drops,
-    /// Sockets that stay open until the test is over, or go on in the next one.
+    /// Sockets that stay open until the test is over, or into the next one.
     held: Vec<HeldSockets>,
-    /// Receivers' streams whose first bytes the session has been told of.
+    /// Receivers' streams whose first bytes have been reported to the session.
     heard: Vec<bool>,
     format: Arc<dyn StreamFormat>,
-    /// The streams for the next test, if they go on in it.
+    /// Streams for the next test, if they continue in it.
     kept: Option<KeptStreams>,
-    /// Grants whose end has been told.
+    /// Used-up grants already reported.
     spent: u64,
     observe: Observe,
     profiler: Option<Result<Profiler, ProfileError>>,
@@ -75,7 +75,7 @@ pub(crate) struct Endpoints {
 
 /// The kernel's reasons for dropping this test's datagrams.
 enum Drops {
-    /// Not yet, or none: only packets of numbered datagrams carry the test's token.
+    /// Not counted yet, or not at all: only packets of numbered datagrams carry the test's token.
     Unwatched(Option<Mark>),
     /// Counted since the start.
     Watched(DropWatch),
@@ -136,8 +136,8 @@ impl Endpoints {
         Self::build(role, spec, format, |plan| Ok(Opened::listen(plan, local)?))
     }
 
-    /// Takes streams that are open already, in order: at the server those that have come to the port of the
-    /// control connection, at the client those of the test before.
+    /// Takes open streams, in order: at the server those that arrived at the port of the control connection, at the
+    /// client those of the previous test.
     pub(crate) fn adopt(
         role: Role,
         spec: &TestSpec,
@@ -157,7 +157,7 @@ impl Endpoints {
         })
     }
 
-    /// At the client: connects to the ports that the server waits on.
+    /// Client: connects to the server's ports.
     pub(crate) fn connect(
         spec: &TestSpec,
         format: &Arc<dyn StreamFormat>,
@@ -217,7 +217,7 @@ impl Endpoints {
         })
     }
 
-    /// Connects the bound datagram sockets to the ports of the peer.
+    /// Connects the bound datagram sockets to the peer's ports.
     pub(crate) fn join(&mut self, remote: SocketAddr, ports: &[(Side, Vec<u16>)]) -> Result<()> {
         for part in &mut self.parts {
             let theirs = part.side.other();
@@ -229,15 +229,15 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
+    /// Grants more messages to exchange; `false` if more grants are queued than any peer needs.
     pub(crate) fn grant(&self, grant: Grant) -> bool {
         self.running().all(|running| running.grant(grant))
     }
 
-    /// Grants that have been used up since this was last asked.
+    /// Grants used up since the last call.
     pub(crate) fn newly_spent(&mut self) -> u64 {
         let spent: u64 = self.running().map(Running::spent).sum();
-        // Streams that have come to their end have told all.
+        // Streams that have ended have reported all their grants.
         let fresh = spent.saturating_sub(self.spent);
         self.spent += fresh;
         fresh
@@ -250,7 +250,7 @@ impl Endpoints {
         })
     }
 
-    /// The streams of a test that is over, for the next one; none unless they go on in it.
+    /// Streams of a finished test for the next one; empty unless they continue in it.
     pub(crate) fn take_streams(&mut self) -> DataStreams {
         let KeptStreams { tcp, udp } = self.kept.take().unwrap_or_default();
         let udp = udp
@@ -260,7 +260,7 @@ impl Endpoints {
         DataStreams { tcp, udp }
     }
 
-    /// The ports this end waits on, by the side it plays there.
+    /// Ports on which this end waits, by the side that it plays there.
     pub(crate) fn ports(&self) -> Vec<(Side, Vec<u16>)> {
         let port_of = |part: &Endpoint| match &part.stage {
             Some(Stage::Opened(opened)) => Some((part.side, opened.ports())),
@@ -269,7 +269,7 @@ impl Endpoints {
         self.parts.iter().filter_map(port_of).collect()
     }
 
-    /// At the server: waits until the client has connected every stream, or `is_over`.
+    /// Server: waits until the client has connected every stream, or `is_over`.
     pub(crate) fn await_peer(
         &mut self,
         from: IpAddr,
@@ -291,8 +291,7 @@ impl Endpoints {
                 self.drops.start();
             }
             self.before = Some(self.snapshot(observer));
-            // Before the traffic threads start: where the whole host may not be sampled, it is they
-            // and this thread that are.
+            // Before the traffic threads start: where the whole host may not be sampled, they and this thread are.
             self.profiler =
                 (self.observe == Observe::All).then(|| Profiler::start(MonoClock.now()));
         }
@@ -323,8 +322,8 @@ impl Endpoints {
         snapshot
     }
 
-    /// Takes what was sampled, to be called many times a second while something is, and clears the wake-ups:
-    /// what woke this end is looked at after this.
+    /// Takes the samples of a profile, to be called many times a second while sampling, and clears the wake-ups: check
+    /// for events after this.
     pub(crate) fn tend(&mut self) {
         self.running().for_each(Running::clear_wakeup);
         if let Some(Ok(profiler)) = &mut self.profiler {
@@ -332,8 +331,8 @@ impl Endpoints {
         }
     }
 
-    /// What this end has counted so far; the receiver's view where it has one. TCP is a sender's: a receiver's window
-    /// and round trips say nothing of what it receives.
+    /// Counts of this end so far; the receiver's view where it has one. TCP figures are a sender's: a receiver's window
+    /// and round-trip time do not describe what it receives.
     pub(crate) fn progress(&self) -> Progress {
         let running = |part: &Endpoint| match &part.stage {
             Some(Stage::Running(running)) => Some((part.side, running.progress())),
@@ -355,7 +354,7 @@ impl Endpoints {
         }
     }
 
-    /// Senders that have just come to their stop: what each of their streams sent. Once per test.
+    /// What each stream of newly stopped senders sent. Once per test.
     pub(crate) fn newly_sent(&mut self) -> Option<Vec<PacketCount>> {
         let part = self
             .parts
@@ -376,7 +375,7 @@ impl Endpoints {
         }
     }
 
-    /// A stream whose first bytes, datagram or answer has come. Once per stream.
+    /// A stream whose first bytes, datagram or answer has arrived. Once per stream.
     pub(crate) fn newly_heard(&mut self) -> Option<u16> {
         let heard = |running: &Running| (0_u16..).zip(running.heard()).collect::<Vec<_>>();
         let (fresh, _) = self.running().flat_map(heard).find(|(stream, is_heard)| {
@@ -386,17 +385,17 @@ impl Endpoints {
         Some(fresh)
     }
 
-    /// What can be read when streams have come to their end or used up what they were granted.
+    /// Descriptors that become readable when streams end or use up their grants.
     pub(crate) fn wakeup_fds(&self) -> Vec<BorrowedFd<'_>> {
         self.running().filter_map(Running::wakeup_fd).collect()
     }
 
-    /// Whether what is sampled must be taken away often.
+    /// Whether samples must be taken frequently.
     pub(crate) const fn is_sampling(&self) -> bool {
         matches!(self.profiler, Some(Ok(_)))
     }
 
-    /// The sockets of a test whose traffic has come to its end at this end: what comes on them now is no traffic.
+    /// Sockets of a test whose traffic has ended at this end: what arrives on them now is not traffic.
     pub(crate) fn quiet_sockets(&self) -> Vec<BorrowedFd<'_>> {
         let done = |part: &Endpoint| matches!(part.stage, Some(Stage::Done(_)));
         if !self.parts.iter().all(done) {
@@ -407,7 +406,7 @@ impl Endpoints {
             .map_or_else(Vec::new, HeldSockets::datagram_sockets)
     }
 
-    /// A datagram that came on one of them.
+    /// A datagram that arrived on one of them.
     pub(crate) fn datagram(&self) -> Option<(u16, Vec<u8>)> {
         if self.quiet_sockets().is_empty() {
             return None;
@@ -415,14 +414,14 @@ impl Endpoints {
         self.held.first()?.receive()
     }
 
-    /// Sends a datagram on a stream. One that cannot be sent is lost, as others are.
+    /// Sends a datagram on a stream. An error counts as a loss.
     pub(crate) fn send_datagram(&self, stream: u16, bytes: Vec<u8>) {
         if let Some(held) = self.held.first() {
             held.send(stream, bytes);
         }
     }
 
-    /// Ends the senders before their time; what they sent so far is what they sent.
+    /// Stops the senders early; what they sent so far counts.
     pub(crate) fn stop_senders(&self) {
         for part in self.parts.iter().filter(|part| part.side == Side::Sender) {
             if let Some(Stage::Running(running)) = &part.stage {
@@ -431,7 +430,7 @@ impl Endpoints {
         }
     }
 
-    /// Tells the receivers how much was sent: they take what is still under way, then end.
+    /// Tells the receivers how much was sent: they drain what is still under way, then end.
     pub(crate) fn drain(&mut self, sent: &Sent) {
         let quiet = match sent {
             Sent::Packets(_) => DATAGRAM_IDLE_TIMEOUT,
@@ -449,7 +448,7 @@ impl Endpoints {
         }
     }
 
-    /// The reports of all endpoints, once every one of them is done.
+    /// Reports of all endpoints, once all of them have ended.
     pub(crate) fn reports(&mut self, observer: &Observer) -> Option<Vec<EndpointReport>> {
         let ends_itself = self.format.tells_its_end();
         for part in self
@@ -498,7 +497,7 @@ impl Endpoints {
         Some(self.parts.drain(..).filter_map(report).collect())
     }
 
-    /// Ends everything early.
+    /// Stops everything.
     pub(crate) fn stop(&mut self) {
         for part in &mut self.parts {
             if let Some(Stage::Running(running)) = part.stage.take() {
@@ -509,17 +508,17 @@ impl Endpoints {
     }
 }
 
-/// Data streams that are open, in order; of the transport under test, the other list is empty.
+/// Open data streams, in order; of the transport under test, the other list is empty.
 #[derive(Default)]
 pub struct DataStreams {
-    /// Of a test over TCP.
+    /// Streams of a TCP test.
     pub tcp: Vec<TcpStream>,
-    /// Of a test over UDP, with the datagrams that had come before the stream had a socket of its own.
+    /// Streams of a UDP test, with the datagrams that arrived before the stream had a socket of its own.
     pub udp: Vec<(UdpSocket, Early)>,
 }
 
 impl DataStreams {
-    /// The next datagram that follows the first of its stream, which stays; with the stream's index.
+    /// The next datagram after the first of its stream, which stays queued; with the stream's index.
     pub(crate) fn next_datagram(&mut self) -> Option<(u16, Vec<u8>)> {
         let mut room = [0; MAX_DATAGRAM_BYTES];
         (0..)
@@ -533,12 +532,12 @@ impl DataStreams {
             })
     }
 
-    /// What its datagrams come to, to wait on.
+    /// Sockets of its datagrams, to wait on.
     pub(crate) fn datagram_sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.udp.iter().map(|(socket, _)| socket.as_fd())
     }
 
-    /// What they are.
+    /// Their transport.
     pub const fn transport(&self) -> Transport {
         if self.tcp.is_empty() {
             Transport::Udp
@@ -548,7 +547,7 @@ impl DataStreams {
     }
 }
 
-/// The order both ends open their sides in, so that neither waits for the other's second one.
+/// Order in which both ends open their sides, so that neither waits for the other's second one.
 fn ordered(role: Role, direction: Direction) -> &'static [Side] {
     match (role, direction) {
         (Role::Client, Direction::Duplex) => &[Side::Sender, Side::Receiver],

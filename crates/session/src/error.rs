@@ -1,9 +1,9 @@
-//! Why a session came to its end before its time.
+//! Errors that end a session early.
 
 use linerate_engine::EngineError;
 use linerate_peers::{ProtocolError, RefusalCode};
 
-/// Why a session came to its end before its time.
+/// Why a session ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// An endpoint cannot be opened or run here.
@@ -17,11 +17,11 @@ pub enum SessionError {
     Protocol(#[from] ProtocolError),
 }
 
-/// What a session gave, or why it is over.
+/// Result of an operation of a session.
 pub type Result<T, E = SessionError> = std::result::Result<T, E>;
 
 impl SessionError {
-    /// Whether this end lacks something for the test, or the cause is another.
+    /// Refusal code: whether this end lacks something for the test, or the cause is another.
     pub(crate) const fn code(&self) -> RefusalCode {
         match self {
             Self::Engine(EngineError::Host { .. } | EngineError::Plan { .. }) => {
@@ -31,7 +31,7 @@ impl SessionError {
         }
     }
 
-    /// It and its causes as one sentence.
+    /// The error and its causes as one sentence.
     pub fn words(self) -> String {
         format!("{:#}", anyhow::Error::from(self))
     }

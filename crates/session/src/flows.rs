@@ -1,7 +1,8 @@
-//! Datagram streams at a port where nothing announces them: each address that sends is a stream.
+//! Datagram streams at a shared port without control connections: each source address is a stream.
 //!
-//! All first datagrams come to one socket. Each stream gets a connected socket of its own on the same port, which
-//! the kernel prefers to the shared one; what had come before is kept for its receiver. Nothing is sent from here.
+//! All first datagrams arrive at one socket. Each stream gets a connected socket of its own on the same port, which the
+//! kernel prefers to the shared one; datagrams that arrived before are kept for its receiver. Nothing is sent from
+//! here.
 
 use crate::demux::canonical;
 use linerate_engine::Early;
@@ -13,36 +14,36 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most streams at once, of all clients.
+/// Maximum concurrent streams, of all clients.
 const MAX_FLOWS: usize = 1024;
 
-/// Most datagrams that are taken from the shared socket at once, and kept for their streams.
+/// Maximum datagrams read from the shared socket at once, and kept for their streams.
 const MAX_DATAGRAMS_PER_READ: usize = 4096;
 
-/// Longest datagram.
+/// Receive buffer for a datagram of maximum length, bytes.
 const MAX_DATAGRAM_BYTES: usize = 65_536;
 
-/// The streams that are known at a port.
+/// Registered streams of a port.
 #[derive(Default)]
 pub struct Flows {
     known: Mutex<BTreeSet<SocketAddr>>,
 }
 
-/// A new stream, and by which leave it is one.
+/// A new stream, with the permit of its admission.
 pub struct Flow<L> {
-    /// Where it comes from.
+    /// Its source address.
     pub from: SocketAddr,
     /// Its own socket, connected.
     pub socket: UdpSocket,
-    /// What has come of it already; not empty.
+    /// Datagrams that have already arrived; not empty.
     pub early: Early,
-    /// Keeps the address known.
+    /// Keeps the address registered.
     pub place: Place,
-    /// What its admission gave.
+    /// Permit returned by its admission.
     pub leave: L,
 }
 
-/// An address that has no socket yet.
+/// A new source address without a socket yet.
 struct Newcomer<L> {
     from: SocketAddr,
     early: Early,
@@ -50,13 +51,13 @@ struct Newcomer<L> {
     leave: L,
 }
 
-/// A datagram that came to the socket that all share, or to one that was not connected yet.
+/// A datagram that arrived at the shared socket, or at one that was not connected yet.
 struct Datagram {
     from: SocketAddr,
     bytes: Vec<u8>,
 }
 
-/// A stream's place among those that are known; it is given up with this.
+/// Registration of a stream's address, until dropped.
 pub struct Place {
     flows: Arc<Flows>,
     from: SocketAddr,
@@ -73,11 +74,11 @@ impl Flows {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what has come to the socket that all share, which does not block. An address that `admit` gives no leave
-    /// costs a read and no socket.
+    /// Reads the shared, non-blocking socket and returns new streams. An address that `admit` refuses costs a read and
+    /// no socket.
     ///
-    /// What an address sent is in the order in which it came. From when a socket is bound until it is connected, it gets
-    /// what comes to the port from every address that has none, and the shared one nothing.
+    /// Datagrams of an address stay in order of arrival. A socket that is bound but not connected yet receives what
+    /// arrives at the port from every address without a socket, and the shared one nothing.
     pub fn meet<L>(
         self: &Arc<Self>,
         shared: &UdpSocket,
@@ -95,7 +96,7 @@ impl Flows {
         while let Some(newcomer) = arrivals.newcomers.get(sockets.len()) {
             let from = newcomer.from;
             sockets.push(bind_beside(shared, from).ok().and_then(|socket| {
-                // What came before this was bound, then what came before it was connected.
+                // First what arrived before this socket was bound, then what arrived before it was connected.
                 arrivals.take(shared, &mut left);
                 let is_connected = socket.connect(from).is_ok();
                 let mut of_its_own = MAX_DATAGRAMS_PER_READ;
@@ -122,17 +123,17 @@ impl Flows {
     }
 }
 
-/// What comes to a port while its newcomers get their sockets.
+/// Datagrams that arrive at a port while sockets are made for new addresses.
 struct Arrivals<'a, L, A> {
     flows: &'a Arc<Flows>,
     admit: A,
-    /// For one datagram.
+    /// Receive buffer for one datagram.
     room: Vec<u8>,
     newcomers: Vec<Newcomer<L>>,
 }
 
 impl<L, A: Fn(IpAddr) -> Option<L>> Arrivals<'_, L, A> {
-    /// Takes at most `left` datagrams from `socket`, and counts them off: each is one more of a newcomer, or makes one.
+    /// Reads at most `left` datagrams from `socket`, decrementing it: each belongs to a new address, or adds one.
     fn take(&mut self, socket: &UdpSocket, left: &mut usize) {
         while *left > 0
             && let Some(Datagram { from, bytes }) = next(socket, &mut self.room)
@@ -143,7 +144,7 @@ impl<L, A: Fn(IpAddr) -> Option<L>> Arrivals<'_, L, A> {
                 newcomer.early.datagrams.push(bytes);
                 continue;
             }
-            // A stream that is known has a socket; what still comes here is late.
+            // A registered stream has a socket; what still arrives here is late.
             if !self.flows.reserve(from) {
                 continue;
             }
@@ -167,7 +168,7 @@ impl<L, A: Fn(IpAddr) -> Option<L>> Arrivals<'_, L, A> {
     }
 }
 
-/// A socket on the port of `shared` that is to take what comes from there, and does not block.
+/// Binds a non-blocking socket to the port of `shared` for datagrams from `from`.
 fn bind_beside(shared: &UdpSocket, from: SocketAddr) -> io::Result<UdpSocket> {
     let local = shared.local_addr()?;
     let local = match (canonical(local), from) {
@@ -181,7 +182,7 @@ fn bind_beside(shared: &UdpSocket, from: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The next datagram, if one waits.
+/// The next datagram, if one is queued.
 fn next(socket: &UdpSocket, room: &mut [u8]) -> Option<Datagram> {
     for _ in 0..MAX_DATAGRAMS_PER_READ {
         match socket.recv_from(room) {
@@ -192,7 +193,7 @@ fn next(socket: &UdpSocket, room: &mut [u8]) -> Option<Datagram> {
                 });
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
-            // An earlier datagram was refused somewhere; it says nothing about the next one.
+            // An ICMP error for an earlier datagram; it does not concern the next one.
             Err(_) => {}
         }
     }

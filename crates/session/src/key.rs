@@ -1,4 +1,4 @@
-//! The key that both ends of linerate's own protocol hold: read from its file, and shown in a session.
+//! Shared key of linerate's own protocol: read from its file, with a nonce per session.
 
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
@@ -10,12 +10,12 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Most of a key file that is read.
+/// Maximum length read of a key file.
 const MAX_KEY: u64 = 4096;
 
-/// Whether others on this host can read the secret in the file at `path`, and what would change that.
+/// Warning if others on this host can read the secret in the file at `path`, with the remedy.
 pub fn exposure(path: &Path) -> Option<String> {
-    // A file that is none, such as a pipe of the shell, has no bits to set.
+    // A special file, such as a pipe of the shell, has no relevant mode bits.
     let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
     let others = metadata.permissions().mode() & 0o044;
     let path = path.display();
@@ -44,7 +44,7 @@ pub fn read_key(path: &Path) -> Result<Key, Failure> {
     Key::new(&bytes).map_err(|error| fail(error.to_string()))
 }
 
-/// The key with a nonce for one session.
+/// The key with a new nonce for one session.
 pub fn credential(key: Option<&Key>) -> Result<Option<Credential>> {
     let Some(key) = key.cloned() else {
         return Ok(None);

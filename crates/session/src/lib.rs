@@ -1,5 +1,5 @@
-//! One end of a session with a peer: carries out on sockets what a protocol's session asks for, and is heard and
-//! heeded the same at the client and at the agent.
+//! One end of a session with a peer: carries out a protocol session's actions on sockets, in the same way at client and
+//! agent.
 #![forbid(unsafe_code)]
 
 mod carried;

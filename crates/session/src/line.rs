@@ -1,5 +1,5 @@
-//! What an end hears the far one on: a control connection, the shell of a device, or, where the protocol has neither,
-//! nothing but the data streams of the test under way.
+//! The line to the peer: a control connection, the shell of a device, or, where the protocol has neither, nothing but
+//! the data streams of the test under way.
 
 use anyhow::{Context as _, Result, bail};
 use linerate_model::Clock as _;
@@ -11,16 +11,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpS
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
-/// The way to the peer.
+/// Line to the peer.
 pub struct Line {
     way: Way,
-    /// This end's address, and the peer's.
+    /// Local and remote address.
     ends: (SocketAddr, SocketAddr),
 }
 
-/// What it is heard on.
+/// Medium of the line.
 enum Way {
-    /// There is no control connection.
+    /// No control connection.
     Absent,
     /// A control connection.
     Connection(TcpStream),
@@ -28,36 +28,36 @@ enum Way {
     Shell(Shell),
 }
 
-/// What leads to the shell of a device.
+/// Connection to the shell of a device.
 pub enum Shell {
-    /// A line of characters.
+    /// A serial line.
     Serial(SerialLine),
     /// A telnet connection.
     Telnet(TcpStream),
 }
 
-/// The most that is typed on a serial line at once: a shell takes it out of a buffer of 64 bytes, and the line has no
-/// way to say that it is full.
+/// Maximum characters typed on a serial line at once: a shell reads from a buffer of 64 bytes, and the line has no flow
+/// control.
 const TYPED_BYTES: usize = 16;
 
-/// The pause after that.
+/// Pause between them.
 const TYPING_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long a serial line may take no byte at all.
+/// Timeout of a serial line that accepts no byte at all.
 const STUCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// What came in one wait.
+/// Result of one wait.
 pub(crate) enum LineRead {
-    /// So many bytes.
+    /// Number of bytes read.
     Bytes(usize),
-    /// The peer will say no more.
+    /// The peer has ended its direction.
     End,
-    /// Nothing.
+    /// Nothing has arrived.
     Nothing,
 }
 
 impl Line {
-    /// Over `stream`; a write that takes longer than `timeout` fails.
+    /// Line over the control connection `stream`; a write that takes longer than `timeout` fails.
     pub fn over(stream: TcpStream, timeout: Duration) -> Result<Self> {
         let ends = (stream.local_addr()?, stream.peer_addr()?);
         let stream = set_up(stream, timeout)?;
@@ -65,7 +65,7 @@ impl Line {
         Ok(Self { way, ends })
     }
 
-    /// Without a control connection, between these addresses.
+    /// Line without a control connection, between these addresses.
     pub const fn absent(local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             way: Way::Absent,
@@ -73,7 +73,7 @@ impl Line {
         }
     }
 
-    /// Without a control connection to `remote`, if there is a route to it. Sends nothing.
+    /// Line without a control connection to `remote`, if there is a route to it. Sends nothing.
     pub fn to(remote: SocketAddr) -> std::io::Result<Self> {
         let any = match remote {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -84,14 +84,14 @@ impl Line {
         Ok(Self::absent(socket.local_addr()?, remote))
     }
 
-    /// The same, with traffic between these addresses.
+    /// Sets the addresses of the traffic.
     #[must_use]
     pub fn between(self, local: IpAddr, remote: IpAddr) -> Self {
         let ends = (SocketAddr::new(local, 0), SocketAddr::new(remote, 0));
         Self { ends, ..self }
     }
 
-    /// The same, and the peer's shell is told what to do; a write to it that takes longer than `timeout` fails.
+    /// Adds the shell that controls the peer; a write to it that takes longer than `timeout` fails.
     pub fn with_shell(self, shell: Shell, timeout: Duration) -> Result<Self> {
         let shell = match shell {
             Shell::Telnet(stream) => Shell::Telnet(set_up(stream, timeout)?),
@@ -103,12 +103,12 @@ impl Line {
         })
     }
 
-    /// Whether all that is said of traffic is said over a control connection, and not on the data streams.
+    /// Whether all control messages go over a control connection, and none over the data streams.
     pub const fn is_control(&self) -> bool {
         matches!(self.way, Way::Connection(_))
     }
 
-    /// Whether the control connection has come to its end, at the peer or here.
+    /// Whether the control connection has ended, at the peer or here.
     pub fn has_ended(&self) -> bool {
         match &self.way {
             Way::Connection(stream) => is_hung_up(stream).unwrap_or(true),
@@ -126,7 +126,7 @@ impl Line {
         self.ends.1
     }
 
-    /// The control connection, where there must be one.
+    /// The control connection; an error without one.
     pub fn connection(&self) -> Result<&TcpStream> {
         match &self.way {
             Way::Connection(stream) => Ok(stream),
@@ -136,8 +136,8 @@ impl Line {
         }
     }
 
-    /// Writes to the peer. One that has hung up may have said why: reading finds that, or the end. One that
-    /// reads nothing ends the connection: what was written in part cannot be gone on with, and nobody waits again.
+    /// Writes to the peer. One that has hung up may have sent a reason: the next read finds that, or the end. One that
+    /// reads nothing ends the connection: a partial write cannot be continued, and no later write waits again.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let mut connection = match &self.way {
             Way::Shell(Shell::Serial(line)) => return type_in(line, bytes),
@@ -149,7 +149,7 @@ impl Line {
             Err(error) if is_hang_up(&error) => return Ok(()),
             Err(error) => error,
         };
-        // One that is gone already is closed all the same.
+        // A connection that is already gone needs no shutdown.
         let _ = connection.shutdown(Shutdown::Both);
         if is_patience(&error) {
             bail!(
@@ -159,16 +159,16 @@ impl Line {
         Err(error).context("writing to the control connection")
     }
 
-    /// This end has nothing more to write.
+    /// Closes this end's half of the connection: nothing more is written.
     pub fn half_close(&self) {
         if let Way::Connection(stream) = &self.way {
-            // A connection that is gone has no half left to close.
+            // A connection that is already gone has no half left to close.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
 
-    /// Takes what has come, waiting at most `wait` for it, and no longer than until one of the descriptors
-    /// `beside` can be read. Without a connection nothing comes.
+    /// Reads what has arrived, waiting at most `wait`, or until one of the descriptors `beside` is readable. Without a
+    /// connection nothing arrives.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -203,7 +203,7 @@ impl Line {
         }
     }
 
-    /// What is heard on, if there is something.
+    /// Descriptor to wait on, if there is one.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.way {
             Way::Absent => None,
@@ -213,7 +213,7 @@ impl Line {
     }
 }
 
-/// A connection on which small things are said at once.
+/// Sets no-delay, the traffic class and the write timeout of a control connection.
 fn set_up(stream: TcpStream, timeout: Duration) -> Result<TcpStream> {
     stream.set_nodelay(true)?;
     linerate_sys::sockopt::set_network_control(&stream)?;
@@ -221,7 +221,7 @@ fn set_up(stream: TcpStream, timeout: Duration) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Types on a serial line as fast as a shell reads.
+/// Types on a serial line at the rate at which a shell reads.
 pub fn type_in(line: &SerialLine, bytes: &[u8]) -> Result<()> {
     let mut pieces = bytes.chunks(TYPED_BYTES);
     pieces.try_for_each(|piece| type_piece(line, piece))
@@ -242,7 +242,7 @@ fn type_piece(line: &SerialLine, mut piece: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Errors that say that the peer has closed the connection.
+/// Whether a write error means that the peer has closed the connection.
 fn is_hang_up(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -250,7 +250,7 @@ fn is_hang_up(error: &std::io::Error) -> bool {
     )
 }
 
-/// Errors of a read that only mean "nothing yet".
+/// Whether a read error only means that nothing has arrived yet.
 fn is_patience(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),

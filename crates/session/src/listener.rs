@@ -1,4 +1,4 @@
-//! Where a client listens for the data stream that its peer opens.
+//! Listener of a client for the data stream that its peer opens.
 
 use crate::endpoints::DataStreams;
 use crate::flows::{Flows, Place};
@@ -17,23 +17,23 @@ pub(crate) enum StreamListener {
     Udp {
         socket: UdpSocket,
         flows: Arc<Flows>,
-        /// Listens to nobody: keeps the port from other programs that would share it, and get some of the
+        /// TCP listener that accepts nothing: keeps other programs from sharing the port and receiving some of the
         /// datagrams.
         _keeper: TcpListener,
     },
 }
 
-/// A stream that has come.
+/// A stream that has arrived.
 pub(crate) struct Stream {
     pub(crate) data_streams: DataStreams,
-    /// What it begins with.
+    /// Its first bytes.
     pub(crate) bytes: Vec<u8>,
-    /// While its address is known, nothing that comes from there is a new stream.
+    /// While its address is registered, nothing from there is a new stream.
     pub(crate) place: Option<Place>,
 }
 
 impl StreamListener {
-    /// Listens on the usual `port`, which firewalls know, or on another if that is taken.
+    /// Listens on the default `port`, which firewalls may allow, or on another one if that is taken.
     pub(crate) fn open(transport: Transport, local: IpAddr, port: u16) -> Result<Self> {
         let usual = Self::on(transport, SocketAddr::new(local, port));
         usual
@@ -64,7 +64,7 @@ impl StreamListener {
         })
     }
 
-    /// What can be read when something comes.
+    /// Descriptor that is readable when something arrives.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(listener) => listener.as_fd(),
@@ -72,7 +72,7 @@ impl StreamListener {
         }
     }
 
-    /// The stream from `from`, if it has come; `opening_len` says how many of its first bytes tell what it is.
+    /// The stream from `from`, if it has arrived; `opening_len` gives how many of its first bytes identify it.
     pub(crate) fn stream(
         &self,
         from: IpAddr,

@@ -1,4 +1,4 @@
-//! Users and passwords for protocols that have them: files read, and what a session needs of the world.
+//! Users and passwords for protocols with authentication: reads their files and the wall time.
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::wall_now;
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use linerate_peers::login::{Gate, LoginAttempt, Moment};
 pub use linerate_peers::login::{Login, LoginError, Logins, Padding};
 
-/// Most of a key or a list that is read: a list of ten thousand users.
+/// Maximum length read of a key or a list: a list of ten thousand users.
 const MAX_FILE: u64 = 1 << 20;
 
 /// A client's user, with the public key of the server in the file `key`.
@@ -63,7 +63,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The time of day.
+/// The present wall time.
 pub fn moment() -> Moment {
     let unix = u64::try_from(wall_now().as_unix()).unwrap_or(0);
     Moment {

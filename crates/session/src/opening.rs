@@ -1,4 +1,4 @@
-//! What a data stream begins with, where that tells what it is.
+//! First bytes of a data stream, where they identify it.
 
 use anyhow::Result;
 use linerate_model::Clock as _;
@@ -7,19 +7,19 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long a stream may take to begin.
+/// Timeout for the first byte of a stream.
 const BEGIN_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long the rest of a header may take: it is sent at once.
+/// Timeout for the rest of a header: it is sent at once.
 const REST_LIMIT: Duration = Duration::from_millis(500);
 
-/// Pause between two looks at what has come.
+/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Most bytes that a kind of stream may need to tell what it is.
+/// Maximum bytes needed to identify a stream.
 const MAX_OPENING_BYTES: usize = 256;
 
-/// What a stream begins with, as far as `opening_len` needs it; the bytes are still to be read.
+/// The first bytes of a stream, as many as `opening_len` needs; they stay queued.
 pub fn peek(stream: &TcpStream, opening_len: fn(&[u8]) -> usize) -> Result<Vec<u8>> {
     stream.set_read_timeout(Some(BEGIN_LIMIT))?;
     let mut room = [0; MAX_OPENING_BYTES];

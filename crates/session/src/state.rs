@@ -1,27 +1,27 @@
-//! How far the test of a session is, and what it has at each stage.
+//! State of a session's test, with its resources at each stage.
 
 use crate::endpoints::{DataStreams, Endpoints};
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 
-/// How far the test of a session is.
+/// State of a session's test.
 pub(crate) enum State {
-    /// Client: asked for; its data streams are not open.
+    /// Client: requested; its data streams are not open.
     Asked {
         spec: TestSpec,
-        /// Streams of the test before, for this one; none unless its protocol keeps them.
+        /// Streams of the previous test, for this one; empty unless its protocol keeps them.
         kept: DataStreams,
     },
-    /// There is none.
+    /// No test.
     Idle { kept: DataStreams },
     /// Data streams are open, or are being opened.
     Open(Test),
-    /// This end's endpoints are done and have been reported; the session may say more over the data streams.
+    /// This end's endpoints have ended and reported; the session may exchange more datagrams over the data streams.
     Reported(Test),
     /// Traffic flows.
     Running {
         test: Test,
-        /// When the session is told the progress again.
+        /// When the next progress is due.
         next_progress: MonoInstant,
     },
 }
@@ -33,7 +33,7 @@ pub(crate) struct Test {
 }
 
 impl State {
-    /// Nothing was before.
+    /// No test yet.
     pub(crate) const IDLE: Self = Self::Idle {
         kept: DataStreams {
             tcp: Vec::new(),
@@ -41,7 +41,7 @@ impl State {
         },
     };
 
-    /// The test that has data streams.
+    /// The test, if it has data streams.
     pub(crate) const fn test(&self) -> Option<&Test> {
         match self {
             Self::Open(test) | Self::Reported(test) | Self::Running { test, .. } => Some(test),
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// The test that has data streams.
+    /// The test, if it has data streams, mutable.
     pub(crate) const fn test_mut(&mut self) -> Option<&mut Test> {
         match self {
             Self::Open(test) | Self::Reported(test) | Self::Running { test, .. } => Some(test),
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// When the session is told the progress again, while traffic flows.
+    /// When the next progress is due, while traffic flows.
     pub(crate) const fn next_progress(&self) -> Option<MonoInstant> {
         match self {
             Self::Running { next_progress, .. } => Some(*next_progress),
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Traffic of an open test flows from `now` on.
+    /// Marks that traffic of the open test flows from `now` on.
     pub(crate) fn run(&mut self, now: MonoInstant) {
         *self = match std::mem::replace(self, Self::IDLE) {
             Self::Open(test) | Self::Running { test, .. } => Self::Running {
@@ -76,7 +76,7 @@ impl State {
         };
     }
 
-    /// The endpoints of the test under way have been reported.
+    /// Marks that the endpoints of the test have reported.
     pub(crate) fn report(&mut self) {
         *self = match std::mem::replace(self, Self::IDLE) {
             Self::Running { test, .. } => Self::Reported(test),
@@ -84,7 +84,7 @@ impl State {
         };
     }
 
-    /// Stops what runs; the streams that are there for another test.
+    /// Stops what runs; returns the streams for another test.
     pub(crate) fn end(&mut self) -> DataStreams {
         match std::mem::replace(self, Self::IDLE) {
             Self::Asked { kept, .. } | Self::Idle { kept } => kept,

@@ -22,7 +22,7 @@ use linerate_peers::{
 use linerate_sys::clock::MonoClock;
 use std::time::Duration;
 
-/// One end of a session: what it does beside the protocol.
+/// One end of a session: its I/O outside the protocol.
 pub struct Driver {
     line: Line,
     session: Box<dyn Session>,
@@ -30,34 +30,34 @@ pub struct Driver {
     timeout: Duration,
     observer: Observer,
     arrivals: Arrivals,
-    /// Client: where the peer's data stream comes, and how many of its first bytes tell what it is.
+    /// Client: listener for the data stream that the peer opens, with how many of its first bytes identify it.
     listener: Option<StreamListener>,
     opening_len: fn(&[u8]) -> usize,
-    /// The same, once that has come: its socket shares the port, and while the peer's address is known, nothing that
-    /// comes from there is a new stream.
+    /// The listener after its stream has arrived: the stream's socket shares the port, and while the peer's address is
+    /// registered, nothing from there is a new stream.
     listened: Option<(StreamListener, Option<Place>)>,
     state: State,
-    /// Whether the peer has said anything over the control connection.
+    /// Whether the peer has sent anything over the control connection.
     was_heard: bool,
     core_load: CoreLoad,
-    /// How busy each core was in the last interval.
+    /// Utilisation of each core in the last interval.
     cores: Vec<Ratio>,
 }
 
-/// Server of a port that many tests share: how its data streams come.
+/// Server of a shared port: source of its data streams.
 enum Arrivals {
-    /// They are here.
+    /// They have arrived.
     Here(DataStreams),
-    /// They do not come to a shared port, or have been taken.
+    /// They do not arrive at a shared port, or have been taken.
     None,
-    /// Through the demux, at which this is the test's place.
+    /// Through the demultiplexer, with the test's registration.
     Through(DemuxHandle),
 }
 
-/// What the owner of a driver should know.
+/// Events for the owner of a driver.
 #[derive(Debug)]
 pub enum SessionEvent {
-    /// Of the peer.
+    /// Event of the peer.
     Peer(PeerEvent),
     /// A test begins (server).
     TestBegan,
@@ -65,9 +65,9 @@ pub enum SessionEvent {
     OwnReports(Vec<EndpointReport>),
     /// The test is complete.
     TestOver,
-    /// The test will not be made, or was ended early.
+    /// The test was refused or aborted.
     TestEnded {
-        /// What kind of reason.
+        /// Kind of reason.
         code: RefusalCode,
         /// The reason.
         reason: String,
@@ -89,7 +89,7 @@ impl Driver {
         driver
     }
 
-    /// The same, with a peer that may open data streams, which are told by their beginning.
+    /// Adds a peer that may open data streams, identified by their first bytes.
     #[must_use]
     pub fn told_by(mut self, demux: Demux) -> Self {
         if let Demux::EachATest { opening_len } = demux {
@@ -122,14 +122,15 @@ impl Driver {
         }
     }
 
-    /// Server of a shared port: its control connection came with this.
+    /// Server of a shared port: sets the registration of its control connection.
     pub fn admit(&mut self, handle: DemuxHandle) -> Result<()> {
         self.tell(Input::Bytes(handle.cookie()))?;
         self.arrivals = Arrivals::Through(handle);
         Ok(())
     }
 
-    /// This data stream came, of a protocol without control connection or to a client that listened for it, and it begins with `bytes`.
+    /// Takes a data stream that begins with `bytes`, of a protocol without control connection or for a client that
+    /// listened for it.
     pub fn host(&mut self, data_streams: DataStreams, bytes: &[u8]) -> Result<()> {
         let transport = data_streams.transport();
         self.arrivals = Arrivals::Here(data_streams);
@@ -145,12 +146,12 @@ impl Driver {
         self.tell(asked)
     }
 
-    /// Ends the traffic of the test under way; what was counted is kept.
+    /// Ends the traffic of the test under way; its counts are kept.
     pub fn end_traffic(&mut self) -> Result<()> {
         self.tell(Input::End(Ending::Traffic))
     }
 
-    /// Says goodbye; what the peer thinks of it no longer matters.
+    /// Ends the session politely; errors of the peer no longer matter.
     pub fn end_session(&mut self) {
         let _ = self.tell(Input::End(Ending::Session));
         while let Some(action) = self.session.poll_action() {
@@ -158,11 +159,11 @@ impl Driver {
                 let _ = self.line.write(&bytes);
             }
         }
-        // One that waits for the end of the connection shall not wait for this driver's.
+        // A peer that waits for the end of the connection should not have to wait for this driver's drop.
         self.line.half_close();
     }
 
-    /// Whether the peer has said anything over the control connection.
+    /// Whether the peer has sent anything over the control connection.
     pub const fn was_heard(&self) -> bool {
         self.was_heard
     }
@@ -172,7 +173,7 @@ impl Driver {
         self.state.test().is_some()
     }
 
-    /// One turn: carries out what the session wants, or waits a moment for something to happen.
+    /// One turn: carries out the session's actions, or waits a moment for an event.
     pub fn turn(&mut self) -> Result<Option<SessionEvent>> {
         if let Some(event) = self.carry_out_all()? {
             return Ok(Some(event));
@@ -182,7 +183,7 @@ impl Driver {
             return Ok(Some(event));
         }
         self.attend_listener()?;
-        // What it wants because of what it was told now: the peer may wait for just that.
+        // Carry out new actions at once: the peer may wait for them.
         if let Some(event) = self.carry_out_all()? {
             return Ok(Some(event));
         }
@@ -190,7 +191,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// Carries out what the session wants, up to what the owner should know.
+    /// Carries out the session's actions, up to the first event for the owner.
     fn carry_out_all(&mut self) -> Result<Option<SessionEvent>> {
         while let Some(action) = self.session.poll_action() {
             if let Some(event) = self.carry_out(action)? {
@@ -204,13 +205,13 @@ impl Driver {
         Ok(self.session.handle(MonoClock.now(), input)?)
     }
 
-    /// Ends the test because of what failed here.
+    /// Aborts the test because of a local error.
     fn abort(&mut self, code: RefusalCode, error: impl Into<SessionError>) -> Result<()> {
         let reason = error.into().words();
         self.tell(Input::End(Ending::Test { code, reason }))
     }
 
-    /// Does not make the test that is asked for.
+    /// Refuses the requested test.
     fn refuse(&mut self, code: RefusalCode, error: impl Into<SessionError>) -> Result<()> {
         let message = error.into().words();
         self.tell(Input::Prepared(Err(Refusal { code, message })))
@@ -252,7 +253,7 @@ impl Driver {
 
     fn test_over(&mut self, end: TestEnd) -> Option<SessionEvent> {
         match end {
-            // What stopped it has been told.
+            // The cause of the abort has been reported already.
             TestEnd::Aborted => None,
             TestEnd::Complete => {
                 let kept = self
@@ -273,7 +274,7 @@ impl Driver {
         }
     }
 
-    /// Writes everything that the session wants written now.
+    /// Writes everything that the session has queued.
     fn flush(&mut self) -> Result<()> {
         while let Some(action) = self.session.poll_action() {
             self.carry_out(action)?;
@@ -281,7 +282,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Drops the test, if there is one, and what it has started.
+    /// Drops the test, if there is one, and stops what it has started.
     fn clear(&mut self) {
         let kept = self.state.end();
         (self.listener, self.listened) = (None, None);

@@ -1,4 +1,4 @@
-//! The data streams of a test: opened here, awaited at ports of its own, or taken from a port that tests share.
+//! Data streams of a test: opened here, accepted at ports of its own, or taken from a shared port.
 
 use super::{Arrivals, Driver, SessionEvent};
 use crate::demux::{AwaitedStreams, DemuxHandle};
@@ -14,22 +14,22 @@ use linerate_peers::{Arrival, Input, StreamEvent, StreamFormat, StreamTarget};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the streams of a test at a shared port may take: a client with many of them over a long path
-/// opens one per round trip. The client's word on the control connection ends the waiting sooner.
+/// Timeout for the streams of a test at a shared port: a client with many of them over a long path opens one per round
+/// trip. A message of the client on the control connection ends the wait sooner.
 const STREAMS_LIMIT: Duration = Duration::from_secs(25);
 
-/// What became of waiting for data streams at a shared port.
+/// Result of waiting for data streams at a shared port.
 enum Awaited {
-    /// They are here.
+    /// They have arrived.
     Streams(DataStreams),
-    /// Not all came in time.
+    /// Not all arrived in time.
     Failed(SessionError),
-    /// None will come, which the session knows or will hear from its client.
+    /// None will arrive; the session knows it, or the client will report it.
     Over,
 }
 
 impl Driver {
-    /// Waits for a data stream of the peer's.
+    /// Starts to listen for a data stream of the peer.
     pub(super) fn listen(&mut self, transport: Transport, port: u16) -> Result<()> {
         let opened = StreamListener::open(transport, self.line.local().ip(), port);
         match opened.and_then(|listener| Ok((listener.port()?, listener))) {
@@ -41,7 +41,7 @@ impl Driver {
         }
     }
 
-    /// Takes the data stream of the peer's, if it has come.
+    /// Takes the data stream of the peer, if it has arrived.
     pub(super) fn attend_listener(&mut self) -> Result<()> {
         let Some(listener) = &self.listener else {
             return Ok(());
@@ -55,7 +55,7 @@ impl Driver {
         self.host(stream.data_streams, &stream.bytes)
     }
 
-    /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
+    /// Opens the sockets of a test. An error is reported to the client, not fatal.
     pub(super) fn prepare(
         &mut self,
         spec: TestSpec,
@@ -83,7 +83,7 @@ impl Driver {
         self.await_streams()
     }
 
-    /// Server of a shared port: takes the streams that show what the client's control connection showed.
+    /// Server of a shared port: takes the streams that carry the cookie of the client's control connection.
     fn receive(
         &mut self,
         spec: TestSpec,
@@ -107,7 +107,7 @@ impl Driver {
         }
     }
 
-    /// The streams that come to a shared port.
+    /// Waits for the streams at a shared port.
     fn await_arrivals(&mut self, spec: &TestSpec) -> Result<Awaited> {
         match std::mem::replace(&mut self.arrivals, Arrivals::None) {
             Arrivals::Here(streams) => {
@@ -125,7 +125,7 @@ impl Driver {
         }
     }
 
-    /// The streams that come through the demux.
+    /// Waits for the streams through the demultiplexer.
     fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
         let sides = sides(self.role, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
@@ -146,7 +146,7 @@ impl Driver {
         })
     }
 
-    /// Server: the client connects while we wait here; it says so on the control connection afterwards.
+    /// Server: waits while the client connects; the client confirms on the control connection afterwards.
     fn await_streams(&mut self) -> Result<Option<SessionEvent>> {
         let from = self.line.remote().ip();
         let limit = self.timeout / 2;
@@ -159,7 +159,7 @@ impl Driver {
                 self.tell(Input::Connected)?;
                 Ok(Some(SessionEvent::TestBegan))
             }
-            // Reading tells why.
+            // The next read reports the cause.
             Err(_) if self.line.has_ended() => Ok(None),
             Err(error) => {
                 self.abort(RefusalCode::Timeout, error)?;
@@ -168,7 +168,7 @@ impl Driver {
         }
     }
 
-    /// Opens the data streams, and tells whether they are.
+    /// Opens the data streams, and reports the result to the session.
     pub(super) fn open_streams(
         &mut self,
         target: StreamTarget,
@@ -176,7 +176,7 @@ impl Driver {
     ) -> Result<()> {
         let remote = self.line.remote();
         let opened = match (std::mem::replace(&mut self.state, State::IDLE), target) {
-            // Bound already: this end has told its ports first.
+            // Bound already: this end has sent its ports first.
             (State::Open(mut test), StreamTarget::Ports(ports)) => {
                 test.endpoints.join(remote, &ports).map(|()| test)
             }
@@ -199,7 +199,7 @@ impl Driver {
         }
     }
 
-    /// Tells what comes on a data stream of which the session makes no test yet.
+    /// Reports datagrams of a data stream for which the session has no test yet.
     pub(super) fn attend_arrivals(&mut self) -> Result<()> {
         let Arrivals::Here(streams) = &mut self.arrivals else {
             return Ok(());

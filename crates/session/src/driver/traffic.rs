@@ -1,4 +1,4 @@
-//! The traffic of a test: its start, what is said on its streams, its end and its progress.
+//! Traffic of a test: its start, events on its streams, its end and progress.
 
 use super::{Driver, SessionEvent};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use linerate_peers::{Grant, Input, Progress, StreamEvent, StreamOrder};
 use linerate_sys::clock::MonoClock;
 
 impl Driver {
-    /// What this end has counted so far in the test under way.
+    /// Counts of this end in the test under way.
     pub fn progress(&self) -> Progress {
         self.state.test().map_or_else(Progress::default, |test| {
             let own = test.endpoints.progress();
@@ -35,7 +35,7 @@ impl Driver {
         })
     }
 
-    /// Starts the traffic of one side; the first side begins the test's progress.
+    /// Starts the traffic of one side; the first side starts the progress of the test.
     pub(super) fn start(&mut self, side: Side) -> Result<()> {
         let Some(test) = self.state.test_mut() else {
             return Ok(());
@@ -44,13 +44,13 @@ impl Driver {
             self.abort(error.code(), error)?;
         }
         self.state.run(MonoClock.now());
-        // From here on: what the cores did before the test is none of it.
+        // Start from here: the load before the test does not count.
         (self.core_load, self.cores) = (CoreLoad::default(), Vec::new());
         self.look_at_cores();
         Ok(())
     }
 
-    /// Notes how busy each core was since the last look, unless the test is to be disturbed by nothing.
+    /// Reads the utilisation of the cores since the last reading, unless the test must not be disturbed.
     fn look_at_cores(&mut self) {
         let looks = self
             .state
@@ -61,7 +61,7 @@ impl Driver {
         }
     }
 
-    /// Does on the data streams what the session wants.
+    /// Carries out an order of the session on the data streams.
     pub(super) fn order(&mut self, order: StreamOrder) -> Result<()> {
         let Some(test) = self.state.test() else {
             return Ok(());
@@ -85,7 +85,7 @@ impl Driver {
         self.abort(RefusalCode::Protocol, error)
     }
 
-    /// Looks after this end's traffic: what is said on its streams, finished senders, drained receivers, progress.
+    /// Handles this end's traffic: events on its streams, finished senders, drained receivers, progress.
     pub(super) fn attend_traffic(&mut self) -> Result<Option<SessionEvent>> {
         let is_running = matches!(self.state, State::Running { .. });
         if !is_running && !matches!(self.state, State::Reported(_)) {
@@ -113,7 +113,7 @@ impl Driver {
         if let Some(reports) = endpoints.reports(&self.observer) {
             self.state.report();
             if self.role == Role::Server && self.line.is_control() {
-                // Its client gets them, and nobody here reads them: a report may be long.
+                // The reports go to the client only; no copy for this owner, since they may be long.
                 self.tell(Input::Reports(reports))?;
                 return Ok(None);
             }
@@ -124,7 +124,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// What a control connection would tell, the data streams tell. Whether something was told.
+    /// Reports events of the data streams where there is no control connection. Returns whether there was one.
     fn attend_streams(&mut self) -> Result<bool> {
         let Some(test) = self.state.test_mut() else {
             return Ok(false);
@@ -141,7 +141,7 @@ impl Driver {
         Ok(false)
     }
 
-    /// Progress about once per interval.
+    /// Reports the progress about once per interval.
     fn tell_progress(&mut self) -> Result<()> {
         let now = MonoClock.now();
         let State::Running {

@@ -1,4 +1,4 @@
-//! How a driver waits: for the peer, for its traffic, or for what is due.
+//! How a driver waits: for the peer, for its traffic, or for a deadline.
 
 use super::{Arrivals, Driver};
 use crate::endpoints::Endpoints;
@@ -12,24 +12,24 @@ use linerate_peers::Input;
 use linerate_sys::clock::MonoClock;
 use std::time::Duration;
 
-/// How long a read waits while there is something to be seen that wakes nobody: the first bytes of a stream
-/// without control connection, samples of a profile.
+/// Maximum wait of a read while something without a wake-up must be polled: the first bytes of a stream without control
+/// connection, samples of a profile.
 const BUSY_WAIT: Duration = Duration::from_millis(5);
 
-/// How long a read waits otherwise: bounds how late an interrupt is noticed. A wake-up takes some 50 µs of a core
-/// that may be the traffic's.
+/// Maximum wait of a read otherwise: bounds the delay of an interrupt. A wake-up takes some 50 µs of a core that may be
+/// the traffic's.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
 
-/// How long after its deadline a session that hears something goes on: the rest of a message that keeps it may be
-/// under way. A peer that never pauses does not keep it beyond this.
+/// How long after its deadline a session goes on while bytes arrive: the rest of a message may be under way. A peer
+/// that never pauses does not extend it further.
 const HEARING_GRACE: Duration = Duration::from_secs(1);
 
-/// How long it waits while the traffic spins. On a core that it shares with this thread every wake-up holds up two
+/// Maximum wait of a read while the traffic spins. On a core that it shares with this thread every wake-up delays two
 /// or three round trips, and a 99th percentile rests on ten in a thousand.
 const SPIN_WAIT: Duration = Duration::from_millis(500);
 
 impl Driver {
-    /// Reads what has come, waiting a moment if nothing has; then lets the session see its deadline.
+    /// Reads what has arrived, waiting a moment if nothing has; then reports a passed deadline to the session.
     pub(super) fn read(&mut self) -> Result<()> {
         let mut buffer = [0; 16 * 1024];
         let endpoints = self.state.test().map(|test| &test.endpoints);
@@ -43,7 +43,7 @@ impl Driver {
         beside.extend(self.listener.as_ref().map(StreamListener::fd));
         let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
         let dues = [self.session.deadline(), self.state.next_progress()];
-        // Whatever is due is done by the next turn: one that is not must not spin.
+        // Deadlines are handled by the next turn; one that cannot be handled must not cause spinning.
         let dues = dues.into_iter().flatten();
         let wait = dues
             .map(|due| left(due).max(Duration::from_millis(1)))
@@ -61,7 +61,7 @@ impl Driver {
         }
     }
 
-    /// Lets the session see that its deadline has passed by so much.
+    /// Reports to the session that its deadline has passed, `by` ago.
     fn tell_overdue(&mut self, by: Duration) -> Result<()> {
         let deadline = self.session.deadline();
         if deadline.is_some_and(|deadline| MonoClock.now() >= deadline.after(by)) {
@@ -70,7 +70,7 @@ impl Driver {
         Ok(())
     }
 
-    /// How long a read may wait if nothing is due before.
+    /// Maximum wait of a read without a deadline before.
     fn patience(&self) -> Duration {
         let is_busy = |test: &Test| !self.line.is_control() || test.endpoints.is_sampling();
         match &self.state {
