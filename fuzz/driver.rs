@@ -27,9 +27,9 @@ pub fn both_ends(kind: &dyn PeerKind, data: &[u8]) {
         unproved: UnprovedSending::AtMostReceived,
         ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     };
-    feed(true, kind.control(), kind.client(client, START), data);
-    if kind.control() != Control::Shell {
-        feed(false, kind.control(), kind.server(server, START), data);
+    feed(true, kind.about().control, kind.client(client, START), data);
+    if kind.about().control != Control::Shell {
+        feed(false, kind.about().control, kind.server(server, START), data);
     }
 }
 

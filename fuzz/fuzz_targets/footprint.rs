@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use linerate_footprint::{Group, Input, Options, difference, examine};
 use linerate_model::footprint::{Footprint, FootprintContent};
-use linerate_report::{FootprintView, Style, footprint_csv, footprint_text};
+use linerate_report::document::{Document as _, as_text};
+use linerate_report::{FootprintPage, FootprintView, Style};
 
 fuzz_target!(|data: &[u8]| {
     // As one file, and as two: a program and its map, or objects.
@@ -25,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
 fn show(footprint: Footprint) {
     let change = FootprintContent::Difference(difference(&Footprint::default(), &footprint));
     for content in [FootprintContent::Footprint(footprint), change] {
-        let view = FootprintView { depth: 9, rows: 9 };
-        let _ = (footprint_text(&content, view, 80, Style::Plain), footprint_csv(&content));
+        let page = FootprintPage { content: &content, view: FootprintView { depth: 9, rows: 9 } };
+        let _ = (as_text(&page, 80, Style::Plain), page.csv());
     }
 }

@@ -57,7 +57,7 @@ pub enum StreamEvent<'a> {
         /// Its payload, cut off after 2048 bytes.
         bytes: &'a [u8],
     },
-    /// Either end, of a format that [`is_granted`](StreamFormat::is_granted): its messages have used up the oldest
+    /// Either end, of a format that [`is_granted`](crate::StreamFormat::is_granted): its messages have used up the oldest
     /// grant.
     GrantSpent,
     /// Either end, of a protocol without control connection: the first bytes, datagram or answer of this data stream
