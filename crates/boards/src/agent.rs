@@ -1,4 +1,4 @@
-//! The agent that runs on a board: linerate itself, built for the board's architecture without shared libraries.
+//! The agent on a board: linerate itself, built for the board's architecture and statically linked.
 
 use crate::tools::{failed, lacks};
 use crate::{Arch, Order};
@@ -8,21 +8,21 @@ use object::{Endianness, Object as _, elf};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The name of an agent's file, as `make dist` makes it.
+/// File name of an agent, as `make dist` builds it.
 fn file_name(arch: Arch) -> String {
     format!("linerate-{arch}")
 }
 
-/// Whether an agent may need shared libraries of the host that it runs on.
+/// Whether an agent may be dynamically linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linking {
-    /// It may: that host may have them.
+    /// Dynamic or static.
     Any,
-    /// It may not.
+    /// Static only.
     Static,
 }
 
-/// Reads the agent: the one that is asked for, or the first that there is in `folders`, or this program itself.
+/// Reads the agent: the requested one, else the first in `folders`, else this program itself.
 pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
     let arch = order.arch();
     let Some(path) = &order.agent else {
@@ -41,7 +41,7 @@ pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failur
     }
 }
 
-/// The first agent for `arch` in `folders`, or this program itself if it is one.
+/// The first agent for `arch` in `folders`, else this program itself if it fits.
 pub fn find_agent(arch: Arch, folders: &[PathBuf], linking: Linking) -> Result<Vec<u8>, Failure> {
     let mut unfit = String::new();
     let itself = std::env::current_exe().into_iter();
@@ -75,7 +75,7 @@ fn remedy(arch: Arch) -> String {
     )
 }
 
-/// Whether the file runs on a host of this architecture.
+/// Checks that the file runs on a host of this architecture.
 fn check(bytes: &[u8], arch: Arch, linking: Linking) -> Result<(), String> {
     let file = object::File::parse(bytes).map_err(|_| "is no ELF file".to_owned())?;
     if file.architecture() != arch.object() {
@@ -96,7 +96,7 @@ fn check(bytes: &[u8], arch: Arch, linking: Linking) -> Result<(), String> {
     }
 }
 
-/// Whether the kernel would start a loader of shared libraries for it.
+/// Whether the ELF file has an interpreter (dynamic loader).
 fn asks_for_loader<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<bool> {
     let header = E::parse(bytes)?;
     let endian = header.endian()?;
@@ -106,7 +106,7 @@ fn asks_for_loader<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::
         .any(|segment| segment.p_type(endian) == elf::PT_INTERP))
 }
 
-/// Where agents are looked for: beside this program, where `make dist` leaves them, and in the cache.
+/// Folders with agents: beside this program, where `make dist` leaves them, and in the cache.
 pub fn agent_folders(cache: Option<&Path>) -> Vec<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.and_then(|path| Some(path.parent()?.to_owned()));

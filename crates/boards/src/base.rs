@@ -1,7 +1,7 @@
-//! What boards of one kind share: kernel, modules and programs, fetched once and kept.
+//! Common files of boards of one kind: kernel, modules and programs, fetched once and cached.
 //!
-//! A folder of the cache is named by the hash of what was asked for, and lists the hashes of what it holds: a file that
-//! was damaged since is seen, and fetched again.
+//! A cache folder is named by the hash of its request, and lists the hashes of its files: a damaged file is detected,
+//! and fetched again.
 
 use crate::Equipment;
 use crate::image::Archive;
@@ -17,23 +17,23 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Packages of every board: its shell and tools, and the server of `board shell`.
+/// Packages of every board: shell and tools, and the server of `board shell`.
 const PACKAGES: &[&str] = &["busybox-static", "dropbear-bin"];
 
 /// Kernel and archive in their folder.
 const KERNEL: &str = "kernel";
 const ARCHIVE: &str = "base.cpio";
-/// What runs below the kernel, where a machine needs one.
+/// Firmware below the kernel, where a machine needs one.
 const FIRMWARE: &str = "firmware";
 const MANIFEST: &str = "manifest.json";
 
-/// How the names of folders begin that a process, whose number follows, is filling.
+/// Name prefix of incomplete folders; the PID of the process that fills it follows.
 const UNFINISHED: &str = ".unfinished-";
 
-/// Changes when the same request makes other files.
+/// Version of the format: changes when the same request gives other files.
 const FORMAT: u32 = 1;
 
-/// What a base is made of; its hash is the base's name.
+/// Request for a base; its hash is the base's name.
 #[derive(Debug, Serialize)]
 struct Request<'a> {
     format: u32,
@@ -46,7 +46,7 @@ struct Request<'a> {
     firmware: Option<(&'a str, &'a str)>,
 }
 
-/// What a base holds.
+/// Contents of a base.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     /// File names of the packages: name, version, architecture.
@@ -65,7 +65,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// The base with this equipment: from the cache, or fetched.
+    /// The base with this equipment, from the cache or fetched.
     pub(crate) fn get(
         cache: &Path,
         equipment: &Equipment,
@@ -88,11 +88,11 @@ impl Base {
             request.suite
         ));
         fs::create_dir_all(cache).map_err(|error| failed("creating", cache, &error))?;
-        // A start that is interrupted leaves nothing that looks whole.
+        // An interrupted start must leave nothing that looks complete.
         remove_unfinished(cache);
         let unfinished = cache.join(format!("{UNFINISHED}{}", std::process::id()));
         let made = request.make(&unfinished).and_then(|()| {
-            // Another start may have been first: its files are as good.
+            // A concurrent start may have been first: its files are equivalent.
             match fs::rename(&unfinished, &folder) {
                 Err(error) if !folder.exists() => Err(failed("renaming", &unfinished, &error)),
                 _ => Ok(()),
@@ -108,7 +108,7 @@ impl Base {
         Ok(Self { origin, ..base })
     }
 
-    /// The base in `folder` if it is there and whole; otherwise what is wrong with it.
+    /// The base in `folder` if it is complete; else the reason, if it exists.
     fn verified(folder: &Path) -> Result<Self, Option<String>> {
         let text = match fs::read(folder.join(MANIFEST)) {
             Ok(text) => text,
@@ -165,7 +165,7 @@ impl<'a> Request<'a> {
         name_of_request(self.arch, self)
     }
 
-    /// Fetches and makes everything in `folder`.
+    /// Fetches and builds everything in `folder`.
     fn make(&self, folder: &Path) -> Result<(), Failure> {
         let fetch = folder.join("fetch");
         fs::create_dir_all(&fetch).map_err(|error| failed("creating", &fetch, &error))?;
@@ -232,7 +232,7 @@ fn file_in(package: &[PathBuf], name: &str, path: &str) -> Result<Vec<u8>, Failu
     found.ok_or_else(|| lacks(format!("Debian's package {name} has no {path} in it")))
 }
 
-/// The name of the folder that holds what was asked for.
+/// Name of the folder for a request.
 pub(crate) fn name_of_request(
     arch: crate::Arch,
     request: &impl Serialize,
@@ -243,7 +243,7 @@ pub(crate) fn name_of_request(
     Ok(format!("{arch}-{}", &hash[..16]))
 }
 
-/// Removes what processes that are gone have left; what cannot be removed takes room only.
+/// Removes folders of processes that have ended; errors only cost space.
 fn remove_unfinished(cache: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -262,7 +262,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(|error| failed("writing", path, &error))
 }
 
-/// Whether a file of a kernel's package is looked at.
+/// Whether a file of a kernel's package is needed.
 fn is_of_kernel(path: &str) -> bool {
     is_kernel(path) || path.contains("/modules.builtin") || path.contains(".ko")
 }
@@ -274,7 +274,7 @@ pub(crate) fn is_kernel(path: &str) -> bool {
     is_there && (file.starts_with("vmlinux") || file.starts_with("vmlinuz"))
 }
 
-/// Whether a file of a package is of use on a board.
+/// Whether a file of a package is needed on a board.
 pub(crate) fn is_wanted(path: &str) -> bool {
     const USELESS: &[&str] = &["bug", "doc", "info", "lintian", "locale", "man"];
     let is_useless = path.strip_prefix("usr/share/").is_some_and(|rest| {

@@ -1,4 +1,4 @@
-//! The boards of one user: a folder for each, found without being told where.
+//! The boards of one user: a folder for each, at a fixed place.
 
 use crate::tools::failed;
 use crate::{BoardName, SerialNumber, network};
@@ -18,7 +18,7 @@ const RECORD: &str = "board.json";
 const LOCK: &str = "lock";
 const HOLDER: &str = "holder";
 
-/// What is known of a board that was started.
+/// State of a started board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its name.
@@ -33,16 +33,16 @@ pub struct Record {
     pub serial: SerialNumber,
     /// Its MAC address.
     pub mac: String,
-    /// The network namespace that it is linked to, by inode.
+    /// Inode of the network namespace to which it is linked.
     pub(crate) namespace: u64,
-    /// The link element between it and its host; `None`: the link has no rate and no delay of its own.
+    /// Link element between it and its host; `None`: an unimpaired link.
     #[serde(default)]
     pub link: Option<EmulatedLink>,
     /// How far it came.
     pub state: BoardState,
 }
 
-/// How far a board came.
+/// State of a board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "is", content = "why")]
 pub enum BoardState {
@@ -50,7 +50,7 @@ pub enum BoardState {
     Starting,
     /// Its agent greeted.
     Ready,
-    /// It is gone, for this reason.
+    /// It has ended, with the reason.
     Ended(String),
 }
 
@@ -63,7 +63,7 @@ pub struct Boards {
 /// A board that was started and not taken down.
 #[derive(Debug, Clone)]
 pub struct FoundBoard {
-    /// What is known of it; a board whose start failed early has none.
+    /// Its record; `None` if its start failed early.
     pub record: Option<Record>,
     /// Its name.
     pub name: BoardName,
@@ -96,7 +96,7 @@ impl From<&FoundBoard> for Board {
 }
 
 impl FoundBoard {
-    /// How it is.
+    /// Its condition.
     pub fn condition(&self) -> BoardCondition {
         let why = match self.record.as_ref().map(|record| &record.state) {
             Some(BoardState::Ended(why)) => why,
@@ -112,12 +112,12 @@ impl FoundBoard {
 }
 
 impl Boards {
-    /// Those of the user who runs this process. They are where the user's other files of this boot are, so that they
-    /// end with it, and in a temporary folder of the user's own where there is no such place.
+    /// Boards of the user who runs this process. They are in the user's runtime folder, so that they end with the boot,
+    /// or else in a private temporary folder.
     pub fn of_user() -> Result<Self, Failure> {
         let user = getuid().as_raw();
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        // In a namespace where the user is root, too, the user's boards are not root's.
+        // Inside a namespace where the user is root, use the user's id outside of it.
         let outside = outside(&map, user).unwrap_or(user);
         let own = PathBuf::from(format!("/run/user/{outside}"));
         let parent = if is_private(&own, user) {
@@ -136,7 +136,7 @@ impl Boards {
         Ok(Self::in_folder(parent.join("boards")))
     }
 
-    /// Those in a folder.
+    /// Boards in a folder.
     pub fn in_folder(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -200,7 +200,7 @@ impl Boards {
         Ok(record)
     }
 
-    /// What the board's console has said since it started.
+    /// Log of the board's console since its start.
     pub fn console_log(&self, name: &BoardName) -> Result<PathBuf, Failure> {
         let path = self.home(name).path.join(crate::qemu::CONSOLE_LOG);
         if path.is_file() {
@@ -216,7 +216,7 @@ impl Boards {
         Home::at(self.folder.join(name.as_str()))
     }
 
-    /// Makes the folder of a board, and its parents.
+    /// Creates the folder of a board, and its parents.
     pub(crate) fn make_home(&self, name: &BoardName) -> Result<Home, Failure> {
         make_private(&self.folder)?;
         let home = self.home(name);
@@ -236,7 +236,7 @@ impl Home {
         Self { path }
     }
 
-    /// The lock if nobody holds it.
+    /// The lock, unless another process holds it.
     pub(crate) fn lock(&self) -> Result<Option<File>, Failure> {
         let path = self.path.join(LOCK);
         let mut options = File::options();
@@ -262,7 +262,7 @@ impl Home {
         Ok(file)
     }
 
-    /// Names this process as the one that holds the lock, which it may have inherited.
+    /// Records this process as the holder of the lock, which it may have inherited.
     pub(crate) fn hold_on(&self) -> Result<(), Failure> {
         let path = self.path.join(HOLDER);
         fs::write(&path, std::process::id().to_string())
@@ -281,7 +281,7 @@ impl Home {
         serde_json::from_slice(&fs::read(self.path.join(RECORD)).ok()?).ok()
     }
 
-    /// Writes the record so that a reader sees the old or the new one.
+    /// Writes the record atomically.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), Failure> {
         let path = self.path.join(RECORD);
         let next = path.with_extension("next");
@@ -293,8 +293,8 @@ impl Home {
     }
 }
 
-/// What a user is called outside of its user namespace, by the namespace's map: lines of the first number inside, the
-/// first outside, and how many.
+/// Id of a user outside of its user namespace, by the namespace's map: lines of the first id inside, the first outside,
+/// and how many.
 fn outside(map: &str, user: u32) -> Option<u32> {
     map.lines().find_map(|line| {
         let mut numbers = line
@@ -307,7 +307,7 @@ fn outside(map: &str, user: u32) -> Option<u32> {
     })
 }
 
-/// Whether it is a folder of this user's that no other can write to.
+/// Whether it is a folder of this user without write access for others.
 fn is_private(path: &Path, user: u32) -> bool {
     fs::symlink_metadata(path)
         .is_ok_and(|file| file.is_dir() && file.uid() == user && file.mode() & 0o022 == 0)

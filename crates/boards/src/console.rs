@@ -1,4 +1,4 @@
-//! The console of a board that is up, on this terminal.
+//! The console of a running board, on this terminal.
 
 use crate::said::is_readable;
 use crate::tools::lacks;
@@ -14,8 +14,8 @@ use std::os::unix::net::UnixStream;
 /// The key that leaves the console: Ctrl-], as telnet has it.
 const LEAVE: u8 = 0x1d;
 
-/// Carries what is typed on `input` to the board, and what its console says to `output`, until Ctrl-] is typed, the
-/// input ends or the board is gone.
+/// Connects `input` to the board's console and the console to `output`, until Ctrl-] is typed, the input ends or the
+/// board is gone.
 pub fn attach(
     boards: &Boards,
     name: &BoardName,
@@ -41,7 +41,7 @@ pub fn attach(
 
 fn connect(boards: &Boards, name: &BoardName) -> io::Result<UnixStream> {
     let folder = File::open(boards.home(name).path)?;
-    // By the open folder, since a socket's path may have 107 bytes only.
+    // Relative to the open folder, since a socket's path is limited to 107 bytes.
     let socket = crate::qemu::CONSOLE_SOCKET;
     UnixStream::connect(format!("/proc/self/fd/{}/{socket}", folder.as_raw_fd()))
 }
@@ -75,14 +75,14 @@ fn carry(
     }
 }
 
-/// A terminal that hands on every key as it is; as it was before once this is dropped.
+/// A terminal in raw mode; its settings are restored on drop.
 struct RawTerminal<'a, T: AsFd> {
     terminal: &'a T,
     before: Termios,
 }
 
 impl<'a, T: AsFd> RawTerminal<'a, T> {
-    /// `None` if it is no terminal.
+    /// `None` if it is not a terminal.
     fn enter(terminal: &'a T) -> io::Result<Option<Self>> {
         if !isatty(terminal) {
             return Ok(None);
@@ -97,7 +97,7 @@ impl<'a, T: AsFd> RawTerminal<'a, T> {
 
 impl<T: AsFd> Drop for RawTerminal<'_, T> {
     fn drop(&mut self) {
-        // A terminal that is gone needs no setting.
+        // A terminal that is gone needs no restoring.
         let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }

@@ -27,34 +27,34 @@ use std::time::Duration;
 /// The socket, in the board's folder.
 const SOCKET: &str = "control.socket";
 
-/// Whoever connects says at once what it wants.
+/// Timeout of a request: it is sent with the connection.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Time in which a supervisor of a busy host changes a link; the kernel may take a second to bring an interface up.
+/// Timeout of a supervisor's answer on a busy host; the kernel may take a second to bring an interface up.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Request {
-    /// Have this link as long as the connection is open.
+    /// Use this link while the connection is open.
     Hold(EmulatedLink),
-    /// Have this link, or none, until another is asked for.
+    /// Use this link, or none, until the next such request.
     Keep(Option<EmulatedLink>),
 }
 
-/// A link that a board has as long as this value.
+/// A link that a board has while this value lives.
 #[derive(Debug)]
 pub struct HeldLink(UnixStream);
 
 impl Drop for HeldLink {
     fn drop(&mut self) {
-        // Whoever goes on finds the board as it was. A supervisor that is gone has no link any more.
+        // The end of the connection takes the link off. A supervisor that is gone has no link any more.
         let _ = self.0.shutdown(Shutdown::Write);
         let _ = self.0.read(&mut [0]);
     }
 }
 
-/// Gives a board that is up a link for as long as the value lives.
+/// Sets the link of a running board for as long as the value lives.
 pub fn hold_link(
     boards: &Boards,
     name: &BoardName,
@@ -63,7 +63,7 @@ pub fn hold_link(
     ask(boards, name, &Request::Hold(link)).map(|(stream, _)| HeldLink(stream))
 }
 
-/// Gives a board that is up a link, or takes it off; its record from then on.
+/// Sets or removes the link of a running board; returns its new record.
 pub fn keep_link(
     boards: &Boards,
     name: &BoardName,
@@ -103,12 +103,12 @@ fn ask(
         })
 }
 
-/// By the open folder, since a socket's path may have 107 bytes only.
+/// Path relative to the open folder, since a socket's path is limited to 107 bytes.
 fn by_folder(folder: &File) -> String {
     format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd())
 }
 
-/// The supervisor's end: who asks, and which link the board has for whom.
+/// The supervisor's end: open requests, and the links that they hold or keep.
 pub(crate) struct Control {
     listener: UnixListener,
     network: BoardNetwork,
@@ -125,7 +125,7 @@ struct Held {
 impl Control {
     /// Listens in the folder of a board.
     pub(crate) fn listen(folder: &Path, network: BoardNetwork) -> io::Result<Self> {
-        // Of a board of this name that was killed.
+        // Left by an earlier board of this name that was killed.
         let _ = fs::remove_file(folder.join(SOCKET));
         let folder = File::open(folder)?;
         let listener = UnixListener::bind(by_folder(&folder))?;
@@ -138,13 +138,13 @@ impl Control {
         })
     }
 
-    /// What becomes readable when there is something to do.
+    /// Descriptors to wait on.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let holders = self.held.iter().flat_map(|held| &held.by);
         std::iter::once(self.listener.as_fd()).chain(holders.map(|holder| holder.as_fd()))
     }
 
-    /// Does what is to be done. `note` keeps which link the board has from then on, and makes the record of it.
+    /// Handles pending requests. `note` records the board's link and returns its record.
     pub(crate) fn serve(
         &mut self,
         note: &mut dyn FnMut(Option<EmulatedLink>) -> Result<Record, Failure>,
@@ -153,22 +153,22 @@ impl Control {
             let gone: Vec<_> = held.by.extract_if(.., |holder| has_ended(holder)).collect();
             if held.by.is_empty() {
                 self.held = None;
-                // Nobody is left to hear of a failure; what the board has is noted either way.
+                // Nobody is left to be told of an error; the actual link is recorded in any case.
                 let _ = self.network.set(self.kept);
                 let _ = note(self.network.link());
             }
-            // They hear of it by the end of their connection.
+            // They see it by the end of their connection.
             drop(gone);
         }
         while let Ok((stream, _)) = self.listener.accept() {
-            // Who has gone, or says nothing, is none of ours.
+            // A client that has gone, or sends nothing, is ignored.
             if let Ok(request) = request(&stream) {
                 self.answer(stream, request, note);
             }
         }
     }
 
-    /// Takes the link off once the board is gone.
+    /// Removes the link after the board's end.
     pub(crate) fn close(&mut self) {
         // The device has ended with QEMU: there is nothing to put back.
         let _ = self.network.set(None);
@@ -225,9 +225,9 @@ fn request(stream: &UnixStream) -> io::Result<Request> {
     Ok(serde_json::from_str(&line)?)
 }
 
-/// Whether its other end has said all that it will.
+/// Whether the holder has closed its end.
 fn has_ended(holder: &UnixStream) -> bool {
-    // It has nothing to say beside.
+    // A holder sends nothing after its request, so readable means closed.
     is_readable(holder.as_fd())
 }
 

@@ -13,10 +13,10 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The program that a board begins with.
+/// The init script of a board.
 const INIT: &str = include_str!("init.sh");
 
-/// Directories that no package needs to have.
+/// Directories that no package is sure to contain.
 const DIRECTORIES: &[&str] = &[
     "dev",
     "etc",
@@ -36,11 +36,11 @@ const DIRECTORIES: &[&str] = &[
     "var/log",
 ];
 
-/// Where Debian has the programs and libraries of the root directory: what `base-files` would make.
+/// Links of the merged `/usr`, which `base-files` would create.
 pub(crate) const MERGED: &[&str] = &["bin", "lib", "lib64", "sbin"];
 
-/// Files that maintainer scripts would make, as far as programs of a board need them. The board can be reached from its
-/// host only, and its root has no password.
+/// Files that maintainer scripts would create, as far as a board needs them. The board is reachable only from its host,
+/// and its root has no password.
 pub(crate) const FILES: &[(&str, &str)] = &[
     ("etc/group", "root:x:0:\n"),
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
@@ -48,7 +48,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("etc/shells", "/bin/sh\n"),
 ];
 
-/// An archive that is being written. Memory takes what is written, so nothing fails before the end.
+/// An archive under construction in memory, so nothing fails before the end.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// With the directories, links and files of every board.
+    /// Archive with the directories, links and files of every board.
     pub(crate) fn with_root() -> Self {
         let mut archive = Self::default();
         for path in DIRECTORIES {
@@ -79,7 +79,7 @@ impl Archive {
 
     /// Adds a file of a package.
     pub(crate) fn entry(&mut self, entry: Entry) {
-        // A directory of this name would take the place of the link.
+        // A directory with this name would replace the link.
         if MERGED.contains(&entry.path.as_str()) {
             return;
         }
@@ -92,7 +92,7 @@ impl Archive {
         }
     }
 
-    /// Adds kernel modules, and the order in which they are loaded.
+    /// Adds kernel modules, and their load order.
     pub(crate) fn modules(&mut self, modules: &[(String, Vec<u8>)]) {
         for (name, bytes) in modules {
             self.file(&format!("usr/lib/linerate/{name}.ko"), 0o644, bytes);
@@ -102,7 +102,7 @@ impl Archive {
         self.file("etc/linerate/modules", 0o644, names.as_bytes());
     }
 
-    /// Adds the console, without which the first program's messages are lost until it has mounted /dev.
+    /// Adds the console device, without which init's messages are lost until it has mounted /dev.
     pub(crate) fn console(&mut self) {
         let console = Builder::new("dev/console").mode(0o600);
         let console = console.set_mode_file_type(ModeFileType::Char);
@@ -136,7 +136,7 @@ impl Archive {
         }
     }
 
-    /// The whole archive.
+    /// The complete archive.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>, Failure> {
         let ended = trailer(&mut self.bytes).map(drop);
         match self.error.map_or(ended, Err) {
@@ -149,10 +149,10 @@ impl Archive {
     }
 }
 
-/// Where the seed of a board's random numbers is.
+/// Path of the seed of a board's random numbers.
 pub(crate) const SEED: &str = "etc/linerate/seed";
 
-/// An emulated board has no source of random numbers, and its kernel would look for one for long.
+/// A random seed: an emulated board has no entropy source, and its kernel would wait long for one.
 pub(crate) fn seed() -> Result<[u8; SEED_BYTES], Failure> {
     random_bytes().map_err(|error| {
         let message = format!("reading random numbers for a board: {error}");
@@ -160,7 +160,7 @@ pub(crate) fn seed() -> Result<[u8; SEED_BYTES], Failure> {
     })
 }
 
-/// Gives the kernel of this board its seed.
+/// Seeds the kernel of this board.
 pub fn use_seed() -> Result<(), Failure> {
     let path = Path::new("/").join(SEED);
     let seed = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
@@ -173,7 +173,7 @@ pub fn use_seed() -> Result<(), Failure> {
     seed_kernel(seed).map_err(|error| failed("seeding the kernel from", &path, &error))
 }
 
-/// What only one board has: its first program, its agent, its seed and its name.
+/// Files of one board: init script, agent, seed and name.
 fn own(order: &Order, agent: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut archive = Archive::default();
     archive.console();
@@ -188,7 +188,7 @@ fn own(order: &Order, agent: &[u8]) -> Result<Vec<u8>, Failure> {
     archive.finish()
 }
 
-/// Writes the board's files to `path`: the base, then what only this board has.
+/// Writes the board's files to `path`: the base, then its own files.
 pub(crate) fn write(path: &Path, base: &Path, order: &Order, agent: &[u8]) -> Result<(), Failure> {
     let own = own(order, agent)?;
     let mut base = File::open(base).map_err(|error| failed("opening", base, &error))?;

@@ -52,5 +52,5 @@ pub use start::{Places, Started, fetch, start};
 pub use stop::{Stopped, stop};
 pub use supervisor::{Greet, Greeting, SUPERVISOR, supervise};
 
-/// The command by which a board takes its seed: of its first program's use.
+/// Hidden command with which a board's init script seeds the kernel.
 pub const SEED: &str = "board-seed";

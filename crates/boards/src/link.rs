@@ -7,18 +7,19 @@ use linerate_model::link::EmulatedLink;
 use linerate_testbed::{InlineLink, LinkConfig, TestbedError};
 use std::io;
 
-/// Decides nothing: no frame of such a link is left to chance.
+/// Without effect: a board's link has no random impairments.
 const SEED: u64 = 1;
 
-/// What is between a board and its host.
+/// Network between a board and its host.
 pub(crate) struct BoardNetwork {
     subnet: Subnet,
-    /// The element and what it does. Without one the TAP device has the host's addresses, else what is in its place.
+    /// The element with its configuration. The host's addresses are on the TAP device, or on the interface in its
+    /// place.
     element: Option<(InlineLink, EmulatedLink)>,
 }
 
 impl BoardNetwork {
-    /// Of a board whose TAP device has the host's addresses.
+    /// Network of a board whose TAP device has the host's addresses.
     pub(crate) const fn direct(subnet: Subnet) -> Self {
         Self {
             subnet,
@@ -31,7 +32,7 @@ impl BoardNetwork {
         self.element.as_ref().map(|(_, link)| *link)
     }
 
-    /// Puts an element that does this between the two, or takes it out.
+    /// Inserts an element with this configuration, or removes it.
     pub(crate) fn set(&mut self, wanted: Option<EmulatedLink>) -> Result<(), Failure> {
         match (self.element.take(), wanted) {
             (None, None) => Ok(()),
@@ -52,7 +53,7 @@ impl BoardNetwork {
     fn insert(&mut self, link: EmulatedLink) -> Result<(), Failure> {
         let made = InlineLink::insert(&self.subnet.device(), &LinkConfig::from(link), SEED);
         let element = made.map_err(|error| {
-            // Where the device was moved it is back, without its addresses.
+            // After its move back the device has no addresses: configure it again.
             let _ = configure(self.subnet);
             refused(error)
         })?;

@@ -1,4 +1,4 @@
-//! The boards that can be emulated: architectures and machines, one place for each.
+//! Boards that can be emulated: architectures and machines.
 
 use crate::disk::{Disk, SIFIVE_U, VIRT_RISCV64};
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,14 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// Every architecture, the first choice of a machine that has several first.
+    /// Every architecture, in order of preference for machines with several.
     pub const ALL: [Self; 4] = [Self::Riscv64, Self::Aarch64, Self::Armv7, Self::X86_64];
 
-    /// The architecture of a host whose `uname -m` says this.
+    /// Architecture by `uname -m`.
     pub fn from_uname(machine: &str) -> Option<Self> {
         match machine {
             "aarch64" | "arm64" => Some(Self::Aarch64),
-            // A kernel of 64 bits says `armv8l` to programs of 32.
+            // A 64-bit kernel reports `armv8l` to 32-bit programs.
             "armv7l" | "armv8l" => Some(Self::Armv7),
             "riscv64" => Some(Self::Riscv64),
             "amd64" | "x86_64" => Some(Self::X86_64),
@@ -45,7 +45,7 @@ impl Arch {
         }
     }
 
-    /// Debian's name of it.
+    /// Debian's architecture name.
     pub(crate) const fn debian(self) -> &'static str {
         match self {
             Self::Aarch64 => "arm64",
@@ -55,7 +55,7 @@ impl Arch {
         }
     }
 
-    /// Debian's package of its kernel.
+    /// Debian's kernel package.
     pub(crate) const fn kernel_package(self) -> &'static str {
         match self {
             Self::Aarch64 => "linux-image-arm64",
@@ -65,7 +65,7 @@ impl Arch {
         }
     }
 
-    /// The emulator of whole machines.
+    /// System emulator.
     pub(crate) const fn qemu(self) -> &'static str {
         match self {
             Self::Aarch64 => "qemu-system-aarch64",
@@ -75,7 +75,7 @@ impl Arch {
         }
     }
 
-    /// What the header of its ELF files says.
+    /// Architecture in ELF headers.
     pub(crate) const fn object(self) -> object::Architecture {
         match self {
             Self::Aarch64 => object::Architecture::Aarch64,
@@ -92,55 +92,55 @@ impl fmt::Display for Arch {
     }
 }
 
-/// How a machine's network interface is made.
+/// Network interface of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nic {
-    /// It is part of the machine.
+    /// Part of the machine.
     OnBoard,
-    /// A device of this name is plugged in.
+    /// A device with this QEMU name.
     Device(&'static str),
 }
 
-/// What runs below the kernel.
+/// Firmware below the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Firmware {
-    /// Debian's package of it.
+    /// Its Debian package.
     pub(crate) package: &'static str,
-    /// Its file there.
+    /// Its file in the package.
     pub(crate) path: &'static str,
 }
 
-/// Newer than what QEMU 7.2 brings (1.1), which leaves a wake-up call pending at a hart that runs no kernel: that hart spins,
-/// and a core of the host is gone.
+/// `OpenSBI`, newer than QEMU 7.2's (1.1), which leaves an interrupt pending at a hart that runs no kernel: that hart
+/// spins, and occupies a core of the host.
 static OPENSBI: Firmware = Firmware {
     package: "opensbi",
     path: "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin",
 };
 
-/// A machine as an architecture has it.
+/// An emulated machine of one architecture.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Its name: QEMU's.
     pub name: &'static str,
     /// The processor architecture.
     pub arch: Arch,
-    /// Words of QEMU's `-machine` after the name.
+    /// Options of QEMU's `-machine` after the name.
     pub(crate) options: &'static str,
-    /// QEMU's name of the processor where the machine's own is not wanted.
+    /// QEMU's processor name, where not the machine's default.
     pub(crate) cpu: Option<&'static str>,
-    /// Cores unless others are asked for.
+    /// Default number of cores.
     pub cores: u8,
-    /// Whether `-machine` takes `serial=`, which the firmware of the real board makes its MAC address of.
+    /// Whether `-machine` supports `serial=`, from which the real board's firmware derives its MAC address.
     pub(crate) has_serial: bool,
     /// The network interface.
     pub(crate) nic: Nic,
-    /// What it boots the kernel by, where QEMU's own will not do.
+    /// Boot firmware, where QEMU's own has a defect.
     pub(crate) firmware: Option<&'static Firmware>,
     /// Kernel modules that it needs.
     pub(crate) modules: &'static [&'static str],
-    /// The console's device.
+    /// Console device.
     pub(crate) console: &'static str,
-    /// How it boots from a disk, where images are made for it.
+    /// How it boots from a disk; `None`: no images for it.
     pub(crate) disk: Option<&'static Disk>,
 }
 
@@ -151,7 +151,7 @@ pub(crate) static ALL: &[Machine] = &[
         arch: Arch::Riscv64,
         options: "",
         cpu: None,
-        // One monitor core and four that run Linux, as the HiFive Unleashed has.
+        // One monitor core and four that run Linux, as on the HiFive Unleashed.
         cores: 5,
         has_serial: true,
         nic: Nic::OnBoard,
@@ -189,7 +189,7 @@ pub(crate) static ALL: &[Machine] = &[
     Machine {
         name: "virt",
         arch: Arch::Armv7,
-        // Without it devices lie above 4 GiB, which Debian's kernel without LPAE does not reach.
+        // Otherwise devices are above 4 GiB, out of reach of Debian's kernel without LPAE.
         options: ",highmem=off",
         cpu: Some("cortex-a15"),
         cores: 2,
@@ -216,7 +216,7 @@ pub(crate) static ALL: &[Machine] = &[
 ];
 
 impl Machine {
-    /// The one of this name, architecture or both; the first that fits.
+    /// The first machine with this name, architecture or both.
     pub fn find(name: Option<&str>, arch: Option<Arch>) -> Result<&'static Self, String> {
         let fits = |machine: &&Self| {
             name.is_none_or(|name| name == machine.name)

@@ -1,4 +1,4 @@
-//! What a board is called.
+//! Names of boards.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[serde(try_from = "String")]
 pub struct BoardName(String);
 
-/// Longest name. A label of a host name may have 63 bytes (RFC 1035, section 2.3.4).
+/// Maximum length: that of a host name's label (RFC 1035, section 2.3.4).
 const MAX_LENGTH: usize = 63;
 
 impl BoardName {

@@ -9,10 +9,10 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt as _;
 
-/// Boards of one network namespace.
+/// Maximum boards of one network namespace.
 const MAX_BOARDS: u8 = 254;
 
-/// The addresses of one link. Its number is that of the TAP device.
+/// Addresses of one link. Its number is that of the TAP device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Subnet(u8);
 
@@ -21,7 +21,7 @@ impl Subnet {
         self.0
     }
 
-    /// The name of what has the host's addresses: the TAP device, or what is in its place.
+    /// Name of the interface with the host's addresses: the TAP device, or the one in its place.
     pub(crate) fn device(self) -> InterfaceName {
         InterfaceName::new(&format!("board{}", self.0)).expect("invariant: a short name")
     }
@@ -49,7 +49,7 @@ pub(crate) const fn subnet(number: u8) -> Subnet {
     Subnet(number)
 }
 
-/// Makes the TAP device of the first number that no other board has, with the host's addresses.
+/// Creates the TAP device with the first free number, with the host's addresses.
 pub(crate) fn connect() -> Result<(Tap, Subnet), Failure> {
     for subnet in (1..=MAX_BOARDS).map(Subnet) {
         let name = subnet.device();
@@ -67,18 +67,18 @@ pub(crate) fn connect() -> Result<(Tap, Subnet), Failure> {
     )))
 }
 
-/// Gives a new interface the host's addresses.
+/// Sets the host's addresses on a new interface.
 pub(crate) fn configure(subnet: Subnet) -> io::Result<()> {
     let name = subnet.device();
     let mut netlink = Netlink::new()?;
     let index = netlink.link_named(&name)?.index;
-    // Frames of the kernel's own would be measured with the others.
+    // The kernel's own frames would be measured with the others.
     netlink.disable_ipv6_autoconf(index)?;
     netlink.add_address(index, subnet.host().into(), 24)?;
     netlink.set_up(index)?;
-    // A host without IPv6 has no address of it, and needs none.
+    // A host without IPv6 works without that address.
     let _ = netlink.add_address(index, subnet.host6().into(), 64);
-    // So that boards reach each other, whatever the host does with packets of others.
+    // Lets boards reach each other, whatever the host's forwarding default is.
     let forwarding = format!("/proc/sys/net/ipv4/conf/{name}/forwarding");
     fs::write(forwarding, "1")
 }
@@ -94,7 +94,7 @@ fn step(name: &InterfaceName, error: &io::Error) -> Failure {
     lacks(format!("making the TAP device {name}: {error}{remedy}"))
 }
 
-/// The network namespace of this process, by the inode of its file.
+/// Network namespace of this process, by inode.
 pub(crate) fn namespace() -> Result<u64, Failure> {
     let path = "/proc/self/ns/net";
     let metadata = fs::metadata(path);

@@ -1,19 +1,19 @@
-//! What is asked for when a board is to start.
+//! Parameters of a board to start.
 
 use crate::{Arch, BoardName, Machine, SerialNumber};
 use linerate_model::ByteCount;
 use std::path::PathBuf;
 
-/// What is fetched for a board.
+/// Software of a board.
 #[derive(Debug, Clone)]
 pub struct Equipment {
-    /// What is emulated.
+    /// Emulated machine.
     pub machine: &'static Machine,
-    /// Debian packages beside the usual ones.
+    /// Debian packages besides the default ones.
     pub packages: Vec<String>,
-    /// The release of Debian that kernel and packages are of.
+    /// Debian release of kernel and packages.
     pub suite: String,
-    /// Where it is fetched from, if not from where apt fetches.
+    /// Mirror; `None`: that of this host's apt.
     pub mirror: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl Equipment {
     /// The first release of Debian with all architectures.
     pub const USUAL_SUITE: &str = "trixie";
 
-    /// What every board of this machine has.
+    /// Default equipment of this machine.
     pub fn of(machine: &'static Machine) -> Self {
         Self {
             machine,
@@ -39,23 +39,23 @@ pub struct Order {
     pub name: BoardName,
     /// Machine and packages.
     pub equipment: Equipment,
-    /// Its serial number; the number of its network unless one is asked for.
+    /// Its serial number; default: the number of its network.
     pub serial: Option<SerialNumber>,
-    /// Its cores.
+    /// Number of cores.
     pub cores: u8,
     /// Its memory.
     pub memory: ByteCount,
-    /// Words for the kernel's command line.
+    /// Options for the kernel's command line.
     pub kernel_options: Vec<String>,
-    /// The agent, if not the one that is found.
+    /// Agent file; `None`: searched for.
     pub agent: Option<PathBuf>,
 }
 
 impl Order {
-    /// Memory that every machine has and Debian's kernel starts in at ease.
+    /// Default memory: every machine supports it and Debian's kernel starts well in it.
     pub const USUAL_MEMORY: ByteCount = ByteCount::new(1 << 30);
 
-    /// A board as its machine usually is.
+    /// A board with its machine's defaults.
     pub fn new(name: BoardName, equipment: Equipment) -> Self {
         Self {
             name,

@@ -11,12 +11,12 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Files in the board's folder, in which QEMU runs: a socket's path may have 107 bytes only.
+/// Files in the board's folder, the working directory of QEMU: a socket's path is limited to 107 bytes.
 pub(crate) const CONSOLE_SOCKET: &str = "console.socket";
 pub(crate) const CONSOLE_LOG: &str = "console.log";
 pub(crate) const IMAGE: &str = "initramfs.cpio";
 
-/// What is started, as far as it is known before the supervisor makes the network.
+/// Parameters known before the supervisor creates the network.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Emulation {
     pub(crate) name: BoardName,
@@ -27,7 +27,7 @@ pub(crate) struct Emulation {
     pub(crate) kernel: PathBuf,
     pub(crate) firmware: Option<PathBuf>,
     pub(crate) kernel_options: Vec<String>,
-    /// `QEMU 7.2.22`.
+    /// Name and version: `QEMU 7.2.22`.
     pub(crate) emulator: String,
 }
 
@@ -47,7 +47,7 @@ fn version_in(text: &str) -> &str {
 }
 
 impl Emulation {
-    /// The words of QEMU's command line.
+    /// Arguments of QEMU.
     pub(crate) fn arguments(
         &self,
         machine: &Machine,
@@ -95,11 +95,11 @@ impl Emulation {
         words
     }
 
-    /// The kernel's command line. What is emulated is said there, where no program of the board can change it.
+    /// The kernel's command line. It names the emulated machine, where no program of the board can change it.
     fn command_line(&self, machine: &Machine, subnet: Subnet) -> String {
         let mut words = vec![
             format!("console={}", machine.console),
-            // QEMU ends then, and the supervisor sees it.
+            // QEMU then exits, which the supervisor sees.
             "panic=-1".to_owned(),
             format!(
                 "linerate.emulated={},{}",
@@ -114,7 +114,7 @@ impl Emulation {
         words.join(" ")
     }
 
-    /// What is emulated, and by what.
+    /// Emulated machine and emulator.
     pub(crate) fn description(&self) -> String {
         format!("{} on {}", self.machine, self.emulator)
     }

@@ -1,4 +1,4 @@
-//! What a supervisor says to whoever started or asked it, and whether somebody has said something to it.
+//! Answers of a supervisor, and whether a descriptor has input.
 
 use crate::boards::Record;
 use linerate_model::exit::{ExitCode, Failure};
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::os::fd::BorrowedFd;
 
-/// What it says on its standard output.
+/// Answer of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Said {
-    /// The board is ready, or is as was asked.
+    /// The board is ready, or its link is as requested.
     Ready(Record),
-    /// It is not.
+    /// An error.
     Failed {
-        /// The exit code that it deserves.
+        /// Exit code for it.
         code: i32,
-        /// What was tried, and why it failed.
+        /// What failed, and why.
         message: String,
     },
 }
@@ -32,7 +32,7 @@ impl From<&Failure> for Said {
 }
 
 impl Said {
-    /// The board's record, or why there is none.
+    /// The board's record, or the error.
     pub(crate) fn into_record(self) -> Result<Record, Failure> {
         match self {
             Self::Ready(record) => Ok(record),
@@ -45,14 +45,14 @@ impl Said {
     }
 }
 
-/// Whoever listened may be gone, and is seen to be when it says nothing.
+/// Writes an answer. A reader that has gone away is noticed elsewhere.
 pub(crate) fn say(output: &mut impl Write, said: &Said) {
     if let Ok(text) = serde_json::to_string(said) {
         let _ = writeln!(output, "{text}").and_then(|()| output.flush());
     }
 }
 
-/// Whether a descriptor has something to read, or has ended.
+/// Whether a descriptor is readable, or at its end.
 pub(crate) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
     let now = Timespec {

@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub struct SerialNumber(u32);
 
 impl SerialNumber {
-    /// The highest one.
+    /// Maximum.
     pub const MAX: u32 = 0x00ff_ffff;
 
     /// `None` above [`Self::MAX`].

@@ -6,7 +6,8 @@ use linerate_model::exit::Failure;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// A board has a new key at every start, and can be reached from its host only: its key tells nothing.
+/// ssh options: a board has a new host key at every start, and is reachable only from its host, so the key is not
+/// checked.
 const OPTIONS: &[&str] = &[
     "-o",
     "StrictHostKeyChecking=no",
@@ -18,7 +19,7 @@ const OPTIONS: &[&str] = &[
     "root",
 ];
 
-/// Becomes `ssh` to the board: a shell, or `words` run by one. Returns only if it does not start.
+/// Replaces this process by `ssh` to the board: a shell, or one that runs `words`. Returns only on an error.
 pub fn enter_shell(boards: &Boards, name: &BoardName, words: &[String]) -> Result<(), Failure> {
     let record = boards.reach(name)?;
     let mut ssh = Command::new("ssh");

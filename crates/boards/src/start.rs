@@ -1,4 +1,4 @@
-//! Starting a board: base, image, supervisor, and the wait until it is ready.
+//! Starts a board: base, image, supervisor, and the wait until it is ready.
 
 use crate::base::Base;
 use crate::boards::Record;
@@ -16,12 +16,12 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where a start finds and keeps files.
+/// Folders and port for a start.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// What is fetched, and kept for the next start.
+    /// Cache of fetched files.
     pub cache: PathBuf,
-    /// The port at which an agent answers.
+    /// Port of the agent.
     pub port: u16,
 }
 
@@ -47,11 +47,11 @@ fn base(
 pub struct Started {
     /// The board.
     pub record: Record,
-    /// How that went.
+    /// Timing of the start.
     pub start: BoardStart,
 }
 
-/// Starts a board, and returns once its agent greets. `tell` hears what takes long.
+/// Starts a board, and returns once its agent answers. `tell` receives progress messages.
 pub fn start(
     boards: &Boards,
     order: &Order,
@@ -62,7 +62,7 @@ pub fn start(
     let home = boards.make_home(&order.name)?;
     let lock = home.hold(&order.name)?;
     let (task, base) = prepare(&home.path, order, places, tell).inspect_err(|_| {
-        // Nothing has been started; whoever looks for boards finds none of it.
+        // Nothing has been started: leave no trace of it.
         let _ = fs::remove_dir_all(&home.path);
     })?;
     tell(&format!(
@@ -76,14 +76,14 @@ pub fn start(
     Ok(Started { record, start })
 }
 
-/// Puts into `folder` what the emulator reads, and says what is to be started, and where its base came from.
+/// Puts the emulator's files into `folder`; returns the supervisor's task, and where the base came from.
 fn prepare(
     folder: &Path,
     order: &Order,
     places: &Places,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(Task, BoardBase), Failure> {
-    // What is missing is said before anything is fetched.
+    // Check for missing tools before anything is fetched.
     let emulator = qemu::version(order.machine())?;
     let agent = agent::read(order, &agent::agent_folders(Some(&places.cache)))?;
     let base = base(&order.equipment, places, tell)?;

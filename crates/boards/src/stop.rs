@@ -1,4 +1,4 @@
-//! Stopping a board, and removing what is left of one that is gone.
+//! Stops a board, and removes what is left of one that has ended.
 
 use crate::boards::Home;
 use crate::tools::failed;
@@ -16,18 +16,18 @@ use std::time::Duration;
 /// What [`stop`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// A board that was up.
+    /// A running board.
     Up,
-    /// What was left of a board that had ended.
+    /// Files of a board that had ended.
     Remains,
     /// Nothing.
     Nothing,
 }
 
-/// How long a supervisor may take to end QEMU and itself.
+/// Timeout for a supervisor to end QEMU and itself.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Ends the board if it is up, and removes its folder.
+/// Stops the board if it is running, and removes its folder.
 pub fn stop(boards: &Boards, name: &BoardName) -> Result<Stopped, Failure> {
     let home = boards.home(name);
     if !home.path.is_dir() {
@@ -41,7 +41,7 @@ pub fn stop(boards: &Boards, name: &BoardName) -> Result<Stopped, Failure> {
     Ok(found)
 }
 
-/// Ends whoever holds the lock; the lock.
+/// Ends the holder of the lock; returns the lock.
 fn end(home: &Home, name: &BoardName) -> Result<fs::File, Failure> {
     let refuse = |why: &str| Failure::new(ExitCode::Other, format!("stopping board {name}: {why}"));
     for ending in [ask_to_end, kill] {
@@ -52,7 +52,7 @@ fn end(home: &Home, name: &BoardName) -> Result<fs::File, Failure> {
         let pid = pid.ok_or_else(|| refuse("its lock names no process"))?;
         // It may end by itself at any moment.
         if let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) {
-            // Whoever holds the lock still is the process that wrote its number: only then it is the right one.
+            // If the lock is still held, the PID is that of its holder, and not reused.
             if home.lock()?.is_none() {
                 ending(holder).map_err(|error| refuse(&error.to_string()))?;
                 let _ = wait([process.as_fd()], Some(MonoClock.now().after(GRACE)));

@@ -33,56 +33,56 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// The command that starts a supervisor: of the program's own use.
+/// Hidden command that starts a supervisor.
 pub const SUPERVISOR: &str = "board-supervisor";
 
-/// The line by which a caller lets the board live on without it.
+/// Line by which a caller detaches from the board.
 pub(crate) const KEEP: &str = "keep";
 
-/// A board on a busy host takes a minute at most to become ready; what takes longer hangs.
+/// Timeout of a start: a board on a busy host takes a minute at most.
 const READY_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Time for one attempt to reach the agent: the board's address is not resolved before its driver is loaded.
+/// Timeout of one attempt to reach the agent: the board's address is not resolved before its driver is loaded.
 const ATTEMPT: Duration = Duration::from_millis(250);
 
-/// Pause between two attempts.
+/// Interval between attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Lines of the console that an error quotes.
+/// Maximum lines of the console quoted in an error.
 const QUOTED_LINES: usize = 12;
 
-/// What the supervisor is told on its standard input.
+/// Task of a supervisor, on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
     pub(crate) folder: PathBuf,
     pub(crate) serial: Option<SerialNumber>,
     pub(crate) emulation: Emulation,
-    /// The port at which the agent answers.
+    /// Port of the agent.
     pub(crate) port: u16,
 }
 
-/// What became of greeting a board's agent over a fresh connection. What an agent says is known to others.
+/// Result of a handshake with a board's agent over a new connection; the protocol is the caller's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Greeting {
-    /// It greeted.
+    /// It answered.
     Heard,
-    /// It did not greet, for this reason; it may yet.
+    /// No answer yet, with the reason.
     NotYet(String),
-    /// It will not greet this end, for this reason.
+    /// It refuses this end, with the reason.
     Refused(String),
 }
 
-/// Greets a board's agent over a fresh connection, and waits for its answer as long as the other argument says to.
+/// Performs the handshake with a board's agent over a new connection, while the other argument returns true.
 pub type Greet = fn(TcpStream, &mut dyn FnMut() -> bool) -> Greeting;
 
-/// Reads a task from `input`, does it, and says on `output` what became of it. Returns once the board is gone.
-/// `greet` greets its agent.
+/// Runs the task from `input` and writes the result to `output`. Returns once the board has ended. `greet` performs the
+/// handshake with its agent.
 pub fn supervise(
     input: impl Read + AsFd,
     mut output: impl Write,
     greet: Greet,
 ) -> Result<(), Failure> {
-    // Already the leader of a session if it was started as one.
+    // Fails if it was started as a session leader.
     let _ = setsid();
     let mut input = BufReader::new(input);
     let mut line = String::new();
@@ -104,17 +104,17 @@ pub fn supervise(
     }
 }
 
-/// Why a board is given up or ended.
+/// Why a board is ended.
 enum End {
-    /// Somebody asked for it.
+    /// By request.
     Asked,
-    /// Who started it is gone, and had not let it live on.
+    /// Its starter is gone without having detached.
     CallerGone,
     /// QEMU ended by itself.
     Emulator(ExitStatus),
-    /// Its agent refused to greet, for this reason.
+    /// Its agent refused the handshake, with the reason.
     Refused(String),
-    /// It was not ready in time; why the last attempt to greet its agent failed.
+    /// It was not ready in time; with the last error of the handshake.
     TimedOut(String),
 }
 
@@ -164,7 +164,7 @@ impl Supervisor {
         let emulator = command
             .spawn()
             .map_err(|error| not_started(command.get_program(), &error))?;
-        // From here on the device is QEMU's alone, and ends with it.
+        // From here on the device belongs to QEMU alone, and ends with it.
         drop(tap);
         let emulator_end = end_of(&emulator).map_err(|error| {
             Failure::new(ExitCode::HostLacks, format!("watching QEMU: {error}"))
@@ -210,12 +210,12 @@ impl Supervisor {
             End::Emulator(status) => format!("QEMU ended: {status}"),
             End::Refused(_) | End::TimedOut(_) => "it did not become ready".to_owned(),
         });
-        // Its folder may have been removed by whoever asked it to end.
+        // Its folder may have been removed by a `stop`.
         let _ = self.home.keep(&self.record);
         Ok(())
     }
 
-    /// Tries to reach the agent until it greets: an open port alone is the kernel's answer.
+    /// Retries until the agent answers: an open port alone is the kernel's answer.
     fn wait_for_agent(
         &mut self,
         agent: SocketAddr,
@@ -249,14 +249,14 @@ impl Supervisor {
         }
     }
 
-    /// Why nobody waits for the agent any more, if so.
+    /// Why to stop waiting for the agent, if so.
     fn end_of_wait(&mut self, caller: &BufReader<impl Read + AsFd>) -> Option<End> {
-        // The caller has nothing to say before it has heard.
+        // The caller sends nothing before the answer, so readable means gone.
         let is_gone = || is_readable(caller.get_ref().as_fd()).then_some(End::CallerGone);
         self.ended().or_else(is_gone)
     }
 
-    /// Waits for the caller's word, and then for the board's end; changes its link when asked.
+    /// Waits for the caller's word, and then for the board's end; changes its link on request.
     fn follow(&mut self, caller: &mut BufReader<impl Read + AsFd>) -> End {
         let mut word = String::new();
         if caller.read_line(&mut word).is_err() || word.trim() != KEEP {
@@ -284,7 +284,7 @@ impl Supervisor {
         is_readable(self.asked.as_fd()).then_some(End::Asked)
     }
 
-    /// What is said of a board that did not become ready.
+    /// Error for a board that did not become ready.
     fn not_ready(&self, end: &End) -> Failure {
         let name = &self.record.name;
         let (code, why) = match end {
@@ -307,7 +307,7 @@ impl Supervisor {
         )
     }
 
-    /// The last lines of the emulator and of the console.
+    /// Last lines of the emulator and of the console.
     fn last_words(&self) -> String {
         let mut text = String::new();
         for (whose, file) in [("QEMU", "qemu.log"), ("the console", CONSOLE_LOG)] {
@@ -344,7 +344,7 @@ impl Task {
     }
 }
 
-/// The last lines of a console, without what only a terminal understands.
+/// Last lines of a console, without control sequences.
 fn last_lines(text: &str) -> String {
     let lines: Vec<_> = text
         .lines()
@@ -365,7 +365,7 @@ fn ends_asked_for() -> io::Result<UnixStream> {
     Ok(asked)
 }
 
-/// Becomes readable when the process ends.
+/// Descriptor that becomes readable when the process ends.
 fn end_of(child: &Child) -> io::Result<OwnedFd> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;

@@ -1,4 +1,4 @@
-//! Other programs: started, and named with their Debian package where they are missing.
+//! Runs other programs; a missing one is reported with its Debian package.
 
 use linerate_model::exit::{ExitCode, Failure};
 use std::ffi::OsStr;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The Debian package that a program is in.
+/// The Debian package of a program.
 fn package(program: &str) -> &'static str {
     match program {
         "apt-get" => "apt",
@@ -23,12 +23,12 @@ fn package(program: &str) -> &'static str {
     }
 }
 
-/// This host lacks something.
+/// Error: this host lacks something.
 pub(crate) fn lacks(message: impl Into<String>) -> Failure {
     Failure::new(ExitCode::HostLacks, message)
 }
 
-/// A step with files of this host failed.
+/// Error of a step with files of this host.
 pub(crate) fn failed(step: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(
         ExitCode::Other,
@@ -36,7 +36,7 @@ pub(crate) fn failed(step: &str, path: &Path, error: &io::Error) -> Failure {
     )
 }
 
-/// Says why a program does not start.
+/// Error for a program that does not start.
 pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     let program = program.to_string_lossy();
     if error.kind() == io::ErrorKind::NotFound {
@@ -48,7 +48,7 @@ pub(crate) fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     lacks(format!("{program} does not start: {error}"))
 }
 
-/// Runs it to its end; what it printed.
+/// Runs it to its end; returns its output.
 pub(crate) fn run(command: &mut Command) -> Result<Output, Failure> {
     let output = command
         .output()
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &mut Command) -> Result<Output, Failure> {
         return Ok(output);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    // apt marks what failed by `E:` or `Err:`, and goes on.
+    // apt marks errors by `E:` or `Err:`, and goes on.
     let cause = said.lines().find(|line| line.starts_with('E'));
     let cause = cause.or_else(|| said.lines().next());
     Err(lacks(format!(

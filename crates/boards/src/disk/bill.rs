@@ -11,7 +11,7 @@ use linerate_model::WallTime;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A package of Debian as it is in the image.
+/// A Debian package in the image.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) package: &'a Package,
@@ -19,7 +19,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// With the licences that its `copyright` file in `root` tells.
+    /// Package with the licences from its `copyright` file in `root`.
     pub(crate) fn new(package: &'a Package, root: &Root) -> Self {
         let text = root.text(&format!("usr/share/doc/{}/copyright", package.name));
         Self {
@@ -29,25 +29,25 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What a bill is of.
+/// Subject of a bill of materials.
 #[derive(Debug)]
 pub(crate) struct Image<'a> {
-    /// The file's name.
+    /// File name.
     pub(crate) name: &'a str,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of the image.
     pub(crate) hash: &'a str,
-    /// SHA-256 of the agent in it.
+    /// SHA-256 of its agent.
     pub(crate) agent_hash: &'a str,
-    /// The release of Debian.
+    /// Debian release.
     pub(crate) suite: &'a str,
-    /// When it was made.
+    /// Creation time.
     pub(crate) made: WallTime,
 }
 
-/// Our own version: that of the agent which `make dist` builds beside this program.
+/// Version of this program, and of the agent that `make dist` builds beside it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The identifier of the image among the packages.
+/// SPDX identifier of the image among the packages.
 const IMAGE: &str = "SPDXRef-image";
 const AGENT: &str = "SPDXRef-linerate";
 
@@ -169,12 +169,12 @@ fn checksum(hash: &str) -> Value {
     json!({"algorithm": "SHA256", "checksumValue": hash})
 }
 
-/// Letters, digits, `.` and `-` only; no two of Debian's names become one by this.
+/// An SPDX identifier: letters, digits, `.` and `-` only; distinct for distinct Debian names.
 fn identifier(name: &str) -> String {
     format!("SPDXRef-Package-{}", name.replace('+', ".plus."))
 }
 
-/// What a package URL takes as it is; the rest by its number.
+/// Percent-encoding of package URLs.
 fn escaped(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut out, byte| {

@@ -3,20 +3,20 @@
 //! # References
 //! - Partitions that a HiFive Unleashed boots from: "`SiFive` HiFive Unleashed" in QEMU's documentation, "`sifive_u`"
 
-/// A machine's way from power-on to the kernel of a disk.
+/// How a machine boots from a disk, from power-on to the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Disk {
     /// Kernel modules that its disk needs.
     pub(crate) modules: &'static [&'static str],
     /// The Debian package of its boot loader.
     pub(crate) package: &'static str,
-    /// The file of that package which QEMU is given.
+    /// The file of that package that QEMU loads.
     pub(crate) loader: &'static str,
-    /// What the board reads from partitions of its own.
+    /// Firmware in partitions of its own.
     pub(crate) firmware: &'static [Slot],
-    /// The first sector of the root.
+    /// First sector of the root.
     pub(crate) root_sector: u64,
-    /// QEMU's words; `{image}` and `{loader}` are the files.
+    /// QEMU's arguments; `{image}` and `{loader}` are the files.
     pub(crate) emulation: &'static [&'static str],
 }
 
@@ -24,15 +24,15 @@ pub(crate) struct Disk {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) name: &'static str,
-    /// The partition's type, by which the loader before finds it.
+    /// Partition type by which the previous boot stage finds it.
     pub(crate) kind: &'static str,
     pub(crate) first_sector: u64,
     pub(crate) sectors: u64,
-    /// The file of the package that it holds.
+    /// The file of the package in it.
     pub(crate) file: &'static str,
 }
 
-/// The HiFive Unleashed: its ROM reads the first loader from the card, that one U-Boot, which reads the kernel.
+/// HiFive Unleashed: its ROM loads the first stage from the card, which loads U-Boot, which loads the kernel.
 pub(crate) static SIFIVE_U: Disk = Disk {
     modules: &["spi_sifive", "mmc_spi", "mmc_block", "ext4"],
     package: "u-boot-sifive",
@@ -60,7 +60,7 @@ pub(crate) static SIFIVE_U: Disk = Disk {
         "sifive_u,msel=11",
         "-smp",
         "5",
-        // What the device tree of its U-Boot says.
+        // Required by the device tree of its U-Boot.
         "-m",
         "8G",
         "-bios",
@@ -71,7 +71,7 @@ pub(crate) static SIFIVE_U: Disk = Disk {
     ],
 };
 
-/// QEMU's own machine: it is given U-Boot, which finds the disk.
+/// QEMU's virtual machine: it loads U-Boot, which finds the disk.
 pub(crate) static VIRT_RISCV64: Disk = Disk {
     modules: &["virtio_mmio", "virtio_blk", "ext4"],
     package: "u-boot-qemu",
@@ -97,13 +97,13 @@ pub(crate) static VIRT_RISCV64: Disk = Disk {
 };
 
 impl Disk {
-    /// The words that boot `image` in QEMU, which is given `loader`.
+    /// QEMU's arguments to boot `image` with `loader`.
     pub(crate) fn emulation(&self, image: &str, loader: &str) -> Vec<String> {
         let fill = |word: &&str| word.replace("{image}", image).replace("{loader}", loader);
         self.emulation.iter().map(fill).collect()
     }
 
-    /// Whether it is a file that the board boots by.
+    /// Whether the board boots by this file.
     pub(crate) fn has_loader(&self, path: &str) -> bool {
         path == self.loader || self.firmware.iter().any(|slot| slot.file == path)
     }

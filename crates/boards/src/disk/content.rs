@@ -1,4 +1,4 @@
-//! What an image has in its root: Debian's packages, a kernel with all its modules, the agent, and how it boots.
+//! Root of an image: Debian packages, a kernel with all its modules, the agent, and the boot configuration.
 
 use super::boot::Disk;
 use super::root::Root;
@@ -19,31 +19,31 @@ use std::process::Command;
 /// Packages of every image: its shell, modules on demand, and ssh.
 pub(super) const PACKAGES: &[&str] = &["busybox-static", "dropbear-bin", "kmod"];
 
-/// The name of the root's partition, by which the first program finds it.
+/// Name of the root's partition, by which the initramfs finds it.
 pub(super) const ROOT_NAME: &str = "linerate-root";
 
-/// First programs, and what they call.
+/// Init scripts, and scripts that they call.
 const INITRAMFS: &str = include_str!("initramfs.sh");
 const BOOT: &str = include_str!("boot.sh");
 const DHCP: &str = include_str!("dhcp.sh");
 
-/// Where files are that other steps look for.
+/// Paths that other steps use.
 const KERNEL: &str = "boot/vmlinuz";
 const BUSYBOX: &str = "usr/bin/busybox";
 
-/// A root that is filled, and what was seen on the way.
+/// A complete root, and data for later steps.
 #[derive(Debug)]
 pub(super) struct Filled {
     pub(super) root: Root,
     /// The kernel's release.
     pub(super) release: String,
-    /// The kernel's options, as it was built.
+    /// The kernel's build options.
     pub(super) config: String,
-    /// Files that the board boots by, by their path in the package.
+    /// Boot files by their path in the package.
     pub(super) loaders: BTreeMap<String, Vec<u8>>,
 }
 
-/// What is taken from the kernel's packages beside files.
+/// Data from the kernel's packages besides files.
 #[derive(Debug, Default)]
 struct Kernel {
     image: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ pub(super) fn fill(
     let image = kernel.image.ok_or_else(|| missing("kernel"))?;
     root.file(KERNEL, 0o644, &packed(&image)?)?;
     root.file("boot/config", 0o644, config.as_bytes())?;
-    // Debian does so when the package is installed.
+    // As Debian does when the package is installed.
     let path = root.path().to_owned();
     run(Command::new("depmod").arg("-b").arg(path).arg(&release))?;
     let machine = order.board.equipment.machine;
@@ -123,7 +123,7 @@ fn install_kernel(root: &mut Root, stock: &Stock) -> Result<Kernel, Failure> {
     Ok(kernel)
 }
 
-/// Unpacks all other packages; what the board boots by is handed over.
+/// Unpacks all other packages; returns the boot files.
 fn install_programs(
     root: &mut Root,
     disk: &Disk,
@@ -132,7 +132,7 @@ fn install_programs(
     let mut loaders = BTreeMap::new();
     for deb in &stock.programs {
         unpack(root, &stock.path(deb), |entry| {
-            // The image needs its own loader only, and not as a file.
+            // The image needs only its own loader, and not as a file.
             if !entry.path.starts_with("usr/lib/u-boot/") {
                 return true;
             }
@@ -147,7 +147,7 @@ fn install_programs(
     Ok(loaders)
 }
 
-/// Puts into `root` what `keep` says of the package in `path`.
+/// Unpacks the files of the package in `path` for which `keep` holds into `root`.
 fn unpack(
     root: &mut Root,
     path: &Path,
@@ -162,7 +162,7 @@ fn unpack(
     put
 }
 
-/// Licences stay with what they are of, beside what every board has.
+/// Whether a file is needed; copyright files stay with their packages.
 fn is_of_use(path: &str) -> bool {
     let is_licence = path.strip_prefix("usr/share/doc/").is_some_and(|rest| {
         let (_, file) = rest.split_once('/').unwrap_or((rest, "copyright"));
@@ -171,7 +171,7 @@ fn is_of_use(path: &str) -> bool {
     is_licence || is_wanted(path)
 }
 
-/// The release of the kernel whose module this is.
+/// Kernel release of this module.
 fn release_in(path: &str) -> Option<&str> {
     let (_, rest) = path.split_once("lib/modules/")?;
     let (release, file) = rest.split_once('/')?;
@@ -185,7 +185,7 @@ fn is_config(path: &str) -> bool {
         || (folder.contains("lib/modules/") && file == "config")
 }
 
-/// As gzip packs it: U-Boot and the kernel unpack faster than a board reads from a card.
+/// Compressed by gzip: U-Boot and the kernel unpack faster than a board reads from a card.
 fn packed(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     if bytes.starts_with(GZIP) {
@@ -196,7 +196,7 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     written.map_err(|error| Failure::new(ExitCode::Other, format!("packing the kernel: {error}")))
 }
 
-/// The archive that the kernel begins with.
+/// The initramfs.
 fn initramfs(modules: &[(String, Vec<u8>)], root: &Root) -> Result<Vec<u8>, Failure> {
     let path = root.path().join(BUSYBOX);
     let busybox = std::fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
@@ -208,7 +208,7 @@ fn initramfs(modules: &[(String, Vec<u8>)], root: &Root) -> Result<Vec<u8>, Fail
     archive.finish()
 }
 
-/// What U-Boot reads. Its form is that of Syslinux's configuration.
+/// U-Boot's boot configuration, in the format of Syslinux.
 fn extlinux(order: &ImageOrder) -> String {
     let machine = order.board.equipment.machine;
     let mut words = vec![
@@ -230,7 +230,7 @@ fn extlinux(order: &ImageOrder) -> String {
     )
 }
 
-/// What is linerate's own.
+/// Adds linerate's own files.
 fn own(root: &mut Root, order: &ImageOrder, agent: &[u8]) -> Result<(), Failure> {
     root.file("usr/bin/linerate", 0o755, agent)?;
     root.file("usr/lib/linerate/boot", 0o755, BOOT.as_bytes())?;

@@ -1,17 +1,17 @@
-//! Options of a kernel: which a profile wants, and how the kernel was built.
+//! Kernel options: which a profile needs, and how the kernel was built.
 
 use super::Profile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How a kernel has an option.
+/// State of a kernel option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptionState {
-    /// Part of the kernel (`=y`).
+    /// Built in (`=y`).
     Present,
-    /// A module, loaded when it is needed (`=m`).
+    /// Module, loaded on demand (`=m`).
     Module,
     /// Not built.
     Absent,
@@ -27,19 +27,19 @@ impl fmt::Display for OptionState {
     }
 }
 
-/// An option that a profile wants.
+/// A kernel option that a profile needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelOption {
     /// Its name without `CONFIG_`.
     pub name: &'static str,
     /// The profile that wants it.
     pub profile: &'static str,
-    /// How the kernel has it.
+    /// Its state in the kernel.
     pub state: OptionState,
 }
 
-/// How the kernel that was built with `config` has what `profiles` want. `config` is in the form of `.config`, as
-/// Debian has it beside its kernels and `/proc/config.gz` holds it.
+/// State of the options that `profiles` need in a kernel built with `config`, which has the format of `.config`, as
+/// Debian ships it beside its kernels and in `/proc/config.gz`.
 pub fn kernel_options(profiles: &[&'static Profile], config: &str) -> Vec<KernelOption> {
     let set = set(config);
     let wanted = profiles.iter().flat_map(|profile| {
@@ -59,7 +59,7 @@ pub fn kernel_options(profiles: &[&'static Profile], config: &str) -> Vec<Kernel
         .collect()
 }
 
-/// Options that are set; the others are comments, or not there.
+/// Options that are set; the others are comments, or missing.
 fn set(config: &str) -> BTreeMap<&str, &str> {
     let lines = config.lines().filter_map(|line| {
         let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;

@@ -30,19 +30,19 @@ use uuid::{Builder, Uuid};
 
 const SECTOR: u64 = 512;
 
-/// Room that nobody has asked for: for what a board writes, and for the filesystem's own tables.
+/// Free space: for a board's own files, and for the filesystem's tables.
 const SPARE: u64 = 64 << 20;
 
-/// The table's end and its copy's, in sectors, rounded up to what partitions end at.
+/// Sectors for the backup table, rounded up to the partition alignment.
 const TAIL: u64 = 2048;
 
 /// GPT's attribute "legacy BIOS bootable", by which U-Boot finds the partition with the kernel.
 const BOOTABLE: u64 = 1 << 2;
 
-/// What the filesystem has: nothing that U-Boot does not read.
+/// Features of the filesystem: only those that U-Boot reads.
 const FEATURES: &str = "none,dir_index,ext_attr,extent,extra_isize,filetype,flex_bg,has_journal,huge_file,large_file,sparse_super";
 
-/// An image that is to be written.
+/// Layout of an image.
 #[derive(Debug)]
 pub(super) struct Layout<'a> {
     disk: &'static Disk,
@@ -64,7 +64,7 @@ pub(super) fn loader<'a>(
 }
 
 impl<'a> Layout<'a> {
-    /// With the firmware that the board reads from the disk.
+    /// Layout with the firmware that the board reads from the disk.
     pub(super) fn new(
         disk: &'static Disk,
         loaders: &'a BTreeMap<String, Vec<u8>>,
@@ -87,7 +87,7 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Writes the image with `root` to `path`; its size.
+    /// Writes the image with `root` to `path`; returns its size.
     pub(super) fn write(
         &self,
         path: &Path,
@@ -110,7 +110,7 @@ impl<'a> Layout<'a> {
         Ok(ByteCount::new(size))
     }
 
-    /// Bytes of an image whose files take `bytes`: tables take a tenth at most.
+    /// Image size for files of `bytes`: tables take a tenth at most.
     fn needed(&self, bytes: u64) -> u64 {
         self.root_start() + bytes + bytes / 10 + SPARE + TAIL * SECTOR
     }
@@ -180,7 +180,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// mke2fs with files of this user's as root's.
+/// mke2fs command that makes this user's files root's.
 fn mke2fs() -> Command {
     const PROGRAM: &str = "mke2fs";
     if rustix::process::getuid().is_root() {
@@ -191,12 +191,12 @@ fn mke2fs() -> Command {
     command
 }
 
-/// A number that no other disk or partition has.
+/// A unique id for a disk or partition.
 fn unique() -> io::Result<Uuid> {
     Ok(Builder::from_random_bytes(random_bytes()?).into_uuid())
 }
 
-/// The size of an image that needs `needed` bytes: a power of two, as QEMU asks of an SD card.
+/// Size of an image that needs `needed` bytes: a power of two, as QEMU requires of an SD card.
 fn size(needed: u64, asked: Option<ByteCount>) -> Result<u64, Failure> {
     let least = needed.next_power_of_two();
     let usage = |message| Failure::new(ExitCode::Usage, message);

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-/// Debian's names of licences, and those of the SPDX list. A `+` after a version and exceptions are read by themselves.
+/// Debian's licence names, and those of the SPDX list. A `+` after a version and exceptions are parsed separately.
 const NAMES: &[(&str, &str)] = &[
     ("agpl-3", "AGPL-3.0"),
     ("apache-2", "Apache-2.0"),
@@ -47,19 +47,19 @@ const NAMES: &[(&str, &str)] = &[
     ("zlib", "Zlib"),
 ];
 
-/// Families whose identifiers say whether a later version will do.
+/// Licence families with separate identifiers for "or later".
 const VERSIONED: &[&str] = &["AGPL-", "GFDL-", "GPL-", "LGPL-"];
 
 /// The licences of a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Licences {
-    /// An expression, if the file could be read.
+    /// SPDX expression; `None` if the file could not be parsed.
     pub(crate) expression: Option<String>,
-    /// References in it: the identifier, and Debian's name.
+    /// References in it: identifier, and Debian's name.
     pub(crate) references: BTreeSet<(String, String)>,
 }
 
-/// Reads a `copyright` file.
+/// Parses a `copyright` file.
 pub(crate) fn licences(copyright: &str) -> Licences {
     let mut found = Licences::default();
     if !copyright.lines().take(20).any(is_format) {
@@ -87,7 +87,8 @@ pub(crate) fn licences(copyright: &str) -> Licences {
     found
 }
 
-/// `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/`, as the file begins.
+/// Whether it is the first line of the machine-readable format: `Format:
+/// https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/`.
 fn is_format(line: &str) -> bool {
     line.strip_prefix("Format:")
         .is_some_and(|rest| rest.contains("copyright-format/1.0"))
@@ -101,7 +102,7 @@ fn bracketed(expression: &str) -> String {
     }
 }
 
-/// Licences of which one may be chosen, each of which may be several.
+/// Alternatives (OR), each of which may be several licences (AND).
 fn alternatives(text: &str, references: &mut BTreeSet<(String, String)>) -> String {
     let text = text.replace(", and ", " and ").replace(", or ", " or ");
     let mut each = |names: &str| {
@@ -114,7 +115,7 @@ fn alternatives(text: &str, references: &mut BTreeSet<(String, String)>) -> Stri
     all.join(" OR ")
 }
 
-/// One licence: of the list, or a reference.
+/// One licence: from the list, or a reference.
 fn one(name: &str, references: &mut BTreeSet<(String, String)>) -> String {
     if let Some(known) = listed(name) {
         return known;
@@ -146,7 +147,7 @@ fn listed(name: &str) -> Option<String> {
         (true, true) => Some(format!("{spdx}-or-later")),
         (true, false) => Some(format!("{spdx}-only")),
         (false, false) => Some((*spdx).to_owned()),
-        // "Or later" has no identifier of its own here.
+        // There is no identifier for "or later" of this licence.
         (false, true) => None,
     }
 }

@@ -40,20 +40,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use stock::{Request, Stock};
 
-/// An image to make.
+/// An image to build.
 #[derive(Debug, Clone)]
 pub struct ImageOrder {
-    /// What the board is, and what it is called.
+    /// The board and its name.
     pub board: Order,
-    /// What it is for.
+    /// Its purposes.
     pub profiles: Vec<&'static Profile>,
     /// How it gets its address.
     pub address: Addressing,
-    /// Keys that may log in as root by ssh, as `authorized_keys` has them; without any there is no ssh.
+    /// SSH public keys for root in the form of `authorized_keys`; without any there is no ssh.
     pub authorized_keys: Option<PathBuf>,
-    /// Its size, a power of two; the least that holds it unless one is asked for.
+    /// Its size, a power of two; the minimum unless given.
     pub size: Option<ByteCount>,
-    /// The file.
+    /// Output file.
     pub output: PathBuf,
 }
 
@@ -62,40 +62,40 @@ pub struct ImageOrder {
 pub enum Addressing {
     /// From its network, by DHCP.
     Dhcp,
-    /// The first interface has this one.
+    /// Fixed address of the first interface.
     Fixed {
-        /// With the length of its prefix: `192.0.2.7/24`.
+        /// Address with prefix length: `192.0.2.7/24`.
         address: String,
-        /// The way to other networks.
+        /// Default gateway.
         gateway: Option<String>,
     },
 }
 
-/// An image that was made.
+/// A finished image.
 #[derive(Debug)]
 pub struct MadeImage {
     /// Its bill of materials.
     pub bill: PathBuf,
     /// Its size.
     pub size: ByteCount,
-    /// Packages of Debian in it.
+    /// Number of Debian packages in it.
     pub packages: usize,
     /// The kernel's release.
     pub kernel: String,
-    /// How the kernel has the options that the profiles want.
+    /// State of the kernel options that the profiles need.
     pub options: Vec<KernelOption>,
-    /// The words that boot it in QEMU.
+    /// QEMU's arguments to boot it.
     pub emulation: Vec<String>,
 }
 
-/// Makes an image, and its bill of materials beside it. `tell` hears what takes long.
+/// Builds an image, and its bill of materials beside it. `tell` receives progress messages.
 pub fn make_image(
     order: &ImageOrder,
     places: &Places,
     tell: &mut dyn FnMut(&str),
 ) -> Result<MadeImage, Failure> {
     let disk = order.disk()?;
-    // What is missing is said before anything is fetched.
+    // Check for missing tools before anything is fetched.
     run(Command::new("mke2fs").arg("-V"))?;
     run(Command::new("depmod").arg("--version"))?;
     let agent = agent::read(&order.board, &agent::agent_folders(Some(&places.cache)))?;
@@ -162,7 +162,7 @@ impl ImageOrder {
         Stock::get(&places.cache.join("packages"), &request, tell)
     }
 
-    /// Where the image is made.
+    /// Folder of the image.
     fn folder(&self) -> &Path {
         let parent = self.output.parent();
         parent
@@ -170,7 +170,7 @@ impl ImageOrder {
             .unwrap_or_else(|| Path::new("."))
     }
 
-    /// The file beside the image with this ending after its name.
+    /// Path beside the image, with this suffix.
     fn beside(&self, ending: &str) -> PathBuf {
         let mut name = self.output.clone().into_os_string();
         name.push(".");
@@ -178,7 +178,7 @@ impl ImageOrder {
         name.into()
     }
 
-    /// Writes the bill of materials beside the image, and says where.
+    /// Writes the bill of materials beside the image; returns its path.
     fn write_bill(
         &self,
         stock: &Stock,

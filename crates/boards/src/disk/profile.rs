@@ -1,6 +1,6 @@
-//! What an image is for: packages, and the kernel's options that they are of use with.
+//! Purpose of an image: packages, and the kernel options that they need.
 //!
-//! The options of a profile are the kernel fragment of the Yocto layer `meta-linerate`, so that both lists are one.
+//! The options of a profile are the kernel fragment of the Yocto layer `meta-linerate`, so that there is one list.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ pub struct Profile {
     pub name: &'static str,
     /// One sentence for help.
     pub summary: &'static str,
-    /// Debian packages, beside those that they depend on.
+    /// Debian packages, without their dependencies.
     pub(crate) packages: &'static [&'static str],
     /// A kernel fragment: lines `CONFIG_X=y`.
     pub(crate) fragment: &'static str,
@@ -56,24 +56,24 @@ impl Profile {
         ALL.iter().map(|profile| profile.name).collect()
     }
 
-    /// The one of this name.
+    /// The profile with this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|profile| profile.name == name)
     }
 
-    /// The options that it wants, in the fragment's order, without their `CONFIG_`.
+    /// Its kernel options, in the fragment's order, without `CONFIG_`.
     pub(crate) fn options(&self) -> impl Iterator<Item = &'static str> {
         self.fragment.lines().filter_map(wanted)
     }
 }
 
-/// The option that a line of a fragment asks for.
+/// The option on a line of a fragment.
 fn wanted(line: &str) -> Option<&str> {
     let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
     matches!(value, "y" | "m").then_some(name)
 }
 
-/// The packages of several profiles, each once.
+/// Packages of several profiles, without duplicates.
 pub(crate) fn packages<'a>(profiles: &[&'static Profile], more: &'a [String]) -> Vec<&'a str> {
     let own = profiles.iter().flat_map(|profile| profile.packages);
     let all: BTreeSet<&str> = own

@@ -1,5 +1,5 @@
-//! The root directory of an image, as a folder of this host: every path is resolved below it, so that no link of a
-//! package leads to a file of this host.
+//! The root directory of an image, as a folder of this host: every path is resolved below it, so that no link in a
+//! package reaches a file of this host.
 
 use crate::image::{FILES, MERGED};
 use crate::packages::{Content, Entry};
@@ -12,7 +12,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Directories beside those that packages have.
+/// Directories besides those in packages.
 const DIRECTORIES: &[&str] = &[
     "boot/extlinux",
     "dev",
@@ -30,20 +30,20 @@ const DIRECTORIES: &[&str] = &[
     "var/tmp",
 ];
 
-/// What the size of a file is rounded to on the disk.
+/// Block size for the space of files on the disk.
 const BLOCK: u64 = 4096;
 
-/// A root directory that is being filled.
+/// A root directory under construction.
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
     directory: OwnedFd,
-    /// Bytes that its files take on a disk, about.
+    /// Approximate bytes of its files on a disk.
     pub(crate) bytes: u64,
 }
 
 impl Root {
-    /// With the directories, links and files of every image.
+    /// Root with the directories, links and files of every image.
     pub(crate) fn create(path: PathBuf) -> Result<Self, Failure> {
         let made = std::fs::create_dir(&path).and_then(|()| {
             let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
@@ -74,7 +74,7 @@ impl Root {
 
     /// Adds a file of a package.
     pub(crate) fn entry(&mut self, entry: &Entry) -> Result<(), Failure> {
-        // A directory of this name would take the place of the link.
+        // A directory with this name would replace the link.
         if MERGED.contains(&entry.path.as_str()) {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Root {
         }
     }
 
-    /// Adds a file, in the place of one that is there.
+    /// Adds or replaces a file.
     pub(crate) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), Failure> {
         self.bytes += (bytes.len() as u64).next_multiple_of(BLOCK) + BLOCK;
         self.write(path, mode, bytes)
@@ -112,7 +112,7 @@ impl Root {
         made.map_err(|error| self.failed("making the link", path, &error))
     }
 
-    /// Adds a directory and its parents. Its owner may write to it, who else would fill it.
+    /// Adds a directory and its parents. Its owner gets write permission, to fill it.
     fn directory(&mut self, path: &str, mode: u32) -> Result<(), Failure> {
         self.bytes += BLOCK;
         let outcome = self.parent(path).and_then(|(parent, name)| {
@@ -127,7 +127,7 @@ impl Root {
         outcome.map_err(|error| self.failed("making the directory", path, &error))
     }
 
-    /// The text of a file, if it is there.
+    /// Text of a file, if it exists.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let mut file = File::from(self.open(path, OFlags::RDONLY).ok()?);
         let mut bytes = Vec::new();
@@ -135,7 +135,7 @@ impl Root {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The directory that `path` lies in, made if it is not there, and the last part of `path`.
+    /// Parent directory of `path`, created if missing, and the last part of `path`.
     fn parent<'a>(&self, path: &'a str) -> io::Result<(OwnedFd, &'a str)> {
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
         if name.is_empty() || matches!(name, "." | "..") {
@@ -153,7 +153,7 @@ impl Root {
         Ok((directory, name))
     }
 
-    /// Opens what is there. Links lead to where they do once this is a root directory.
+    /// Opens an existing file. Links are resolved as if this were the root directory.
     fn open(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
@@ -171,7 +171,7 @@ impl Root {
     }
 }
 
-/// Removes what a package before had of this name; a directory stays.
+/// Removes a file of an earlier package with this name; a directory stays.
 fn remove(parent: &OwnedFd, name: &str) -> io::Result<()> {
     match unlinkat(parent, name, rustix::fs::AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),

@@ -1,6 +1,6 @@
-//! The packages of an image: fetched by apt, kept in the cache, checked before each use.
+//! Packages of an image: fetched by apt, cached, verified before each use.
 //!
-//! A folder of the cache is named by the hash of what was asked for, and lists the hash of every package in it.
+//! A cache folder is named by the hash of its request, and lists the hash of every package in it.
 
 use crate::Arch;
 use crate::base::{hash_of, name_of_request};
@@ -12,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The list of what a folder holds.
+/// File with the list of a folder's contents.
 const MANIFEST: &str = "manifest.json";
 
-/// What is fetched; its hash is the name of its folder.
+/// Request for packages; its hash is the name of its folder.
 #[derive(Debug, Serialize)]
 pub(crate) struct Request<'a> {
     pub(crate) arch: Arch,
@@ -24,13 +24,13 @@ pub(crate) struct Request<'a> {
     pub(crate) packages: Vec<&'a str>,
 }
 
-/// What a Debian package says of itself.
+/// Control fields of a Debian package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) architecture: String,
-    /// The source package that it was built from, with its version.
+    /// Source package, with its version.
     pub(crate) source: String,
     pub(crate) homepage: Option<String>,
     /// SHA-256 of the package's file.
@@ -40,7 +40,7 @@ pub(crate) struct Package {
 /// A package and its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Deb {
-    /// Below the folder.
+    /// Path below the folder.
     file: PathBuf,
     pub(crate) package: Package,
 }
@@ -50,9 +50,9 @@ pub(crate) struct Deb {
 pub(crate) struct Stock {
     #[serde(skip)]
     folder: PathBuf,
-    /// Those that the kernel is in.
+    /// Packages of the kernel.
     pub(crate) kernel: Vec<Deb>,
-    /// The others.
+    /// Other packages.
     pub(crate) programs: Vec<Deb>,
 }
 
@@ -78,7 +78,7 @@ impl Stock {
             .map_err(|error| failed("creating a folder in", cache, &error))?;
         Self::fetch(unfinished.path(), request)?;
         if folder.exists() {
-            // Damaged, or made by another command at the same time.
+            // Damaged, or created concurrently by another command.
             fs::remove_dir_all(&folder).map_err(|error| failed("removing", &folder, &error))?;
         }
         fs::rename(unfinished.keep(), &folder)
@@ -89,7 +89,7 @@ impl Stock {
         })
     }
 
-    /// Fetches into `folder`, and leaves what [`Self::verified`] reads.
+    /// Fetches into `folder`, in the form that [`Self::verified`] reads.
     fn fetch(folder: &Path, request: &Request<'_>) -> Result<(), Failure> {
         let apt = Apt::new(folder, request.arch, request.suite, request.mirror)?;
         let debs = |files: Vec<PathBuf>| {
@@ -101,7 +101,7 @@ impl Stock {
             kernel: debs(apt.kernel()?.files)?,
             programs: debs(apt.packages(&request.packages)?.files)?,
         };
-        // Longer than many of the packages, and of no further use.
+        // Package lists are larger than many packages, and no longer needed.
         let lists = folder.join("lists");
         fs::remove_dir_all(&lists).map_err(|error| failed("removing", &lists, &error))?;
         let path = folder.join(MANIFEST);
@@ -110,7 +110,7 @@ impl Stock {
         fs::write(&path, text).map_err(|error| failed("writing", &path, &error))
     }
 
-    /// What is in `folder`, if it is whole.
+    /// Contents of `folder`, if complete.
     fn verified(folder: &Path) -> Option<Self> {
         let mut stock: Self =
             serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
@@ -126,14 +126,14 @@ impl Stock {
         self.kernel.iter().chain(&self.programs)
     }
 
-    /// Where the file of a package is.
+    /// Path of a package's file.
     pub(crate) fn path(&self, deb: &Deb) -> PathBuf {
         self.folder.join(&deb.file)
     }
 }
 
 impl Deb {
-    /// Reads the control fields of the package at `path`, which is below `folder`.
+    /// Reads the control fields of the package at `path` below `folder`.
     fn read(folder: &Path, path: &Path) -> Result<Self, Failure> {
         let fields = run(Command::new("dpkg-deb").arg("--field").arg(path))?;
         let text = String::from_utf8_lossy(&fields.stdout);
@@ -155,7 +155,7 @@ impl Package {
             lines.find_map(|(key, value)| (key == name).then(|| value.trim().to_owned()))
         };
         let (name, version) = (field("Package")?, field("Version")?);
-        // Without the field the source has the same name, without a version of its own the same version.
+        // Without the field the source has the same name; without a version in it, the same version.
         let source = field("Source").unwrap_or_else(|| name.clone());
         let source = match source
             .strip_suffix(')')
@@ -175,7 +175,7 @@ impl Package {
         })
     }
 
-    /// What Debian's archive calls the package's file: without an epoch.
+    /// File name in Debian's archive: without an epoch.
     pub(crate) fn file_name(&self) -> String {
         let version = self
             .version

@@ -1,4 +1,4 @@
-//! apt in a folder of its own, for another architecture.
+//! apt in its own folder, for another architecture.
 
 use crate::Arch;
 use crate::tools::{failed, lacks, run};
@@ -10,10 +10,10 @@ use std::process::Command;
 /// The archive's keys.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Where packages come from if apt of this host fetches from no Debian archive.
+/// Mirror where this host's apt has no Debian archive.
 const USUAL_MIRROR: &str = "http://deb.debian.org/debian";
 
-/// What a kernel needs of the packages that Debian has its options, file, modules and name in.
+/// Name prefixes of the packages that are part of Debian's kernel.
 const KERNEL_PARTS: &[&str] = &[
     "linux-base-",
     "linux-binary-",
@@ -21,13 +21,13 @@ const KERNEL_PARTS: &[&str] = &[
     "linux-modules-",
 ];
 
-/// Packages of one kind, as files.
+/// Package files of one request.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// apt, told of one release of Debian for one architecture.
+/// apt, configured for one Debian release and architecture.
 pub(crate) struct Apt<'a> {
     folder: &'a Path,
     arch: Arch,
@@ -67,7 +67,7 @@ impl<'a> Apt<'a> {
         Ok(apt)
     }
 
-    /// Fetches the kernel: of what its package depends on, only what is part of it.
+    /// Fetches the kernel: its package, and of the dependencies only parts of the kernel.
     pub(crate) fn kernel(&self) -> Result<Fetched, Failure> {
         let package = self.arch.kernel_package();
         let printed = run(self.command().args(["install", "--print-uris", package]))
@@ -79,7 +79,7 @@ impl<'a> Apt<'a> {
             .map_err(|error| refused(package, &error))
     }
 
-    /// Fetches one package without what it depends on.
+    /// Fetches one package without dependencies.
     pub(crate) fn alone(&self, package: &str) -> Result<Fetched, Failure> {
         self.download("alone", &[package])
             .map_err(|error| refused(package, &error))
@@ -92,7 +92,7 @@ impl<'a> Apt<'a> {
         debs(&folder)
     }
 
-    /// Fetches packages and all that they depend on.
+    /// Fetches packages with all dependencies.
     pub(crate) fn packages(&self, names: &[&str]) -> Result<Fetched, Failure> {
         let archives = self.folder.join("archives");
         let option = format!("Dir::Cache::archives={}", archives.display());
@@ -113,11 +113,11 @@ impl<'a> Apt<'a> {
             at("Dir::Etc::SourceList", "sources.list"),
             "Dir::Etc::SourceParts=-".to_owned(),
             at("Dir::Cache", ""),
-            // Root's own downloads need not become another user's.
+            // Downloads as root need not drop to another user.
             "APT::Sandbox::User=root".to_owned(),
             "APT::Install-Recommends=false".to_owned(),
             "Acquire::Languages=none".to_owned(),
-            // Descriptions for software centres.
+            // Skip the metadata for software centres.
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
             "Debug::NoLocking=true".to_owned(),
         ];
@@ -134,7 +134,7 @@ fn refused(what: &str, error: &Failure) -> Failure {
     Failure::new(error.code, format!("cannot fetch Debian's {what}: {error}"))
 }
 
-/// The archive that this host's apt fetches Debian from.
+/// The Debian archive of this host's apt.
 fn own_mirror() -> Result<String, Failure> {
     let mut targets = Command::new("apt-get");
     targets.args([
@@ -149,7 +149,7 @@ fn own_mirror() -> Result<String, Failure> {
     Ok(mirror.trim_end_matches('/').to_owned())
 }
 
-/// The first Debian archive of the lines `LABEL SITE COMPONENT`; security updates are of another label.
+/// The first Debian archive in lines `LABEL SITE COMPONENT`; security updates have another label.
 fn mirror_in(targets: &str) -> Option<&str> {
     let words = targets
         .lines()
@@ -160,13 +160,13 @@ fn mirror_in(targets: &str) -> Option<&str> {
     })
 }
 
-/// The packages in what `--print-uris` prints: `'URL' FILE SIZE HASH`, where the file is `NAME_VERSION_ARCH.deb`.
+/// Package files in the output of `--print-uris`: `'URL' FILE SIZE HASH`, with `NAME_VERSION_ARCH.deb` as file.
 fn packages_in(printed: &str) -> impl Iterator<Item = &str> {
     let lines = printed.lines().filter(|line| line.starts_with('\''));
     lines.filter_map(|line| line.split(' ').nth(1)?.split('_').next())
 }
 
-/// The packages in a folder, in the order of their names.
+/// Packages in a folder, sorted by name.
 fn debs(folder: &Path) -> Result<Fetched, Failure> {
     let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,4 +1,4 @@
-//! What a Debian package holds.
+//! Parses Debian packages.
 
 use crate::tools::{lacks, not_started};
 use linerate_model::exit::Failure;
@@ -7,18 +7,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tar::EntryType;
 
-/// A file of a package.
+/// A file in a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Below the root, without a leading `/`.
+    /// Path below the root, without a leading `/`.
     pub(crate) path: String,
     /// Permissions.
     pub(crate) mode: u32,
-    /// What it is.
+    /// Type and content.
     pub(crate) content: Content,
 }
 
-/// What a file of a package is.
+/// Type of a file in a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A directory.
@@ -29,7 +29,7 @@ pub(crate) enum Content {
     Link(String),
 }
 
-/// Hands each entry whose path `wanted` lets through to `take`.
+/// Passes each entry whose path is `wanted` to `take`.
 pub(crate) fn entries(
     package: &Path,
     wanted: impl Fn(&str) -> bool,
@@ -78,7 +78,7 @@ fn read(
                 entry.read_to_end(&mut bytes)?;
                 Content::File(bytes)
             }
-            // Another name of a file of the same package.
+            // A hard link to a file of the same package.
             EntryType::Link => match entry.link_name()? {
                 Some(target) => {
                     let target = target.to_string_lossy();
@@ -86,7 +86,7 @@ fn read(
                 }
                 None => continue,
             },
-            // Debian's policy allows nothing else.
+            // Debian's policy allows no other types.
             _ => continue,
         };
         take(Entry {
@@ -95,7 +95,7 @@ fn read(
             content,
         });
     }
-    // So that dpkg-deb can write its last blocks.
+    // Drain the pipe so that dpkg-deb can write its last blocks.
     io::copy(&mut archive.into_inner(), &mut io::sink())?;
     Ok(())
 }

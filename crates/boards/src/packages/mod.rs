@@ -1,7 +1,7 @@
 //! Debian packages of another architecture: fetched by apt, unpacked, never installed.
 //!
-//! apt works in a folder of its own, with no installed packages, so that nothing of this host changes and no root is
-//! needed. Maintainer scripts do not run: what they would make, [`crate::image`] makes as far as a board needs it.
+//! apt works in its own folder without installed packages, so that this host is not changed and no root is needed.
+//! Maintainer scripts do not run: [`crate::image`] replaces them as far as a board needs it.
 
 mod apt;
 mod deb;

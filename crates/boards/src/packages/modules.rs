@@ -1,4 +1,4 @@
-//! Kernel modules: those that a board needs, with those that they need, in the order in which they load.
+//! Kernel modules of a board with their dependencies, in load order.
 
 use super::{Content, Entry};
 use crate::tools::{lacks, not_started};
@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// The modules of a kernel, as packed.
+/// Modules of a kernel, compressed.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     packed: BTreeMap<String, (String, Vec<u8>)>,
-    /// Those that are part of the kernel itself.
+    /// Modules built into the kernel.
     built_in: Vec<String>,
 }
 
 impl Modules {
-    /// Takes a file of a kernel's package if it is a module or the list of those that are built in.
+    /// Takes a file of a kernel's package if it is a module or the list of built-in ones.
     pub(crate) fn take(&mut self, entry: &Entry) {
         let Content::File(bytes) = &entry.content else {
             return;
@@ -31,7 +31,7 @@ impl Modules {
         }
     }
 
-    /// The modules `wanted` and those that they need, each after those that it needs; name and file.
+    /// The modules `wanted` with their dependencies, in load order; name and file.
     pub(crate) fn closure(&self, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let mut loaded = Vec::new();
         for name in wanted {
@@ -54,7 +54,7 @@ impl Modules {
         })?;
         let file = unpacked(packing, packed)?;
         let Needs { modules, soft } = needs(&file);
-        // One that this kernel has under no name is part of it, or not needed by this release.
+        // One that does not exist is built in, or not needed by this release.
         let soft = soft.iter().filter_map(|name| self.implementation(name));
         for needed in soft.chain(modules) {
             self.load(&needed, loaded)?;
@@ -63,8 +63,7 @@ impl Modules {
         Ok(())
     }
 
-    /// The module that is called so, or that implements the algorithm that is called so (`crypto-crc32c`) on any
-    /// processor.
+    /// The module with this name, or one that implements this algorithm (`crypto-crc32c`) on any processor.
     fn implementation(&self, name: &str) -> Option<String> {
         let algorithm = name.strip_prefix("crypto_").unwrap_or(name);
         let names = [name.to_owned(), format!("{algorithm}_generic")];
@@ -74,15 +73,15 @@ impl Modules {
     }
 }
 
-/// What a module needs.
+/// Dependencies of a module.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
     modules: Vec<String>,
-    /// What it asks for by name when it is used, as ext4 does for a checksum: modules or algorithms.
+    /// Soft dependencies, requested by name at run time, as ext4 does for a checksum: modules or algorithms.
     soft: Vec<String>,
 }
 
-/// Name and packing of the module at `path`; the kernel takes `-` and `_` in names for the same.
+/// Name and compression of the module at `path`; the kernel treats `-` and `_` in names alike.
 fn module_in(path: &str) -> Option<(String, String)> {
     let file = path.rsplit('/').next()?;
     let (name, packing) = file.split_once(".ko")?;
@@ -109,7 +108,7 @@ fn unpacked(packing: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         .map_err(|error| not_started(command.get_program(), &error))?;
     let input = child.stdin.take();
     let output = std::thread::scope(|scope| {
-        // Both ends at once: neither pipe holds a whole module. What fails shows in the exit status.
+        // Write and read concurrently: no pipe holds a whole module. Errors show in the exit status.
         scope.spawn(move || input.map(|mut input| input.write_all(bytes)));
         child.wait_with_output()
     });
@@ -120,7 +119,7 @@ fn unpacked(packing: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What the module in `file` names in its section `.modinfo` (`depends=a,b`, `softdep=pre: c d post: e`).
+/// Dependencies from section `.modinfo` of the module in `file` (`depends=a,b`, `softdep=pre: c d post: e`).
 fn needs(file: &[u8]) -> Needs {
     let section = object::File::parse(file)
         .ok()
