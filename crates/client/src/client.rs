@@ -32,27 +32,27 @@ use std::time::Duration;
 pub struct DirectionOutcome {
     /// Which way.
     pub direction: Direction,
-    /// What the sender saw.
+    /// Sender's report.
     pub sender: Option<EndpointReport>,
-    /// What the receiver saw.
+    /// Receiver's report.
     pub receiver: Option<EndpointReport>,
 }
 
-/// What a test gave.
+/// Results of a test.
 #[derive(Debug, Clone)]
 pub struct TestOutcome {
-    /// One per direction of traffic; none if the test was stopped before traffic flowed.
+    /// One per direction of traffic; empty if the test was stopped before traffic flowed.
     pub directions: Vec<DirectionOutcome>,
-    /// What the peer printed of it, if that was asked for and its protocol can send it.
+    /// Output of the peer, if requested and supported by its protocol.
     pub far_output: Option<String>,
-    /// Whether the user ended it before its time.
+    /// Whether the user ended it early.
     pub stopped: bool,
-    /// What the peer said that no report has a place for.
+    /// Notes of the peer outside the reports.
     pub notes: Vec<String>,
 }
 
 impl TestOutcome {
-    /// Of a test that the user ended and of which nothing is kept.
+    /// Outcome of a test that the user ended without results.
     const fn dropped() -> Self {
         Self {
             directions: Vec::new(),
@@ -63,37 +63,37 @@ impl TestOutcome {
     }
 }
 
-/// How long a peer may take after a test until it listens again: iperf3 closes its port in between.
+/// How long to retry connecting after a test: iperf3 closes its port in between.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The same before the first test: nobody may be there at all.
+/// How long to retry connecting before the first test: there may be no server at all.
 const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Pause between two attempts of that.
+/// Interval between connection attempts.
 const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A control connection to a peer; one per test, if its protocol wants that.
+/// A control connection to a peer; one per test, if its protocol requires that.
 pub struct Client {
     driver: Driver,
     target: Target,
-    /// The test that it made last.
+    /// Its last test.
     last: Option<TestSpec>,
-    /// The last test broke off, and the session with it.
+    /// The last test was aborted, and the session with it.
     is_broken: bool,
     /// Its address, for messages.
     peer: String,
     hello: PeerHello,
     facts: Facts,
-    /// The stack that was started for it, and the streams that have come to their end on it, those of both ways twice.
+    /// The stack started for it, with the number of ended streams, those of both directions counted twice.
     stack: Option<(RunningStack, u64)>,
-    /// The start of that stack.
+    /// Start id of that stack.
     started: Option<StartId>,
-    /// The link element before its peer, taken off after the session's end.
+    /// Link element before its peer, removed after the session's end.
     link: Option<HeldLink>,
 }
 
 impl Client {
-    /// Connects and says hello; a stack is started first, and ends with the client, as a link element does.
+    /// Connects and performs the handshake; a stack is started first, and ends with the client, as a link element does.
     pub fn connect(target: &Target) -> Result<Self> {
         let link = target.hold_link()?;
         let Some(Started { mut running, peer }) = target.far.start(target.ip)? else {
@@ -122,7 +122,7 @@ impl Client {
 
     fn connect_to(target: &Target) -> Result<Self> {
         let patience = match target.far.kind().about().tests {
-            // It serves one client and ends: somebody, or a loop, starts it again.
+            // It serves one client and ends: a user, or a loop, starts it again.
             Tests::Alike => target.timeout,
             Tests::Many => Duration::ZERO,
             // It may just have ended a test of another command, or of another cell of a study.
@@ -131,7 +131,7 @@ impl Client {
         Self::with_patience(target, patience, is_closing)
     }
 
-    /// Connects and says hello; again and again for some time, while what goes wrong `may_pass`.
+    /// Connects and performs the handshake, retrying for some time while the error `may_pass`.
     fn with_patience(
         target: &Target,
         patience: Duration,
@@ -159,7 +159,7 @@ impl Client {
         Self::over(target.far.route().reach(target)?, target)
     }
 
-    /// A session with the peer that is reached like this.
+    /// A session over the line of `reached`.
     fn over(reached: Reached, target: &Target) -> Result<Self> {
         let Reached {
             line,
@@ -209,18 +209,18 @@ impl Client {
         self.target.far.kind().about().tests
     }
 
-    /// Whether another tool is at the peer.
+    /// Whether the peer is a tool other than linerate.
     pub fn is_foreign(&self) -> bool {
         self.target.far.kind().about().is_foreign
     }
 
-    /// Whether messages to and from the peer carry the time of its clock.
+    /// Whether messages to and from the peer carry its clock.
     pub fn shows_clock(&self) -> bool {
         !self.is_foreign()
     }
 
-    /// What is to be known of every figure, as notes for the run: which host is emulated, and what the peer's protocol
-    /// cannot tell.
+    /// Caveats for all figures, as notes for the run: which host is emulated, and what the peer's protocol does not
+    /// report.
     pub fn caveats(&self) -> Vec<String> {
         let hosts = [("this host", &self.facts), (&*self.peer, &self.hello.facts)];
         let emulated = hosts.iter().filter_map(|(host, facts)| {
@@ -236,7 +236,7 @@ impl Client {
         emulated.chain(blind).chain(deployed).collect()
     }
 
-    /// Connects again for another test. The peer may still be busy with the end of the last one.
+    /// Reconnects for another test. The peer may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
         self.driver.end_session();
         let patience = match self.tests() {
@@ -244,7 +244,7 @@ impl Client {
             Tests::Many | Tests::One => RECONNECT_TIMEOUT,
         };
         let known = Target {
-            // It has answered before: it may be busy with the end of that.
+            // It has answered before, so it may only be busy with the end of that test.
             first_answer: self.target.first_answer.max(self.target.timeout),
             ..self.target.clone()
         };
@@ -253,7 +253,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether the connection, after its last test, cannot carry this one.
+    /// Whether the connection cannot carry this test after its last one.
     fn is_used_up_for(&self, spec: &TestSpec) -> bool {
         let Some(last) = &self.last else { return false };
         match self.tests() {
@@ -296,7 +296,7 @@ impl Client {
         ]
     }
 
-    /// Which start of which build of the peer's program answers; `None` where it does not tell.
+    /// Identity of the build and start of the peer's program; `None` where it does not report it.
     pub fn instance(&self) -> Option<Instance> {
         if let Some(start) = self.started.clone() {
             return Some(Instance { start, build: None });
@@ -308,7 +308,7 @@ impl Client {
         })
     }
 
-    /// Runs one test. `pulse` is called many times a second and says whether to go on.
+    /// Runs one test. `pulse` is called many times a second and returns whether to go on.
     pub fn run(
         &mut self,
         spec: &TestSpec,
@@ -325,7 +325,7 @@ impl Client {
                 self.driver.end_session();
                 self.is_broken = true;
                 if let Some((stack, _)) = stack {
-                    // That it has ended is the reason then.
+                    // If it has ended, that is the reason.
                     stack.check()?;
                 }
             }
@@ -337,13 +337,13 @@ impl Client {
         result
     }
 
-    /// What the stack that was started for this client says of itself; `None` if none was.
+    /// Report of the stack started for this client; `None` if there is none.
     pub fn stack_report(&mut self) -> Result<Option<StackReport>> {
         let report = |(stack, ended): &mut (RunningStack, u64)| stack.report(*ended);
         Ok(self.stack.as_mut().map(report).transpose()?)
     }
 
-    /// Looks after a connection on which no test runs, so that neither end takes the other for gone.
+    /// Keeps an idle connection alive.
     pub fn tend(&mut self) -> Result<()> {
         if self.tests() != Tests::Many || self.target.far.kind().about().control == Control::Absent
         {
@@ -423,14 +423,14 @@ impl Client {
         }
     }
 
-    /// Waits for the peer's hello, as long as it is to `go_on`; not for long if the peer says nothing at all.
+    /// Waits for the peer's hello while `go_on` returns true; not for long if the peer sends nothing at all.
     fn greet(
         &mut self,
         first_answer: Duration,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), SessionError> {
         let deadline = MonoClock.now().after(first_answer);
-        // A shell says nothing before it is asked, and may have to be asked again.
+        // A shell sends nothing before input, and may need it again.
         let answers_at_once = self.target.far.kind().about().control != Control::Shell;
         loop {
             let turned = self.driver.turn();
@@ -482,12 +482,12 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.driver.end_session();
-        // What ends the session goes over the link that it had.
+        // The end of the session passes over the link that it had.
         drop(self.link.take());
     }
 }
 
-/// Greets the agent of an emulated board over a fresh connection, and waits for its answer as long as it is to `go_on`.
+/// Performs the handshake with an emulated board's agent over a new connection, while `go_on` returns true.
 pub fn greet(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Greeting {
     match greet_over(stream, go_on) {
         Ok(()) => Greeting::Heard,
@@ -501,18 +501,18 @@ pub fn greet(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Greeting {
 fn greet_over(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Result<(), SessionError> {
     let address = stream.peer_addr().map_err(anyhow::Error::from)?;
     let mut target = Target::new(PeerAddress::from(address));
-    // Looking at itself takes it long. A second connection would have it do that twice at once.
+    // Collecting its facts takes long; a second connection would make it do that twice at once.
     target.set_timeout(linerate_peers::EMULATED_TIMEOUT);
     let reached = Reached::over(Line::over(stream, target.timeout)?, &target);
     Client::over(reached, &target)?.greet(target.first_answer, go_on)
 }
 
-/// Whether nothing was heard for as long as the protocol allows.
+/// Whether the peer was silent for the protocol's timeout.
 const fn is_silence(error: &SessionError) -> bool {
     matches!(error, SessionError::Protocol(ProtocolError::Silent { .. }))
 }
 
-/// The exit code of a test that was not made.
+/// Exit code of a refused test.
 const fn exit_code(code: RefusalCode) -> ExitCode {
     match code {
         RefusalCode::Unsupported => ExitCode::HostLacks,
@@ -521,12 +521,12 @@ const fn exit_code(code: RefusalCode) -> ExitCode {
     }
 }
 
-/// Whether a peer hung up as one does that closes its port for a moment.
+/// Whether a peer closed the connection as one that closes its port for a moment.
 const fn is_closing(error: &SessionError) -> bool {
     matches!(error, SessionError::Protocol(ProtocolError::Eof { .. }))
 }
 
-/// Whether that, or it is still busy with the end of our last test.
+/// Whether the peer closed its port for a moment, or is still busy with the end of the last test.
 const fn is_ending(error: &SessionError) -> bool {
     const BUSY: RefusalCode = RefusalCode::Busy;
     is_closing(error)
@@ -536,21 +536,21 @@ const fn is_ending(error: &SessionError) -> bool {
         )
 }
 
-/// The user to show in a session that begins now.
+/// User to authenticate in a session that begins now.
 fn login_attempt(target: &Target) -> Option<LoginAttempt> {
     let login = target.login.clone()?;
     let moment = moment();
     Some(LoginAttempt { login, moment })
 }
 
-/// Watches the interface that carries tests between these ends.
+/// Observer of the interface that carries tests between these ends.
 fn observer(target: &Target, local: IpAddr, remote: IpAddr) -> Observer {
     let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
     let interface = target.interface.clone().or_else(found);
     Observer::new(Scope::live(interface))
 }
 
-/// What a protocol cannot tell, as a note.
+/// Note on what a protocol does not report.
 fn blind(id: &str, spots: &[&str]) -> String {
     let spots = spots.join("; ");
     format!("{id} does not tell, so it is absent here: {spots}")

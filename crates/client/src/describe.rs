@@ -1,4 +1,4 @@
-//! A target as a run keeps it, and back.
+//! Converts a target to and from its form in a run document.
 
 use crate::address::PeerAddress;
 use crate::target::Target;
@@ -6,7 +6,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Config, TargetConfig};
 
 impl Target {
-    /// Whom a test is made with, so that it can be made again; keys and users are left out.
+    /// The target as stored with a run, to repeat it; keys and users are left out.
     pub fn config(&self) -> TargetConfig {
         TargetConfig {
             peer: self.far.to_string(),
@@ -17,7 +17,7 @@ impl Target {
         }
     }
 
-    /// The target that [`Self::config`] wrote down.
+    /// The target from [`Self::config`].
     pub fn from_config(config: &TargetConfig) -> Result<Self, Failure> {
         let mut target = Self::new(PeerAddress::parse(&config.peer)?);
         target.ip = config.ip;
@@ -29,7 +29,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Whom a run was made with, and how it was reached.
+    /// The target of a run.
     pub fn from_run(config: &Config) -> Result<Self, Failure> {
         let target = config.target.as_ref().ok_or_else(|| {
             let message = "it does not say which peer it measured (an older version wrote it); measure again with --prove";

@@ -1,4 +1,4 @@
-//! Asks a peer for tests: its address, the ways to it, and the session with it.
+//! Client side: addresses of peers, routes to them, and the session.
 #![forbid(unsafe_code)]
 
 pub mod address;

@@ -1,9 +1,9 @@
-//! What is said of a peer that accepts connections and says nothing.
+//! Error for a peer that accepts connections and sends nothing.
 
 use crate::address::PeerAddress;
 use std::time::Duration;
 
-/// Why a peer that accepts connections may say nothing, and what to do.
+/// Why a peer that accepts connections may send nothing, and what to do.
 pub(crate) fn no_greeting(peer: &PeerAddress, silence: Duration) -> String {
     let kind = peer.kind();
     let usual = linerate_peers::ALL.iter().find(|other| {

@@ -1,4 +1,4 @@
-//! Whom to measure, and how to reach it.
+//! Peer of a measurement, with the options to reach it.
 
 use crate::address::{IpChoice, PeerAddress};
 use linerate_boards::{Boards, HeldLink, hold_link};
@@ -10,27 +10,27 @@ use linerate_session::login::Login;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whom to measure, and how to reach it.
+/// Peer of a measurement, with the options to reach it.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The peer.
     pub far: PeerAddress,
     /// IP versions to use.
     pub ip: IpChoice,
-    /// Silence after which the peer counts as gone.
+    /// Timeout for silence of a peer that has answered before.
     pub timeout: Duration,
-    /// The same for a peer that has never said anything.
+    /// Timeout for the first answer of a peer.
     pub first_answer: Duration,
-    /// Interface whose counters belong to the test; `None` finds the one that carries it.
+    /// Interface whose counters belong to the test; `None`: the one that carries it.
     pub interface: Option<String>,
-    /// What a link element does before the peer while it is asked, which must be an emulated board; `None` leaves the link
-    /// as it is.
+    /// Impairments of a link element before the peer during the session, which must be an emulated board; `None` leaves
+    /// the link as it is.
     pub link: Option<EmulatedLink>,
-    /// The key that the peer asks for.
+    /// Key that the peer requires.
     pub key: Option<Key>,
-    /// The user that the peer asks for, if its protocol has users.
+    /// User that the peer requires, if its protocol has users.
     pub login: Option<Arc<Login>>,
-    /// Whether to keep what the peer prints, if its protocol can send that.
+    /// Whether to keep the peer's output, if its protocol can send that.
     pub far_output: bool,
 }
 
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    /// Has the link element that is asked for, as long as the value lives.
+    /// Inserts the requested link element, for as long as the value lives.
     pub(crate) fn hold_link(&self) -> Result<Option<HeldLink>, Failure> {
         let Some(link) = self.link else {
             return Ok(None);
@@ -66,19 +66,19 @@ impl Target {
         hold_link(&Boards::of_user()?, name, link).map(Some)
     }
 
-    /// The link element before the peer, as it is now.
+    /// Present link element before the peer.
     pub(crate) fn link_now(&self) -> Option<EmulatedLink> {
         let name = self.far.board()?;
         Boards::of_user().ok()?.reach(name).ok()?.link
     }
 
-    /// Gives up after this silence, whether the peer has said anything before or not.
+    /// Sets the timeouts for silence, whether the peer has answered before or not.
     pub fn set_timeout(&mut self, timeout: Duration) {
         (self.timeout, self.first_answer) = (timeout, timeout);
     }
 }
 
-/// Why a peer has no link element.
+/// Error for a peer that cannot have a link element.
 pub fn no_element(peer: &PeerAddress) -> Failure {
     let message = format!(
         "link: only an emulated board (board://NAME) has a link element before it, and {peer} is none; set the rate of its \

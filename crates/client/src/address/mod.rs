@@ -16,7 +16,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A peer, as written: what it speaks, and the way to it.
+/// A peer, as written: its protocol and route.
 #[derive(Clone)]
 pub struct PeerAddress {
     protocol: Protocol,
@@ -30,18 +30,18 @@ impl PeerAddress {
         routes::read(text)
     }
 
-    /// A peer that speaks this protocol at the end of this way.
+    /// A peer with this protocol and route.
     pub(crate) fn new(protocol: Protocol, route: impl Route + 'static) -> Self {
         let route = Arc::new(route);
         Self { protocol, route }
     }
 
-    /// A peer that speaks a protocol as it is listed.
+    /// A peer with a listed protocol.
     pub(crate) fn by(kind: &'static dyn PeerKind, route: impl Route + 'static) -> Self {
         Self::new(Protocol::Listed(kind), route)
     }
 
-    /// A peer that speaks the same at the end of another way.
+    /// A peer with the same protocol on another route.
     pub(crate) fn moved_to(&self, route: impl Route + 'static) -> Self {
         Self::new(self.protocol.clone(), route)
     }
@@ -51,22 +51,22 @@ impl PeerAddress {
         routes::of_stack(spec)
     }
 
-    /// Whether it is an emulated board, named as one.
+    /// Whether it is an emulated board given by name.
     pub fn is_board(&self) -> bool {
         self.board().is_some()
     }
 
-    /// The name of the emulated board that it is.
+    /// Name of the emulated board, if it is one.
     pub(crate) fn board(&self) -> Option<&BoardName> {
         self.route.board()
     }
 
-    /// Whether it is a stack that has to be [prepared](Self::prepare), and started in a network of its own.
+    /// Whether it is a stack that has to be [prepared](Self::prepare), and started in its own network namespace.
     pub fn is_stack(&self) -> bool {
         self.route.is_stack()
     }
 
-    /// Makes what has to be there before it can be reached: the program of a stack. `tell` hears what takes long.
+    /// Builds what must exist before it can be reached: the program of a stack. `tell` receives progress messages.
     pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         if let Some(route) = self.route.prepared(places, tell)? {
             self.route = route;
@@ -74,25 +74,25 @@ impl PeerAddress {
         Ok(())
     }
 
-    /// Starts the stack that is to be the peer of one client, if it is to be one.
+    /// Starts the stack for one client, if the peer is one.
     pub(crate) fn start(&self, ip: IpChoice) -> Result<Option<Started>, Failure> {
         self.route.start(self, ip)
     }
 
-    /// The same with a program that is started anew when it is next asked; `None` where linerate does not start it. That of
-    /// this address goes on until nobody has the address any more.
+    /// The address with a program that is started anew on the next connection; `None` where linerate does not start it.
+    /// The present program runs until the last copy of this address is dropped.
     pub fn restarted(&self) -> Option<Self> {
         let route = self.route.restarted()?;
         let protocol = self.protocol.clone();
         Some(Self { protocol, route })
     }
 
-    /// The way to it.
+    /// Its route.
     pub(crate) fn route(&self) -> &dyn Route {
         &*self.route
     }
 
-    /// What is to be known of how its agent came there.
+    /// Note on how its agent was deployed.
     pub(crate) fn deployment_note(&self) -> Option<String> {
         self.route.note()
     }
@@ -107,7 +107,7 @@ impl PeerAddress {
         self.route.port(self.kind())
     }
 
-    /// The message sizes that are measured there unless others are asked for.
+    /// Message sizes measured by default.
     pub fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
         self.protocol.usual_sizes(transport)
     }
@@ -132,7 +132,7 @@ impl fmt::Display for PeerAddress {
     }
 }
 
-/// The port at which linerate's own agents listen unless told otherwise.
+/// Default port of linerate's own agents.
 pub fn own_port() -> u16 {
     linerate_peers::own().about().default_port
 }

@@ -1,4 +1,4 @@
-//! The way to an emulated board that is up, by its name.
+//! Route to a running emulated board, by name.
 
 use super::resolve::{connect, resolve};
 use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, prefix};

@@ -1,4 +1,4 @@
-//! The way to a board whose agent is started, and controlled, over its serial console.
+//! Route to a board whose agent is started and controlled over its serial console.
 
 use super::resolve::resolve;
 use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};

@@ -1,4 +1,4 @@
-//! The way to a peer that listens at a port of a host.
+//! Route to a peer that listens on a port of a host.
 
 use super::resolve::{connect, resolve};
 use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
@@ -11,7 +11,7 @@ use linerate_peers::{Control, PeerKind};
 use std::fmt;
 use std::net::SocketAddr;
 
-/// The kind: no scheme but that of the protocol.
+/// Kind of the route without a scheme but the protocol's.
 pub(super) struct Direct;
 
 /// A host, by its name or address, and a port.
@@ -38,7 +38,7 @@ impl RouteKind for Direct {
         kind.about().control != Control::Shell
     }
 
-    /// The program that the protocol is of, and what it does not measure.
+    /// The program of the protocol, and what it does not measure.
     fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
         let one_way = [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)];
         let limit = if one_way.iter().all(|spec| kind.check(spec).is_err()) {
@@ -46,7 +46,7 @@ impl RouteKind for Direct {
         } else {
             ""
         };
-        // The command alone.
+        // Only the command.
         let command = kind.about().start_hint.split_inclusive('`').take(2);
         kind.about().is_foreign.then(|| RouteHelp {
             addresses: vec![format!("{}://board", kind.id())],

@@ -1,4 +1,4 @@
-//! The ways to a peer: each reads its own addresses and opens what a session is spoken over.
+//! Routes to a peer: each parses its own addresses and opens the line of a session.
 
 mod board;
 mod console;
@@ -24,7 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Every way to a peer, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
+/// Every route, in the order in which help lists them. A new one: its file, its `mod` line above, its entry here.
 static ALL: &[&dyn RouteKind] = &[
     &direct::Direct,
     &board::Board,
@@ -34,22 +34,22 @@ static ALL: &[&dyn RouteKind] = &[
     &shell::InShell,
 ];
 
-/// A kind of way to a peer.
+/// A kind of route to a peer.
 trait RouteKind: Sync {
-    /// What stands before `://` where linerate's own protocol is spoken; other protocols are named before it, with a plus
-    /// sign. The empty scheme stands for the protocol's name alone.
+    /// Scheme before `://` for linerate's own protocol; other protocols are put before it, with a plus sign. The empty
+    /// scheme stands for the protocol's name alone.
     fn schemes(&self) -> &'static [&'static str];
-    /// Whether a peer that speaks `kind` is reached by it.
+    /// Whether a peer with protocol `kind` can be reached by it.
     fn carries(&self, kind: &dyn PeerKind) -> bool {
         !kind.about().is_foreign
     }
-    /// How peers that speak `kind` are written, and what is there; `None` where help need not tell.
+    /// How addresses of `kind` are written, and what runs there; `None`: not in help.
     fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp>;
-    /// How addresses are written, for whoever wrote one that cannot be read.
+    /// Example addresses, for error messages.
     fn examples(&self, _kind: &dyn PeerKind) -> Vec<String> {
         Vec::new()
     }
-    /// Reads what follows `SCHEME://`.
+    /// Parses what follows `SCHEME://`.
     fn read(
         &self,
         kind: &'static dyn PeerKind,
@@ -58,19 +58,19 @@ trait RouteKind: Sync {
     ) -> Result<PeerAddress, BadAddress>;
 }
 
-/// What help says of a way to a peer.
+/// Entry of a route in help.
 struct RouteHelp {
     addresses: Vec<String>,
     what: String,
 }
 
-/// Why an address is none.
+/// Why an address is invalid.
 enum BadAddress {
-    /// It is not written as addresses of its kind are.
+    /// Wrong syntax for its kind.
     Written(String),
-    /// It is no host with a port.
+    /// Not a host with a port.
     NoHost,
-    /// It is well written, and leads nowhere.
+    /// Valid syntax, but unreachable.
     Nowhere(Failure),
 }
 
@@ -86,31 +86,31 @@ impl From<Failure> for BadAddress {
     }
 }
 
-/// A way to one peer.
+/// A route to one peer.
 pub(crate) trait Route: Send + Sync {
-    /// Writes the address of a peer there that speaks `kind`.
+    /// Writes the address of a peer with protocol `kind`.
     fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Opens what a session with the peer is spoken over.
+    /// Opens the line of a session with the peer.
     fn reach(&self, target: &Target) -> Result<Reached>;
 
-    /// The port of the tests of a peer that speaks `kind`.
+    /// Port of tests with protocol `kind`.
     fn port(&self, kind: &dyn PeerKind) -> u16 {
         kind.about().default_port
     }
 
-    /// The emulated board that is there.
+    /// Name of the emulated board, if it is one.
     fn board(&self) -> Option<&BoardName> {
         None
     }
 
-    /// Whether the peer is a stack, which is prepared, and started in a network of its own.
+    /// Whether the peer is a stack, which is prepared, and started in its own network namespace.
     fn is_stack(&self) -> bool {
         false
     }
 
-    /// The same once all is made that has to be there before the peer is reached, if there is such; `tell` hears what takes
-    /// long.
+    /// The route after building what must exist before the peer can be reached; `None` if nothing must. `tell` receives
+    /// progress messages.
     fn prepared(
         &self,
         _places: &Places,
@@ -119,41 +119,41 @@ pub(crate) trait Route: Send + Sync {
         Ok(None)
     }
 
-    /// Starts the stack that is to be the peer of one client, if it is to be one.
+    /// Starts the stack for one client, if the peer is one.
     fn start(&self, _peer: &PeerAddress, _ip: IpChoice) -> Result<Option<Started>, Failure> {
         Ok(None)
     }
 
-    /// The same with a program that is started anew when it is next reached; `None` where linerate does not start it.
+    /// The route with a program that is started anew on the next connection; `None` where linerate does not start it.
     fn restarted(&self) -> Option<Arc<dyn Route>> {
         None
     }
 
-    /// What is to be known of how the peer came there.
+    /// Note on how the peer was deployed.
     fn note(&self) -> Option<String> {
         None
     }
 }
 
-/// A stack that runs, and the peer that it is.
+/// A running stack, and its peer address.
 pub(crate) struct Started {
     pub(crate) running: RunningStack,
     pub(crate) peer: PeerAddress,
 }
 
-/// What a session with a peer is spoken over.
+/// Line of a session with a peer, and its parameters.
 pub(crate) struct Reached {
     pub(crate) line: Line,
-    /// The key that the peer asks for.
+    /// Key that the peer requires.
     pub(crate) key: Option<Key>,
-    /// Silence that is no sign of a peer that is gone.
+    /// Minimum timeout for silence of this peer.
     pub(crate) patience: Duration,
-    /// How the peer's shell is reached, if it is told what to do by one.
+    /// How the peer's shell is reached, if it is controlled by one.
     pub(crate) wire: Option<Wire>,
 }
 
 impl Reached {
-    /// As with any peer that listens at a port.
+    /// For a peer that listens on a port, with the target's own key and timeout.
     pub(crate) fn over(line: Line, target: &Target) -> Self {
         Self {
             line,
@@ -164,12 +164,12 @@ impl Reached {
     }
 }
 
-/// The ways by which a peer that speaks `kind` is reached.
+/// Routes by which a peer with protocol `kind` is reached.
 fn carrying(kind: &dyn PeerKind) -> impl Iterator<Item = &'static dyn RouteKind> {
     ALL.iter().copied().filter(move |route| route.carries(kind))
 }
 
-/// Reads the address of a peer.
+/// Parses the address of a peer.
 pub(crate) fn read(text: &str) -> Result<PeerAddress, Failure> {
     let own = linerate_peers::own();
     let (written, rest) = text.split_once("://").unwrap_or(("linerate", text));
@@ -184,7 +184,7 @@ pub(crate) fn read(text: &str) -> Result<PeerAddress, Failure> {
     let kind = kind.ok_or_else(|| unknown(text, written))?;
     let route = carrying(kind).find(|route| route.schemes().contains(&scheme));
     let Some(route) = route else {
-        // It is reached by none but ways that have to be named.
+        // This protocol needs a route with an explicit scheme.
         let named = carrying(kind).find(|route| !route.examples(kind).is_empty());
         return Err(match named.filter(|_| kind.about().is_foreign) {
             Some(route) => unreadable(text, "say how its shell is reached", route, kind),
@@ -231,7 +231,7 @@ fn unknown(text: &str, scheme: &str) -> Failure {
     Failure::new(ExitCode::Usage, message)
 }
 
-/// How addresses of peers that speak `kind` begin; of another tool's, by the usual way.
+/// Schemes of peers with protocol `kind`; for other tools, of the default route.
 fn schemes(kind: &dyn PeerKind) -> Vec<String> {
     let most = if kind.about().is_foreign {
         1
@@ -248,7 +248,7 @@ fn schemes(kind: &dyn PeerKind) -> Vec<String> {
     .collect()
 }
 
-/// What stands before a scheme that is not the empty one.
+/// Prefix of a non-empty scheme.
 fn prefix(kind: &dyn PeerKind) -> String {
     if kind.about().is_foreign {
         format!("{}+", kind.id())
@@ -257,7 +257,7 @@ fn prefix(kind: &dyn PeerKind) -> String {
     }
 }
 
-/// Each peer that runs another program, or no hardware: how it is written, and what runs there; for help.
+/// Help on each kind of peer with another program, or without hardware: how it is written, and what runs there.
 pub fn foreign_help() -> String {
     let rows = linerate_peers::ALL
         .iter()
@@ -274,7 +274,7 @@ pub fn foreign_help() -> String {
     format!("Peers that run another program, or no hardware:{rows}")
 }
 
-/// A word of a command line, without the password that an address may have.
+/// An argument of a command line, without the password that an address may contain.
 pub fn without_password(word: &str) -> String {
     match word.split_once('?') {
         Some((place, query)) if place.contains("://") => {

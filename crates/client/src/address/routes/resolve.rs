@@ -1,4 +1,4 @@
-//! Host names and addresses, and the line to the first that answers.
+//! Resolves host names, and connects to the first address that answers.
 
 use crate::address::IpChoice;
 use crate::target::Target;
@@ -8,7 +8,7 @@ use linerate_peers::Control;
 use linerate_session::Line;
 use std::net::{SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
 
-/// The addresses that `host` stands for, best first.
+/// Addresses of `host`, best first.
 pub(super) fn resolve(host: &str, port: u16, ip: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
     if let Some(address) = scoped(host, port) {
         return fitting(host, [address], ip);
@@ -21,7 +21,7 @@ pub(super) fn resolve(host: &str, port: u16, ip: IpChoice) -> Result<Vec<SocketA
     fitting(host, found, ip)
 }
 
-/// Those of `found` that `ip` leaves.
+/// Addresses in `found` of the IP version `ip`.
 pub(super) fn fitting(
     host: &str,
     found: impl IntoIterator<Item = SocketAddr>,
@@ -45,7 +45,7 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     Some(SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
 }
 
-/// The line to the first address that answers; without a control connection, to which there is a route.
+/// Line to the first address that answers; without a control connection, to the first with a route.
 pub(super) fn connect(target: &Target, addresses: &[SocketAddr]) -> Result<Line> {
     let kind = target.far.kind();
     let mut last = None;

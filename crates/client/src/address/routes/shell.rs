@@ -1,4 +1,4 @@
-//! The way to a device whose shell is told what to do: on a serial line, or behind a telnet server.
+//! Route to a device controlled through its shell: on a serial line, or behind a telnet server.
 
 use super::resolve::{connect, resolve};
 use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
@@ -17,13 +17,13 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The kind: its schemes are those of the wires to a shell.
+/// Kind of this route: its schemes are those of the lines to a shell.
 pub(super) struct InShell;
 
 /// The port of a telnet server.
 const TELNET_PORT: u16 = 23;
 
-/// The way to a shell.
+/// Line to a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ShellAddress {
     /// A serial line.
@@ -84,7 +84,7 @@ impl RouteKind for InShell {
 }
 
 impl ShellPeer {
-    /// Reads what follows `ID+serial://` or `ID+telnet://`; why it cannot be.
+    /// Parses what follows `ID+serial://` or `ID+telnet://`.
     fn read(kind: &dyn PeerKind, scheme: &str, rest: &str) -> Result<Self, String> {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut parts = Query::read(query)?;
@@ -151,7 +151,7 @@ impl ShellAddress {
         }
     }
 
-    /// Opens the way to the shell that the protocol `id` is spoken with.
+    /// Opens the line to the shell for protocol `id`.
     fn open(&self, id: &str, timeout: Duration) -> Result<Shell, Failure> {
         match self {
             Self::Serial { device, baud } => {
@@ -170,7 +170,7 @@ impl ShellAddress {
         }
     }
 
-    /// What is added to an address for what is not as usual.
+    /// Query part of an address for values that are not defaults.
     fn extra(&self) -> String {
         match self {
             Self::Serial { baud, .. } if *baud != DEFAULT_BAUD => format!("&baud={baud}"),

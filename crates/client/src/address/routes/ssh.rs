@@ -1,4 +1,4 @@
-//! The way to a host on which an agent is started by ssh.
+//! Route to a host on which an agent is started by ssh.
 
 use super::resolve::{connect, resolve};
 use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};

@@ -1,4 +1,4 @@
-//! The way to a network stack that is started for each client.
+//! Route to a network stack that is started for each client.
 
 use super::resolve::{connect, fitting};
 use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, Started};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The kind.
 pub(super) struct OnStack;
 
-/// A stack that is to be started, and where it is once it runs.
+/// A stack to start, and its address once it runs.
 #[derive(Clone)]
 struct StackRoute {
     stack: Stack,
@@ -116,7 +116,7 @@ impl Route for StackRoute {
         Ok(Some(Started { running, peer }))
     }
 
-    /// One is started for each run.
+    /// A new stack is started for each run.
     fn restarted(&self) -> Option<Arc<dyn Route>> {
         Some(Arc::new(self.clone()))
     }
