@@ -1,4 +1,4 @@
-//! The curves of a run under way: what stands on which axis.
+//! The curves of a running measurement: data and axes.
 
 use crate::state::{Live, Phase, TrialPoint};
 use linerate_model::run::RunKind;
@@ -10,33 +10,33 @@ use linerate_report::figures::{Unit, digits, rate};
 /// One chart.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plot {
-    /// What it shows, with its unit.
+    /// Its title, with the unit.
     pub(crate) title: String,
     pub(crate) curves: Vec<Curve>,
     pub(crate) x: Range,
     pub(crate) y: Range,
 }
 
-/// One curve; points in rising order of x.
+/// One curve; points in ascending order of x.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
     pub(crate) role: CurveRole,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What a curve is; decides its colour and what the title says of it.
+/// Meaning of a curve; determines its colour and legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurveRole {
     Forward,
     Reverse,
-    /// What would be received of all that is intended.
+    /// Ideal: everything intended is received.
     Ideal,
     Median,
     P99,
 }
 
 impl CurveRole {
-    /// Beside the chart's title; nothing where there is one curve only.
+    /// Legend; empty where there is one curve only.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Forward => "→",
@@ -48,14 +48,14 @@ impl CurveRole {
     }
 }
 
-/// An axis: its ends, and what stands there.
+/// Range and labels of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Range {
     pub(crate) bounds: [f64; 2],
     pub(crate) labels: Vec<String>,
 }
 
-/// The charts of a run, in their order from left to right.
+/// Charts of a run, from left to right.
 pub(crate) fn plots(live: &Live) -> Vec<Plot> {
     let kind = match live.phase {
         Phase::Connecting => return Vec::new(),
@@ -99,7 +99,7 @@ fn largest(curves: &[Curve]) -> f64 {
     all.fold(0.0, |most, (_, y)| most.max(*y))
 }
 
-/// From zero to a round number that holds `most`.
+/// From zero to a round number of at least `most`.
 fn from_zero(most: f64) -> Range {
     let magnitude = 10_f64.powf(most.max(1e-3).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].into_iter();
@@ -111,7 +111,7 @@ fn from_zero(most: f64) -> Range {
     }
 }
 
-/// A scale of powers of ten, for rates.
+/// A logarithmic scale, for rates.
 fn decades(rates: impl Iterator<Item = f64>) -> Range {
     let (mut least, mut most) = (f64::MAX, 1.0_f64);
     for rate in rates {
@@ -176,7 +176,7 @@ fn over_time(intervals: &[LiveInterval]) -> Vec<Plot> {
     vec![rate, again, round_trip]
 }
 
-/// What was received of each intended load, and what was lost.
+/// Received rate and loss by intended load.
 fn search(points: &[TrialPoint]) -> Vec<Plot> {
     let intended = |point: &TrialPoint| {
         point
@@ -216,7 +216,7 @@ fn search(points: &[TrialPoint]) -> Vec<Plot> {
     ]
 }
 
-/// Median and 99th percentile of each trial's delay, in the order of the trials.
+/// Median and 99th percentile of each trial's delay, by trial.
 fn delays(points: &[TrialPoint]) -> Plot {
     let known: Vec<_> = points.iter().filter_map(|point| point.delay_ns).collect();
     let curve = |role, of: fn(&(u64, u64)) -> u64| {

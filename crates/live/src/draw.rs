@@ -21,9 +21,9 @@ use ratatui::widgets::{
     Axis, Block, Borders, Chart, Dataset, GraphType, Paragraph, Widget as _, Wrap,
 };
 
-/// Columns that the view needs.
+/// Minimum columns.
 pub const MIN_WIDTH: u16 = 80;
-/// Rows that the view needs.
+/// Minimum rows.
 pub const MIN_HEIGHT: u16 = 24;
 
 /// Draws a run into a terminal of any size.
@@ -45,7 +45,7 @@ pub fn render(live: &Live, area: Rect, buffer: &mut Buffer) {
 }
 
 impl Live {
-    /// Scrolls the panel that has the focus, on a terminal of this many columns and rows.
+    /// Scrolls the focused panel on a terminal of this size.
     pub fn scroll(&mut self, by: Scroll, (width, height): (u16, u16)) {
         let panel = self.focus;
         let Some(places) = Places::within(self, Rect::new(0, 0, width, height)) else {
@@ -67,7 +67,7 @@ impl Live {
     }
 }
 
-/// Where each part stands.
+/// Layout of the parts.
 struct Places {
     header: Rect,
     charts: Rect,
@@ -78,7 +78,7 @@ struct Places {
 }
 
 impl Places {
-    /// `None` where there is too little room for all of it.
+    /// `None` where there is too little room.
     fn within(live: &Live, area: Rect) -> Option<Self> {
         if area.width < MIN_WIDTH || area.height < MIN_HEIGHT {
             return None;
@@ -126,12 +126,12 @@ fn titled<'a>(title: impl Into<Line<'a>>) -> Block<'a> {
         .title(title)
 }
 
-/// What is below the title.
+/// Area below the title.
 fn inner(area: Rect) -> Rect {
     titled("").inner(area)
 }
 
-/// Lines of a panel that do not fit it.
+/// Lines of a panel that do not fit.
 fn hidden(live: &Live, panel: Panel, area: Rect) -> u16 {
     let text = wrapped(panels::text(live, panel, area.width).into());
     lines_of(&text, area.width).saturating_sub(area.height)
@@ -248,7 +248,7 @@ fn axis(range: &Range) -> Axis<'_> {
         .labels(range.labels.iter().map(String::as_str))
 }
 
-/// Where the text of the panel stands that has the focus.
+/// Text area of the focused panel.
 #[cfg(test)]
 pub(crate) fn panel_area(live: &Live, (width, height): (u16, u16)) -> Rect {
     let places = Places::within(live, Rect::new(0, 0, width, height));

@@ -1,4 +1,4 @@
-//! The texts of the panels: the path, the ledger, the cores, the log.
+//! Texts of the panels: path, ledger, cores, log.
 
 use crate::state::{Live, Panel, Phase};
 use linerate_model::spec::Side;
@@ -8,10 +8,10 @@ use linerate_report::{PathPicture, PathStage, StageFlow, StageLoss};
 use ratatui::style::{Modifier, Style, Stylize as _};
 use ratatui::text::{Line, Span};
 
-/// Heights of a ribbon that a character can have.
+/// Bar heights that a character can have.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The whole text of a panel that scrolls.
+/// Full text of a scrolling panel.
 pub(crate) fn text(live: &Live, panel: Panel, width: u16) -> Vec<Line<'static>> {
     match panel {
         Panel::Log => live.log.iter().cloned().map(Line::from).collect(),
@@ -20,7 +20,7 @@ pub(crate) fn text(live: &Live, panel: Panel, width: u16) -> Vec<Line<'static>> 
     }
 }
 
-/// The names of the places, short enough for a ninth of 80 columns.
+/// Short names of the places, for a ninth of 80 columns.
 const fn short(stage: PathStage) -> &'static str {
     match stage {
         PathStage::SenderApplication | PathStage::ReceiverApplication => "app",
@@ -44,7 +44,7 @@ fn compact(count: u64) -> String {
     }
 }
 
-/// The way of one direction: who sends to whom, the places, the ribbon whose height is what passes, what is lost where.
+/// Path of one direction: sender and receiver, the places, a bar whose height is the share that passes, and the losses.
 pub(crate) fn path(path: &PathPicture, width: u16) -> Vec<Line<'static>> {
     let column = usize::from(width) / PathStage::ALL.len();
     let mut lines = vec![vec![
@@ -72,14 +72,14 @@ pub(crate) fn path(path: &PathPicture, width: u16) -> Vec<Line<'static>> {
     lines.into_iter().map(Line::from).collect()
 }
 
-/// The ribbon at one place, by the share of what was sent that comes there.
+/// Bar at one place: the share of sent packets that arrives there.
 fn band(path: &PathPicture, flow: &StageFlow, column: usize) -> Span<'static> {
     let share = flow.entered.zip(path.sent.filter(|sent| *sent > 0));
     let Some((entered, sent)) = share else {
         return Span::from("░".repeat(column)).dim();
     };
     let share = Ratio::from_parts(entered, sent).get() * 8.0;
-    // Something that comes is never drawn as nothing.
+    // A nonzero share is never drawn as empty.
     let steps = BARS.iter().zip(1_u8..);
     let height = steps
         .filter(|(_, step)| share + 1e-9 >= f64::from(*step))
@@ -92,7 +92,7 @@ fn band(path: &PathPicture, flow: &StageFlow, column: usize) -> Span<'static> {
     Span::from(bar.to_string().repeat(column)).blue()
 }
 
-/// What the ledger says of each direction, and everything else that is known of each place.
+/// Ledger of each direction, with all other counters of each place.
 fn ledger(live: &Live) -> Vec<Line<'static>> {
     if live.paths.is_empty() {
         return vec![Line::from("No packets are counted yet.")];
@@ -140,10 +140,10 @@ fn full(stage: PathStage) -> String {
     }
 }
 
-/// Characters that a core takes: its number, a bar, percent, a gap.
+/// Characters per core: number, bar, percentage, gap.
 const CORE: usize = 11;
 
-/// Busy share of each core of both ends, as many beside each other as fit.
+/// Utilisation of each core of both ends, in as many columns as fit.
 fn cores(live: &Live, width: u16) -> Vec<Line<'static>> {
     let columns = (usize::from(width) / CORE).max(1);
     let ends = ["this host", "peer"].into_iter().zip(&live.cores);
@@ -175,7 +175,7 @@ fn core((number, busy): (usize, &Ratio)) -> Span<'static> {
     )
 }
 
-/// What stands above everything: the run, and how far it is.
+/// Title line: the run, and its progress.
 pub(crate) fn header(live: &Live) -> Vec<Line<'static>> {
     let title = match live.phase {
         Phase::Connecting => "Connecting to the peer".to_owned(),
@@ -206,7 +206,7 @@ fn gauge(share: f64) -> String {
     bar.collect()
 }
 
-/// What the keys do.
+/// Help on the keys.
 pub(crate) fn footer(live: &Live) -> Line<'static> {
     if live.is_ending {
         let text = "Ending the test; what was measured is kept. q again: end at once";

@@ -1,4 +1,4 @@
-//! What is known of a run under way.
+//! State of a running measurement.
 
 use linerate_model::run::{
     ByteStreamResult, DatagramsResult, Host, Packets, Run, RunKind, TcpSummary, Tool, Trial,
@@ -11,32 +11,32 @@ use linerate_report::{LiveInterval, PathPicture};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A run under way, and what of its panels is in view.
+/// State of a running measurement, and of the panels' scrolling.
 #[derive(Debug, Default)]
 pub struct Live {
     pub(crate) phase: Phase,
     pub(crate) title: String,
     hosts: Vec<Host>,
-    /// Share of the run that is done, 0 to 1.
+    /// Progress of the run, 0 to 1.
     pub(crate) share: f64,
     pub(crate) doing: String,
     pub(crate) elapsed: Duration,
-    /// Of each direction, those of its newest test.
+    /// Intervals of the newest test of each direction.
     pub(crate) intervals: Vec<LiveInterval>,
     /// Valid trials of a search or of `latency`.
     pub(crate) points: Vec<TrialPoint>,
     /// The newest path of each direction.
     pub(crate) paths: BTreeMap<Direction, PathPicture>,
-    /// Busy shares of this host's cores, and of the peer's.
+    /// Utilisation of this host's cores, and of the peer's.
     pub(crate) cores: [Vec<Ratio>; 2],
     pub(crate) log: Vec<String>,
     pub(crate) is_ending: bool,
     pub(crate) focus: Panel,
-    /// Lines that each panel is scrolled: the log up from its end, the others down from their beginning.
+    /// Scrolled lines per panel: the log up from its end, the others down from their beginning.
     pub(crate) scrolled: [u16; Panel::ALL.len()],
 }
 
-/// How far a run is.
+/// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Phase {
     /// The peer has not answered yet.
@@ -44,7 +44,7 @@ pub(crate) enum Phase {
     Connecting,
     /// Trials of the run itself.
     Measuring(RunKind),
-    /// The run is measured; more trials say what limits it.
+    /// The run is complete; more trials diagnose the bottleneck.
     Following(RunKind),
 }
 
@@ -54,14 +54,14 @@ pub(crate) enum Panel {
     /// Messages and trials, newest last.
     #[default]
     Log,
-    /// Where packets were lost, and what else is known of each place.
+    /// Where packets were lost, and other counters of each place.
     Ledger,
     /// Busy share of each core.
     Cpu,
 }
 
 impl Panel {
-    /// All, in the order in which the Tab key goes through them.
+    /// All panels, in Tab order.
     pub(crate) const ALL: [Self; 3] = [Self::Log, Self::Ledger, Self::Cpu];
 
     pub(crate) const fn index(self) -> usize {
@@ -73,7 +73,7 @@ impl Panel {
     }
 }
 
-/// How far a key scrolls.
+/// Scroll step of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scroll {
     /// To the beginning.
@@ -84,7 +84,7 @@ pub enum Scroll {
     Lines(i16),
 }
 
-/// What a valid trial measured.
+/// Result of a valid trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TrialPoint {
     pub(crate) direction: Direction,
@@ -98,7 +98,7 @@ pub(crate) struct TrialPoint {
 }
 
 impl Live {
-    /// A run begins; what the run before it showed of the other direction stays.
+    /// A run begins; the results of the previous run in the other direction stay.
     pub fn began(&mut self, kind: RunKind, title: &str, hosts: &[Host]) {
         let is_same = self.phase == Phase::Following(kind) || self.phase == Phase::Measuring(kind);
         if !is_same {
@@ -125,7 +125,7 @@ impl Live {
         self.doing = clean(text);
     }
 
-    /// How busy the cores of both ends were in the last interval; what is not told stays as it was.
+    /// Updates the utilisation of both ends' cores; an empty list leaves the last values.
     pub fn cores(&mut self, here: &[Ratio], there: &[Ratio]) {
         for (known, latest) in self.cores.iter_mut().zip([here, there]) {
             if !latest.is_empty() {
@@ -157,7 +157,7 @@ impl Live {
         };
         self.show_path(trial, "the newest");
         let is_point = match kind {
-            // What is called by a name is no part of the search.
+            // Named trials are not part of the search.
             RunKind::Saturate => trial.label.is_none(),
             _ => true,
         };
@@ -173,17 +173,17 @@ impl Live {
         }
     }
 
-    /// Something the user should know.
+    /// Adds a message for the user.
     pub fn note(&mut self, text: &str) {
         self.log.push(format!("note: {}", clean(text)));
     }
 
-    /// The user wants the test to end.
+    /// The user has requested the end of the test.
     pub fn ends(&mut self) {
         self.is_ending = true;
     }
 
-    /// The next panel takes the keys that scroll; with `false` the one before.
+    /// Focuses the next panel, or with `false` the previous one.
     pub fn focus(&mut self, next: bool) {
         let step = if next { 1 } else { Panel::ALL.len() - 1 };
         self.focus = Panel::ALL[(self.focus.index() + step) % Panel::ALL.len()];
@@ -201,7 +201,7 @@ impl Live {
     }
 }
 
-/// The trial of which these are the intervals, as far as it is known at the end of the newest.
+/// Preliminary trial from these intervals, up to the end of the newest.
 fn so_far<'a>(all: impl Iterator<Item = &'a LiveInterval>, newest: &LiveInterval) -> Trial {
     let (mut lost, mut again) = (None, None);
     let add = |sum: &mut Option<u64>, more: Option<PacketCount>| {
