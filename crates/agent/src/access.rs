@@ -1,5 +1,5 @@
-//! Which clients `serve` accepts: loopback, private and link-local addresses, what `--allow` adds, and
-//! from anywhere who holds its key; or those of `--only` and no others.
+//! Which clients `serve` accepts: loopback, private and link-local addresses, what `--allow` adds, and any address with
+//! the shared key; or those of `--only` and no others.
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::UnprovedSending;
@@ -36,7 +36,7 @@ impl Network {
 impl std::str::FromStr for Network {
     type Err = Failure;
 
-    /// `192.0.2.0/24`, `2001:db8::/32`, or a single address. IPv4 that is written as IPv6 is IPv4, as its clients are.
+    /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address. IPv4-mapped IPv6 becomes IPv4, as for clients.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let wrong = || {
             let message =
@@ -67,10 +67,10 @@ impl std::str::FromStr for Network {
     }
 }
 
-/// Bits of `::ffff:0:0/96`, in which IPv4 addresses are written as IPv6 (RFC 4291 §2.5.5.2).
+/// Prefix length of `::ffff:0:0/96`, the IPv4-mapped addresses (RFC 4291 §2.5.5.2).
 const MAPPED_PREFIX: u8 = 96;
 
-/// What `--only` takes: `private`, or a network.
+/// Value of `--only`: `private`, or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zone {
     /// Loopback, private and link-local addresses.
@@ -104,14 +104,14 @@ impl std::str::FromStr for Zone {
 /// The addresses that clients may come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// Loopback, private and link-local addresses and these networks; from anywhere who shows the server's key.
+    /// Loopback, private and link-local addresses and these networks; from other addresses with the server's key.
     NearAnd(Vec<Network>),
-    /// These, with or without a key, and no others.
+    /// Only these, with or without a key.
     Only(Vec<Zone>),
 }
 
 impl Access {
-    /// Whether a client at `address` may ask for tests without a key.
+    /// Whether a client at `address` may run tests without a key.
     pub(crate) fn admits(&self, address: IpAddr) -> bool {
         match self {
             Self::NearAnd(extra) => is_near(address.to_canonical()) || is_in(address, extra),
@@ -119,12 +119,12 @@ impl Access {
         }
     }
 
-    /// Whether a client at `address` may show the server's key.
+    /// Whether a client at `address` may authenticate with the server's key.
     pub(crate) fn may_show_key(&self, address: IpAddr) -> bool {
         matches!(self, Self::NearAnd(_)) || self.admits(address)
     }
 
-    /// Why a client at `address` is turned away, and what would let it in.
+    /// Why a client at `address` is refused, and how to allow it.
     pub(crate) fn denial(&self, address: IpAddr) -> String {
         let from = address.to_canonical();
         match self {
@@ -145,7 +145,7 @@ impl Network {
         Self::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
     ];
 
-    /// This host's own addresses, which no packet from outside can have.
+    /// This host's loopback networks, which no packet from outside can have as source.
     pub const LOOPBACK: [Self; 2] = [
         Self::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8),
         Self::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
@@ -161,8 +161,7 @@ pub(crate) fn is_in(address: IpAddr, networks: &[Network]) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
-/// How much UDP goes to a client at `address` that no connection proves to be there, where so much as it asks for
-/// goes to these networks.
+/// How much UDP is sent to a client at `address` that no connection has validated; unlimited in the `allowed` networks.
 pub(crate) fn unproved_sending(address: IpAddr, allowed: &[Network]) -> UnprovedSending {
     if is_in(address, allowed) {
         UnprovedSending::AsAsked

@@ -1,4 +1,4 @@
-//! Connections that are open: when the agent ends, whatever waits for one of their clients ends too.
+//! Open connections: when the agent ends, whatever waits for one of their clients ends too.
 
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// All that are open.
+/// All open connections.
 #[derive(Default)]
 pub(crate) struct Connections {
     open: Mutex<Open>,
@@ -18,12 +18,12 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct Open {
     next: u64,
-    /// No more is waited for: who comes now is ended at once.
+    /// The agent has ended: new connections are closed at once.
     has_ended: bool,
     streams: BTreeMap<u64, TcpStream>,
 }
 
-/// Keeps a connection among the open ones until it is dropped.
+/// Registers a connection as open until it is dropped.
 pub(crate) struct ConnectionGuard<'a> {
     connections: &'a Connections,
     number: u64,
@@ -41,7 +41,7 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one that has been accepted.
+    /// Registers an accepted connection.
     pub(crate) fn enter(&self, stream: &TcpStream) -> io::Result<ConnectionGuard<'_>> {
         let stream = stream.try_clone()?;
         let mut open = self.lock();
@@ -59,7 +59,7 @@ impl Connections {
         })
     }
 
-    /// Leaves all so long to say goodbye, then ends those that are still open: reads and writes that wait return.
+    /// Waits up to `patience` for the connections to close, then shuts the rest down: pending reads and writes return.
     pub(crate) fn end(&self, patience: Duration) {
         let deadline = MonoClock.now().after(patience);
         let mut open = self.lock();
@@ -73,7 +73,7 @@ impl Connections {
         }
         open.has_ended = true;
         for stream in open.streams.values() {
-            // One that is gone already has ended.
+            // A connection that is already gone needs no shutdown.
             drop(stream.shutdown(Shutdown::Both));
         }
     }

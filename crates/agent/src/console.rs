@@ -1,5 +1,5 @@
-//! An agent whose client reaches it over this host's console only: the control connection runs over that, traffic over
-//! the network.
+//! An agent controlled over this host's console: the control connection runs over the console, traffic over the
+//! network.
 
 use crate::AgentPlan;
 use crate::state::serve_one;
@@ -17,12 +17,12 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// What its client says on the command line.
+/// Command-line parameters from its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsolePlan {
     /// The console.
     pub device: PathBuf,
-    /// Its rate.
+    /// Its baud rate.
     pub baud: u32,
     /// The client's address in the network under test.
     pub client: IpAddr,
@@ -30,8 +30,8 @@ pub struct ConsolePlan {
     pub address: IpAddr,
 }
 
-/// Serves the client at the console to its end. Who has the console may do with this host what it likes: no key is asked
-/// for, and nothing is refused.
+/// Serves the client at the console to its end. Access to the console implies full control of the host: no key is
+/// required, and nothing is refused.
 pub fn serve_console(plan: &ConsolePlan, mut output: impl Write, stop: &AtomicBool) -> Result<()> {
     let line = SerialLine::open(&plan.device, plan.baud).map_err(|error| {
         let message = format!(
@@ -60,7 +60,7 @@ pub fn serve_console(plan: &ConsolePlan, mut output: impl Write, stop: &AtomicBo
             serve_one(line, &agent, stop)
         });
         let end_of_link = console.carry(&far, stop);
-        // The console is in use: why a session ended is told over it, or to nobody.
+        // The console is in use: an error of the session goes over it, or is lost.
         drop(served.join());
         end_of_link
     })

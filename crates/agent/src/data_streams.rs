@@ -1,4 +1,4 @@
-//! Streams that are tests of their own: how many there are, and what was seen of them.
+//! Streams that are tests of their own: their number per address, and their events.
 
 use crate::per_address::{Counted, PerAddress};
 use linerate_model::agent::AgentEvent;
@@ -7,16 +7,16 @@ use linerate_peers::{PeerEvent, PeerKind};
 use linerate_session::SessionEvent;
 use std::net::{IpAddr, SocketAddr};
 
-/// Addresses that have streams here, and how many.
+/// Number of streams by address.
 #[derive(Default)]
 pub(crate) struct Addresses(PerAddress);
 
 impl Addresses {
-    /// Counts one more stream; how many addresses there were before, or more than may be if this one has too
-    /// many streams.
+    /// Counts one more stream; returns the number of addresses before, or a value above the limit if this address has
+    /// too many streams.
     pub(crate) fn one_more(&self, from: IpAddr) -> (Counted<'_>, u32) {
         let (counted, counts) = self.0.one_more(from);
-        // A client that ends a test of all its streams begins the next before the last ones are forgotten.
+        // A client that ends a test with all its streams begins the next before the old ones are removed.
         let before = if counts.of_address > u32::from(MAX_STREAMS) * 4 {
             u32::MAX
         } else {
@@ -26,7 +26,7 @@ impl Addresses {
     }
 }
 
-/// What an event of a client's session is for who runs this server: most of these clients are told nothing.
+/// The server's event for an event of a client's session: most of these clients receive no messages.
 pub(crate) fn events(
     client: SocketAddr,
     kind: &dyn PeerKind,

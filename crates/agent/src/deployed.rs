@@ -23,29 +23,29 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest key that is taken.
+/// Maximum length of a key.
 const MAX_KEY: u64 = 4096;
 
-/// How often it looks whether it was asked to end.
+/// Polling interval of the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What its starter says on the command line.
+/// Command-line parameters from its starter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeployedPlan {
-    /// The folder that it was copied to, to be removed.
+    /// The folder of the copied program, to be removed.
     pub remove: Option<PathBuf>,
     /// The port to listen on; 0 for any.
     pub port: u16,
 }
 
-/// Serves who shows the key that comes on `input`, until that ends, says nothing for [`SILENCE`], or `stop` is set.
+/// Serves clients with the key from `input`, until that ends or is silent for [`SILENCE`], or `stop` is set.
 pub fn serve_deployed(
     plan: &DeployedPlan,
     input: impl Read + AsFd,
     mut output: impl Write,
     stop: &AtomicBool,
 ) -> Result<()> {
-    // A running program needs no file: from here on nothing is left, however it ends.
+    // A running program needs no file: remove it now, so that nothing is left in any case.
     if let Some(folder) = &plan.remove {
         let gone = fs::remove_file(folder.join(AGENT_FILE)).and_then(|()| fs::remove_dir(folder));
         gone.with_context(|| format!("removing {}", folder.display()))?;
@@ -92,7 +92,7 @@ fn start(port: u16, key: &Key) -> Result<Agent> {
     }
 }
 
-/// Returns when the input has ended or is silent for too long, or `stop` is set.
+/// Returns when the input has ended or was silent for too long, or `stop` is set.
 fn follow(input: &mut BufReader<impl Read + AsFd>, stop: &AtomicBool) -> io::Result<()> {
     let mut heard = MonoClock.now();
     while !stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The answering end: `linerate serve`, and the peer in the demo.
+//! Server side: `linerate serve`, and the peer in the demo.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -38,34 +38,34 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Whom to serve, and how far.
+/// Configuration of an agent.
 #[derive(Debug, Clone)]
 pub struct AgentPlan {
-    /// Where to listen: the address of all protocols, and the port of the native one.
+    /// Where to listen: the address for all protocols, and the port of the native one.
     pub listen: SocketAddr,
-    /// What to speak.
+    /// Protocols to serve.
     pub speak: Vec<Speaking>,
-    /// Where clients may come from.
+    /// Which addresses clients may have.
     pub access: Access,
-    /// Networks whose clients may ask, without a key, for what takes more of this host than traffic does.
+    /// Networks whose clients may run, without a key, tests that load this host beyond the traffic.
     pub allow_intrusive: Vec<Network>,
-    /// Networks whose clients get as much UDP as they ask for, though no connection proves that they did.
+    /// Networks whose clients get unlimited UDP, although no connection has validated their address.
     pub allow_unproved: Vec<Network>,
     /// The key that every client must hold.
     pub key: Option<Key>,
-    /// The users that are let in by protocols that have users; `None` lets in all.
+    /// Users that are accepted by protocols with users; `None`: no login required.
     pub logins: Option<Arc<Logins>>,
-    /// Most clients at once.
+    /// Maximum concurrent clients.
     pub max_clients: u16,
-    /// Longest test.
+    /// Maximum test duration.
     pub max_duration: Duration,
-    /// Highest intended load.
+    /// Maximum intended load.
     pub max_rate: Option<BitRate>,
     /// Whether tests may have it imitate a slow application.
     pub allow_imitation: bool,
-    /// Interface whose counters belong to the tests; `None` finds the one that carries each client.
+    /// Interface whose counters belong to the tests; `None`: the one that carries each client.
     pub interface: Option<String>,
-    /// Settings that only one protocol has, by their names in [`settings`].
+    /// Protocol-specific settings, by their names in [`settings`].
     pub settings: SettingValues,
     /// End after the first client.
     pub once: bool,
@@ -74,7 +74,7 @@ pub struct AgentPlan {
 }
 
 impl AgentPlan {
-    /// Serves on `listen`, an address and port, with default limits.
+    /// Plan for `listen`, an address and port, with default limits.
     pub fn listening_on(listen: &str) -> Result<Self, Failure> {
         let address = listen
             .to_socket_addrs()
@@ -100,7 +100,7 @@ impl AgentPlan {
         })
     }
 
-    /// Serves on any free port of this network namespace, which tests of linerate have for themselves.
+    /// Plan for any free port, for tests in a network namespace of their own.
     pub fn private() -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
@@ -122,12 +122,12 @@ impl AgentPlan {
     }
 }
 
-/// Every setting that only one protocol has, in the order of the protocols.
+/// All protocol-specific settings, in the order of the protocols.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
     linerate_peers::served().flat_map(|kind| kind.about().settings)
 }
 
-/// Serves until `stop` is set. `tell` gets every event.
+/// Serves until `stop` is set. `tell` receives every event.
 pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&AgentEvent)) -> Result<()> {
     check_keys(plan)?;
     let ports = open_all(plan)?;
@@ -138,15 +138,15 @@ pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&AgentEve
     accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
 }
 
-/// Looks at the host once. The first look of a process waits for its pages: 10 to 20 ms in which the first datagrams of a
-/// stream that nobody announces would wait in its socket, and seconds where they come from an SD card, in which its first
-/// client would take it for mute.
+/// Reads the host's facts once. The first reading of a process causes page faults: 10 to 20 ms in which the first
+/// datagrams of an unannounced stream would wait in its socket, and seconds from an SD card, in which the first client
+/// would time out.
 fn warm_up(plan: &AgentPlan) {
     let observer = Observer::new(Scope::live(plan.interface.clone()));
     drop((observer.facts(), observer.snapshot(MonoClock.now())));
 }
 
-/// What wakes a listener.
+/// Waker of a listener.
 fn wakeup_fd() -> Result<Waker> {
     Waker::new().context("an eventfd")
 }
@@ -156,7 +156,7 @@ fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
     plan.speak.iter().map(open).collect()
 }
 
-/// Refuses to speak what lets in clients without the key where every client must hold it.
+/// Refuses protocols without keys where every client must hold the key.
 fn check_keys(plan: &AgentPlan) -> Result<(), Failure> {
     if plan.key.is_none() {
         return Ok(());
@@ -179,7 +179,7 @@ fn check_keys(plan: &AgentPlan) -> Result<(), Failure> {
     Err(Failure::new(ExitCode::Usage, message))
 }
 
-/// An agent on a thread of its own, on a host of the testbed.
+/// An agent on its own thread, on a host of the testbed.
 pub struct Agent {
     thread: JoinHandle<Result<()>>,
     stop: Arc<AtomicBool>,
@@ -233,7 +233,7 @@ impl Agent {
         self.ports.first().copied().unwrap_or_default()
     }
 
-    /// Ends it; tests under way are dropped.
+    /// Stops it; tests under way are aborted.
     pub fn stop(self) -> Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         self.wakeup_fd.wake().context("waking the agent")?;

@@ -1,16 +1,16 @@
-//! Events about clients for who runs the server: so many in a second, so that a flood of clients is none of events.
+//! Rate-limits events about clients, so that a flood of clients does not flood the log.
 
 use linerate_model::MonoInstant;
 use linerate_model::agent::AgentEvent;
 use std::time::Duration;
 
-/// Most events in one window.
+/// Maximum events per window.
 const MAX_EVENTS: u32 = 50;
 
 /// Length of a window.
 const NOTICE_WINDOW: Duration = Duration::from_secs(1);
 
-/// How many have been let through.
+/// Events admitted and suppressed.
 #[derive(Default)]
 pub(crate) struct Notices {
     since: MonoInstant,
@@ -19,7 +19,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Whether an event may be told at `now`; if not, it counts as left out.
+    /// Whether an event may be reported at `now`; if not, it is counted as suppressed.
     pub(crate) fn admit(&mut self, now: MonoInstant) -> bool {
         if now >= self.since.after(NOTICE_WINDOW) {
             self.since = now;
@@ -34,7 +34,7 @@ impl Notices {
         is_printed
     }
 
-    /// How many were left out, once the window in which they were is over.
+    /// Number of suppressed events, once their window is over.
     pub(crate) fn summary(&mut self, now: MonoInstant) -> Option<AgentEvent> {
         if self.left_out == 0 || now < self.since.after(NOTICE_WINDOW) {
             return None;

@@ -1,23 +1,23 @@
-//! Connections that have not been admitted, and streams of which nothing but the opening is known: how many there may
-//! be, in all and of one address.
+//! Limits on connections that are not admitted yet, and on streams of which only the opening is known: in total and per
+//! address.
 
 use crate::per_address::{Counted, PerAddress};
 use linerate_model::agent::AdmissionLimit;
 use linerate_model::spec::MAX_STREAMS;
 use std::net::IpAddr;
 
-/// Most of all addresses.
+/// Limit over all addresses.
 const MAX_PENDING: u32 = 512;
 
-/// Most of one address: the streams of a test, and some of others.
+/// Limit per address: the streams of a test, and some reserve.
 const MAX_PENDING_PER_ADDRESS: u32 = MAX_STREAMS as u32 * 5 / 4;
 
-/// What waits, by address.
+/// Pending connections by address.
 #[derive(Default)]
 pub(crate) struct Pending(PerAddress);
 
 impl Pending {
-    /// A place for one more from `from`, taken as long as it lives; which limit is reached if there is none.
+    /// Adds one from `from`, until dropped; or returns the limit that is reached.
     pub(crate) fn enter(&self, from: IpAddr) -> Result<Counted<'_>, AdmissionLimit> {
         let (place, counts) = self.0.one_more(from);
         if counts.total > MAX_PENDING {

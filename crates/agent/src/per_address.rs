@@ -1,31 +1,31 @@
-//! How many of something there are, in all and of one address.
+//! Counters in total and by address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// Counts by address; an address with none is forgotten.
+/// Counts by address; zero counts are removed.
 #[derive(Default)]
 pub(crate) struct PerAddress(Mutex<BTreeMap<IpAddr, u32>>);
 
-/// Counts one as long as it lives.
+/// One count, released on drop.
 pub(crate) struct Counted<'a> {
     counts: &'a PerAddress,
     from: IpAddr,
 }
 
-/// How many there are with the one just counted.
+/// Counts including the one just added.
 pub(crate) struct Counts {
-    /// Of all addresses.
+    /// Total.
     pub(crate) total: u32,
-    /// Of its address.
+    /// Count of its address.
     pub(crate) of_address: u32,
-    /// Addresses other than its own that have some.
+    /// Number of other addresses with a nonzero count.
     pub(crate) other_addresses: u32,
 }
 
 impl PerAddress {
-    /// Counts one more from `from`.
+    /// Adds one from `from`.
     pub(crate) fn one_more(&self, from: IpAddr) -> (Counted<'_>, Counts) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = all.entry(from).or_default();
@@ -57,7 +57,7 @@ impl Drop for Counted<'_> {
 
 #[cfg(test)]
 impl PerAddress {
-    /// Addresses that have some.
+    /// Number of addresses with a nonzero count.
     pub(crate) fn addresses(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

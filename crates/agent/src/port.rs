@@ -1,4 +1,4 @@
-//! The ports that an agent listens on, one for each protocol it speaks.
+//! Ports on which an agent listens, one for each protocol.
 
 use crate::AgentPlan;
 use anyhow::Result;
@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
-/// A protocol to speak, and on which port; `None` for its usual one.
+/// A protocol to serve, with its port; `None`: the default one.
 #[derive(Clone)]
 pub struct Speaking {
     pub(crate) kind: &'static dyn PeerKind,
@@ -29,7 +29,7 @@ impl Speaking {
         }
     }
 
-    /// The port on which this protocol is spoken under `plan`.
+    /// The listening address of this protocol under `plan`.
     fn address(&self, plan: &AgentPlan) -> SocketAddr {
         let usual = if self.is_own() {
             plan.listen.port()
@@ -50,7 +50,7 @@ impl Speaking {
         ids.join(", ")
     }
 
-    /// How a protocol is given another port, for help and messages.
+    /// Example of a protocol with another port, for help and messages.
     pub fn example() -> String {
         let foreign = linerate_peers::served().find(|kind| kind.about().is_foreign);
         let kind = foreign.unwrap_or_else(linerate_peers::own);
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Speaking {
 impl std::str::FromStr for Speaking {
     type Err = Failure;
 
-    /// The id of a protocol, or that with a port: `iperf3:5202`.
+    /// Parses a protocol id, with an optional port: `iperf3:5202`.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -92,30 +92,30 @@ impl std::str::FromStr for Speaking {
     }
 }
 
-/// An open port.
+/// An open listening port.
 pub(crate) struct Port {
     pub(crate) kind: Protocol,
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
-    /// Where data streams come to the port of the control connection.
+    /// Shared state where data streams arrive at the port of the control connection.
     pub(crate) shared: Option<Shared>,
 }
 
-/// What tests share at a port of that kind.
+/// State of a port that tests share.
 pub(crate) struct Shared {
     pub(crate) udp: UdpSocket,
     pub(crate) by: By,
 }
 
-/// How it is told which test a stream belongs to.
+/// How a stream is assigned to a test.
 pub(crate) enum By {
-    /// Every stream is a test.
+    /// Every stream is its own test.
     Itself {
         flows: Arc<Flows>,
-        /// How many bytes of a TCP stream that begins like this tell what it is.
+        /// Bytes of a TCP stream that begins like this which are needed to identify it.
         opening_len: fn(&[u8]) -> usize,
     },
-    /// By the cookie that it shows.
+    /// By its cookie.
     Cookie(Arc<StreamDemux>),
 }
 
@@ -177,13 +177,13 @@ impl Port {
         })
     }
 
-    /// What to wait on.
+    /// Descriptors to wait on.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let udp = self.shared.as_ref().map(|shared| shared.udp.as_fd());
         std::iter::once(self.listener.as_fd()).chain(udp)
     }
 
-    /// How it is announced.
+    /// Event that announces it.
     pub(crate) fn event(&self) -> AgentEvent {
         AgentEvent::Listening {
             protocol: self.kind.id().to_owned(),
@@ -193,10 +193,10 @@ impl Port {
     }
 }
 
-/// Room for datagrams of streams that have no socket yet: the usual 208 KiB hold some 90 long ones, which a flood sends
-/// in a moment. What the system allows is often less.
+/// Receive buffer for datagrams of streams without a socket: the default of 208 KiB holds some 90 long ones, which a
+/// flood sends in a moment. The system often grants less.
 const FIRST_DATAGRAMS_BYTES: usize = 4 << 20;
 
-/// Segments of the control connection fit into 576 bytes of IP, which every path carries (RFC 791,
-/// RFC 9293 §3.7.1). Where data shares the control connection's port this would slow the data.
+/// Maximum segment of the control connection: fits into 576 bytes of IP, which every path carries (RFC 791, RFC 9293
+/// §3.7.1). Where data shares the control connection's port this would slow the data.
 const SMALL_SEGMENT: i32 = 536;

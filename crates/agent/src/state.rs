@@ -1,4 +1,4 @@
-//! Where clients come in: who is admitted, and the conversation with each.
+//! Admission of clients, and the session with each.
 
 use crate::AgentPlan;
 use crate::access::{is_in, unproved_sending};
@@ -34,25 +34,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How often the listener looks whether it should end. It is woken when there is something to tell, by a signal, and
-/// by [`Agent::stop`](crate::Agent::stop).
+/// Polling interval of the listener's stop flag. It is woken by events, by signals, and by
+/// [`Agent::stop`](crate::Agent::stop).
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Silence after which a datagram stream whose test was ended is over, and how often it is looked whether the server is.
+/// Idle timeout of a datagram stream whose test was ended, and polling interval of the server's stop flag meanwhile.
 const QUIET: Duration = Duration::from_secs(2);
 const QUIET_READS: u32 = 10;
 
-/// How long a client keeps its place without a test.
+/// How long a client keeps its slot without a test.
 const IDLE_LIMIT: Duration = Duration::from_mins(10);
 
-/// How long clients are said goodbye to before their connections are ended: half as long again as a session may wait
-/// before it hears of the end.
+/// How long sessions may take to end politely before their connections are closed: 1.5 times the delay after which a
+/// session notices the end.
 const GOODBYE_TIMEOUT: Duration = Duration::from_millis(750);
 
-/// Most connections that are taken from a port before the others are looked at: a flood of them has no end.
+/// Maximum connections accepted from a port in a row, so that a flood does not starve other ports.
 const MAX_ACCEPTED: usize = 64;
 
-/// How long it waits when no connection can be taken.
+/// Wait after an accept failed.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Counts and limits of all clients of one agent.
@@ -64,7 +64,7 @@ struct AgentState<'a> {
     data_streams: Addresses,
     connections: Connections,
     sessions: AtomicU64,
-    /// Clients that have left.
+    /// Number of clients that have left.
     left: AtomicU64,
     events: mpsc::Sender<AgentEvent>,
     notices: Mutex<Notices>,
@@ -106,7 +106,7 @@ pub(crate) fn accept_loop(
     })
 }
 
-/// Serves one client of linerate's own protocol, which came over `line`, to its end.
+/// Serves one client of linerate's own protocol over `line`, to its end.
 pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Result<()> {
     let wakeup_fd = crate::wakeup_fd()?;
     let (events, _) = mpsc::channel();
@@ -114,12 +114,12 @@ pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Resu
     state.converse(line, None, linerate_peers::own(), None)
 }
 
-/// The next connection at a port, if one waits.
+/// The next connection at a port, if one is queued.
 fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     match port.listener.accept() {
         Ok(accepted) => Some(accepted),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-        // A client that is gone before it was accepted, or a moment without descriptors.
+        // The client is already gone, or the process is out of descriptors.
         Err(_) => {
             sleep_until(MonoClock.now().after(ACCEPT_RETRY_INTERVAL));
             None
@@ -127,7 +127,7 @@ fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
-/// The end of a session that an error ended.
+/// Event for a session that ended with an error.
 fn failed(client: SocketAddr, error: &anyhow::Error) -> AgentEvent {
     AgentEvent::Failed {
         client,
@@ -135,12 +135,12 @@ fn failed(client: SocketAddr, error: &anyhow::Error) -> AgentEvent {
     }
 }
 
-/// An IPv4 address that came over IPv6 as IPv4.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 fn canonical(from: SocketAddr) -> SocketAddr {
     SocketAddr::new(from.ip().to_canonical(), from.port())
 }
 
-/// Starts a thread in `scope`, if the host allows one more.
+/// Starts a thread in `scope`; an error if the host allows no more.
 fn start_thread<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     thread: thread::Builder,
@@ -150,7 +150,7 @@ fn start_thread<'scope>(
 }
 
 impl<'a> AgentState<'a> {
-    /// That of an agent without clients.
+    /// State of an agent without clients.
     fn new(
         plan: &'a AgentPlan,
         stop: &'a AtomicBool,
@@ -174,7 +174,7 @@ impl<'a> AgentState<'a> {
 }
 
 impl AgentState<'_> {
-    /// Begins with what has come to a port; connections are numbered in their order.
+    /// Accepts what has arrived at a port; connections are numbered in order.
     fn take_all<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -205,7 +205,7 @@ impl AgentState<'_> {
         }
     }
 
-    /// A place among those that wait to be admitted, if there is one for this address.
+    /// A pending slot for this address, if there is one.
     fn pend(&self, from: IpAddr) -> Option<Place<'_>> {
         let place = self.pending.enter(from);
         place.map_err(|lacks| self.refuse(from, None, lacks)).ok()
@@ -219,14 +219,14 @@ impl AgentState<'_> {
         });
     }
 
-    /// The same for a datagram stream; who may not come is answered nothing.
+    /// A pending slot for a datagram stream from this address; a refused one is not answered.
     fn admit_flow(&self, from: IpAddr) -> Option<Place<'_>> {
         let is_admitted = self.plan.access.admits(from);
         is_admitted.then(|| self.pend(from)).flatten()
     }
 
-    /// Does `work` for what came from `from` on a thread of its own, if the host has one. If not, that client's socket
-    /// is closed, and the others go on.
+    /// Runs `work` for a connection from `from` on its own thread. If the host has no thread left, only that client's
+    /// socket is closed.
     fn start<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -244,19 +244,19 @@ impl AgentState<'_> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many events were left out, if it is time to say so.
+    /// Event with the number of suppressed events, if due.
     fn summary(&self) -> Option<AgentEvent> {
         self.notices().summary(MonoClock.now())
     }
 
-    /// Tells of a client, of which there may be a flood.
+    /// Reports an event about a client, rate-limited against floods.
     fn note(&self, event: AgentEvent) {
         if self.notices().admit(MonoClock.now()) {
             self.tell(event);
         }
     }
 
-    /// Takes one connection to its end, and says how a client left.
+    /// Serves one connection to its end, and reports how the client left.
     fn take(&self, stream: TcpStream, place: Place<'_>, number: u64, port: &Port) {
         let Ok(from) = stream.peer_addr() else { return };
         let from = canonical(from);
@@ -288,18 +288,18 @@ impl AgentState<'_> {
         self.log_disconnect(from, served);
     }
 
-    /// Says how a client left.
+    /// Reports how a client left.
     fn log_disconnect(&self, client: SocketAddr, served: Result<()>) {
         self.left.fetch_add(1, Ordering::Relaxed);
         self.note(match served {
             Ok(()) => AgentEvent::Left { client },
             Err(error) => failed(client, &error),
         });
-        // Also where nothing is said: `--once` waits for it.
+        // Also without a message: `--once` waits for it.
         drop(self.wakeup_fd.wake());
     }
 
-    /// Nobody listens any more when the agent ends.
+    /// Reports an event; at the agent's end there is no receiver any more.
     fn tell(&self, event: AgentEvent) {
         drop(self.events.send(event));
         drop(self.wakeup_fd.wake());
@@ -325,7 +325,7 @@ impl AgentState<'_> {
 
     /// Serves a datagram stream that is a test.
     fn take_flow(&self, flow: Flow<Place<'_>>, port: &Port) {
-        // Until the end: while its address is known, nothing that comes from there is a new stream.
+        // Kept until the end: while its address is registered, nothing from there is a new stream.
         let _known = flow.place;
         let served = flow
             .socket
@@ -389,8 +389,8 @@ impl AgentState<'_> {
         })
     }
 
-    /// Waits until a datagram stream whose test was ended by a limit has come to its own end: what it goes on sending is
-    /// no other test, of which it would be told a part as the whole.
+    /// Waits for the end of a datagram stream whose test was ended by a limit: the rest of it must not be taken for
+    /// another test.
     fn outlast(&self, socket: &UdpSocket) {
         if socket.set_read_timeout(Some(QUIET / QUIET_READS)).is_err() {
             return;
@@ -404,7 +404,7 @@ impl AgentState<'_> {
         }
     }
 
-    /// Makes a test towards a client that asked for it.
+    /// Runs a test towards a client that requested it.
     fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
         let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
             .map_err(anyhow::Error::from)
@@ -443,14 +443,14 @@ impl AgentState<'_> {
         self.converse(line, handle, &*port.kind, turn_away)
     }
 
-    /// A place among the clients that are served, taken as long as it lives; if there is none, why.
+    /// Takes a client slot until dropped; or returns why there is none.
     fn admit(&self, from: IpAddr, port: &Port) -> Result<Place<'_>, (RefusalCode, String)> {
         if let Some(why) = self.denied(from, port) {
             return Err(why);
         }
         let (place, counts) = self.clients.one_more(from.to_canonical());
         let most = u32::from(self.plan.max_clients);
-        // Some are kept from an address that wants them all.
+        // Some slots are reserved for other addresses, so that one cannot take them all.
         let share = most - most / 4;
         if counts.total > most {
             return Err(self.busy());
@@ -464,7 +464,7 @@ impl AgentState<'_> {
         Ok(place)
     }
 
-    /// What a client is told that comes when all places are taken.
+    /// Refusal of a client when all slots are taken.
     fn busy(&self) -> (RefusalCode, String) {
         let most = self.plan.max_clients;
         let message = format!(
@@ -473,7 +473,7 @@ impl AgentState<'_> {
         (RefusalCode::Busy, message)
     }
 
-    /// Why a client of this address is served by no means, if so.
+    /// Why a client of this address is always refused, if so.
     fn denied(&self, from: IpAddr, port: &Port) -> Option<(RefusalCode, String)> {
         let access = &self.plan.access;
         let is_let_in = if self.asks_for_key(&*port.kind) {
@@ -484,12 +484,12 @@ impl AgentState<'_> {
         (!is_let_in).then(|| (RefusalCode::Denied, access.denial(from)))
     }
 
-    /// Whether clients of this protocol get nothing until they have shown the key.
+    /// Whether clients of this protocol must authenticate with the key first.
     fn asks_for_key(&self, kind: &dyn PeerKind) -> bool {
         self.plan.key.is_some() && kind.about().has_keys()
     }
 
-    /// The users that are let in, for a session that begins now.
+    /// Users that are accepted, for a session that begins now.
     fn gate(&self) -> Option<Gate> {
         let logins = self.plan.logins.clone()?;
         let moment = moment();
@@ -512,7 +512,7 @@ impl AgentState<'_> {
         result
     }
 
-    /// One end of a session over `line`.
+    /// Server side of a session over `line`.
     fn driver(
         &self,
         line: Line,
@@ -520,7 +520,7 @@ impl AgentState<'_> {
         turn_away: Option<(RefusalCode, String)>,
     ) -> Result<Driver> {
         let (local, remote) = (line.local().ip(), line.remote().ip());
-        // Who is turned away costs no look at the host.
+        // A refused client does not cause a reading of the host's facts.
         let is_served = turn_away.is_none();
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
         let interface = self.plan.interface.clone();
@@ -556,7 +556,7 @@ impl AgentState<'_> {
     }
 }
 
-/// What a server of this kind tells of its host; what it cannot tell is not read.
+/// Facts that a server of this kind reports; not read if it cannot.
 fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
     if kind.about().tells_facts {
         read()
@@ -565,14 +565,14 @@ fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
     }
 }
 
-/// What a stream that is a test began with. Anybody can send so much in another's name: it stays among those that
-/// wait to be admitted until more has come or gone.
+/// First bytes of a stream that is a test. Their source address may be forged: the stream stays pending until more has
+/// arrived or been sent.
 struct Opening<'a> {
     bytes: ByteCount,
     place: Place<'a>,
 }
 
-/// Answers until the client leaves, has made no test for long, or the agent is stopped.
+/// Serves until the client leaves, was idle for long, or the agent is stopped.
 fn answer(
     driver: &mut Driver,
     stop: &AtomicBool,
