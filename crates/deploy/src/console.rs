@@ -1,7 +1,7 @@
-//! The way to a board that has a serial console: a login there, an agent that is started by its shell, and the control
-//! connection over the line. Traffic runs over the network.
+//! Route to a board with a serial console: a login there, an agent started by its shell, and the control connection
+//! over the line. Traffic runs over the network.
 //!
-//! Noise may spoil what is typed or answered: what is not understood is tried again, up to a limit.
+//! Noise may corrupt input and output: steps that fail are retried, up to a limit.
 
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
@@ -22,28 +22,28 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The command that starts an agent for the console that it is started on: of the program's own use.
+/// Hidden command that starts an agent for the console on which it is started.
 pub const CONSOLE_AGENT: &str = "console-agent";
 
-/// What that agent says when it takes the console over.
+/// Greeting of that agent when it takes over the console.
 pub const CONSOLE_GREETING: &str = "linerate-console ready";
 
-/// The rate of most boards' consoles.
+/// Default baud rate of most boards' consoles.
 pub const DEFAULT_BAUD: u32 = 115_200;
 
-/// How long a login may take in all: an agent whose client was killed keeps the console for half of it.
+/// Timeout of a whole login: an agent whose client was killed keeps the console for half of it.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Silence after which a console has said all that it says by itself.
+/// Silence after which a console's own output is complete.
 const QUIET: Duration = Duration::from_millis(700);
 
-/// How long a shell may take to answer.
+/// Timeout of a shell's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Logins that may be refused: noise may have spoiled one.
+/// Maximum refused logins: noise may have corrupted one.
 const MAX_REFUSALS: u32 = 3;
 
-/// What a shell prints when it is asked to; what is typed looks otherwise, so that an echo is none.
+/// Command whose output shows that there is a shell; the echo of the command differs from its output.
 const PROBE: &str = "echo linerate-'shell'\r";
 const SHELL: &str = "linerate-shell";
 const ENDED: &str = "linerate-ended";
@@ -57,12 +57,12 @@ pub struct ConsoleHost {
     pub host: String,
     login: Option<String>,
     password: Option<String>,
-    /// linerate on the board.
+    /// Path of linerate on the board.
     agent: String,
 }
 
 impl ConsoleHost {
-    /// Reads what follows `serial://`; why it cannot be.
+    /// Parses what follows `serial://`.
     pub fn read(rest: &str) -> Result<Self, String> {
         let (device, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let device = query::device(device)?;
@@ -88,7 +88,7 @@ impl ConsoleHost {
 }
 
 impl fmt::Display for ConsoleHost {
-    /// Without the password: it would be kept with every run.
+    /// Without the password, which would be stored with every run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "serial://{}?host={}", self.device.display(), self.host)?;
         if self.baud != DEFAULT_BAUD {
@@ -104,7 +104,7 @@ impl fmt::Display for ConsoleHost {
     }
 }
 
-/// A board with a console, and the session over it that this process has.
+/// A board with a console, and this process's session over it.
 #[derive(Debug)]
 pub struct ConsolePeer {
     host: ConsoleHost,
@@ -118,7 +118,7 @@ impl Drop for ConsolePeer {
 }
 
 impl ConsolePeer {
-    /// That board; nothing is started yet.
+    /// The board, with nothing started yet.
     pub const fn new(host: ConsoleHost) -> Self {
         Self {
             host,
@@ -126,16 +126,16 @@ impl ConsolePeer {
         }
     }
 
-    /// As it was written.
+    /// The board as given in the address.
     pub const fn host(&self) -> &ConsoleHost {
         &self.host
     }
 
-    /// Waits until the session before this has left the console.
+    /// Waits until the previous session has left the console.
     fn finish(&self) {
         let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = carried.take() {
-            // What it met there is seen by whoever used the session.
+            // Its error was visible to the user of that session.
             let _ = thread.join();
         }
     }
@@ -165,13 +165,13 @@ impl ConsolePeer {
     }
 }
 
-/// Until the session ends. Why the line failed is seen by the session as its end.
+/// Runs until the session ends. The session sees a failure of the line as its end.
 fn carry(mut link: ConsoleLink, stream: &TcpStream) {
     drop(link.carry(stream, &AtomicBool::new(false)));
 }
 
 impl ConsoleHost {
-    /// What the shell is told. A shell that comes back says so.
+    /// Command line for the shell. A shell that comes back prints the exit code.
     fn start(&self, client: IpAddr, address: IpAddr) -> String {
         format!(
             "{} {CONSOLE_AGENT} --baud {} --client {client} --address {address}; echo linerate-'ended' $?\r",
@@ -186,12 +186,12 @@ impl ConsoleHost {
     }
 }
 
-/// What a console waits for, by what it said last.
+/// What a console waits for, by its last output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prompt {
     Login,
     Password,
-    /// A shell, or nothing that is known.
+    /// A shell, or unknown.
     Other,
 }
 
@@ -207,7 +207,7 @@ fn prompt(said: &str) -> Prompt {
     }
 }
 
-/// The end that a shell told of: its exit code.
+/// Exit code of the agent that the shell printed, if any.
 fn ended(said: &str) -> Option<u8> {
     let (_, rest) = said.rsplit_once(ENDED)?;
     let digits: String = rest
@@ -218,7 +218,7 @@ fn ended(said: &str) -> Option<u8> {
     digits.parse().ok()
 }
 
-/// A console whose words are read as text.
+/// A console with its output as text.
 struct Console {
     line: SerialLine,
     heard: String,
@@ -228,12 +228,12 @@ struct Console {
 /// Bits on the line for one byte.
 const BITS_PER_BYTE: u32 = 10;
 
-/// Most of what a console said that is kept and shown.
+/// Maximum console output kept and shown, bytes.
 const MAX_HEARD: usize = 4096;
 const MAX_SHOWN: usize = 300;
 
 impl Console {
-    /// Gets a shell.
+    /// Logs in until there is a shell.
     fn log_in(&mut self, host: &ConsoleHost) -> Result<()> {
         let deadline = MonoClock.now().after(LOGIN_TIMEOUT);
         let mut refusals = 0;
@@ -279,7 +279,7 @@ impl Console {
         Err(self.failed("no shell answers there", hint).into())
     }
 
-    /// Has the shell start the agent.
+    /// Makes the shell start the agent.
     fn start(&mut self, command: &str) -> Result<()> {
         let mut tries = 0;
         loop {
@@ -289,7 +289,7 @@ impl Console {
             let code = ended(&self.heard);
             tries += 1;
             match code {
-                // Its greeting may have been spoiled: the link finds out.
+                // Its greeting may be corrupted: the link will show it.
                 _ if self.heard.contains(CONSOLE_GREETING) => return Ok(()),
                 None if tries == MAX_REFUSALS => return Ok(()),
                 Some(127) if tries == MAX_REFUSALS => {
@@ -309,14 +309,14 @@ impl Console {
         }
     }
 
-    /// Types, once what was said before is done with.
+    /// Types text, discarding earlier output.
     fn say(&mut self, text: &str) -> Result<()> {
         self.heard.clear();
         type_in(&self.line, text.as_bytes())
     }
 
-    /// Listens until what was heard `is_enough`, or for this long beside the time that typing takes on the line; every
-    /// byte that comes extends it while nothing was enough.
+    /// Reads until the output `is_enough`, or for `silence` beyond the time that the typed text takes on the line;
+    /// every received byte extends it.
     fn listen(&mut self, is_enough: impl Fn(&str) -> bool, silence: Duration) -> Result<()> {
         let typed = Duration::from_secs(1) * (160 * BITS_PER_BYTE) / self.baud.max(1);
         let mut until = MonoClock.now().after(silence + typed);
@@ -370,7 +370,7 @@ impl Console {
     }
 }
 
-/// Says why a serial line cannot be used, and what to do about it.
+/// Error for a serial line that cannot be used, with a remedy.
 pub fn no_line(device: &Path, error: &SerialError) -> Failure {
     let path = device.display();
     let (why, hint) = match error {

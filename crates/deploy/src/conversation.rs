@@ -23,24 +23,24 @@ use std::fs;
 use std::io::{self, BufRead, Read as _, Write};
 use std::path::PathBuf;
 
-/// Longest line that is taken.
+/// Maximum length of a line.
 const MAX_LINE: u64 = 512;
 
-/// Longest output of a command that is taken.
+/// Maximum length of a command's output.
 const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
 
-/// What the shell says first, and of a host where it finds no folder.
+/// The shell's first word, also on a host where it finds no folder.
 const GREETING: &str = "linerate-far";
 const REFUSAL: &str = "linerate-refused";
 
-/// What it says of the file that came.
+/// Prefix of the received file's checksum.
 const SUM: &str = "linerate-sum";
 
-/// What lets it start the agent.
+/// Word that starts the agent.
 const START: &str = "start";
 
-/// The program of the far shell, which ends with `command`. Only what POSIX has, and `head -c`. The command is no `exec`,
-/// so that the folder is removed also where it does not start.
+/// Script for the remote shell, which ends with `command`. Only POSIX, and `head -c`. The command is not `exec`ed, so
+/// that the folder is removed even if it does not start.
 fn script(command: &str) -> String {
     format!(
         r#"umask 077; d=
@@ -62,45 +62,45 @@ read -r go && [ "$go" = {START} ] || exit 1
     )
 }
 
-/// The script that starts an agent at this port.
+/// Script that starts an agent on this port.
 pub(crate) fn agent_script(port: u16) -> String {
     script(&format!("{DEPLOYED_AGENT} --remove \"$d\" --port {port}"))
 }
 
-/// The script that runs the program with these words to its end.
+/// Script that runs the program with these arguments to its end.
 pub(crate) fn command_script(words: &[String]) -> String {
     let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
     script(&format!("{} </dev/null", words.join(" ")))
 }
 
-/// A word as a POSIX shell takes it.
+/// Quotes a word for a POSIX shell.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// An agent that serves.
+/// A running agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Serving {
     pub(crate) port: u16,
-    /// What is to be known of how it came there.
+    /// Note on how it was deployed.
     pub(crate) note: Option<String>,
 }
 
-/// What a command wrote there.
+/// Output of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
     /// Its standard output.
     pub output: Vec<u8>,
-    /// What is to be known of how the program came there.
+    /// Note on how the program was deployed.
     pub note: Option<String>,
 }
 
-/// Why it did not come to that.
+/// Why the dialogue failed.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// This end or the host lacks something.
     Refused(Failure),
-    /// The shell ended, before this was heard.
+    /// The shell ended before sending this.
     Silent(&'static str),
 }
 
@@ -110,7 +110,7 @@ impl From<Failure> for Broken {
     }
 }
 
-/// Copies the program there that `find` gives for what `uname -m` says; what is to be known of how it came.
+/// Copies the program there that `find` gives for the output of `uname -m`; returns a note on the transfer.
 fn copy(
     heard: &mut impl BufRead,
     said: &mut impl Write,
@@ -143,7 +143,7 @@ pub(crate) fn start_agent(
     Ok(Serving { port, note })
 }
 
-/// Copies the program there, starts it, and reads what it writes to its end.
+/// Copies the program there, runs it, and reads its output to the end.
 pub(crate) fn run_command(
     mut heard: impl BufRead,
     mut said: impl Write,
@@ -162,7 +162,7 @@ pub(crate) fn run_command(
     }
 }
 
-/// What follows `word` in the next line that begins with it: what a shell's start-up files print comes before.
+/// The rest of the next line that begins with `word`; output of the shell's start-up files may precede it.
 fn line(heard: &mut impl BufRead, word: &str, awaited: &'static str) -> Result<String, Broken> {
     loop {
         let mut line = Vec::new();
@@ -182,18 +182,18 @@ fn line(heard: &mut impl BufRead, word: &str, awaited: &'static str) -> Result<S
     }
 }
 
-/// What `uname -m` says, if `uname -s -m` is that of a Linux.
+/// The machine in the output of `uname -s -m`, if it is a Linux.
 fn machine_name(machine: &str) -> Result<&str, Failure> {
     machine
         .strip_prefix("Linux ")
         .ok_or_else(|| no_program_for(machine))
 }
 
-/// The first program in `folders` that is built for what `uname -m` says, or this program itself if it is.
+/// The first program in `folders` for this output of `uname -m`, or this program itself if it fits.
 pub(crate) fn find_program(machine: &str, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
     match Arch::from_uname(machine) {
         Some(arch) => find_agent(arch, folders, Linking::Any),
-        // Nobody builds agents for it, but this program runs on it.
+        // There are no agents for this architecture, but this program runs on it.
         None if is_own(machine) => {
             let own = env::current_exe().and_then(fs::read);
             own.map_err(|error| {
@@ -226,7 +226,7 @@ fn no_program_for(machine: &str) -> Failure {
     Failure::new(ExitCode::HostLacks, message)
 }
 
-/// Whether the file there is the agent; what is to be known if that was seen by its length only.
+/// Checks that the file there is the agent; returns a note if only the length could be checked.
 fn verify(sum: &str, agent: &[u8]) -> Result<Option<String>, Failure> {
     let (length, theirs) = sum.split_once(' ').unwrap_or((sum, ""));
     let ours = hex(&Sha256::digest(agent));
@@ -246,14 +246,14 @@ fn verify(sum: &str, agent: &[u8]) -> Result<Option<String>, Failure> {
     Err(Failure::new(ExitCode::Peer, clean(&message)))
 }
 
-/// Words of the far side, without what only a terminal understands.
+/// Text of the remote side without control characters.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
-/// Reads to the end, and keeps the first `most` bytes, safe for a terminal.
+/// Reads to the end; returns the first `most` bytes, safe for a terminal.
 pub(crate) fn kept(mut from: impl io::Read, most: u64) -> String {
     let mut bytes = Vec::new();
     let _ = from.by_ref().take(most).read_to_end(&mut bytes);

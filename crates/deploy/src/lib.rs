@@ -1,8 +1,8 @@
 //! linerate on other hosts: found for their architecture, copied, verified, started, and removed again.
 //!
-//! By ssh either a command is run to its end, or an agent is started that ends with whoever started it. Such an agent
-//! removes its own file before it serves, has a key that only this process knows, and ends when its standard input does
-//! or says nothing for [`SILENCE`]: nothing is left behind, however this process or the way to the host ends.
+//! By ssh either a command is run to its end, or an agent is started that ends with its starter. Such an agent removes
+//! its own file before it serves, has a key that only this process knows, and ends when its standard input does or is
+//! silent for [`SILENCE`]: nothing is left behind, however this process or the connection ends.
 #![forbid(unsafe_code)]
 
 mod console;
@@ -17,17 +17,17 @@ pub use ssh::{DeployedAgent, Deployment, SshHost};
 
 use std::time::Duration;
 
-/// The command that starts such an agent: of the program's own use.
+/// Hidden command that starts such an agent.
 pub const DEPLOYED_AGENT: &str = "deployed-agent";
 
-/// What the agent says first, before its port.
+/// The agent's first word, before its port.
 pub const AGENT_GREETING: &str = "linerate-agent";
 
-/// The name of the agent's file in its folder.
+/// File name of the agent in its folder.
 pub const AGENT_FILE: &str = "linerate";
 
-/// Silence on its standard input after which an agent takes whoever started it for gone.
+/// Silence on its standard input after which an agent takes its starter for gone.
 pub const SILENCE: Duration = Duration::from_secs(30);
 
-/// How often it is told that its starter is there: three of these words may be late.
+/// Keep-alive interval of the starter: three in a row may be late.
 const BEAT: Duration = Duration::from_secs(8);

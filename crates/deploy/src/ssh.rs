@@ -1,4 +1,4 @@
-//! The way to a host by the system's ssh: how it is written, and the agent that runs there while it is measured.
+//! Route to a host by the system's ssh: its address syntax, and the agent that runs there while it is measured.
 //!
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
@@ -26,33 +26,33 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Most time until an agent serves: 18 MB over 1 Mbit/s take half of it.
+/// Timeout until an agent serves: 18 MB over 1 Mbit/s take half of it.
 const DEPLOY_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// How long ssh may take to end after its input has.
+/// Timeout for ssh to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Most of what ssh and the far shell say on standard error that is shown.
+/// Maximum standard error of ssh and the remote shell that is shown, bytes.
 const MAX_SAID: u64 = 4 * 1024;
 
 /// A host to reach by ssh, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshHost {
     destination: SshDestination,
-    /// Its address in the network under test, where ssh goes another way.
+    /// Its address in the network under test, where ssh uses another one.
     address: Option<String>,
     /// The port of the agent; 0 for any.
     agent_port: u16,
     /// The only folder to look for agents in.
     agents: Option<PathBuf>,
-    /// ssh's configuration, if not the user's.
+    /// ssh's configuration file, if not the user's.
     config: Option<PathBuf>,
-    /// The ssh program and its options.
+    /// The ssh program with options.
     program: Vec<String>,
 }
 
 impl SshHost {
-    /// Reads what follows `ssh://`; why it cannot be.
+    /// Parses what follows `ssh://`.
     pub fn read(rest: &str) -> Result<Self, String> {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let destination = place.parse()?;
@@ -74,14 +74,14 @@ impl SshHost {
         })
     }
 
-    /// Reached by this program, with these options before linerate's own.
+    /// Sets the ssh program, with these options before linerate's own.
     #[must_use]
     pub fn by(mut self, program: Vec<String>) -> Self {
         self.program = program;
         self
     }
 
-    /// Runs linerate there with these words to its end, and removes it.
+    /// Runs linerate there with these arguments to its end, and removes it.
     pub fn run(&self, words: &[String], timeout: Duration) -> Result<CommandOutput, Failure> {
         let folders = self.folders();
         let find = move |machine: &str| find_program(machine, &folders);
@@ -94,19 +94,19 @@ impl SshHost {
             .map_err(|failure| self.name(&failure))
     }
 
-    /// The same failure, with whose it is.
+    /// Prefixes a failure with the name of the host.
     fn name(&self, failure: &Failure) -> Failure {
         Failure::new(failure.code, format!("{self}: {}", failure.message))
     }
 
-    /// Where programs for other architectures are looked for.
+    /// Folders with programs for other architectures.
     fn folders(&self) -> Vec<PathBuf> {
         let home = || std::env::home_dir().map(|home| home.join(".cache/linerate"));
         let given = self.agents.clone().map(|folder| vec![folder]);
         given.unwrap_or_else(|| agent_folders(home().as_deref()))
     }
 
-    /// ssh with the words that lead to the host.
+    /// ssh with the options for the host.
     fn ssh(&self) -> Command {
         let (program, options) = self
             .program
@@ -121,7 +121,7 @@ impl SshHost {
         ssh
     }
 
-    /// ssh, to have this script run there.
+    /// ssh command that runs this script there.
     fn command(&self, script: &str) -> Command {
         let mut ssh = self.ssh();
         let far = format!("sh -c {}", quoted(script));
@@ -132,7 +132,7 @@ impl SshHost {
         ssh
     }
 
-    /// Its name or address in the network under test: what ssh's configuration says unless it is written.
+    /// Its name or address in the network under test: from ssh's configuration unless given.
     fn in_network(&self) -> String {
         if let Some(address) = &self.address {
             return address.clone();
@@ -170,20 +170,20 @@ impl fmt::Display for SshHost {
     }
 }
 
-/// An agent that serves, and what only its starter knows.
+/// A running agent, with its secret key.
 #[derive(Debug, Clone)]
 pub struct DeployedAgent {
     /// Its host's name or address in the network under test.
     pub host: String,
-    /// Where it listens.
+    /// Its port.
     pub port: u16,
-    /// What clients must show.
+    /// Key for its clients.
     pub key: Key,
-    /// What is to be known of how it came there.
+    /// Note on how it was deployed.
     pub note: Option<String>,
 }
 
-/// A host by ssh, and the agent that this process has there.
+/// A host by ssh, and this process's agent there.
 #[derive(Debug)]
 pub struct Deployment {
     host: SshHost,
@@ -191,7 +191,7 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// That host; nothing is started yet.
+    /// The host, with nothing started yet.
     pub const fn new(host: SshHost) -> Self {
         Self {
             host,
@@ -199,16 +199,16 @@ impl Deployment {
         }
     }
 
-    /// As it was written.
+    /// The host as given in the address.
     pub const fn host(&self) -> &SshHost {
         &self.host
     }
 
-    /// The agent there, which is started if none is.
+    /// The agent there, started if there is none.
     pub fn agent(&self) -> Result<DeployedAgent, Failure> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.as_mut().is_none_or(Running::has_ended) {
-            // What is left of one that has ended makes room first.
+            // Remove an agent that has ended first.
             *running = None;
             let started = Running::start(&self.host);
             *running = Some(started.map_err(|failure| self.host.name(&failure))?);
@@ -217,18 +217,18 @@ impl Deployment {
         Ok(running.agent.clone())
     }
 
-    /// What is to be known of how the agent came there.
+    /// Note on how the agent was deployed.
     pub fn note(&self) -> Option<String> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref()?.agent.note.clone()
     }
 }
 
-/// An ssh whose far end is an agent. The agent ends with the input of ssh.
+/// An ssh process with an agent at the remote end. The agent ends with ssh's input.
 #[derive(Debug)]
 struct Running {
     agent: DeployedAgent,
-    /// Gone when this is: the agent's input ends then.
+    /// Dropping it ends the agent's input.
     beat: Option<Sender<()>>,
     ssh: Ssh,
 }
@@ -279,7 +279,7 @@ impl Drop for Running {
     }
 }
 
-/// The process. It is waited for, so that nothing is left at either end when this is gone.
+/// The ssh process, waited for on drop, so that nothing is left at either end.
 #[derive(Debug)]
 struct Ssh(Child);
 
@@ -306,7 +306,7 @@ impl Ssh {
         Ok(Self(child))
     }
 
-    /// Does `conversation` with the far shell; `None` if it takes longer than `timeout`.
+    /// Runs `conversation` with the remote shell; `None` if it takes longer than `timeout`.
     fn converse<T: Send + 'static>(
         &mut self,
         timeout: Duration,
@@ -327,7 +327,7 @@ impl Ssh {
             Ok(Err(Broken::Refused(failure))) => Err(failure),
             Ok(Err(Broken::Silent(awaited))) => Err(ended_before(awaited, &said)),
             Err(_) => {
-                // The conversation has its input, and goes on until it is gone.
+                // The dialogue holds its input, and goes on until the process has ended.
                 let _ = child.kill();
                 Ok(None)
             }
@@ -335,7 +335,7 @@ impl Ssh {
     }
 }
 
-/// What is said of an ssh that ended before this was heard.
+/// Error for an ssh that ended before it sent `awaited`.
 fn ended_before(awaited: &str, said: &Receiver<String>) -> Failure {
     let said = said.recv_timeout(GRACE).unwrap_or_default();
     let said = if said.is_empty() {
@@ -349,7 +349,7 @@ fn ended_before(awaited: &str, said: &Receiver<String>) -> Failure {
     Failure::new(ExitCode::Peer, message)
 }
 
-/// Tells the agent that this end is there, until the sender of `beats` is gone or the agent is.
+/// Sends keep-alives to the agent, until the sender of `beats` or the agent is gone.
 fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
     const { assert!(BEAT.as_secs() * 3 < SILENCE.as_secs()) };
     while beats.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
@@ -359,10 +359,10 @@ fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
     }
 }
 
-/// Does `work` on a thread of its own.
+/// Runs `work` on its own thread; the result is received from a channel.
 fn spawn_with_result<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (tell, hear) = channel();
-    // Nobody may be left to be told.
+    // The receiver may be gone.
     thread::spawn(move || drop(tell.send(work())));
     hear
 }
