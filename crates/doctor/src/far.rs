@@ -9,10 +9,10 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_report::figures::clean;
 use std::time::Duration;
 
-/// Most checks, changes and cores of a document.
+/// Maximum checks, changes and cores in a document.
 const ITEMS_MAX: usize = 16 * 1024;
 
-/// Reads `--host ssh://user@host:port`, to be reached by the ssh program and its options in `--ssh`.
+/// Parses `--host ssh://user@host:port`, with the ssh program and options from `--ssh`.
 pub fn far_host(text: &str, ssh: &str) -> Result<SshHost, Failure> {
     let refuse = |why: &str| {
         let message = format!("--host {text}: {why}; write ssh://user@host or ssh://host:2222");
@@ -36,12 +36,12 @@ pub struct FarPlan {
     pub host: SshHost,
     /// Arguments of `doctor` there, without `--json`.
     pub arguments: Vec<String>,
-    /// Most time for all of it, a password that the user types included.
+    /// Timeout, including the user's typing of a password.
     pub timeout: Duration,
 }
 
 impl FarPlan {
-    /// Examines the host. Its exit code is decided by whoever reads the document, as at home.
+    /// Examines the host. The exit code is derived from the document, as for the local host.
     pub fn examine(&self) -> Result<Examination> {
         let command = ["doctor", "--json"].map(str::to_owned).into_iter();
         let words: Vec<_> = command.chain(self.arguments.iter().cloned()).collect();
@@ -60,7 +60,7 @@ impl FarPlan {
     }
 }
 
-/// Whether a document from elsewhere is what it should be.
+/// Checks that a remote document is valid.
 fn check(examination: &Examination) -> Result<(), String> {
     if examination.schema != SCHEMA {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! `linerate doctor`: what on a host spoils measurements, the changes that would help, and how to take them back.
+//! `linerate doctor`: what distorts measurements on a host, the changes that would help, and how to undo them.
 #![forbid(unsafe_code)]
 
 mod far;
@@ -21,20 +21,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tuning::{Foreign, HostSettings, Identity, UndoError};
 
-/// Where the undo file is kept unless the user says otherwise.
+/// Default path of the undo file.
 pub const UNDO_FILE: &str = "/var/lib/linerate/undo.jsonl";
 
-/// Longest time that jitter is measured.
+/// Maximum duration of the jitter measurement.
 pub const JITTER_MAX: Duration = Duration::from_hours(1);
 
-/// What to do beside looking.
+/// Action besides the examination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Make the changes that the findings propose.
+    /// Apply the changes that the findings propose.
     Apply,
-    /// Nothing.
+    /// None.
     Look,
-    /// Take back what was changed.
+    /// Undo the changes.
     Restore,
 }
 
@@ -49,24 +49,24 @@ pub struct DoctorPlan {
     pub core: Option<u32>,
     /// Checks to make; all if empty. Changes that need consent are made only for checks that are named here.
     pub only: Vec<String>,
-    /// What to do.
+    /// Action.
     pub action: Action,
-    /// Whether to change also what somebody else has changed since.
+    /// Whether to overwrite settings that others have changed since.
     pub force: bool,
     /// The undo file.
     pub undo: PathBuf,
-    /// How long to measure the jitter of the host itself.
+    /// Duration of the host's jitter measurement.
     pub jitter: Option<Duration>,
 }
 
-/// Every check's name and what it looks at, in the order of the reference table.
+/// Name and summary of every check, in the order of the reference table.
 pub fn checks() -> impl Iterator<Item = (&'static str, &'static str)> {
     fitness::ALL
         .iter()
         .map(|check| (check.id(), check.summary()))
 }
 
-/// Refuses names that are no check's, and times that are too long.
+/// Refuses unknown check names, and durations that are too long.
 pub fn check_plan(plan: &DoctorPlan) -> Result<(), Failure> {
     for name in &plan.only {
         if !checks().any(|(id, _)| id == name) {
@@ -169,7 +169,7 @@ fn apply(plan: &DoctorPlan, scope: &Scope) -> Result<Vec<ChangeMade>> {
     Ok(made.map_err(with_remedy)?)
 }
 
-/// The changes of a finding that may be made.
+/// Changes of a finding that may be made.
 fn wanted<'a>(check: &'a Checked, named: &[String]) -> impl Iterator<Item = &'a Setting> {
     let is_named = named.contains(&check.id);
     let settings = match &check.outcome {
@@ -206,7 +206,7 @@ fn with_remedy(error: UndoError) -> Failure {
     failure
 }
 
-/// The exit code that an examination deserves. `strict` makes findings count.
+/// Exit code for an examination. `strict` makes findings count.
 pub fn exit_code(examination: &Examination, strict: bool) -> ExitCode {
     let has = |result| {
         examination

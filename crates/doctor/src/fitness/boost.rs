@@ -1,4 +1,4 @@
-//! Frequencies above the nominal one.
+//! CPU boost: frequencies above the nominal one.
 
 use super::{FitnessCheck, fine, found};
 use linerate_model::condition::{Condition, Known};

@@ -1,4 +1,4 @@
-//! The largest buffers that a socket may have.
+//! Maximum socket buffers.
 
 use super::{FitnessCheck, fine, found, setting, words};
 use linerate_model::condition::{Condition, Known};
@@ -8,14 +8,14 @@ use linerate_model::knob::{Consent, Knob, Setting};
 /// Socket buffers.
 pub(super) struct Buffers;
 
-/// What a setting should be at least, and what is set.
+/// Minimum and present value of a setting.
 struct Wanted {
     name: &'static str,
     least: u64,
     set: u64,
 }
 
-/// `SO_RCVBUF` and `SO_SNDBUF` can ask for no more than this.
+/// Limits of `SO_RCVBUF` and `SO_SNDBUF`.
 const PLAIN: &[Wanted] = &[
     Wanted {
         name: "net.core.rmem_max",
@@ -28,7 +28,7 @@ const PLAIN: &[Wanted] = &[
         set: 16 << 20,
     },
 ];
-/// The third number of these bounds what TCP takes by itself; the kernel's own defaults are set.
+/// The third value is the limit of TCP's autotuning; the minima are the kernel's own defaults.
 const TCP: &[Wanted] = &[
     Wanted {
         name: "net.ipv4.tcp_rmem",
@@ -76,7 +76,7 @@ impl FitnessCheck for Buffers {
     }
 }
 
-/// What is too small.
+/// A limit that is too small.
 #[derive(Default)]
 struct Small {
     now: Vec<String>,

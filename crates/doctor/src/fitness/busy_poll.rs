@@ -1,4 +1,4 @@
-//! Whether sockets may poll the device.
+//! Busy polling of the device by sockets.
 
 use super::{FitnessCheck, fine, found, setting};
 use linerate_model::condition::{Condition, Known};
@@ -8,7 +8,7 @@ use linerate_model::knob::{Consent, Knob};
 /// Busy polling.
 pub(super) struct BusyPoll;
 
-/// What the kernel's documentation recommends for several sockets, in µs.
+/// Value recommended by the kernel's documentation for several sockets, in µs.
 const RECOMMENDED: &str = "50";
 const NAMES: &[&str] = &["net.core.busy_poll", "net.core.busy_read"];
 

@@ -1,4 +1,4 @@
-//! Idle states that take long to leave.
+//! CPU idle states with long exit latency.
 
 use super::{FitnessCheck, fine, found, setting, words};
 use linerate_model::condition::{Condition, CoreSet, IdleState, Known};
@@ -8,9 +8,9 @@ use linerate_model::knob::{Consent, Knob};
 /// Idle states (C-states) and `/dev/cpu_dma_latency`.
 pub(super) struct CStates;
 
-/// States that are left faster cost less than one pass of a packet through the stack.
+/// Exit latency below which a state costs less than one pass of a packet through the stack, µs.
 const SHORT_US: u64 = 10;
-/// From here on it is more than a round trip in a rack.
+/// Exit latency above a round trip in a rack, µs.
 const LONG_US: u64 = 50;
 
 impl FitnessCheck for CStates {

@@ -1,4 +1,4 @@
-//! What the kernel's clock is made of, and what reading it costs.
+//! Kernel clock source, and the cost of reading it.
 
 use super::{FitnessCheck, fine, found, words};
 use linerate_model::condition::{ClockSource, Condition, Known};
@@ -7,7 +7,7 @@ use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 /// The clock source.
 pub(super) struct Clock;
 
-/// Sources that programs read without a system call.
+/// Clock sources that are read without a system call.
 const FAST: &[&str] = &[
     "arch_sys_counter",
     "hyperv_clocksource_tsc_page",
@@ -15,7 +15,7 @@ const FAST: &[&str] = &[
     "riscv_clocksource",
     "tsc",
 ];
-/// A reading without a system call takes some tens of ns, one with it some hundreds.
+/// Threshold, ns: a reading without a system call takes some tens of ns, one with it some hundreds.
 const SLOW_NS: u64 = 200;
 
 impl FitnessCheck for Clock {

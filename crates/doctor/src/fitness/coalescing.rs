@@ -1,4 +1,4 @@
-//! Interrupts that are held back to join several frames.
+//! Interrupt coalescing, which delays frames.
 
 use super::{FitnessCheck, fine, found, setting};
 use linerate_model::condition::{Condition, Known};
@@ -23,7 +23,7 @@ impl FitnessCheck for Coalescing {
         let parts = [
             (CoalescingPart::AdaptiveRx, u32::from(now.is_adaptive), 0),
             (CoalescingPart::RxUsecs, now.rx_usecs, 0),
-            // Zero of both would mean that no interrupt ever comes (linux/ethtool.h).
+            // Zero for both would disable interrupts (linux/ethtool.h).
             (CoalescingPart::RxFrames, now.rx_frames, 1),
         ];
         let in_words = parts

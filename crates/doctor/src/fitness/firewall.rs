@@ -1,4 +1,4 @@
-//! Packet filters on the packets' way.
+//! Packet filters in the path.
 
 use super::{FitnessCheck, fine, found, words};
 use linerate_model::condition::{Condition, Known};

@@ -1,4 +1,4 @@
-//! What chooses the cores' frequency.
+//! CPU frequency governor.
 
 use super::{FitnessCheck, fine, found, setting, words};
 use linerate_model::condition::{ClockPolicy, Condition, CoreSet, Known};
@@ -58,7 +58,7 @@ impl FitnessCheck for Governor {
     }
 }
 
-/// The frequency now, of the highest.
+/// Present frequency as a share of the maximum.
 fn share(policy: &ClockPolicy) -> Option<f64> {
     let highest = policy.max_hz.filter(|hertz| *hertz > 0)?;
     Some(words::float(policy.now_hz?) / words::float(highest))

@@ -1,4 +1,4 @@
-//! Where the interface's interrupts come to.
+//! Affinity of the interface's interrupts.
 
 use super::{FitnessCheck, fine, found, setting, words};
 use linerate_model::condition::{Condition, CoreSet, Interrupt, Known};
@@ -86,14 +86,14 @@ fn names(interrupts: &[&Interrupt]) -> String {
     words::some(&each, 3)
 }
 
-/// Whether it comes to the measuring core.
+/// Whether it is routed to the measuring core.
 fn hits(interrupt: &Interrupt, core: Option<u32>) -> bool {
     let comes_to = interrupt.effective.as_ref().unwrap_or(&interrupt.allowed);
     core.is_some_and(|core| comes_to.has(core))
 }
 
-/// The one core to pin it to: where it comes to now, else another of the interface's node that is
-/// neither the measuring core nor isolated.
+/// Core to pin it to: the present one, else another of the interface's NUMA node that is neither the measuring core nor
+/// isolated.
 fn place(interrupt: &Interrupt, condition: &Condition) -> Option<u32> {
     if !hits(interrupt, condition.core)
         && let Some(now) = &interrupt.effective

@@ -1,4 +1,4 @@
-//! The daemon that moves interrupts.
+//! irqbalance, the daemon that moves interrupts.
 
 use super::{FitnessCheck, fine, found};
 use linerate_model::condition::{Condition, Known};

@@ -1,4 +1,4 @@
-//! Cores that are kept free for measurements.
+//! Cores reserved for measurements.
 
 use super::{FitnessCheck, fine, found, words};
 use linerate_model::condition::{Condition, Known};
@@ -18,7 +18,7 @@ impl FitnessCheck for Isolation {
 
     fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
         let isolated = condition.isolated.as_ref().map_err(Clone::clone)?;
-        // A kernel without CONFIG_NO_HZ_FULL has no such file, and no such cores.
+        // A kernel without CONFIG_NO_HZ_FULL has neither the file nor such cores.
         let tickless = condition.tickless.clone().unwrap_or_default();
         let (is_free, whose) = match condition.core {
             Some(core) => (isolated.has(core), format!("core {core} is")),

@@ -1,9 +1,8 @@
-//! Checks of a host: what on it spoils or blurs measurements, what that costs, and what to set.
+//! Checks of a host: what distorts measurements on it, its cost, and the remedy.
 //!
-//! A check reads a [`Condition`] and nothing else. It finds something, says that all is well and
-//! what it saw, or says why it could not be made; that is never counted as well. Figures are those
-//! of this host (an exit latency that the kernel states, a buffer against the speed of the link)
-//! or of the source that is named.
+//! A check reads a [`Condition`] and nothing else. It reports a finding, that all is well with the values seen, or why
+//! it could not be made, which never counts as well. Figures are those of this host (an exit latency that the kernel
+//! states, a buffer against the speed of the link) or of the source that is named.
 
 mod boost;
 mod buffers;
@@ -55,17 +54,17 @@ pub static ALL: &[&dyn FitnessCheck] = &[
     &tracing::Tracing,
 ];
 
-/// One thing about a host that decides what measurements on it mean.
+/// One property of a host that affects measurements.
 pub trait FitnessCheck: Sync {
     /// The check's kebab-case name on the command line, in documents and docs.
     fn id(&self) -> &'static str;
-    /// What it looks at, one sentence for help and the reference table.
+    /// What it checks, one sentence for help and the reference table.
     fn summary(&self) -> &'static str;
-    /// What it finds; the error says why it could not be made.
+    /// Its outcome; the error says why the check could not be made.
     fn examine(&self, condition: &Condition) -> Known<CheckOutcome>;
 }
 
-/// Makes the checks whose names are in `only`, or all if that is empty; the worst outcome first.
+/// Makes the checks named in `only`, or all if that is empty; the worst outcome first.
 pub fn examine(condition: &Condition, only: &[String]) -> Vec<Checked> {
     let asked =
         |check: &&&dyn FitnessCheck| only.is_empty() || only.iter().any(|name| name == check.id());
@@ -84,7 +83,7 @@ pub fn examine(condition: &Condition, only: &[String]) -> Vec<Checked> {
     checked
 }
 
-/// Findings by severity, then what could not be checked, then what is well.
+/// Order: findings by severity, then failed checks, then passed ones.
 fn rank(outcome: &CheckOutcome) -> (u8, Option<Severity>) {
     match outcome {
         CheckOutcome::Found { finding } => (0, Some(finding.severity)),

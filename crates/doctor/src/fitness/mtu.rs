@@ -1,4 +1,4 @@
-//! The longest packet of the interface.
+//! MTU of the interface.
 
 use super::{FitnessCheck, fine, found};
 use linerate_model::condition::{Condition, Known};
@@ -7,7 +7,7 @@ use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 /// MTU.
 pub(super) struct Mtu;
 
-/// What Ethernet carries.
+/// MTU of Ethernet.
 const ETHERNET: u32 = 1500;
 /// IPv4 and TCP headers without options.
 const HEADERS: f64 = 40.0;

@@ -1,4 +1,4 @@
-//! Memory nodes of the interface and of the measuring core.
+//! NUMA nodes of the interface and of the measuring core.
 
 use super::{FitnessCheck, fine, found, setting, words};
 use linerate_model::condition::{Condition, Known, Node};
@@ -67,7 +67,7 @@ impl FitnessCheck for Numa {
     }
 }
 
-/// Says how far the core is from the interface; without a core, that it may be.
+/// How far the core is from the interface; without a core, that it may be far.
 fn far_away(core: Option<u32>, near: &Node, nodes: &[Node]) -> Option<String> {
     let Some(core) = core else {
         return Some(format!(

@@ -1,4 +1,4 @@
-//! Work that the device or the lower stack takes from the upper.
+//! Offloads to the device or the lower stack.
 
 use super::{FitnessCheck, fine, found};
 use linerate_model::condition::{Condition, Known};

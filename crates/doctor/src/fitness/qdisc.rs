@@ -1,4 +1,4 @@
-//! What stands between the stack and the interface's driver.
+//! Queueing discipline of the interface.
 
 use super::{FitnessCheck, fine, found, setting};
 use linerate_model::condition::{Condition, Known, RootQdisc};
@@ -8,9 +8,9 @@ use linerate_model::knob::{Consent, Knob, Setting};
 /// The queueing discipline.
 pub(super) struct Qdisc;
 
-/// What is as good as nothing: queues of the interface's own length.
+/// Disciplines without effect: queues of the interface's own length.
 const PLAIN: &[&str] = &["noqueue", "pfifo_fast"];
-/// Disciplines that bound or manage their queue, with what that means.
+/// Disciplines that bound or manage their queue, with the consequence.
 const MANAGED: &[(&str, &str, &str)] = &[
     (
         "bfifo",
@@ -34,7 +34,7 @@ const MANAGED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Kinds whose parameters, read and written, come back the same.
+/// Kinds whose parameters survive reading and writing unchanged.
 const EXACT: &[&str] = &["bfifo", "fq_codel", "pfifo"];
 
 impl FitnessCheck for Qdisc {
@@ -77,8 +77,8 @@ impl FitnessCheck for Qdisc {
     }
 }
 
-/// Only what can be put back exactly is replaced: the kernel's own default, by taking ours away, and
-/// those whose parameters it shows all.
+/// A setting to replace the root discipline, only if that can be restored exactly: the kernel's default, by deleting
+/// ours, and kinds that show all their parameters.
 fn plain(root: &RootQdisc, interface: &str) -> Option<Setting> {
     let knob = Knob::QueueingDiscipline {
         interface: interface.to_owned(),
@@ -87,7 +87,7 @@ fn plain(root: &RootQdisc, interface: &str) -> Option<Setting> {
     can_return.then(|| setting(Consent::Safe, knob, "pfifo_fast"))
 }
 
-/// Each queue has a discipline of its own, as a rule the default one.
+/// Outcome for a multi-queue root: each queue has its own discipline, normally the default one.
 fn many_queues(condition: &Condition, interface: &str) -> Known<CheckOutcome> {
     let default = condition.sysctl("net.core.default_qdisc")?;
     if PLAIN.contains(&default) {

@@ -1,4 +1,4 @@
-//! Rings of the interface.
+//! Ring sizes of the interface.
 
 use super::{FitnessCheck, fine, found, setting, words};
 use linerate_model::condition::{Condition, Known};
@@ -8,9 +8,9 @@ use linerate_model::knob::{Consent, Knob, RingPart};
 /// Ring sizes.
 pub(super) struct Rings;
 
-/// Most descriptors that are asked for: more spoils the cache.
+/// Maximum descriptors proposed: more would thrash the cache.
 const MAX_DESCRIPTORS: u32 = 1024;
-/// Bits of a full Ethernet frame at L1.
+/// Bits of a maximum-length Ethernet frame at L1.
 const FRAME_BITS: f64 = 1538.0 * 8.0;
 
 impl FitnessCheck for Rings {

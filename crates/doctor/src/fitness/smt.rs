@@ -1,4 +1,4 @@
-//! Logical cores that share a physical one.
+//! SMT: logical cores that share a physical one.
 
 use super::{FitnessCheck, fine, found, words};
 use linerate_model::condition::{Condition, Known};

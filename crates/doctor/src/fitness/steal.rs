@@ -1,4 +1,4 @@
-//! Time that the hypervisor takes from the cores.
+//! Steal time: CPU time that the hypervisor takes.
 
 use super::{FitnessCheck, fine, found};
 use linerate_model::condition::{Condition, Known};
@@ -7,9 +7,9 @@ use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 /// Stolen time since boot.
 pub(super) struct Steal;
 
-/// Above this share, one run in a few meets it.
+/// Share above which one run in a few is affected.
 const PROBLEM_SHARE: f64 = 0.01;
-/// Below this share it is lost among the timer ticks that it is counted in.
+/// Share below the resolution of the timer ticks in which it is counted.
 const NEGLIGIBLE_SHARE: f64 = 0.0001;
 
 impl FitnessCheck for Steal {

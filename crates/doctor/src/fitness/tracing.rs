@@ -1,4 +1,4 @@
-//! What the kernel shows of itself, and tracers that slow it down.
+//! Visibility of the kernel, and tracers that slow it down.
 
 use super::{FitnessCheck, fine, found, setting};
 use linerate_model::condition::{Condition, Known};

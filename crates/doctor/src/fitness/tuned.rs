@@ -1,4 +1,4 @@
-//! The profile of tuned.
+//! Active profile of tuned.
 
 use super::{FitnessCheck, fine, found};
 use linerate_model::condition::{Condition, Known};
@@ -7,7 +7,7 @@ use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 /// tuned.
 pub(super) struct Tuned;
 
-/// Profiles that are made for speed or latency.
+/// Profiles for throughput or latency.
 const GOOD: &[&str] = &[
     "accelerator-performance",
     "cpu-partitioning",

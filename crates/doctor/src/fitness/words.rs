@@ -1,9 +1,9 @@
-//! Figures in the words of checks.
+//! Formats figures in the texts of checks.
 
 use linerate_model::BitRate;
 use linerate_model::condition::{Condition, CoreSet};
 
-/// Speed to reckon with: the interface's, else 1 Gbit/s, which is said.
+/// Assumed speed: the interface's, else 1 Gbit/s, with a remark.
 pub(super) fn speed(condition: &Condition) -> (BitRate, String) {
     if let Ok(speed) = &condition.link_speed {
         return (*speed, format!("at this link's {speed}"));
@@ -12,7 +12,7 @@ pub(super) fn speed(condition: &Condition) -> (BitRate, String) {
     (speed, format!("at {speed}"))
 }
 
-/// A time in µs or ms, two digits.
+/// A time in µs or ms, two significant digits.
 pub(super) fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-3 => (s * 1e6, "µs"),
@@ -35,7 +35,7 @@ pub(super) fn cores(set: &CoreSet) -> String {
     }
 }
 
-/// At most `most` of the items, and how many more there are.
+/// At most `most` of the items, and the number of others.
 pub(super) fn some(items: &[String], most: usize) -> String {
     let shown = items[..items.len().min(most)].join(", ");
     match items.len().checked_sub(most).filter(|rest| *rest > 0) {

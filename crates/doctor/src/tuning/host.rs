@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The sysctls that can be changed.
+/// The sysctls that may be changed.
 pub const SYSCTLS: &[&str] = &[
     "kernel.kptr_restrict",
     "kernel.numa_balancing",
@@ -22,18 +22,18 @@ pub const SYSCTLS: &[&str] = &[
     "net.ipv4.tcp_wmem",
 ];
 
-/// Longest value of a setting.
+/// Maximum length of a setting's value.
 const MAX_VALUE_BYTES: u64 = 4096;
 
-/// The settings of the host whose `/proc` and `/sys` are below a root. Drivers and queueing
-/// disciplines are asked only where that is `/`, in the network namespace of the calling thread.
+/// Settings of the host whose `/proc` and `/sys` are below a root. Drivers and queueing disciplines are available only
+/// where that is `/`, in the network namespace of the calling thread.
 #[derive(Debug)]
 pub struct HostSettings {
     root: PathBuf,
 }
 
 impl HostSettings {
-    /// Of the host below `root`.
+    /// Settings of the host below `root`.
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -137,7 +137,7 @@ fn read_file(path: &Path) -> io::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// As `echo value > path`: one write, and the file must be there.
+/// Writes `value` to an existing file in one call, as `echo value > path` does.
 fn write_file(path: &Path, value: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
     file.write_all(format!("{value}\n").as_bytes())
@@ -163,7 +163,7 @@ const fn ring(part: RingPart) -> Ring {
     }
 }
 
-/// `kind handle options`, the last two in hexadecimal: all that is needed to put it back.
+/// `kind handle options`, the last two in hexadecimal: enough to restore it.
 fn read_qdisc(interface: &str) -> io::Result<String> {
     let mut netlink = Netlink::new()?;
     let index = netlink.link_named(&name(interface)?)?.index;
@@ -195,16 +195,16 @@ fn qdisc_text(qdisc: &Qdisc) -> String {
     text
 }
 
-/// What a text asks for.
+/// Requested queueing discipline.
 #[derive(Debug, PartialEq)]
 enum Wanted {
-    /// What the kernel puts there by itself.
+    /// The kernel's default.
     Default,
     /// This one.
     Exactly(Qdisc),
 }
 
-/// Kinds whose parameters, read and written, come back the same.
+/// Kinds whose parameters survive reading and writing unchanged.
 const EXACT: &[&str] = &["bfifo", "fq_codel", "pfifo", "pfifo_fast"];
 
 fn parse_qdisc(text: &str) -> Option<Wanted> {
@@ -245,8 +245,8 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(pair).collect()
 }
 
-/// `CoDel` keeps times in steps of 1024 ns and shows them in µs, both rounded down: the shown time
-/// plus one µs is the shown step again (`codel_time_to_us` in `net/codel.h`).
+/// Adds 1 µs to the times: `CoDel` stores steps of 1024 ns and shows µs, both rounded down, so the shown time plus one
+/// µs is the same step (`codel_time_to_us` in `net/codel.h`).
 fn round_up_times(options: &mut [u8]) {
     /// `TCA_FQ_CODEL_TARGET`, `_INTERVAL`, `_CE_THRESHOLD` in `linux/pkt_sched.h`.
     const TIMES: [u16; 3] = [1, 3, 7];
@@ -265,7 +265,8 @@ fn round_up_times(options: &mut [u8]) {
     }
 }
 
-/// A kind alone is every discipline of that kind; the kernel's default may get any handle but an own one.
+/// Whether two texts describe the same discipline: a kind alone matches any of that kind; the kernel's default may get
+/// any handle but an own one.
 pub(super) fn same_qdisc(a: &str, b: &str) -> bool {
     let words = |text: &str| {
         text.split_whitespace()

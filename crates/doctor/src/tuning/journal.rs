@@ -1,7 +1,7 @@
-//! The undo file: what every changed setting was before, on disk before it is changed.
+//! The undo file: the value of every changed setting before the change, on disk before it is changed.
 //!
-//! Lines of JSON, only ever added to: a header, then one record for each change. A last line
-//! without its line feed was cut off by a crash; its change was not made yet, so it is dropped.
+//! Append-only JSON lines: a header, then one record for each change. A last line without its line feed was truncated
+//! by a crash; its change was not made yet, so it is dropped.
 
 use super::same;
 use linerate_model::exit::{ExitCode, Failure};
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// Version of the file.
 const SCHEMA: &str = "linerate/undo/1";
-/// Longest undo file that is read: some ten thousand records.
+/// Maximum length of an undo file: some ten thousand records.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Which start of which host, and which of its networks, settings belong to.
+/// Boot and network namespace to which settings belong.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Identity {
     /// The kernel's `boot_id`; `None` if it cannot be read.
@@ -26,7 +26,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of the calling thread on the host whose files are below `root`.
+    /// Identity for the calling thread on the host whose files are below `root`.
     pub fn in_root(root: &Path) -> Self {
         let boot = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id"));
         let network = fs::read_link(root.join("proc/thread-self/ns/net"));
@@ -37,17 +37,17 @@ impl Identity {
     }
 }
 
-/// Why changes could not be recorded or taken back.
+/// Why changes could not be recorded or undone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UndoError {
-    /// Another process holds the file.
+    /// Another process has locked the file.
     #[error("{path}: another linerate is making or taking back changes")]
     Busy {
         /// The file.
         path: String,
     },
-    /// The file is none of ours.
+    /// The file is not a valid undo file.
     #[error(
         "{path}, line {line}: {why}; no setting was touched. If it is damaged, look at it by hand: each line holds a setting's value before and after"
     )]
@@ -56,17 +56,17 @@ pub enum UndoError {
         path: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// Cause.
         why: String,
     },
     /// Reading or writing the file failed.
     #[error("{what} {path}: {source}; no setting was touched from there on")]
     File {
-        /// What was tried.
+        /// Operation.
         what: &'static str,
-        /// On what.
+        /// Path.
         path: String,
-        /// Why it failed.
+        /// Cause.
         #[source]
         source: io::Error,
     },
@@ -77,9 +77,9 @@ pub enum UndoError {
     OtherNetwork {
         /// The file.
         path: String,
-        /// Theirs.
+        /// Namespace of the changes.
         theirs: String,
-        /// Ours.
+        /// This namespace.
         ours: String,
     },
 }
@@ -115,12 +115,12 @@ pub(super) struct Entry {
     pub(super) knob: Knob,
     /// Its value before the first change.
     pub(super) before: String,
-    /// Every value that it was given.
+    /// Every value set afterwards.
     after: Vec<String>,
 }
 
 impl Entry {
-    /// Whether `value` is the old one or one that was set from here.
+    /// Whether `value` is the old one or one that was set by linerate.
     pub(super) fn knows(&self, value: &str) -> bool {
         let mut known = std::iter::once(&self.before).chain(&self.after);
         known.any(|known| same(&self.knob, known, value))
@@ -137,12 +137,12 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Whether there is a file.
+    /// Whether the file exists.
     pub(super) fn exists(path: &Path) -> Result<bool, UndoError> {
         path.try_exists().map_err(failed("looking for", path))
     }
 
-    /// Opens the file or makes it, for changes in `identity`.
+    /// Opens or creates the file, for changes in `identity`.
     pub(super) fn open(path: &Path, identity: &Identity) -> Result<Self, UndoError> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(failed("making the directory of", path))?;
@@ -156,7 +156,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     pub(super) fn reopen(path: &Path) -> Result<Self, UndoError> {
         Self::locked(path, &mut OpenOptions::new())
     }
@@ -213,7 +213,7 @@ impl Journal {
                 self.take(record);
             }
         }
-        // What is added next must not join what a crash has cut off.
+        // Truncate a partial record, so that the next one starts on a new line.
         self.cut(whole as u64)
     }
 
@@ -244,7 +244,7 @@ impl Journal {
         }
     }
 
-    /// Begins the file anew.
+    /// Resets the file to its header.
     fn begin(&mut self, identity: &Identity) -> Result<(), UndoError> {
         self.cut(0)?;
         self.entries.clear();
@@ -257,7 +257,7 @@ impl Journal {
         sync_directory(&self.path)
     }
 
-    /// Notes what `knob` was before it becomes `after`; on disk when this returns.
+    /// Records the value of `knob` before it becomes `after`; on disk on return.
     pub(super) fn record(
         &mut self,
         knob: &Knob,
@@ -293,22 +293,22 @@ impl Journal {
         cut.map_err(failed("cutting", &self.path))
     }
 
-    /// What was changed, in the order of the first changes.
+    /// Changed settings, in the order of their first change.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What is known of `knob`.
+    /// Entry of `knob`.
     pub(super) fn entry(&self, knob: &Knob) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.knob == *knob)
     }
 
-    /// Whether the host has been started anew since.
+    /// Whether the host has rebooted since.
     pub(super) fn is_of_earlier_boot(&self, now: &Identity) -> bool {
         matches!((&self.identity.boot, &now.boot), (Some(then), Some(now)) if then != now)
     }
 
-    /// Whether the changes are of the network that the caller is in.
+    /// Checks that the changes belong to the caller's network namespace.
     pub(super) fn check_network(&self, now: &Identity) -> Result<(), UndoError> {
         match (&self.identity.network, &now.network) {
             (Some(theirs), Some(ours)) if theirs != ours => Err(UndoError::OtherNetwork {
@@ -320,7 +320,7 @@ impl Journal {
         }
     }
 
-    /// Leaves no file where nothing was changed.
+    /// Removes the file if nothing was changed.
     pub(super) fn remove_if_empty(self) -> Result<(), UndoError> {
         if self.entries.is_empty() {
             return self.remove();
@@ -328,7 +328,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the file: all is as it was.
+    /// Removes the file: everything is restored.
     pub(super) fn remove(self) -> Result<(), UndoError> {
         fs::remove_file(&self.path).map_err(failed("removing", &self.path))?;
         sync_directory(&self.path)
@@ -348,7 +348,7 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> UndoErro
     move |source| UndoError::File { what, path, source }
 }
 
-/// A new or removed name is on disk only when its directory is.
+/// Syncs the directory, so that a created or removed name is on disk.
 fn sync_directory(path: &Path) -> Result<(), UndoError> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

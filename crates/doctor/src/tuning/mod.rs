@@ -29,32 +29,31 @@ use std::path::Path;
 pub trait Settings {
     /// The value now.
     fn read(&mut self, knob: &Knob) -> Result<String, String>;
-    /// Changes it to `value`, which may be one that [`Settings::read`] gave.
+    /// Sets it to `value`, which may be one that [`Settings::read`] gave.
     fn write(&mut self, knob: &Knob, value: &str) -> Result<(), String>;
 }
 
-/// What to do with settings that somebody else has changed since.
+/// How to treat settings that others have changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foreign {
     /// Leave them.
     Keep,
-    /// Change them all the same.
+    /// Overwrite them.
     Overwrite,
 }
 
-/// What restoring did.
+/// Result of restoring.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// Each setting in the undo file, last change first.
     pub changes: Vec<ChangeMade>,
-    /// Whether the undo file is still there, because not all could be taken back.
+    /// Whether the undo file still exists, because not everything could be restored.
     pub is_left: bool,
-    /// What else must be known.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 
-/// Makes the changes, in their order, with the undo file at `undo`. One that cannot be made does
-/// not stop the others.
+/// Makes the changes in order, with the undo file at `undo`. A failure does not stop the others.
 pub fn apply(
     settings: &mut impl Settings,
     undo: &Path,
@@ -114,7 +113,7 @@ fn change(
         Err(why) => return Ok(refused(made, why)),
     };
     if !same(knob, &after, value) {
-        // The driver rounds, for example: what it made of it is ours too.
+        // The driver may round: its value is ours too.
         journal.record(knob, &before, &after)?;
         made.why = Some("the kernel made another value of it".to_owned());
     }
@@ -134,7 +133,7 @@ fn refused(made: ChangeMade, why: String) -> ChangeMade {
     }
 }
 
-/// Takes back what the undo file at `undo` tells, and removes it when all is as it was.
+/// Restores the settings in the undo file at `undo`, and removes it when all are restored.
 pub fn restore(
     settings: &mut impl Settings,
     undo: &Path,
@@ -225,7 +224,7 @@ fn take_back(settings: &mut impl Settings, entry: &Entry, foreign: Foreign) -> C
     }
 }
 
-/// Whether two texts are the same value: the kernel writes lists and spaces in its own way.
+/// Whether two texts are the same value: the kernel formats lists and spaces in its own way.
 pub(crate) fn same(knob: &Knob, a: &str, b: &str) -> bool {
     match knob {
         Knob::InterruptAffinity { .. } => match (CoreSet::parse(a), CoreSet::parse(b)) {
