@@ -1,4 +1,4 @@
-//! The stacks that this build knows, in the order help and errors list them.
+//! Registry of the stacks, in the order in which help and errors list them.
 
 use crate::kind::StackKind;
 use crate::{command, kernel, lwip, smoltcp};
@@ -26,7 +26,7 @@ mod tests {
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(kind.id().chars().all(is_plain), "{}", kind.id());
             assert!(kind.summary().ends_with('.'), "{}", kind.summary());
-            // What needs an option says which.
+            // A kind that needs an option names it in the error.
             let checked = kind.check(&Options::new());
             assert!(
                 checked.is_ok() || checked.is_err_and(|why| why.contains("is needed")),

@@ -1,4 +1,4 @@
-//! What is fetched or built once and kept, a folder for each; one that was not finished is not seen.
+//! Cache of fetched and built folders; an incomplete one is not visible.
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The folder `name` of `cache`; made by `make` in a folder of its own if it is not there.
+/// The folder `name` of `cache`; if missing, `make` fills a temporary folder, which is then renamed.
 pub(crate) fn folder(
     cache: &Path,
     name: &str,
@@ -18,11 +18,11 @@ pub(crate) fn folder(
         return Ok(folder);
     }
     let unfinished = cache.join(format!(".unfinished-{name}-{}", std::process::id()));
-    // Of a process that had this number before.
+    // Left by an earlier process with the same PID.
     let _ = fs::remove_dir_all(&unfinished);
     fs::create_dir_all(&unfinished).map_err(|error| failed("creating", &unfinished, &error))?;
     let outcome = make(&unfinished).and_then(|()| match fs::rename(&unfinished, &folder) {
-        // Another process may have been first: what it made is the same.
+        // A concurrent process may have been first: its result is the same.
         Err(error) if !folder.is_dir() => Err(failed("renaming", &unfinished, &error)),
         _ => Ok(()),
     });
@@ -30,13 +30,13 @@ pub(crate) fn folder(
     outcome.map(|()| folder)
 }
 
-/// A step with files of this host failed.
+/// Error of a step with files of this host.
 pub(crate) fn failed(step: &str, path: &Path, error: &io::Error) -> Failure {
     let message = format!("{step} {}: {error}", path.display());
     Failure::new(ExitCode::Other, message)
 }
 
-/// The hash of these texts, each with its length: 16 hexadecimal digits.
+/// Hash of these texts, each with its length: 16 hexadecimal digits.
 pub(crate) fn key<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for text in texts {
@@ -46,14 +46,14 @@ pub(crate) fn key<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
     start_of(hash)
 }
 
-/// What a file is called, and the hash of what is in it: `iperf, SHA-256 0123456789abcdef`.
+/// Name of a file and hash of its content: `iperf, SHA-256 0123456789abcdef`.
 pub(crate) fn named_hash(name: &str, mut file: impl io::Read) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut file, &mut hash)?;
     Ok(format!("{name}, SHA-256 {}", start_of(hash)))
 }
 
-/// Enough of it to tell two apart that nobody made to be taken for each other.
+/// The first digits of a hash: enough where nobody forges a collision.
 fn start_of(hash: Sha256) -> String {
     hex(&hash.finalize()[..8])
 }

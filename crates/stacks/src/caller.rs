@@ -7,27 +7,27 @@ use rustix::io::{Errno, read, write};
 use rustix::stdio::stdout;
 use std::os::fd::BorrowedFd;
 
-/// How the line begins that asks for counts.
+/// First word of the line that requests counts.
 pub(crate) const COUNTS: &str = "counts";
 
-/// Who started this server.
+/// The process that started this server.
 #[derive(Debug, Default)]
 pub struct Caller(());
 
 impl Caller {
-    /// Says that the server is ready.
+    /// Reports that the server is ready.
     pub fn ready(&self) -> Result<(), Failure> {
         self.say("ready")
     }
 
-    /// Says what was counted.
+    /// Sends the counts.
     pub fn counts(&self, counts: &StackCounts) -> Result<(), Failure> {
         let text = serde_json::to_string(counts)
             .map_err(|error| Failure::new(ExitCode::Other, format!("writing counts: {error}")))?;
         self.say(&text)
     }
 
-    /// Waits until counts are asked for: after the end of how many streams; `None` once the caller is gone.
+    /// Waits for a request for counts; returns after how many ended streams, or `None` once the caller is gone.
     pub fn hear(&self) -> Option<u64> {
         let mut line = Vec::new();
         let mut said = [0; 64];
@@ -39,12 +39,12 @@ impl Caller {
                 Err(_) => return None,
             }
         }
-        // The caller waits for the answer, so that no line comes with another.
+        // The caller waits for the answer, so lines never arrive together.
         let line = std::str::from_utf8(&line).ok()?;
         line.trim().strip_prefix(COUNTS)?.trim().parse().ok()
     }
 
-    /// Whether something is asked, or the caller is gone.
+    /// Whether there is a request, or the caller is gone.
     pub fn is_asking(&self) -> bool {
         let mut polled = [PollFd::from_borrowed_fd(stdout(), PollFlags::IN)];
         let now = Timespec {
@@ -54,7 +54,7 @@ impl Caller {
         poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
-    /// What to wait on before [`hear`](Self::hear).
+    /// Descriptor to wait on before [`hear`](Self::hear).
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         stdout()
     }

@@ -1,4 +1,4 @@
-//! A source package of Debian, of the release that this machine's packages are of. Nothing is installed.
+//! Fetches a Debian source package of this machine's release. Nothing is installed.
 
 use crate::cache::failed;
 use crate::tools::run;
@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder in that of a package which holds its source.
+/// Subfolder with a package's source.
 pub const UNPACKED: &str = "source";
 
-/// Fetches the package into `folder` and unpacks it there, with Debian's changes; where it is.
+/// Fetches the package into `folder` and unpacks it there, with Debian's patches; returns the source's folder.
 pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let unpacked = folder.join(UNPACKED);
     if unpacked.is_dir() {
@@ -24,7 +24,7 @@ pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
         option("Dir::Etc::SourceList", &list),
         option("Dir::Etc::SourceParts", Path::new("-")),
         option("Dir::State::Lists", &folder.join("lists")),
-        // Root's own downloads need not become another user's.
+        // Downloads as root need not drop to another user.
         "APT::Sandbox::User=root".to_owned(),
     ];
     for words in [&["update"][..], &["source", "--download-only", package]] {
@@ -39,7 +39,7 @@ pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
         })?;
     }
     let description = description(folder)?;
-    // Its index was checked when it was fetched.
+    // Signatures were verified by apt when the package was fetched.
     let mut unpack = Command::new("dpkg-source");
     run(unpack
         .args(["--no-check", "-x"])
@@ -48,7 +48,7 @@ pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
     Ok(unpacked)
 }
 
-/// Writes the archive's addresses as those of source packages.
+/// Writes a sources list for source packages of the same archives.
 fn sources_list(folder: &Path) -> Result<PathBuf, Failure> {
     let mut targets = Command::new("apt-get");
     targets.args([
@@ -72,7 +72,7 @@ fn sources_list(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(list)
 }
 
-/// The file in a package's folder that says what it is made of, with hashes.
+/// The `.dsc` file in a package's folder, with hashes of all its files.
 pub(crate) fn description(folder: &Path) -> Result<PathBuf, Failure> {
     let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

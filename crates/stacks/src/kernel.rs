@@ -1,4 +1,4 @@
-//! The Linux kernel of this host, in a network namespace of its own whose settings are given.
+//! The Linux kernel of this host, in its own network namespace with given settings.
 
 use crate::KERNEL_SERVER;
 use crate::kind::{Buffers, StackKind};
@@ -13,7 +13,7 @@ use std::fs;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kernel;
 
-/// Settings that a network namespace has for itself.
+/// Prefixes of settings that are per network namespace.
 const OWN: [&str; 2] = ["net.ipv4.", "net.ipv6."];
 
 impl StackKind for Kernel {
@@ -57,9 +57,9 @@ impl StackKind for Kernel {
     }
 }
 
-/// Each sysctl that the options ask for, with its value.
+/// Sysctls that the options set, with their values.
 fn settings(options: &Options) -> Vec<(String, String)> {
-    // A buffer of the kernel holds its own notes on each segment too: half of it is window.
+    // Half of a kernel buffer is window; the other half is overhead.
     let buffers = Buffers::of(options).ok().flatten();
     let window = buffers.map(|buffers| buffers.window() * 2);
     let sizes = window.into_iter().flat_map(|bytes| {
@@ -67,12 +67,12 @@ fn settings(options: &Options) -> Vec<(String, String)> {
             .map(|name| (name.to_owned(), format!("4096 {bytes} {bytes}")))
     });
     let given = options.iter().filter(|(name, _)| *name != "buffers");
-    // A list is written with commas, as addresses hold no spaces.
+    // Lists are written with commas, since addresses hold no spaces.
     let given = given.map(|(name, value)| (name.clone(), value.replace(',', " ")));
     sizes.chain(given).collect()
 }
 
-/// What the kernel of the calling thread's network namespace has counted, beside the traffic of a program on it.
+/// Counters of the calling thread's network namespace, with the payload of a program on it.
 pub fn kernel_counts(tcp: StackTraffic, udp: StackTraffic) -> StackCounts {
     StackCounts {
         version: linerate_sys::netns::sysctl("kernel.osrelease"),
@@ -83,10 +83,10 @@ pub fn kernel_counts(tcp: StackTraffic, udp: StackTraffic) -> StackCounts {
     }
 }
 
-/// The counters of the kernel in the calling thread's network namespace.
+/// The kernel's counters in the calling thread's network namespace.
 pub(crate) fn kernel_counters() -> Counters {
     let read = |name: &str| {
-        // A file that is not there has no counters.
+        // A missing file has no counters.
         fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
     };
     let mut counters = paired(&read("snmp"));
@@ -97,7 +97,7 @@ pub(crate) fn kernel_counters() -> Counters {
 
 type Counters = BTreeMap<String, BTreeMap<String, u64>>;
 
-/// Lines of names, each with a line of values: `Udp: InDatagrams …` and `Udp: 5 …`.
+/// Parses pairs of lines, names and values: `Udp: InDatagrams …` and `Udp: 5 …`.
 fn paired(text: &str) -> Counters {
     let mut lines = text.lines();
     let mut all = Counters::new();
@@ -114,7 +114,7 @@ fn paired(text: &str) -> Counters {
     all
 }
 
-/// A line for each: `Udp6InDatagrams 5`.
+/// Parses one counter per line: `Udp6InDatagrams 5`.
 fn single(text: &str) -> Counters {
     let mut all = Counters::new();
     for line in text.lines() {

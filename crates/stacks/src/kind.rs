@@ -1,4 +1,4 @@
-//! What a stack has to answer to be listed.
+//! Interface of a kind of stack.
 
 use crate::link::{Attachment, StackAddresses};
 use crate::options::{Options, Places};
@@ -16,11 +16,10 @@ pub trait StackKind: Sync {
     /// One sentence for help and the guide.
     fn summary(&self) -> &'static str;
 
-    /// Whether it knows these options, and their values can be.
+    /// Checks that it supports these options and their values.
     fn check(&self, options: &Options) -> Result<(), String>;
 
-    /// The program that is started, this one unless it has another; made if it is not there yet. `tell` hears what takes
-    /// long.
+    /// The program to start, built if necessary; by default this one. `tell` receives progress messages.
     fn program(
         &self,
         options: &Options,
@@ -31,53 +30,53 @@ pub trait StackKind: Sync {
         Ok(places.own.clone())
     }
 
-    /// What joins it with this host.
+    /// How it is attached to this host.
     fn attachment(&self, options: &Options) -> Attachment;
 
-    /// What its program is started with.
+    /// Arguments of its program.
     fn arguments(&self, options: &Options, addresses: StackAddresses) -> Vec<String>;
 
-    /// Sets what its options ask for; the calling thread is in the stack's network namespace.
+    /// Applies its options in the calling thread's network namespace, which is the stack's.
     fn configure(&self, options: &Options) -> Result<(), Failure> {
         let _ = options;
         Ok(())
     }
 
-    /// Where its tests are, as a peer is written, once it has this address.
+    /// Address of its tests, in the syntax of a peer, for this IP address.
     fn peer(&self, options: &Options, address: IpAddr) -> String {
         let _ = options;
         let host = SocketAddr::new(address, protocol().about().default_port);
         format!("{}://{host}", protocol().id())
     }
 
-    /// How long a program that is not ours may take; `None`: ours answers at once, and is killed at its end.
+    /// Timeouts of a foreign program; `None`: our own answers at once, and is killed at its end.
     fn patience(&self, options: &Options) -> Option<Patience> {
         let _ = options;
         None
     }
 
-    /// Options that have a value also where none is given.
+    /// Default option values.
     fn usual(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// What `program` was made of, where its counts do not say it.
+    /// What `program` was built from, where its counts do not say it.
     fn source(&self, program: &Path) -> Option<String> {
         let _ = program;
         None
     }
 }
 
-/// How long a program may take.
+/// Timeouts of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// Until it is ready.
     pub start: Duration,
-    /// To end once it was asked to.
+    /// From SIGTERM to its end.
     pub stop: Duration,
 }
 
-/// Sizes of buffers, for every stack: what `buffers` says.
+/// Buffer sizes of every stack, from the option `buffers`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Buffers {
     /// Windows of 4 segments.
@@ -87,7 +86,7 @@ pub(crate) enum Buffers {
 }
 
 impl Buffers {
-    /// What the options say; `None` if they say nothing.
+    /// Value in the options; `None` if absent.
     pub(crate) fn of(options: &Options) -> Result<Option<Self>, String> {
         match options.get("buffers").map(String::as_str) {
             None => Ok(None),

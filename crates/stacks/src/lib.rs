@@ -43,17 +43,17 @@ pub use stack::Stack;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::PeerKind;
 
-/// The command that is a server on the kernel of its network namespace: of the program's own use.
+/// Hidden command that serves on the kernel of its network namespace.
 pub const KERNEL_SERVER: &str = "stack-server-kernel";
 
-/// The command that supervises another program: of the program's own use.
+/// Hidden command that supervises another program.
 pub const COMMAND_SERVER: &str = "stack-server-command";
 
-/// The command that is a server on smoltcp: of the program's own use.
+/// Hidden command that serves on smoltcp.
 pub const SMOLTCP_SERVER: &str = "stack-server-smoltcp";
 
-/// Moves the calling thread into a network of its own, in which stacks are started. The first thread of a process does so
-/// before there are others; needs `CAP_SYS_ADMIN`, which the first process of a user namespace has.
+/// Moves the calling thread into a new network namespace, in which stacks are started. Call it before the process has
+/// other threads; needs `CAP_SYS_ADMIN`, which the first process of a user namespace has.
 pub fn enter_own_network() -> Result<(), Failure> {
     let made = linerate_sys::netns::NetNamespace::unshare().map(drop);
     made.map_err(|error| {
@@ -62,7 +62,7 @@ pub fn enter_own_network() -> Result<(), Failure> {
     })
 }
 
-/// What our servers speak.
+/// Protocol of our servers.
 pub fn protocol() -> &'static dyn PeerKind {
     &linerate_peers::iperf2::Iperf2
 }

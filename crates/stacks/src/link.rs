@@ -1,4 +1,4 @@
-//! What joins a stack with this host: a TAP device, or a veth pair into another namespace.
+//! Link of a stack to this host: a TAP device, or a veth pair into another namespace.
 
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
@@ -12,27 +12,28 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// Stacks of one network namespace.
+/// Maximum stacks of one network namespace.
 const MAX_STACKS: u8 = 254;
 
-/// Longest IP packet, as on Ethernet.
+/// MTU, that of Ethernet.
 const MTU: u32 = 1500;
 
-/// The kernel takes milliseconds, and at worst the second in which it joins link events.
+/// Timeout for an interface to become operational: the kernel takes milliseconds, and at worst the second in which it
+/// batches link events.
 const COMING_UP: Duration = Duration::from_secs(10);
 
 /// How a stack gets its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
-    /// From a TAP device that the program makes, by the name that it is told.
+    /// From a TAP device that the program creates with a given name.
     OwnTap,
-    /// From the descriptor of a TAP device, which is the program's standard input.
+    /// From a TAP device on the program's standard input.
     Tap,
-    /// The program runs in a network namespace of its own, at the other end of a veth pair without offloads.
+    /// In its own network namespace, at the other end of a veth pair without offloads.
     Veth,
 }
 
-/// The addresses of one link: this host's end in 1, the stack's in 2.
+/// Addresses of one link: this host's end in 1, the stack's in 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackAddresses(u8);
 
@@ -45,7 +46,7 @@ impl StackAddresses {
         self.0
     }
 
-    /// `text` with names in braces replaced by what they stand for.
+    /// Replaces the placeholders in `text`.
     pub(crate) fn written_into(self, text: &str) -> String {
         let [(near4, _), (near6, _)] = self.near();
         text.replace("{device}", self.device().as_str())
@@ -55,17 +56,17 @@ impl StackAddresses {
             .replace("{host-ipv6}", &near6.to_string())
     }
 
-    /// The stack's IPv4 address, in a network of 24 bits.
+    /// The stack's IPv4 address, in a /24.
     pub const fn ipv4(self) -> Ipv4Addr {
         Ipv4Addr::new(10, 79, self.0, 2)
     }
 
-    /// The stack's IPv6 address, in a network of 64 bits.
+    /// The stack's IPv6 address, in a /64.
     pub const fn ipv6(self) -> Ipv6Addr {
         Ipv6Addr::new(0xfd79, 0, 0, self.0 as u16, 0, 0, 0, 2)
     }
 
-    /// This host's.
+    /// This host's addresses with prefix lengths.
     fn near(self) -> [(IpAddr, u8); 2] {
         let ipv6 = Ipv6Addr::new(0xfd79, 0, 0, self.0.into(), 0, 0, 0, 1);
         [
@@ -83,7 +84,7 @@ impl StackAddresses {
     }
 }
 
-/// Makes a TAP device with this host's addresses.
+/// Creates a TAP device with this host's addresses.
 pub(crate) fn tap() -> Result<(Tap, StackAddresses), Failure> {
     first_free(|addresses| {
         let name = addresses.device();
@@ -94,8 +95,8 @@ pub(crate) fn tap() -> Result<(Tap, StackAddresses), Failure> {
     })
 }
 
-/// Makes a veth pair from here into `far`, where the calling thread is when this returns, whatever it returns: the
-/// caller goes back.
+/// Creates a veth pair from here into `far`. On return, also with an error, the calling thread is in `far`: the caller
+/// must switch back.
 pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddresses, Failure> {
     let addresses = first_free(|addresses| {
         near.enter()?;
@@ -125,7 +126,7 @@ pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddre
     Ok(addresses)
 }
 
-/// A link that a program will make: its number is free.
+/// Addresses of a link that a program will create: a free number.
 pub(crate) fn unmade() -> Result<StackAddresses, Failure> {
     first_free(|addresses| match index_of(addresses.device().as_str()) {
         Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -133,7 +134,7 @@ pub(crate) fn unmade() -> Result<StackAddresses, Failure> {
     })
 }
 
-/// Gives this host's addresses to the device that a program made; false if it is not there yet.
+/// Sets this host's addresses on the device that a program creates; false if it does not exist yet.
 pub(crate) fn adopt(addresses: StackAddresses) -> Result<bool, Failure> {
     let name = addresses.device();
     if index_of(name.as_str()).is_none() {
@@ -145,7 +146,7 @@ pub(crate) fn adopt(addresses: StackAddresses) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Makes the link of the first number that no other stack has.
+/// Creates the link with the first free number.
 fn first_free<T>(make: impl Fn(StackAddresses) -> io::Result<T>) -> Result<T, Failure> {
     for addresses in (1..=MAX_STACKS).map(StackAddresses) {
         match make(addresses) {
@@ -165,11 +166,11 @@ fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-/// Addresses the interface and brings it up.
+/// Sets the addresses of the interface and brings it up.
 fn prepare(name: &InterfaceName, addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
     let mut netlink = Netlink::new()?;
     let index = netlink.link_named(name)?.index;
-    // Frames of the kernel's own would be measured with the others.
+    // The kernel's own frames would be measured with the others.
     netlink.disable_ipv6_autoconf(index)?;
     netlink.set_up(index)?;
     for (address, prefix) in addresses {
@@ -178,14 +179,14 @@ fn prepare(name: &InterfaceName, addresses: [(IpAddr, u8); 2]) -> io::Result<()>
     Ok(())
 }
 
-/// Keeps the kernel from joining segments and leaving out checksums, which a TAP device does not have anyway.
+/// Disables segmentation and checksum offloads, which a TAP device does not have anyway.
 fn send_wire_frames(name: &InterfaceName) -> io::Result<()> {
     let ethtool = Ethtool::new()?;
     let mut all = Offload::ALL.into_iter();
     all.try_for_each(|offload| ethtool.switch_off(name, offload))
 }
 
-/// Waits until the addresses can be used.
+/// Waits until the addresses are usable.
 fn wait_for_addresses(addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
     let mut netlink = Netlink::new()?;
     let deadline = MonoClock.now().after(COMING_UP);
@@ -194,8 +195,8 @@ fn wait_for_addresses(addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
     })
 }
 
-/// Waits also until one end of a veth pair carries frames: the kernel says so once both ends are up. A TAP device carries
-/// them as soon as it is up, and its state stays unknown.
+/// Waits until the addresses are usable and the end of a veth pair is operational, which the kernel reports once both
+/// ends are up. A TAP device is usable as soon as it is up, and its state stays unknown.
 fn wait(name: &InterfaceName, addresses: [(IpAddr, u8); 2]) -> io::Result<()> {
     wait_for_addresses(addresses)?;
     let mut netlink = Netlink::new()?;

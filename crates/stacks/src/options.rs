@@ -1,4 +1,4 @@
-//! What a stack is set to, and where its program is found.
+//! Options of a stack, and the folders for its program.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 /// Options of a stack by name.
 pub type Options = BTreeMap<String, String>;
 
-/// Where programs are found and kept.
+/// Folders and program for starting stacks.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// What is fetched and built, and kept for the next start.
+    /// Cache of fetched and built files.
     pub cache: PathBuf,
-    /// The program that has this code in it.
+    /// The program that contains this code.
     pub own: PathBuf,
 }
 
-/// Reads `buffers=base&opt=O2`.
+/// Parses `buffers=base&opt=O2`.
 pub(crate) fn read_options(text: &str) -> Result<Options, String> {
     let mut options = Options::new();
     for part in text.split('&').filter(|part| !part.is_empty()) {
@@ -30,7 +30,7 @@ pub(crate) fn read_options(text: &str) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Writes what [`read_options`] reads.
+/// Formats options for [`read_options`].
 pub(crate) fn write_options(options: &Options) -> String {
     let parts = options
         .iter()

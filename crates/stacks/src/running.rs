@@ -1,4 +1,4 @@
-//! A stack that runs: its process, its link, and what it says.
+//! A running stack: its process, link and answers.
 
 use crate::caller::COUNTS;
 use crate::link::{self, Attachment, StackAddresses};
@@ -19,14 +19,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A stack that says nothing for this long, on a busy host too, hangs.
+/// Timeout of a stack's answer, on a busy host too.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A stack and the server on it. Dropping it ends both; its link ends with it.
+/// A running stack and its server. Dropping it ends both, with its link.
 #[derive(Debug)]
 pub struct RunningStack {
     spec: StackSpec,
-    /// What its program was made of.
+    /// What its program was built from.
     source: Option<String>,
     addresses: StackAddresses,
     child: Child,
@@ -44,7 +44,7 @@ impl RunningStack {
         command
             .stdout(Stdio::from(OwnedFd::from(theirs)))
             .stderr(Stdio::piped())
-            // A Ctrl-C is for this process, which needs the stack until its end.
+            // Keeps Ctrl-C from the stack, which this process needs until its end.
             .process_group(0);
         if patience.is_none() {
             die_with_parent(&mut command);
@@ -69,15 +69,14 @@ impl RunningStack {
         }
     }
 
-    /// Where it is.
+    /// Its addresses.
     pub const fn addresses(&self) -> StackAddresses {
         self.addresses
     }
 
-    /// What it has counted since its start, once `streams` of its server have come to their end, those of
-    /// both ways counted twice.
+    /// Its counts since its start, once `streams` of its server have ended, those of both directions counted twice.
     pub fn report(&mut self, streams: u64) -> Result<StackReport, Failure> {
-        // In one piece, as the server reads it.
+        // In one write, as the server reads it.
         let question = format!("{COUNTS} {streams}\n");
         let asked = self.said.get_mut().write_all(question.as_bytes());
         asked.map_err(|error| self.gone(&error.to_string()))?;
@@ -92,12 +91,12 @@ impl RunningStack {
         })
     }
 
-    /// Why it is of no use any more, if it is not.
+    /// Checks that it still runs; the error says why not.
     pub fn check(&mut self) -> Result<(), Failure> {
         self.report(0).map(drop)
     }
 
-    /// What its options are where none was given.
+    /// Default option values.
     fn usual(&self) -> BTreeMap<String, String> {
         let StackSpec { kind, options } = &self.spec;
         let usual = kind.usual().iter();
@@ -121,15 +120,15 @@ impl RunningStack {
         self.gone(&format!("it said \"{}\"", start.escape_debug()))
     }
 
-    /// It is of no use any more: why, and what it printed last.
+    /// Error for a stack that is no longer usable, with the reason and its last output.
     fn gone(&mut self, why: &str) -> Failure {
         self.end();
         let mut printed = String::new();
         if let Some(errors) = &mut self.child.stderr {
-            // It has ended, so this does too; what cannot be read is not quoted.
+            // It has ended, so the pipe has an end; an unreadable rest is not quoted.
             let _ = errors.take(4096).read_to_string(&mut printed);
         }
-        // What it says of itself begins as what this process says.
+        // Use its last line of output.
         let last = printed.lines().last();
         let last = last.map(|line| format!(": {}", line.trim_start_matches("linerate: ")));
         let message = format!(
@@ -158,7 +157,7 @@ impl Drop for RunningStack {
     }
 }
 
-/// Starts the program with the frames of a TAP device as its input. The device is then the program's alone.
+/// Starts the program with a TAP device as its standard input. The device then belongs to the program alone.
 fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
     let (tap, addresses) = link::tap()?;
     command
@@ -167,7 +166,7 @@ fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddres
     Ok((spawn(spec, command)?, addresses))
 }
 
-/// Starts the program here; it makes its device.
+/// Starts the program in this namespace; it creates its device.
 fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
     let addresses = link::unmade()?;
     command
@@ -176,7 +175,7 @@ fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddres
     Ok((spawn(spec, command)?, addresses))
 }
 
-/// Starts the program in a new network namespace, which is then the program's alone.
+/// Starts the program in a new network namespace, which then belongs to it alone.
 fn in_namespace(
     spec: &StackSpec,
     command: &mut Command,
@@ -189,7 +188,7 @@ fn in_namespace(
     started
 }
 
-/// The same; where the calling thread then is, is not said.
+/// Starts the program in a new network namespace; the calling thread may be left in it.
 fn within(
     near: &NetNamespace,
     spec: &StackSpec,

@@ -1,4 +1,4 @@
-//! Which stack, and how it is set: `lwip?buffers=base&opt=O2`.
+//! A stack with its options: `lwip?buffers=base&opt=O2`.
 
 use crate::all::ALL;
 use crate::kind::StackKind;
@@ -15,12 +15,12 @@ pub struct StackSpec {
 }
 
 impl StackSpec {
-    /// Where its tests are, as a peer is written, once it has this address.
+    /// Address of its tests, in the syntax of a peer, for this IP address.
     pub fn peer(&self, address: IpAddr) -> String {
         self.kind.peer(&self.options, address)
     }
 
-    /// The same with one option more.
+    /// Adds one option.
     pub fn with(mut self, name: &str, value: &str) -> Result<Self, String> {
         let value = value.to_owned();
         if self.options.insert(name.to_owned(), value).is_some() {
@@ -34,7 +34,7 @@ impl StackSpec {
 impl FromStr for StackSpec {
     type Err = String;
 
-    /// Reads `lwip` or `lwip?buffers=base&opt=O2`.
+    /// Parses `lwip` or `lwip?buffers=base&opt=O2`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (id, rest) = text.split_once('?').unwrap_or((text, ""));
         let found = ALL.iter().find(|kind| kind.id() == id);

@@ -1,4 +1,4 @@
-//! A stack before its start: prepared while there is a network, started when there is none.
+//! A stack before its start: prepared while the network is available, started when it is not.
 
 use crate::options::Places;
 use crate::running::RunningStack;
@@ -14,7 +14,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// One of which nothing is built yet.
+    /// A stack that is not built yet.
     pub const fn new(spec: StackSpec) -> Self {
         Self {
             spec,
@@ -22,13 +22,13 @@ impl Stack {
         }
     }
 
-    /// Which one it is.
+    /// Its specification.
     pub const fn spec(&self) -> &StackSpec {
         &self.spec
     }
 
-    /// Makes its program if it is not there. Needs the Debian archive if its source was never fetched, so it comes before
-    /// this process leaves its network. `tell` hears what takes long.
+    /// Builds its program if it is missing. Needs the Debian archive if its source was never fetched, so call it before
+    /// this process leaves its network. `tell` receives progress messages.
     pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let StackSpec { kind, options } = &self.spec;
         self.program = Some(kind.program(options, places, tell)?);

@@ -1,10 +1,10 @@
-//! Other programs: started, and named with their package where they are missing.
+//! Runs other programs; a missing one is reported with its package.
 
 use linerate_model::exit::{ExitCode, Failure};
 use std::io;
 use std::process::{Command, Output};
 
-/// The Debian package that a program is in.
+/// The Debian package of a program.
 fn package(program: &str) -> &'static str {
     match program {
         "apt-get" => "apt",
@@ -58,7 +58,7 @@ pub fn run(command: &mut Command) -> Result<Output, Failure> {
     ))
 }
 
-/// The first line of what `program --version` prints.
+/// First line of the output of `program --version`.
 pub fn version(program: &str) -> Result<String, Failure> {
     let output = run(Command::new(program).arg("--version"))?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -24,37 +24,37 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Command;
 
-/// What stands for the stack's address.
+/// Placeholder of the stack's address.
 const ADDRESS: &str = "{address}";
 
-/// What is spoken unless `peer` says otherwise: what the other stacks speak.
+/// Default of `peer`: the protocol of the other stacks.
 const USUAL_PEER: &str = "iperf2://{address}";
 
-/// Longest wait until the program is ready, unless `start-time` says otherwise: an emulator boots within it.
+/// Default of `start-time`, the timeout until the program is ready: an emulator boots within it.
 const USUAL_START: Duration = Duration::from_secs(30);
 
-/// How long it may take to end after SIGTERM, unless `stop-time` says otherwise.
+/// Default of `stop-time`, the timeout to end after SIGTERM.
 const USUAL_STOP: Duration = Duration::from_secs(5);
 
-/// A program, as the options say.
+/// A program and its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Settings {
-    /// Its name and arguments, with names in braces for what is not known before its start.
+    /// Its name and arguments, with placeholders in braces for values known at its start.
     run: Vec<String>,
     link: Attachment,
-    /// The address of its tests, with [`ADDRESS`] in it.
+    /// Address of its tests, with [`ADDRESS`] in it.
     peer: String,
     ready: Ready,
     start_time: Duration,
     stop_time: Duration,
 }
 
-/// What shows that the program is ready.
+/// Condition by which the program counts as ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ready {
-    /// It printed a line with this in it.
+    /// It printed a line that contains this.
     Line(String),
-    /// It listens at the port of its tests.
+    /// It listens on the port of its tests.
     Port(u16),
 }
 
@@ -106,7 +106,7 @@ fn printed(text: &str) -> Result<String, String> {
         .ok_or_else(|| format!("ready={text}: must be port, or line: and a part of what it prints"))
 }
 
-/// The port of the tests at `peer`, which is an address with [`ADDRESS`] for its host.
+/// Port of the tests at `peer`, an address with [`ADDRESS`] for its host.
 fn port(peer: &str) -> Result<u16, String> {
     let wrong = |why: &str| {
         format!("peer={peer}: {why}; write a protocol and {ADDRESS}, such as {USUAL_PEER}")

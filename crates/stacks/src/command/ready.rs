@@ -1,4 +1,4 @@
-//! Whether a program is ready, by what can be seen of it.
+//! Detects from outside whether a program is ready.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Longest line of output that is looked at.
+/// Maximum length of an output line.
 const MAX_LINE: u64 = 4096;
 
-/// Longest wait for one connection: a device on a TAP device may not answer yet.
+/// Timeout of one connection attempt: a device on a TAP device may not answer yet.
 const CONNECTING: Duration = Duration::from_millis(500);
 
-/// Whether a socket of this network namespace listens at `port`, of TCP or UDP.
+/// Whether a TCP or UDP socket of this network namespace listens on `port`.
 pub(super) fn is_bound(port: u16) -> bool {
-    // Numbers of `net/tcp_states.h`: a listening socket of TCP, and one of UDP without a peer.
+    // State numbers of `net/tcp_states.h`: a listening TCP socket, and an unconnected UDP one.
     [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")]
         .into_iter()
         .any(|(file, state)| {
@@ -25,7 +25,7 @@ pub(super) fn is_bound(port: u16) -> bool {
         })
 }
 
-/// `  0: 00000000:1389 00000000:0000 0A …`: a socket, its two ends, its state.
+/// Whether a table has a socket with this port and state: `  0: 00000000:1389 00000000:0000 0A …`.
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let end = format!(":{port:04X}");
     table.lines().any(|line| {
@@ -35,28 +35,28 @@ fn has_socket(table: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// Whether a connection is accepted there.
+/// Whether a connection to `address` is accepted.
 pub(super) fn accepts(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, CONNECTING).is_ok()
 }
 
-/// What a program prints, which is read for as long as anybody holds the pipe.
+/// Output of a program, read while any process holds the pipe.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// A line had in it what is looked for.
+    /// A line contained the text.
     is_seen: Arc<AtomicBool>,
     reader: JoinHandle<String>,
 }
 
 impl Output {
-    /// Reads until there is no more, and looks for `wanted`.
+    /// Starts to read to the end, looking for `wanted`.
     pub(super) fn read(pipe: impl Read + Send + 'static, wanted: Option<String>) -> Self {
         let is_seen = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&is_seen);
         let reader = thread::spawn(move || {
             let mut pipe = BufReader::new(pipe);
             let (mut line, mut last) = (Vec::new(), String::new());
-            // What cannot be read is the end of it.
+            // An error counts as the end of the output.
             while let Ok(1..) = pipe.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
                 let text = String::from_utf8_lossy(&line).trim().to_owned();
                 if wanted.as_ref().is_some_and(|wanted| text.contains(wanted)) {
@@ -76,7 +76,7 @@ impl Output {
         self.is_seen.load(Ordering::Relaxed)
     }
 
-    /// The last line that is not empty, once everybody who could print has ended.
+    /// The last non-empty line, once all writers have ended.
     pub(super) fn last(self) -> String {
         // A thread that failed has read nothing.
         self.reader.join().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The supervisor of a program that is a stack: starts it, says when it is ready, ends it.
+//! Supervisor of a program that is a stack: starts it, reports when it is ready, ends it.
 
 use super::ready::{Output, accepts, is_bound};
 use super::{Ready, Settings};
@@ -24,11 +24,11 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Pause between two looks at a program that is not ready yet.
+/// Polling interval while a program is not ready.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Starts the program of these words, which [`StackKind::arguments`](crate::StackKind::arguments) gave beside the
-/// command, and supervises it until the caller is gone.
+/// Starts the program with these words, from [`StackKind::arguments`](crate::StackKind::arguments), and supervises it
+/// until the caller is gone.
 pub fn serve(words: &[String]) -> Result<(), Failure> {
     let Some((addresses, settings)) = read(words) else {
         let message = "the supervisor of a command is started by stack://command only";
@@ -60,7 +60,7 @@ struct Program<'a> {
     settings: &'a Settings,
     addresses: StackAddresses,
     child: Child,
-    /// Readable once it has ended.
+    /// Descriptor that is readable once it has ended.
     end: OwnedFd,
     output: Output,
 }
@@ -83,9 +83,9 @@ impl<'a> Program<'a> {
             .stdin(Stdio::null())
             .stdout(printed)
             .stderr(errors)
-            // What it starts ends with it.
+            // A process group, so that its children end with it.
             .process_group(0);
-        // Should this process be killed.
+        // In case this process is killed.
         die_with_parent(&mut command);
         let child = command.spawn().map_err(|error| {
             let hint = match error.kind() {
@@ -111,7 +111,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Until the caller is gone.
+    /// Serves requests until the caller is gone.
     fn serve(&self) -> Result<(), Failure> {
         let caller = Caller::default();
         if !self.get_ready(&caller)? {
@@ -186,20 +186,20 @@ impl<'a> Program<'a> {
             .map_err(|error| failed("looking at the program", &error))
     }
 
-    /// It ended by itself.
+    /// Error for a program that ended by itself.
     fn gone(&self, when: &str) -> Failure {
         let name = &self.settings.run[0];
         Failure::new(ExitCode::Peer, format!("the program {name} ended {when}"))
     }
 
-    /// The file that runs, and the hash of what is in it; unknown of one that this process may not read.
+    /// Name and hash of the program file; `None` if this process may not read it.
     fn source(&self) -> Option<String> {
         let link = format!("/proc/{}/exe", self.child.id());
         let path = fs::read_link(&link).ok()?;
         cache::named_hash(&path.to_string_lossy(), fs::File::open(&link).ok()?).ok()
     }
 
-    /// In a namespace of its own the kernel counts. What of it is a test's payload is not known.
+    /// The kernel's counters, in a namespace of its own. Which of them is a test's payload is unknown.
     fn counts(&self, source: Option<String>) -> StackCounts {
         let counters = match self.settings.link {
             Attachment::Veth => kernel_counters(),
@@ -212,7 +212,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Asks it to end, and ends it and all that it started; what was printed last. What fails has ended already.
+    /// Ends it and its children, with SIGTERM first; returns its last output. Errors mean that it has ended already.
     fn stop(self) -> String {
         let _ = ask_group_to_end(&self.child);
         let _ = wait_for_end(&self.child, MonoClock.now().after(self.settings.stop_time));

@@ -1,7 +1,7 @@
 //! lwIP, built from Debian's source package for this host, on a TAP device.
 //!
-//! The server on it is `raw.c` or `socket.c`, each over one of lwIP's interfaces to programs; what both share is in
-//! `iperf2.c` and `link.c`. A build is kept by the hash of all that it is made of.
+//! The server on it is `raw.c` or `socket.c`, for lwIP's two APIs; both share `iperf2.c` and `link.c`. A build is
+//! cached by the hash of all its inputs.
 
 use crate::cache::{self, failed};
 use crate::kind::{Buffers, StackKind};
@@ -37,7 +37,7 @@ const STACK: [&str; 4] = [
     "src/netif/ethernet.c",
 ];
 
-/// lwIP's interface to the server's program.
+/// lwIP's API for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Api {
     /// Callbacks in one thread.
@@ -63,7 +63,7 @@ impl Api {
         }
     }
 
-    /// What lwIP has for it beside the stack.
+    /// Files of lwIP for this API, besides the stack.
     const fn parts(self) -> &'static [&'static str] {
         match self {
             Self::Raw => &[],
@@ -72,7 +72,7 @@ impl Api {
     }
 }
 
-/// Settings that the server relies on.
+/// Settings on which the server depends.
 const FIXED: [&str; 13] = [
     "no_sys",
     "sys_lightweight_prot",
@@ -89,7 +89,7 @@ const FIXED: [&str; 13] = [
     "lwip_stats_display",
 ];
 
-/// Levels of optimisation, and the one without an option.
+/// Optimisation levels, and the default one.
 const LEVELS: [&str; 4] = ["O0", "Os", "O2", "O3"];
 const USUAL_LEVEL: &str = "O2";
 
@@ -179,7 +179,7 @@ impl StackKind for Lwip {
     }
 }
 
-/// The file that describes the source package, by its name: hashes of all that is in it.
+/// The `.dsc` file of the source package, with its name: it has the hashes of all files.
 fn package(fetched: &Path) -> Result<(String, Vec<u8>), Failure> {
     let read = debian::description(fetched).and_then(|path| {
         let bytes = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
@@ -204,7 +204,7 @@ fn level(options: &Options) -> Result<&'static str, String> {
     found.ok_or_else(|| format!("opt={given}: must be one of {}", LEVELS.join(", ")))
 }
 
-/// The options that are settings of lwipopts.h.
+/// Options that are settings of lwipopts.h.
 fn macros(options: &Options) -> impl Iterator<Item = (&String, &String)> {
     options
         .iter()
@@ -218,7 +218,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// The hash of all that it is made of: the source package, the server's files, the settings, the compiler.
+    /// Hash of all inputs: source package, server files, settings, compiler.
     fn key(&self, package: &[u8]) -> Result<String, Failure> {
         let compiler = tools::version(COMPILER)?;
         let settings = self.settings().join(" ");
@@ -260,7 +260,7 @@ impl Build<'_> {
         compiler
             .args(["-std=gnu11", "-w", "-pthread"])
             .args(self.settings())
-            // What says what the stack is like comes first.
+            // The stack's configuration takes precedence.
             .arg("-I")
             .arg(folder)
             .arg("-I")
@@ -275,7 +275,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// A setting that lwIP does not know would change nothing.
+    /// Refuses settings unknown to lwIP, which would have no effect.
     fn check_names(&self) -> Result<(), Failure> {
         let path = self.source.join("src/include/lwip/opt.h");
         let known = fs::read_to_string(&path).map_err(|error| failed("reading", &path, &error))?;
@@ -306,7 +306,7 @@ impl Build<'_> {
     }
 }
 
-/// The C files of a folder, in the order of their names.
+/// C files of a folder, sorted by name.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,4 +1,4 @@
-//! The TAP device that is this process's standard input, as smoltcp sees it.
+//! The TAP device on this process's standard input, as a smoltcp device.
 
 use ::smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use ::smoltcp::time::Instant;
@@ -6,10 +6,10 @@ use rustix::io::{read, write};
 use rustix::stdio::stdin;
 use std::cell::Cell;
 
-/// Longest frame: an IP packet of 1500 bytes behind an Ethernet header.
+/// Maximum frame: an IP packet of 1500 bytes with an Ethernet header.
 const FRAME: usize = 1514;
 
-/// Frames that came and went.
+/// Frame counters.
 #[derive(Debug, Default)]
 pub(super) struct FrameCounts {
     pub(super) received: Cell<u64>,
@@ -37,10 +37,10 @@ impl Tap {
     }
 }
 
-/// A frame that came.
+/// A received frame.
 pub(super) struct Received<'a>(&'a [u8]);
 
-/// Room for a frame that goes.
+/// A frame to send.
 pub(super) struct Sending<'a>(&'a FrameCounts);
 
 impl Device for Tap {
@@ -80,7 +80,7 @@ impl TxToken for Sending<'_> {
         let filled = fill(frame);
         match write(stdin(), frame) {
             Ok(_) => add(&self.0.sent),
-            // As a link does that is full: the stack sends again what has to come.
+            // As on a full link: the stack retransmits if necessary.
             Err(_) => add(&self.0.dropped),
         }
         filled

@@ -17,21 +17,21 @@ use crate::options::Options;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Smoltcp;
 
-/// Sizes of sockets' buffers, as options and as words of the server's command.
+/// Buffer sizes of sockets, from options and on the server's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Bytes that a TCP socket receives before its program takes them.
+    /// Receive buffer of a TCP socket, bytes.
     pub(super) receive: usize,
-    /// Bytes that a TCP socket keeps until they are acknowledged.
+    /// Send buffer of a TCP socket, bytes.
     pub(super) send: usize,
-    /// Datagrams that the UDP socket holds each way.
+    /// Datagrams buffered in the UDP socket per direction.
     pub(super) datagrams: usize,
 }
 
-/// The version that is built in.
+/// smoltcp's version.
 pub(super) const VERSION: &str = "0.14.0";
 
-/// Most bytes or datagrams of a buffer.
+/// Maximum buffer size, bytes or datagrams.
 const MAX: usize = 16 << 20;
 
 impl Sizes {

@@ -1,4 +1,4 @@
-//! The loop of the server: frames, sockets and the caller take turns on one thread.
+//! The server's loop: frames, sockets and the caller, on one thread.
 
 use super::Sizes;
 use super::VERSION;
@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// The stack's address on its link.
+/// The stack's MAC address.
 const MAC: EthernetAddress = EthernetAddress([0x02, 0, 0, 0x4e, 0, 2]);
 
-/// Longest wait for nothing.
+/// Maximum wait without an event.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Serves on the TAP device that is the standard input until the caller is gone; `words` are what
-/// [`StackKind::arguments`](crate::StackKind::arguments) gave beside the command.
+/// Serves on the TAP device on standard input until the caller is gone; `words` come from
+/// [`StackKind::arguments`](crate::StackKind::arguments).
 pub fn serve(words: &[String]) -> Result<(), Failure> {
     let Some((addresses, sizes)) = read(words) else {
         let message = "the server on smoltcp is started by stack://smoltcp only";
@@ -100,7 +100,7 @@ impl Server {
                 Failure::new(ExitCode::Other, format!("waiting for frames: {error}"))
             })?;
             if caller.is_asking() {
-                // What came before the question is in the counts.
+                // Include in the counts what arrived before the request.
                 self.turn();
                 match caller.hear() {
                     Some(_) => caller.counts(&self.counts())?,
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Frames in, programs, frames out; when to do it again if no frame comes.
+    /// Processes received frames, sessions and frames to send; returns when to run again without a frame.
     fn turn(&mut self) -> Option<MonoInstant> {
         let now = MonoClock.now();
         self.interface
@@ -150,7 +150,7 @@ impl Server {
     }
 }
 
-/// An instant as smoltcp has it.
+/// Converts an instant for smoltcp.
 fn at(now: MonoInstant) -> Instant {
     Instant::from_micros(i64::try_from(now.as_nanos() / 1000).unwrap_or(i64::MAX))
 }

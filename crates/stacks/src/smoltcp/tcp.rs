@@ -1,4 +1,4 @@
-//! TCP on smoltcp: sockets that listen until somebody comes, each then a test.
+//! TCP on smoltcp: listening sockets, each of which becomes a test.
 
 use super::Sizes;
 use super::test::Test;
@@ -10,33 +10,33 @@ use linerate_model::stack::{StackPool, StackTraffic};
 use linerate_model::{ByteCount, MonoInstant};
 use linerate_peers::Demux;
 
-/// Streams at once.
+/// Maximum concurrent streams.
 const STREAMS: usize = 16;
 
-/// What is sent: the content does not matter.
+/// Payload to send; the content is arbitrary.
 static BLOCK: [u8; 16 * 1024] = [0; 16 * 1024];
 
-/// One socket and what it carries.
+/// One socket and its test.
 #[derive(Debug)]
 struct Stream {
     handle: SocketHandle,
-    /// What it began with, until that shows which test it is.
+    /// First bytes, until they identify the test.
     begins: Vec<u8>,
-    /// Once it does; what asks for no test that is made here is data towards this end.
+    /// Whether the test is identified; an unsupported request counts as data towards this end.
     is_open: bool,
     test: Option<Test>,
-    /// Handed to the socket since it was opened.
+    /// Bytes written to the socket since it was opened.
     queued: u64,
 }
 
-/// Every stream.
+/// All streams.
 #[derive(Debug)]
 pub(super) struct Streams {
     port: u16,
     all: Vec<Stream>,
     sizes: Sizes,
     received: u64,
-    /// Acknowledged on streams that are over.
+    /// Bytes acknowledged on ended streams.
     sent: u64,
     peak_received: usize,
     peak_sent: usize,
@@ -48,7 +48,7 @@ impl Streams {
             let receive = SocketBuffer::new(vec![0; sizes.receive]);
             let send = SocketBuffer::new(vec![0; sizes.send]);
             let mut socket = Socket::new(receive, send);
-            // As lwIP's server: data goes when there is some.
+            // As in lwIP's server: send data as soon as there is some.
             socket.set_nagle_enabled(false);
             Stream {
                 handle: sockets.add(socket),
@@ -69,7 +69,7 @@ impl Streams {
         }
     }
 
-    /// Moves what can be moved; when one of the streams is to go on by itself.
+    /// Runs all streams; returns when one of them is due by itself.
     pub(super) fn turn(
         &mut self,
         sockets: &mut SocketSet<'static>,
@@ -92,7 +92,7 @@ impl Streams {
         next
     }
 
-    /// What crossed the border of stack and program.
+    /// Payload that crossed between stack and program.
     pub(super) fn traffic(&self, sockets: &SocketSet<'static>) -> StackTraffic {
         let acknowledged = |stream: &Stream| {
             let waiting = sockets.get::<Socket<'static>>(stream.handle).send_queue();
@@ -106,7 +106,7 @@ impl Streams {
         }
     }
 
-    /// The sockets' buffers; how full the fullest was.
+    /// The sockets' buffers, with the peak use of the fullest.
     pub(super) fn pools(&self) -> [StackPool; 2] {
         let pool = |name: &str, peak: usize, capacity: usize| StackPool {
             name: name.to_owned(),
@@ -128,11 +128,11 @@ impl Stream {
         self.is_open = false;
         self.test = None;
         self.queued = 0;
-        // It is closed and the port is one: it can listen.
+        // The socket is closed and the port valid, so this cannot fail.
         let _ = socket.listen(port);
     }
 
-    /// Takes what came; how much of it is payload.
+    /// Reads received bytes; returns how many are payload.
     fn receive(&mut self, socket: &mut Socket<'static>, now: MonoInstant) -> u64 {
         let mut payload = 0;
         while socket.can_recv() {
@@ -142,7 +142,7 @@ impl Stream {
         payload
     }
 
-    /// Takes bytes, of which the first ones open the test; how many are payload.
+    /// Processes received bytes, of which the first ones open the test; returns how many are payload.
     fn take(&mut self, bytes: &[u8], now: MonoInstant) -> usize {
         if self.is_open {
             return bytes.len();
@@ -151,7 +151,7 @@ impl Stream {
         self.open(now)
     }
 
-    /// Opens the test once what came shows which it is; how much of it is payload.
+    /// Opens the test once the first bytes identify it; returns how many of them are payload.
     fn open(&mut self, now: MonoInstant) -> usize {
         let Demux::EachATest { opening_len } = protocol().about().demux else {
             return 0;
@@ -165,7 +165,7 @@ impl Stream {
         self.begins.len() - preamble
     }
 
-    /// Writes what there is room for and what is due; when more is.
+    /// Writes what is due and fits; returns when more is due.
     fn send(&mut self, socket: &mut Socket<'static>, now: MonoInstant) -> Option<MonoInstant> {
         let test = self.test.as_mut()?;
         let sent = test.sends();
@@ -173,7 +173,7 @@ impl Stream {
         if sent && !test.sends() {
             socket.close();
         }
-        // One that is full has room again once a frame has come.
+        // A full buffer has room again once a frame has arrived.
         let mut next = None;
         while socket.can_send() {
             match test.due(now) {
@@ -192,7 +192,7 @@ impl Stream {
         next.into_iter().chain(test.deadline()).min()
     }
 
-    /// Ends this end's half once the peer has ended its own, unless it still sends.
+    /// Closes this end's half once the peer has closed its own, unless it still sends.
     fn end(&mut self, socket: &mut Socket<'static>, now: MonoInstant) {
         if socket.state() == State::CloseWait && !socket.can_recv() {
             if let Some(test) = &mut self.test {
@@ -202,7 +202,7 @@ impl Stream {
                 socket.close();
             }
         }
-        // Nobody waits for the last moments of a stream: its socket is for the next one.
+        // Skip TIME-WAIT: the socket is needed for the next stream.
         if socket.state() == State::TimeWait {
             socket.abort();
         }

@@ -1,7 +1,7 @@
-//! One test: the session of the protocol's server, and what of its traffic the session asks for.
+//! One test: the session of the protocol's server, and the traffic for it.
 //!
-//! Bytes in, bytes out, as the session itself; which of the stack's sockets they pass is its owner's business. A stream's
-//! end is taken when it comes: nothing on this link reorders.
+//! Bytes in, bytes out, as in the session itself; the owner connects it to the stack's sockets. A stream's end is
+//! processed on arrival: nothing on this link reorders.
 
 use crate::protocol;
 use linerate_model::sample::{DatagramReceiver, EndpointReport, SequenceCount, StreamReport};
@@ -55,7 +55,7 @@ struct Came {
     bytes: u64,
     first: MonoInstant,
     last: MonoInstant,
-    /// As the peer says at its end.
+    /// Number of datagrams in the peer's end datagram.
     sent_there: Option<PacketCount>,
 }
 

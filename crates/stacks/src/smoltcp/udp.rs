@@ -1,4 +1,4 @@
-//! UDP on smoltcp: one socket, a test for each peer.
+//! UDP on smoltcp: one socket, one test per peer.
 
 use super::Sizes;
 use super::test::Test;
@@ -10,10 +10,10 @@ use linerate_model::stack::StackTraffic;
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use std::collections::BTreeMap;
 
-/// Longest datagram that fits a frame, over IPv4.
+/// Maximum payload of a datagram in one frame, over IPv4.
 const MAX_PAYLOAD: usize = 1472;
 
-/// Every test, by the peer.
+/// All tests, by peer.
 #[derive(Debug)]
 pub(super) struct Flows {
     handle: SocketHandle,
@@ -44,7 +44,7 @@ impl Flows {
         })
     }
 
-    /// Takes what came, and sends what is due; when more is.
+    /// Processes received datagrams and sends those that are due; returns when more are due.
     pub(super) fn turn(
         &mut self,
         sockets: &mut SocketSet<'static>,
@@ -65,7 +65,7 @@ impl Flows {
     }
 
     fn take(&mut self, now: MonoInstant, from: IpEndpoint, datagram: &[u8]) {
-        // One whose traffic is over only says its end: what opens a stream opens another.
+        // A test whose traffic is over only repeats its end; an opening starts a new test.
         if self.all.get(&from).is_none_or(|test| !test.flows())
             && let Some(test) = Test::open(now, Transport::Udp, datagram, MAX_PAYLOAD)
         {
@@ -82,7 +82,7 @@ impl Flows {
         }
     }
 
-    /// What crossed the border of stack and program.
+    /// Payload that crossed between stack and program.
     pub(super) const fn traffic(&self) -> StackTraffic {
         StackTraffic {
             received_bytes: ByteCount::new(self.traffic.received_bytes),
@@ -94,7 +94,7 @@ impl Flows {
 }
 
 impl Counts {
-    /// Queues what is due to go; when more is.
+    /// Queues the datagrams that are due; returns when more are.
     fn send(
         &mut self,
         now: MonoInstant,
@@ -104,7 +104,7 @@ impl Counts {
     ) -> Option<MonoInstant> {
         while let Some(datagram) = test.unsaid(now) {
             if socket.send_slice(datagram, UdpMetadata::from(to)).is_err() {
-                // There is room once the device has taken some.
+                // There is room once the device has sent some.
                 return Some(now);
             }
             test.said();
