@@ -1,33 +1,31 @@
-//! What a device says of itself, and where it listens.
+//! Identity of a device, and its ports.
 
-/// The port of the control connection that `linerate HOST` goes to.
+/// Default port of the control connection.
 pub const CONTROL_PORT: u16 = 5301;
 
-/// What a device says of itself, and where it listens.
+/// Identity of a device, and its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// Name of the board or product; empty if there is none.
     pub board: &'static str,
-    /// Its processor; empty if it is not to be said.
+    /// Its processor; empty if not stated.
     pub processor: &'static str,
     /// The network stack and the system below it, each with its version.
     pub stack: &'static str,
-    /// The machine that an emulator pretends to be, and the emulator; empty of a real one.
+    /// Emulated machine and emulator; empty for real hardware.
     pub emulated: &'static str,
-    /// UDP and TCP port that traffic comes to.
+    /// UDP and TCP port for received traffic.
     pub receive_port: u16,
-    /// UDP and TCP port that traffic is sent from.
+    /// UDP and TCP port for sent traffic.
     pub send_port: u16,
-    /// Longest UDP payload that the stack takes and gives in one packet: 1472 bytes of IPv4 in an Ethernet frame,
-    /// 1452 of IPv6.
+    /// Maximum UDP payload in one packet of the stack: 1472 bytes of IPv4 in an Ethernet frame, 1452 of IPv6.
     pub max_datagram: u16,
-    /// Bits that nobody else can guess, such as of a noise source: whoever knows them can pretend to be a test's
-    /// client.
+    /// Unpredictable bits, such as of a noise source: with them an attacker could pose as a test's client.
     pub random: u64,
 }
 
 impl Config {
-    /// An Ethernet device with the usual ports.
+    /// An Ethernet device with the default ports.
     pub const fn new(board: &'static str, stack: &'static str, random: u64) -> Self {
         Self {
             board,
@@ -42,7 +40,7 @@ impl Config {
     }
 }
 
-/// The port that a datagram came to.
+/// The port on which a datagram arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
     /// [`Config::receive_port`].

@@ -1,22 +1,22 @@
-//! Reads JSON where it lies: values are looked up by key, nothing is copied and no number becomes floating point.
+//! Parses JSON in place: values are looked up by key, nothing is copied and no number becomes floating point.
 
 use core::time::Duration;
 
-/// Nesting that is followed; a message of the protocol has less than ten levels.
+/// Maximum nesting; a message of the protocol has less than ten levels.
 const MAX_DEPTH: u32 = 32;
 
-/// One whole value.
+/// One complete value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Json<'a>(&'a [u8]);
 
 impl<'a> Json<'a> {
-    /// The value that `bytes` are; `None` if they are none, or are more than one.
+    /// Parses `bytes` as exactly one value; `None` if they are not.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (value, rest) = split(bytes)?;
         trim(rest).is_empty().then_some(value)
     }
 
-    /// The value of `key` in an object; `None` of any other value, and where it is null.
+    /// The value of `key` in an object; `None` if this is not an object, and where the value is null.
     pub(crate) fn get(self, key: &str) -> Option<Self> {
         let mut rest = trim(self.0.strip_prefix(b"{")?);
         while rest.first() == Some(&b'"') {
@@ -31,7 +31,7 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Whether it is an object without any entry.
+    /// Whether it is an object without entries.
     pub(crate) fn is_empty_object(self) -> bool {
         self.0
             .strip_prefix(b"{")
@@ -49,14 +49,14 @@ impl<'a> Json<'a> {
         self.0 == b"true"
     }
 
-    /// A whole number.
+    /// A non-negative whole number.
     pub(crate) fn whole(self) -> Option<u64> {
         let text = core::str::from_utf8(self.0).ok()?;
         let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         is_digits.then(|| text.parse().ok()).flatten()
     }
 
-    /// Seconds, such as `0.1`, `10` or `1e-7`, cut off below a nanosecond.
+    /// Seconds, such as `0.1`, `10` or `1e-7`, truncated to nanoseconds.
     pub(crate) fn seconds(self) -> Option<Duration> {
         let text = core::str::from_utf8(self.0).ok()?;
         let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -64,7 +64,7 @@ impl<'a> Json<'a> {
         if whole.is_empty() {
             return None;
         }
-        // Nanoseconds: nine digits more.
+        // In nanoseconds: nine digits more.
         let mut scale = exponent.parse::<i32>().ok()?.checked_add(9)?;
         let mut value: u64 = 0;
         for (at, byte) in whole.bytes().chain(fraction.bytes()).enumerate() {
@@ -77,7 +77,7 @@ impl<'a> Json<'a> {
                     value = longer;
                     scale -= i32::from(at >= whole.len());
                 }
-                // A digit that no nanosecond count has room for; of the whole part it is still a place.
+                // A digit beyond 64 bits; in the whole part it still counts as a place.
                 None => scale += i32::from(at < whole.len()),
             }
         }
@@ -102,7 +102,7 @@ fn trim(bytes: &[u8]) -> &[u8] {
     bytes.trim_ascii_start()
 }
 
-/// The first value in `bytes`, and what follows it.
+/// Splits off the first value in `bytes`.
 fn split(bytes: &[u8]) -> Option<(Json<'_>, &[u8])> {
     let bytes = trim(bytes);
     let mut nesting = Nesting::default();
@@ -118,7 +118,7 @@ fn split(bytes: &[u8]) -> Option<(Json<'_>, &[u8])> {
                 nesting.close(close)?;
                 1
             }
-            // Between values of what is open.
+            // Separators in an open array or object.
             b',' | b':' if nesting.depth > 0 => 1,
             byte if byte.is_ascii_whitespace() && nesting.depth > 0 => 1,
             _ => word_length(bytes.get(at..)?)?,
@@ -130,7 +130,7 @@ fn split(bytes: &[u8]) -> Option<(Json<'_>, &[u8])> {
     }
 }
 
-/// Which brackets are open, the innermost in the lowest bit.
+/// Open brackets, the innermost in the lowest bit.
 #[derive(Default)]
 struct Nesting {
     depth: u32,
@@ -152,7 +152,7 @@ impl Nesting {
     }
 }
 
-/// Bytes of the string that `bytes` begin with, its quotes included.
+/// Length of the string at the start of `bytes`, quotes included.
 fn string_length(bytes: &[u8]) -> Option<usize> {
     let mut is_escaped = false;
     let end = bytes.iter().skip(1).position(|byte| {
@@ -163,7 +163,7 @@ fn string_length(bytes: &[u8]) -> Option<usize> {
     Some(end + 2)
 }
 
-/// Bytes of the number or word that `bytes` begin with.
+/// Length of the number or word at the start of `bytes`.
 fn word_length(bytes: &[u8]) -> Option<usize> {
     let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let length = bytes.iter().take_while(|byte| is_of_word(byte)).count();

@@ -12,19 +12,19 @@ use core::time::Duration;
 use linerate_wire::MonoInstant;
 use linerate_wire::frame::{FRAME_HEADER_LEN, Kind, MAGIC, PREAMBLE_LEN, VERSION};
 
-/// Bytes of the longest message that is kept: twice a specification with all its settings.
+/// Maximum length of a message that is kept, bytes: twice a specification with all its settings.
 const INBOX: usize = 2048;
-/// Messages that wait to be sent; an orderly client causes three at once.
+/// Maximum queued messages; a correct client causes three at once.
 const QUEUE: usize = 8;
 
-/// Where the session is; the names are those of `peers::native`.
+/// State of the session; the names are those of `peers::native`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No client.
     Closed,
     /// The last messages are being sent.
     Closing,
-    /// The data streams are here, and the client knows it.
+    /// The data streams are open, and the client knows it.
     Connected,
     /// Data streams are being opened.
     Connecting,
@@ -32,16 +32,16 @@ pub enum State {
     Greeting,
     /// Between tests.
     Idle,
-    /// The client has the report and finishes its own.
+    /// The client has the report and completes its own.
     Reporting,
     /// Traffic flows.
     Running,
-    /// The test ends early; both ends drop it.
+    /// The test is being aborted; both ends drop it.
     Stopping,
 }
 
 impl State {
-    /// Whether both ends have said hello, and neither goodbye.
+    /// Whether both ends have exchanged hellos and the session is not closed.
     pub(crate) const fn is_greeted(self) -> bool {
         !matches!(self, Self::Closed | Self::Closing | Self::Greeting)
     }
@@ -113,7 +113,7 @@ impl Outgoing {
     }
 }
 
-/// What has been counted so far. It is kept as it was: a message that is sent in parts must not change.
+/// Counts so far, copied: a message that is sent in parts must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) test: u32,
@@ -121,11 +121,11 @@ pub(crate) struct Progress {
     pub(crate) bytes: u64,
     pub(crate) packets: u64,
     pub(crate) missing: Option<u64>,
-    /// Share of the last interval that the core was busy, in thousandths.
+    /// Utilisation of the core in the last interval, in thousandths.
     pub(crate) busy: Option<u64>,
 }
 
-/// Why the connection cannot go on.
+/// Why the connection cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// Another protocol, or another version of this one.
@@ -142,7 +142,7 @@ pub(crate) struct Link {
     queue: [Outgoing; QUEUE],
     first: usize,
     waiting: usize,
-    /// How much of the first has been sent.
+    /// Bytes of the first message already sent.
     pub(crate) offset: usize,
     pub(crate) heard: MonoInstant,
     pub(crate) sent: MonoInstant,
@@ -172,7 +172,7 @@ impl Link {
         self.sent = now;
     }
 
-    /// Keeps what of `bytes` there is room for; what there is not.
+    /// Buffers as much of `bytes` as fits; returns the rest.
     pub(crate) fn fill<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let room = self.inbox.get_mut(self.filled..).unwrap_or_default();
         let count = room.len().min(bytes.len());
@@ -184,7 +184,7 @@ impl Link {
         later
     }
 
-    /// The next message, if it is whole.
+    /// The next message, if it is complete.
     pub(crate) fn next(&mut self, max_datagram: u16) -> Result<Option<Message>, Broken> {
         if !self.has_preamble && !self.take_preamble()? {
             return Ok(None);
@@ -218,7 +218,7 @@ impl Link {
         let Some(&[high, low]) = filled.get(MAGIC.len()..PREAMBLE_LEN) else {
             return Ok(false);
         };
-        // So that a client of another version hears which this is.
+        // Send the preamble, so that a client of another version learns this one.
         self.push(Outgoing::Preamble);
         if u16::from_be_bytes([high, low]) != VERSION {
             return Err(Broken::Foreign);
@@ -233,7 +233,7 @@ impl Link {
         self.filled -= count;
     }
 
-    /// Queues a message; whether there was room.
+    /// Queues a message; returns whether there was room.
     pub(crate) fn push(&mut self, message: Outgoing) -> bool {
         if self.waiting == QUEUE {
             return false;
@@ -243,7 +243,7 @@ impl Link {
         true
     }
 
-    /// The message to send.
+    /// The message at the head of the queue.
     pub(crate) const fn first(&self) -> Option<Outgoing> {
         if self.waiting == 0 {
             None
@@ -252,14 +252,14 @@ impl Link {
         }
     }
 
-    /// Whether a message waits that is made of the test under way, which must not become another before.
+    /// Whether a queued message is generated from the test under way, which must not be replaced before.
     pub(crate) fn is_sending_of_test(&self) -> bool {
         let waiting = (0..self.waiting).map(|at| self.queue[(self.first + at) % QUEUE]);
         let is_of_test = |message| matches!(message, Outgoing::Ready | Outgoing::Report);
         waiting.into_iter().any(is_of_test)
     }
 
-    /// The first is sent.
+    /// Removes the sent message from the queue.
     pub(crate) const fn pop(&mut self) {
         self.first = (self.first + 1) % QUEUE;
         self.waiting -= 1;
@@ -267,7 +267,7 @@ impl Link {
     }
 }
 
-/// Reads a message of the kind with this byte.
+/// Parses a message of the kind with this byte.
 fn read(kind: u8, body: &[u8], max_datagram: u16) -> Result<Message, Refusal> {
     let unexpected = Refusal::Unexpected { kind };
     let kind = Kind::from_byte(kind).ok_or(unexpected)?;

@@ -1,11 +1,11 @@
-//! Why this device does not make a test, or no longer: as the client's user reads it.
+//! Reasons for refusing or aborting a test, in words for the client's user.
 
 use crate::tally::MAX_INTERVALS;
 use core::fmt;
 use core::time::Duration;
 use linerate_wire::header::HEADER_LEN;
 
-/// What keeps a test from being made or going on.
+/// Why a test is refused or aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Asking,
@@ -30,7 +30,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// The reason's kind, as `peers` names it.
+    /// The code of the reason, as in `peers`.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::Duration { .. } | Self::Intervals | Self::Length { .. } | Self::Streams => {

@@ -10,7 +10,7 @@ use crate::text::{Escaped, Seconds};
 use crate::traffic::Sink;
 use core::fmt::{self, Write};
 
-/// What messages are made of.
+/// Data of messages.
 pub(crate) struct Source<'a> {
     pub(crate) config: &'a Config,
     pub(crate) test: &'a Test,
@@ -151,7 +151,7 @@ impl Source<'_> {
         self.snapshots(out)
     }
 
-    /// Ends the list of streams and the report.
+    /// Writes the snapshots, after the list of streams.
     fn snapshots(&self, out: &mut dyn Write) -> fmt::Result {
         out.write_str(r#"],"before":"#)?;
         self.test.before.write(out)?;
@@ -185,7 +185,7 @@ fn counted(sink: &Sink, out: &mut dyn Write) -> fmt::Result {
     out.write_str("}")
 }
 
-/// The rest of a body that says why.
+/// Writes the rest of a body with a reason.
 fn reason(refusal: Refusal, out: &mut dyn Write) -> fmt::Result {
     write!(out, r#""code":"{}","message":""#, refusal.code())?;
     write!(Escaped(out), "{refusal}")?;

@@ -1,31 +1,31 @@
-//! Counters of the device, by the names that linerate's snapshots have.
+//! Counters of the device, with the names of linerate's snapshots.
 
 use core::fmt;
 use linerate_wire::MonoInstant;
 
-/// A counter that the device's driver or stack keeps: cumulative since it started.
+/// A cumulative counter of the device's driver or stack since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Signal {
-    /// Nanoseconds that the processor slept because there was nothing to do.
+    /// Nanoseconds that the processor was idle.
     CpuIdle,
     /// Frames that the interface received.
     NicRxPackets,
-    /// Bytes of them, MAC header included.
+    /// Bytes of received frames, MAC header included.
     NicRxBytes,
-    /// Frames that the interface received and had no room for.
+    /// Received frames dropped by the interface for lack of room.
     NicRxDropped,
-    /// Frames that it received in error.
+    /// Frames received with errors.
     NicRxErrors,
-    /// Frames that it sent.
+    /// Frames sent by the interface.
     NicTxPackets,
-    /// Bytes of them, MAC header included.
+    /// Bytes of sent frames, MAC header included.
     NicTxBytes,
-    /// Frames that it was given and did not send.
+    /// Frames dropped by the interface on transmit.
     NicTxDropped,
     /// Frames dropped between the interface and the stack; zero where nothing queues them there.
     SoftnetDropped,
-    /// UDP datagrams dropped because a socket had no room.
+    /// UDP datagrams dropped for lack of room in a socket.
     UdpRcvbufErrors,
     /// UDP datagrams dropped for a wrong checksum.
     UdpCsumErrors,
@@ -64,7 +64,7 @@ impl Signal {
     }
 }
 
-/// The last reading of every counter, and when.
+/// Latest reading of every counter, with its time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot {
     at: MonoInstant,
@@ -87,7 +87,7 @@ impl Snapshot {
         Self { at, ..*self }
     }
 
-    /// Since the device has one core, its times are the core's too.
+    /// Writes the counters; the device has one core, so its times are the core's too.
     pub(crate) fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         let at = self.at.as_nanos();
         write!(out, r#"{{"at_ns":{at},"values":{{"#)?;
@@ -109,7 +109,7 @@ impl Snapshot {
         out.write_str("}}")
     }
 
-    /// The share of the time since `earlier` that the processor was busy, in thousandths.
+    /// Utilisation of the processor since `earlier`, in thousandths.
     pub(crate) fn busy_thousandths(&self, earlier: &Self) -> Option<u64> {
         let idle = |snapshot: &Self| snapshot.values[Signal::CpuIdle as usize];
         let slept = idle(self)?.checked_sub(idle(earlier)?)?;

@@ -1,29 +1,29 @@
-//! The data connection of a test over TCP: its opening, and messages that go back as they came but for the time.
+//! Data connection of a TCP test: its opening, and messages that are echoed with a new time.
 
 use crate::traffic::Sink;
 use linerate_wire::MonoInstant;
 use linerate_wire::header::{HEADER_LEN, SENT, clock};
 
-/// Token and stream index, which a data connection begins with.
+/// Length of token and stream index, with which a data connection begins.
 const OPENING: usize = 6;
 
-/// How far the data connection is.
+/// State of the data connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connection {
-    /// There is none.
+    /// None.
     Absent,
-    /// So many bytes of its opening have come.
+    /// `got` bytes of its opening have arrived.
     Opening { got: usize },
-    /// It has shown the token.
+    /// The token was correct.
     Open,
-    /// The client will send no more on it.
+    /// The client has ended its direction.
     Ended,
-    /// It is not of this test, or no longer of use.
+    /// It does not belong to this test, or is finished.
     Unwanted,
 }
 
 impl Connection {
-    /// Takes what of `bytes` is opening; the rest is data.
+    /// Consumes the opening in `bytes`; the rest is data.
     pub(crate) fn open<'a>(&mut self, token: u32, bytes: &'a mut [u8]) -> &'a mut [u8] {
         let Self::Opening { got } = *self else {
             return bytes;
@@ -44,16 +44,16 @@ impl Connection {
     }
 }
 
-/// Where in its present message a stream of answered ones is.
+/// Position in the present message of an echoed stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Messages {
     pub(crate) position: usize,
-    /// This device's time in it.
+    /// This device's time for it.
     pub(crate) clock: [u8; 6],
 }
 
 impl Messages {
-    /// Makes answers of the next bytes of messages of `size`, and counts those that are whole with them.
+    /// Turns the next bytes of messages of `size` into answers, and counts the messages that they complete.
     pub(crate) fn answer(
         &mut self,
         now: MonoInstant,
@@ -80,7 +80,7 @@ impl Messages {
         }
     }
 
-    /// Writes what of the time lies in a part of a message.
+    /// Writes the part of the time that lies in this part of a message.
     fn stamp(self, part: &mut [u8]) {
         for (at, byte) in SENT.zip(self.clock) {
             let place = at.checked_sub(self.position);

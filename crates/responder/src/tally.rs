@@ -1,20 +1,20 @@
-//! Totals and intervals of one stream, by the time they were seen: the engine's tally in memory of fixed size.
+//! Totals and intervals of one stream, by arrival time: the engine's tally in memory of fixed size.
 
 use crate::text::Seconds;
 use core::fmt;
 use core::time::Duration;
 use linerate_wire::MonoInstant;
 
-/// Intervals that are kept: a minute of the usual ones.
+/// Maximum intervals kept: a minute at the default length.
 pub(crate) const MAX_INTERVALS: u8 = 64;
 const KEPT: usize = MAX_INTERVALS as usize;
 
-/// What one interval had.
+/// Counts of one interval.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     bytes: u64,
     packets: u32,
-    /// One more than the highest number seen; datagrams only.
+    /// One above the highest sequence number; datagrams only.
     next_expected: u32,
 }
 
@@ -24,7 +24,7 @@ const EMPTY: Interval = Interval {
     next_expected: 0,
 };
 
-/// What was counted, since when, and when last.
+/// Counts, with their start and the last time.
 #[derive(Debug)]
 pub(crate) struct Tally {
     start: Option<MonoInstant>,
@@ -33,10 +33,10 @@ pub(crate) struct Tally {
     bytes: u64,
     packets: u64,
     next_expected: u32,
-    /// The one that is open, and when it ends.
+    /// Index of the open interval, and its end.
     current: usize,
     current_end: MonoInstant,
-    /// Those that ended, the open one, and room for what comes after them all.
+    /// Ended intervals, the open one, and one for everything after the last.
     intervals: [Interval; KEPT + 1],
 }
 
@@ -55,7 +55,7 @@ impl Tally {
         }
     }
 
-    /// Forgets everything, for intervals of this length.
+    /// Resets everything, for intervals of this length.
     pub(crate) fn reset(&mut self, length: Duration) {
         self.start = None;
         self.length = length.max(Duration::from_nanos(1));
@@ -64,12 +64,12 @@ impl Tally {
         self.next_expected = 0;
     }
 
-    /// When counting started, if it has.
+    /// Start of counting, if it has begun.
     pub(crate) const fn start(&self) -> Option<MonoInstant> {
         self.start
     }
 
-    /// Counting starts, unless it has.
+    /// Starts the counting, unless it has begun.
     pub(crate) fn begin(&mut self, start: MonoInstant) {
         if self.start.is_none() {
             self.start = Some(start);
@@ -91,13 +91,13 @@ impl Tally {
         current.packets += packets;
     }
 
-    /// Datagrams up to the one before number `next` have been seen or skipped by now.
+    /// Records that datagrams below number `next` were received or skipped.
     pub(crate) fn expect(&mut self, next: u64) {
         self.next_expected = u32::try_from(next).unwrap_or(u32::MAX);
         self.intervals[self.current].next_expected = self.next_expected;
     }
 
-    /// Closes the intervals that ended before `now`. What follows the last that is kept is in one more.
+    /// Closes the intervals that ended before `now`. What follows the last one kept goes into one more.
     fn roll(&mut self, now: MonoInstant) {
         let Some(start) = self.start else {
             return;
@@ -112,7 +112,7 @@ impl Tally {
         }
     }
 
-    /// When an interval ends, from the start.
+    /// End of an interval, from the start.
     fn end_of(&self, interval: usize) -> Duration {
         let intervals = u32::try_from(interval + 1).unwrap_or(u32::MAX);
         self.length.saturating_mul(intervals)
@@ -126,7 +126,7 @@ impl Tally {
         self.packets
     }
 
-    /// From the start to the last count.
+    /// Time from the start to the last count.
     pub(crate) const fn active(&self) -> Duration {
         match self.start {
             Some(start) => self.last.saturating_since(start),
@@ -134,14 +134,14 @@ impl Tally {
         }
     }
 
-    /// The end of a stream that lasted `duration`.
+    /// Closes a stream that lasted `duration`.
     pub(crate) fn close(&mut self, duration: Duration) {
         if let Some(start) = self.start {
             self.roll(start.after(duration));
         }
     }
 
-    /// The intervals of a stream that lasted `duration` and was closed; the last, if it holds anything, ends there.
+    /// Writes the intervals of a closed stream that lasted `duration`; the last, if not empty, ends there.
     pub(crate) fn write(
         &self,
         out: &mut dyn fmt::Write,
@@ -177,7 +177,7 @@ impl Tally {
     }
 }
 
-/// Whether intervals say which number comes next.
+/// Whether intervals include the next sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Numbers {
     Hidden,

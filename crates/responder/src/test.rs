@@ -15,13 +15,13 @@ const DRAIN: Duration = Duration::from_mins(1);
 /// Bytes of one slot of a paced TCP stream.
 const STREAM_SLOT: u16 = 1024;
 
-/// One test. A device has one of it, which is used again and again.
+/// One test. A device has a single value, which is reused.
 #[derive(Debug)]
 pub(crate) struct Test {
     pub(crate) number: u32,
     pub(crate) token: u32,
     pub(crate) order: Option<Order>,
-    /// Who sends to this device, and who gets what it sends.
+    /// Peer that sends to this device, and peer to which it sends.
     pub(crate) inbound: Peer,
     pub(crate) outbound: Peer,
     pub(crate) connection: Connection,
@@ -175,7 +175,7 @@ impl Test {
         }
     }
 
-    /// What counts progress: what comes in, if something does.
+    /// Tally for the progress: of the receiver, if there is one.
     pub(crate) fn progress(&self) -> (&Tally, Option<u64>) {
         match self.order {
             Some(order) if order.receives() => {

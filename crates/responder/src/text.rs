@@ -1,9 +1,9 @@
-//! Text into memory of fixed size: a part of it at a time, or only its length.
+//! Text output into memory of fixed size: a part of it at a time, or only its length.
 
 use core::fmt;
 use core::time::Duration;
 
-/// Keeps the bytes of a text from `skip` on, as far as there is room. A message is written again for each part of it
+/// Keeps the bytes of a text from `skip` on, as far as there is room. A message is generated again for each part of it
 /// that is sent, so that none needs memory of its own.
 pub(crate) struct Window<'a> {
     skip: usize,
@@ -55,7 +55,7 @@ impl fmt::Write for Length {
     }
 }
 
-/// A time as the protocol's `_s` keys have it.
+/// A time in the format of the protocol's `_s` keys.
 pub(crate) struct Seconds(pub(crate) Duration);
 
 impl fmt::Display for Seconds {
@@ -64,7 +64,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// The inside of a JSON string.
+/// Writer for the inside of a JSON string.
 pub(crate) struct Escaped<'a>(pub(crate) &'a mut dyn fmt::Write);
 
 impl fmt::Write for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! What a client asks for, as far as this device makes it.
+//! A requested test, as far as this device supports it.
 
 use crate::json::Json;
 use crate::refusal::Refusal;
@@ -6,10 +6,10 @@ use crate::tally::MAX_INTERVALS;
 use core::time::Duration;
 use linerate_wire::header::HEADER_LEN;
 
-/// Longest test: an hour, in which 32 bits count the datagrams of any link that such devices have.
+/// Maximum test duration: in an hour, 32 bits count the datagrams of any link that such devices have.
 pub(crate) const MAX_DURATION: Duration = Duration::from_hours(1);
 
-/// Longest TCP write or message that the protocol knows.
+/// Maximum TCP write or message of the protocol.
 const MAX_TCP_PAYLOAD: u64 = 1024 * 1024;
 
 /// One test.
@@ -20,31 +20,31 @@ pub(crate) struct Order {
     pub(crate) stop: Stop,
     pub(crate) warm_up: Duration,
     pub(crate) interval: Duration,
-    /// Whether the device is to wait without sleeping.
+    /// Whether the device is to busy-wait.
     pub(crate) spins: bool,
 }
 
-/// What is exchanged.
+/// Kind of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Numbered datagrams, one way.
     Datagrams { payload: u16, pace: Pace },
-    /// Datagrams that are answered, after so many that do not count.
+    /// Datagrams that are answered, after `warm_up` uncounted ones.
     DatagramAnswers { size: u16, warm_up: u64 },
     /// A TCP stream, one way.
     Bytes { pace: Pace },
-    /// Messages of this size that come over TCP and are answered.
+    /// Messages of this size over TCP that are answered, after `warm_up` uncounted ones.
     ByteAnswers { size: u32, warm_up: u64 },
 }
 
 impl Work {
-    /// Whether it goes over TCP.
+    /// Whether it uses TCP.
     pub(crate) const fn is_stream(self) -> bool {
         matches!(self, Self::Bytes { .. } | Self::ByteAnswers { .. })
     }
 }
 
-/// How much a sender means to offer.
+/// Intended load of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
     Unpaced,
@@ -52,7 +52,7 @@ pub(crate) enum Pace {
     At(u64),
 }
 
-/// Which way traffic flows, seen from the client.
+/// Direction of traffic, from the client's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
@@ -60,7 +60,7 @@ pub(crate) enum Direction {
     Duplex,
 }
 
-/// When a sender stops.
+/// Stop condition of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     After(Duration),
@@ -69,7 +69,7 @@ pub(crate) enum Stop {
 }
 
 impl Order {
-    /// Reads a specification, of which no datagram may be longer than `max_datagram`.
+    /// Parses a specification; no datagram may be longer than `max_datagram`.
     pub(crate) fn read(spec: Json<'_>, max_datagram: u16) -> Result<Self, Refusal> {
         check(spec)?;
         let order = Self {
@@ -93,9 +93,9 @@ impl Order {
             (work, _) if work.is_stream() && order.direction == Direction::Duplex => {
                 Err(Refusal::Duplex)
             }
-            // A stream has no packets.
+            // A byte stream has no packets to count.
             (Work::Bytes { .. }, Stop::Transactions(_)) => Err(Refusal::Specification),
-            // Who asks is the client.
+            // The client is always the requester.
             (Work::DatagramAnswers { .. } | Work::ByteAnswers { .. }, _) if order.sends() => {
                 Err(Refusal::Asking)
             }
@@ -103,17 +103,17 @@ impl Order {
         }
     }
 
-    /// The client sends (for answers: asks).
+    /// Whether the client sends (for answers: requests).
     pub(crate) fn receives(&self) -> bool {
         self.direction != Direction::Reverse
     }
 
-    /// This device sends.
+    /// Whether this device sends.
     pub(crate) fn sends(&self) -> bool {
         self.direction != Direction::Forward
     }
 
-    /// Longest that traffic may take by its own settings.
+    /// Maximum duration of traffic by the test's own settings.
     pub(crate) fn longest(&self) -> Duration {
         match self.stop {
             Stop::After(time) => time.saturating_add(self.warm_up),
@@ -135,7 +135,7 @@ impl Order {
     }
 }
 
-/// What a specification may not ask this device for.
+/// Checks that the specification asks for nothing unsupported.
 fn check(spec: Json<'_>) -> Result<(), Refusal> {
     if spec.get("streams").and_then(Json::whole) != Some(1) {
         return Err(Refusal::Streams);

@@ -1,4 +1,4 @@
-//! The responder: a session's states, and what the device's stack hands in and takes away.
+//! The responder: states of a session, and the interface to the device's stack.
 
 use crate::config::{Config, Port};
 use crate::link::{Broken, Link, Message, Outgoing, Progress, State};
@@ -15,28 +15,28 @@ use core::time::Duration;
 use linerate_wire::MonoInstant;
 use linerate_wire::frame::{FRAME_HEADER_LEN, Kind, MAGIC, VERSION};
 
-/// Silence of the client after which it counts as gone, and the longest a step of setting up may take.
+/// Silence of the client after which it counts as gone, and the maximum time of a set-up step.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long data streams are waited for: the client gives up after as long.
+/// Timeout for the data streams, the client's own.
 const STREAMS_TIMEOUT: Duration = Duration::from_secs(5);
-/// Silence after which this end says that it is there.
+/// Silence of this end after which it sends a ping.
 const PING_AFTER: Duration = Duration::from_secs(1);
-/// How late a device that sleeps may notice that something is due.
+/// Maximum delay with which a sleeping device may notice that something is due.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The peer of one client at a time. Of fixed size, some 11 KiB; make it in place.
+/// Serves one client at a time. Of fixed size, some 11 KiB; construct it in place.
 #[derive(Debug)]
 pub struct Responder {
     config: Config,
     link: Link,
     state: State,
-    /// When it came to be so.
+    /// When the present state was entered.
     since: MonoInstant,
     /// The client's address.
     client: IpAddr,
     test: Test,
     counters: Snapshot,
-    /// The counters when progress was reported last.
+    /// Counters at the last progress report.
     reported: Snapshot,
     reported_at: MonoInstant,
     session: u32,
@@ -59,12 +59,12 @@ impl Responder {
         }
     }
 
-    /// Where the session is.
+    /// State of the session.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Notes the reading of a counter. What is never noted, reports say nothing of.
+    /// Records the reading of a counter. One that is never recorded is missing in reports.
     pub const fn count(&mut self, signal: Signal, value: u64) {
         self.counters.set(signal, value);
     }
@@ -74,7 +74,7 @@ impl Responder {
         self.since = now;
     }
 
-    /// Queues a message; without room for it the client reads no answers, and the session ends.
+    /// Queues a message; if the queue is full the client does not read, and the session ends.
     fn send(&mut self, now: MonoInstant, message: Outgoing) {
         self.link.sent = now;
         if !self.link.push(message) {
@@ -83,9 +83,9 @@ impl Responder {
     }
 }
 
-/// Time.
+/// Timers.
 impl Responder {
-    /// Says what time it is, after each round of what came and went. Counters are those of before.
+    /// Advances the time, after each round of receiving and sending. Record counters before.
     pub fn poll(&mut self, now: MonoInstant) {
         if !matches!(self.state, State::Closed | State::Closing)
             && now >= self.link.heard.after(TIMEOUT)
@@ -118,8 +118,7 @@ impl Responder {
         }
     }
 
-    /// When [`poll`](Self::poll) wants to be called at the latest, if nothing comes before. A device that can sleep
-    /// may sleep until then.
+    /// When to call [`poll`](Self::poll) at the latest, if nothing arrives before. A device may sleep until then.
     pub fn deadline(&mut self, now: MonoInstant) -> MonoInstant {
         let look = now.after(LOOK);
         if self.state != State::Running {
@@ -151,7 +150,7 @@ impl Responder {
         self.tell(now);
     }
 
-    /// Tells what has been counted, once per interval.
+    /// Reports progress, once per interval.
     fn tell(&mut self, now: MonoInstant) {
         let interval = self.test.order.map_or(PING_AFTER, |order| order.interval);
         if now < self.reported_at.after(interval.max(PING_AFTER)) {
@@ -174,7 +173,7 @@ impl Responder {
         self.send(now, Outgoing::Progress(progress));
     }
 
-    /// Ends the test because of something here.
+    /// Aborts the test for a local reason.
     fn abort(&mut self, now: MonoInstant, refusal: Refusal) {
         let test = self.test.number;
         self.send(now, Outgoing::Abort { test, refusal });
@@ -193,7 +192,7 @@ impl Responder {
 
 /// The control connection.
 impl Responder {
-    /// A client's connection came from this address. One that comes while there is another must be refused.
+    /// A client has connected from this address. Refuse a second connection while there is one.
     pub fn control_opened(&mut self, now: MonoInstant, client: IpAddr) {
         self.link.reset(now);
         self.client = client.to_canonical();
@@ -202,7 +201,7 @@ impl Responder {
         self.enter(now, State::Greeting);
     }
 
-    /// Bytes of the client came, in any pieces.
+    /// Takes bytes of the client, in any pieces.
     pub fn control_received(&mut self, now: MonoInstant, bytes: &[u8]) {
         self.link.heard = now;
         let mut rest = bytes;
@@ -230,27 +229,26 @@ impl Responder {
         }
     }
 
-    /// Ends the session because of what the client said.
+    /// Ends the session because of a message of the client.
     fn part(&mut self, now: MonoInstant, refusal: Refusal) {
         self.test.drop_streams();
         self.enter(now, State::Closing);
         self.send(now, Outgoing::Farewell(refusal));
     }
 
-    /// The client has closed its connection, or this end has at the wish of
-    /// [`control_wants_close`](Self::control_wants_close).
+    /// The client has closed its connection, or this end has after [`control_wants_close`](Self::control_wants_close).
     pub fn control_closed(&mut self, now: MonoInstant) {
         self.test.drop_streams();
         self.link.reset(now);
         self.enter(now, State::Closed);
     }
 
-    /// Whether all is said, and this end is to close the connection.
+    /// Whether everything is sent, and this end is to close the connection.
     pub const fn control_wants_close(&self) -> bool {
         matches!(self.state, State::Closing) && self.link.first().is_none()
     }
 
-    /// Writes what is to be sent to the client into `room`; how much. What is written counts as sent.
+    /// Writes bytes for the client into `room`; returns how many. They count as sent.
     pub fn control_output(&mut self, room: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(message) = self.link.first() {
@@ -266,7 +264,7 @@ impl Responder {
         filled
     }
 
-    /// Writes what of a message has not been sent; how much, and whether it is all.
+    /// Writes the unsent part of a message; returns how many bytes, and whether it is complete.
     fn write(&self, message: Outgoing, room: &mut [u8]) -> (usize, bool) {
         let source = Source {
             config: &self.config,
@@ -309,7 +307,7 @@ impl Responder {
             Message::Prepare { test, order } if self.state == State::Idle => {
                 self.prepare(now, test, order);
             }
-            // It aborted before it saw that the test was refused, or is over.
+            // It aborted before it received the refusal, or the end of the test.
             Message::Abort(test) if self.state == State::Idle && test == self.test.number => {
                 self.send(now, Outgoing::Aborted(test));
             }
@@ -337,7 +335,7 @@ impl Responder {
         }
         match (message, self.state) {
             (Message::Aborted(_), State::Stopping) => self.enter(now, State::Idle),
-            // Sent before the client knew that the test is aborted, or that this end's sender came to its end.
+            // Sent before the client knew that the test was aborted, or that this end's sender had stopped.
             (_, State::Stopping) | (Message::EndTraffic(_), State::Reporting) => {}
             (Message::Abort(_), _) => self.stop(now),
             (Message::Start(_), State::Connected) => self.start(now),
@@ -370,7 +368,7 @@ impl Responder {
         }
     }
 
-    /// What the data streams of a test show: `SplitMix64` over what nobody can guess and what does not come again.
+    /// Token of a test's data streams: `SplitMix64` over unpredictable bits and values that do not repeat.
     const fn token(&self, now: MonoInstant, number: u32) -> u32 {
         let place = (self.session as u64) << 32 | number as u64;
         let mut mixed = self.config.random ^ now.as_nanos().rotate_left(32);
@@ -394,8 +392,7 @@ impl Responder {
 
 /// Datagrams.
 impl Responder {
-    /// A datagram came. If it is to go back, it goes from the port that it came to and to where it came from, as it
-    /// now is.
+    /// Takes a datagram. A reply is the modified datagram itself, from the port of its arrival to its source.
     pub fn datagram_received(
         &mut self,
         now: MonoInstant,
@@ -419,8 +416,8 @@ impl Responder {
         }
     }
 
-    /// Writes the next datagram into `room`, if one is due: how long it is, and where it goes. It goes from
-    /// [`Config::send_port`]. Call it when the stack takes a datagram, until there is none.
+    /// Writes the next datagram into `room`, if one is due; returns its length and destination. Its source port is
+    /// [`Config::send_port`]. Call it when the stack can send a datagram, until there is none.
     pub fn datagram_output(
         &mut self,
         now: MonoInstant,
@@ -435,9 +432,9 @@ impl Responder {
     }
 }
 
-/// The data connection of a test over TCP, to either port.
+/// The data connection of a TCP test, on either port.
 impl Responder {
-    /// A connection came from this address; whether it is wanted.
+    /// A connection arrived from this address; returns whether to accept it.
     pub fn stream_opened(&mut self, from: IpAddr) -> bool {
         let is_awaited = self.state == State::Connecting
             && from.to_canonical() == self.client
@@ -449,7 +446,7 @@ impl Responder {
         is_awaited
     }
 
-    /// Bytes came. If they are to go back, they go as they now are; offer no more than the stack can send.
+    /// Takes bytes. If they are to be sent back, they are modified in place; offer no more than the stack can send.
     pub fn stream_received(&mut self, now: MonoInstant, bytes: &mut [u8]) -> Reply {
         let data = self.test.connection.open(self.test.token, bytes);
         if data.is_empty() || self.state != State::Running {
@@ -458,7 +455,7 @@ impl Responder {
         self.test.take_bytes(now, data)
     }
 
-    /// The client sends no more.
+    /// The client has ended its direction.
     pub fn stream_ended(&mut self) {
         self.test.connection = match self.test.connection {
             Connection::Open | Connection::Ended => Connection::Ended,
@@ -466,8 +463,7 @@ impl Responder {
         };
     }
 
-    /// How many bytes, of any value, are to be sent now if the stack has room for so many. What is asked for counts
-    /// as sent.
+    /// How many bytes, with arbitrary content, to send now if the stack has room for `room`. They count as sent.
     pub fn stream_output(&mut self, now: MonoInstant, room: usize) -> usize {
         let order = self.test.order;
         let sends = order.is_some_and(|order| order.sends() && order.work.is_stream());
@@ -481,7 +477,7 @@ impl Responder {
         count
     }
 
-    /// Whether this end is to close the connection that there is: nothing more goes over it, or it is of no test.
+    /// Whether this end is to close the present connection: it is finished, or belongs to no test.
     pub const fn stream_wants_close(&self) -> bool {
         match self.test.connection {
             Connection::Absent | Connection::Unwanted => true,

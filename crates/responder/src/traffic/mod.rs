@@ -1,4 +1,4 @@
-//! One direction of a datagram test: who is at the other end, what came, what goes.
+//! One direction of a datagram test: its peer, receiver and sender.
 
 use crate::order::{Order, Pace, Stop, Work};
 use crate::tally::Tally;
@@ -9,25 +9,25 @@ use linerate_wire::schedule::{Due, Schedule};
 use linerate_wire::sequence::{Arrival, Fixed, Tracker, window};
 use linerate_wire::{Jitter, MonoInstant, Stamp};
 
-/// Silence of a client that was answered after which it has the answer: five of its hellos.
+/// Silence of a client after the answer by which it has the answer: five of its hello intervals.
 const SETTLED_AFTER: Duration = Duration::from_millis(250);
 
-/// Silence after the client's last datagram for which those that it overtook are waited for.
+/// Silence after the client's last datagram for which reordered ones are awaited.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// The same for a TCP stream whose end has not come.
+/// Idle timeout of a TCP stream whose end has not arrived.
 const STREAM_END_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// What is to be done with the memory that something came in.
+/// What to do with a received buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing.
     Nothing,
-    /// It is sent back, as long as it is.
+    /// Send it back, at the same length.
     SendBack,
 }
 
-/// Who is at the other end of one direction's datagrams.
+/// Peer of one direction's datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     Awaited,
@@ -59,7 +59,7 @@ impl Peer {
         }
     }
 
-    /// Takes a datagram of the handshake, which comes from the client's address; what is to be sent back.
+    /// Takes a handshake datagram from the client's address; returns the reply.
     pub(crate) fn greet(
         &mut self,
         now: MonoInstant,
@@ -69,7 +69,7 @@ impl Peer {
     ) -> Reply {
         let own = Header::read(datagram).filter(|h| h.token == token && h.stream == 0);
         match own.map(|header| header.kind) {
-            // An answer is no longer than what it answers.
+            // The answer is never longer than the request.
             Some(Kind::Hello) if datagram.len() == HEADER_LEN => {
                 *self = Self::Answered { from, last: now };
                 let ack = Header {
@@ -91,27 +91,27 @@ impl Peer {
     }
 }
 
-/// What a device remembers of the numbers that came, in 4.3 KiB.
+/// Memory of received sequence numbers, 4.3 KiB.
 type Numbers = Fixed<32, 512>;
 
-/// How far below the next expected number a datagram is still told from a duplicate: what a queue of 1.5 MB on the way
-/// can hold back of full frames. Below it a late one counts as too old.
+/// Number of sequence numbers below the next expected one within which a late datagram is distinguished from a
+/// duplicate: full frames in a queue of 1.5 MB. An older one counts as too old.
 pub const SEQUENCE_WINDOW: u64 = window::<Numbers>();
 
-/// What a receiver has counted.
+/// Counts of a receiver.
 #[derive(Debug)]
 pub(crate) struct Sink {
     pub(crate) tally: Tally,
     pub(crate) tracker: Tracker<Numbers>,
     /// Datagrams of the client without this test's header.
     pub(crate) foreign: u64,
-    /// Rounds of the device's loop that brought datagrams.
+    /// Rounds of the device's loop with received datagrams.
     pub(crate) rounds: u64,
     has_read: bool,
     jitter: Jitter,
-    /// Answers of the warm-up that are still to come.
+    /// Answers left in the warm-up.
     warming: u64,
-    /// When the last datagram came, or traffic started.
+    /// When the last datagram arrived, or traffic started.
     pub(crate) last: MonoInstant,
     counted_from: MonoInstant,
 }
@@ -146,13 +146,13 @@ impl Sink {
         self.counted_from = now.after(order.warm_up);
     }
 
-    /// A round of the device's loop is over: what it took left nothing behind.
+    /// Ends a round of the device's loop: its receive queue is empty.
     pub(crate) fn end_round(&mut self) {
         self.rounds += u64::from(self.has_read);
         self.has_read = false;
     }
 
-    /// Takes a datagram of a one-way stream.
+    /// Counts a datagram of a one-way stream.
     pub(crate) fn take(&mut self, now: MonoInstant, token: u32, datagram: &[u8]) {
         self.has_read = true;
         self.last = now;
@@ -219,7 +219,7 @@ impl Sink {
         }
     }
 
-    /// Whether all of `sent` has come, or nothing has for too long since `said`.
+    /// Whether all of `sent` has arrived, or nothing has for too long since `said`.
     pub(crate) fn is_over(
         &self,
         work: Work,
@@ -232,7 +232,7 @@ impl Sink {
         match work {
             Work::Datagrams { .. } => self.tracker.received() >= sent || is_idle,
             Work::DatagramAnswers { .. } => self.tally.packets() >= sent || is_idle,
-            // Its end tells itself, unless it is lost.
+            // A stream signals its own end, unless that is lost.
             Work::Bytes { .. } | Work::ByteAnswers { .. } => now >= last.after(STREAM_END_TIMEOUT),
         }
     }
@@ -242,7 +242,7 @@ impl Sink {
     }
 }
 
-/// A sender, and what it has counted.
+/// A sender with its counts.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) tally: Tally,
@@ -252,12 +252,12 @@ pub(crate) struct Source {
     payload: u16,
     /// Number of the next datagram.
     sequence: u64,
-    /// Slots that passed unused.
+    /// Unused slots of the schedule.
     pub(crate) unsent: u64,
     pub(crate) duration: Duration,
 }
 
-/// What a sender sends.
+/// Phase of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Done,
@@ -299,7 +299,7 @@ impl Source {
         self.phase == Phase::Done
     }
 
-    /// When something is to be sent, or the stream ends, next; `None` once it has ended.
+    /// When the next datagram or the end of the stream is due; `None` once it has ended.
     pub(crate) fn due(&mut self, now: MonoInstant) -> Option<MonoInstant> {
         self.turn(now);
         if self.is_done() {
@@ -314,7 +314,7 @@ impl Source {
         })
     }
 
-    /// Goes from warm-up to counting, and from that to the end, when it is time.
+    /// Moves from warm-up to counting, and from that to the end, when it is due.
     pub(crate) fn turn(&mut self, now: MonoInstant) {
         if let Phase::WarmUp { until } = self.phase
             && now >= until
@@ -349,7 +349,7 @@ impl Source {
                 if matches!(self.stop, Stop::After(_)) {
                     schedule.give_up_before(limit);
                 }
-                // Each datagram fills its slot.
+                // Each datagram takes its whole slot.
                 self.duration = self
                     .duration
                     .max(schedule.next_due().saturating_since(since));
@@ -360,7 +360,7 @@ impl Source {
         self.phase = Phase::Done;
     }
 
-    /// Writes the next datagram into `room` if one is due and it fits; its length.
+    /// Writes the next datagram into `room` if one is due and it fits; returns its length.
     pub(crate) fn write(&mut self, now: MonoInstant, token: u32, room: &mut [u8]) -> Option<usize> {
         if self.due(now).is_none_or(|due| due > now) {
             return None;
@@ -384,7 +384,7 @@ impl Source {
         Some(datagram.len())
     }
 
-    /// Bytes of a TCP stream that may go now.
+    /// Bytes of a TCP stream that may be sent now.
     pub(crate) fn bytes_due(&mut self, now: MonoInstant, room: usize) -> usize {
         if self.due(now).is_none_or(|due| due > now) {
             return 0;
@@ -395,7 +395,7 @@ impl Source {
         };
         let slot = usize::from(self.payload);
         let most = match self.schedule {
-            // A slot is given whole.
+            // Slots are sent as a whole.
             Some(_) if room < slot => 0,
             Some(_) => slot,
             None => room,
@@ -403,7 +403,7 @@ impl Source {
         usize::try_from(left).map_or(most, |left| most.min(left))
     }
 
-    /// So much was given to the stack.
+    /// Records what was given to the stack.
     pub(crate) fn served(&mut self, now: MonoInstant, bytes: u64, packets: u32) {
         if let Some(schedule) = &mut self.schedule {
             schedule.served(now, 1);
