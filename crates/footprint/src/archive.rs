@@ -1,15 +1,15 @@
-//! The members of an archive.
+//! Members of an archive.
 
 use crate::error::FootprintError;
 use object::read::archive::ArchiveFile;
 
-/// A member: its name and what it holds.
+/// A member: its name and content.
 pub(crate) struct Member<'a> {
     pub(crate) name: String,
     pub(crate) bytes: &'a [u8],
 }
 
-/// The members that are ELF files; of the others a note.
+/// The members that are ELF files; others are noted.
 pub(crate) fn members<'a>(
     name: &str,
     bytes: &'a [u8],

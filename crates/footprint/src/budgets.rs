@@ -1,4 +1,4 @@
-//! Limits on what a build may take.
+//! Limits on the size of a build.
 
 use crate::error::FootprintError;
 use linerate_model::ByteCount;
@@ -11,9 +11,9 @@ use linerate_model::footprint::{
 pub struct Budget {
     /// What is limited.
     pub name: String,
-    /// At most this much.
+    /// The limit.
     pub limit: ByteCount,
-    /// Of what.
+    /// Whether it limits the size or its growth.
     pub on: BudgetOn,
 }
 
@@ -31,7 +31,7 @@ const TOTALS: &[Total] = &[
 /// The largest stack frame, where frames are known.
 const FRAME: &str = "frame";
 
-/// Holds the budgets against `footprint`, and those of growth against how it grew from `base`.
+/// Checks the budgets against `footprint`, and those of growth against its growth from `base`.
 pub(crate) fn check(
     budgets: &[Budget],
     footprint: &Footprint,
@@ -63,12 +63,12 @@ pub(crate) fn check(
     budgets.iter().map(judge).collect()
 }
 
-/// What a base uses of something that it may not have.
+/// Bytes in the base, where the item may be missing.
 fn used_before(base: &Footprint, name: &str) -> ByteCount {
     used(base, name).unwrap_or_default()
 }
 
-/// What is used: of a total, else of a region, else by a group.
+/// Bytes used: of a total, else of a region, else of a group.
 fn used(footprint: &Footprint, name: &str) -> Option<ByteCount> {
     let is = |other: &str| other.eq_ignore_ascii_case(name);
     if let Some((_, total)) = TOTALS.iter().find(|(total, _)| is(total)) {

@@ -1,7 +1,7 @@
-//! Who claims which bytes of a section: symbols first, then the sections that a map lists, then nobody.
+//! Attributes the bytes of a section: to symbols first, then to the input sections of a map, then to nobody.
 //!
-//! Every byte of a section goes to exactly one claim, so that the parts of a section add up to its size: of symbols over
-//! each other the first counts, and of those at one address the largest.
+//! Every byte of a section is attributed exactly once, so that the parts of a section add up to its size: of
+//! overlapping symbols the first counts, and of those at one address the largest.
 
 use crate::elf::{Elf, Section, Symbol};
 use crate::map::{InputOrigin, Map, MapInput, MapSection};
@@ -10,9 +10,9 @@ use crate::tree::{Leaf, Owner, Slot, Tree};
 use linerate_model::footprint::{FigureSource, NodeKind, SectionClass, SectionPlace};
 use std::rc::Rc;
 
-/// Where an ELF file stands among those given.
+/// Kind of an ELF file among the inputs.
 pub(crate) enum Container {
-    /// An object file, maybe in an archive.
+    /// An object file, possibly in an archive.
     Object {
         archive: Option<Rc<str>>,
         object: Rc<str>,
@@ -21,7 +21,7 @@ pub(crate) enum Container {
     Program { name: Option<Rc<str>> },
 }
 
-/// Adds all sections of a file to the tree.
+/// Adds all sections of an ELF file to the tree.
 pub(crate) fn add_elf(tree: &mut Tree, elf: &Elf<'_>, map: Option<&Map>, container: &Container) {
     for section in elf.sections.iter().filter(|section| section.size > 0) {
         let listed = map.and_then(|map| map.section(&section.name));
@@ -50,7 +50,7 @@ pub(crate) fn add_elf(tree: &mut Tree, elf: &Elf<'_>, map: Option<&Map>, contain
     }
 }
 
-/// Adds all sections of a map that stands alone.
+/// Adds all sections of a map without its program.
 pub(crate) fn add_map(tree: &mut Tree, map: &Map) {
     for listed in &map.sections {
         let Some(class) = listed.class() else {
@@ -76,7 +76,7 @@ pub(crate) fn add_map(tree: &mut Tree, map: &Map) {
     }
 }
 
-/// Adds a stack of a size that the user gave.
+/// Adds a stack with a size given by the user.
 pub(crate) fn add_stack(tree: &mut Tree, name: &str, size: u64) {
     let region = tree
         .written_region()
@@ -97,13 +97,13 @@ pub(crate) fn add_stack(tree: &mut Tree, name: &str, size: u64) {
     tree.add(&open, (&Owner::default(), FigureSource::Given), leaf);
 }
 
-/// The memories of a device of which no map tells.
+/// Default memory regions, without a map.
 const FLASH: &str = "flash";
 const RAM: &str = "RAM";
-/// What GNU ld calls the addresses outside of all memories.
+/// GNU ld's name for addresses outside of all memories.
 const ELSEWHERE: &str = "*default*";
 
-/// The memories that a section is in, by its class or, where a map tells of memories, by its addresses.
+/// Memories of a section, by its class or, where a map has memories, by its addresses.
 fn places(
     tree: &mut Tree,
     class: SectionClass,
@@ -136,7 +136,7 @@ fn places(
         .collect()
 }
 
-/// The section that a linker puts one of an object in: `.text` for `.text.tcp_input`.
+/// Output section of an object's section: `.text` for `.text.tcp_input`.
 fn output_section(name: &str) -> &str {
     const KNOWN: &[&str] = &[
         ".text",
@@ -162,14 +162,14 @@ fn output_section(name: &str) -> &str {
     KNOWN.iter().find(is_part).unwrap_or(&name)
 }
 
-/// Who claims a run of bytes.
+/// Attribution of a run of bytes.
 enum Claim<'c> {
     Symbol(&'c Symbol<'c>),
     Input(&'c MapInput),
     Gap,
 }
 
-/// Hands out the bytes of a section from its start to its end.
+/// Passes on the bytes of a section from its start to its end.
 fn sweep<'c>(
     section: &'c Section<'c>,
     inputs: &'c [MapInput],
@@ -192,7 +192,7 @@ fn sweep<'c>(
     gap(inputs, (position, section.end()), emit);
 }
 
-/// Hands out the bytes between two symbols.
+/// Passes on the bytes between two symbols.
 fn gap<'c>(inputs: &'c [MapInput], (start, end): (u64, u64), emit: &mut dyn FnMut(Claim<'c>, u64)) {
     let mut position = start;
     let first = inputs.partition_point(|input| input.end <= start);
@@ -209,7 +209,7 @@ fn gap<'c>(inputs: &'c [MapInput], (start, end): (u64, u64), emit: &mut dyn FnMu
     }
 }
 
-/// Says what a claim is called and whose it is.
+/// Names a claim and its owner.
 struct Claimant<'c> {
     elf: &'c Elf<'c>,
     section: &'c Section<'c>,
@@ -249,7 +249,7 @@ impl Claimant<'_> {
         (owner, from, leaf)
     }
 
-    /// Whose a symbol is, by the best that is known.
+    /// Owner of a symbol, by the best source.
     fn owner(&self, symbol: &Symbol<'_>, name: &str) -> (Owner, FigureSource) {
         if let Container::Object { .. } = self.container {
             return (self.file(), FigureSource::Archive);
@@ -295,7 +295,7 @@ impl Claimant<'_> {
         }
     }
 
-    /// What lies between symbols, and no map tells of.
+    /// Owner of bytes between symbols that no map covers.
     fn gap(&self, size: u64) -> (Owner, FigureSource, Leaf) {
         let leaf = if size < self.section.align {
             fill(size, FigureSource::Alignment)
@@ -313,7 +313,7 @@ impl Claimant<'_> {
     }
 }
 
-/// Whose a part is that a map lists; `None` for room between them.
+/// Owner of a part listed by a map; `None` for padding.
 fn input_owner(input: &MapInput, program: Option<&Rc<str>>) -> Option<Owner> {
     let InputOrigin::File {
         archive, object, ..

@@ -1,4 +1,4 @@
-//! One build against another: what grew, what shrank, what came and went.
+//! Comparison of two builds: growth, shrinkage, additions and removals.
 
 use linerate_model::ByteCount;
 use linerate_model::footprint::{
@@ -7,7 +7,7 @@ use linerate_model::footprint::{
 };
 use std::collections::BTreeMap;
 
-/// B against A. Parts are the same if they have the same name at the same place of the tree.
+/// Compares B against A. Parts correspond if they have the same name at the same place of the tree.
 pub fn difference(a: &Footprint, b: &Footprint) -> FootprintDifference {
     let side = |footprint: &Footprint| FootprintSide {
         files: footprint.files.clone(),
@@ -100,14 +100,14 @@ impl Branch for FootprintNode {
     }
 }
 
-/// Two sections of one name but other flags are one here, as a linker would make of them.
+/// Sections with the same name but different flags are merged, as a linker would.
 type Both<'t, B> = (Vec<&'t B>, Vec<&'t B>);
 
 fn all<B>(parts: &[B]) -> Vec<&B> {
     parts.iter().collect()
 }
 
-/// What changed among `a` and `b`, largest change first; regions are kept in any case.
+/// Changes between `a` and `b`, largest first; regions are always included.
 fn changes<B: Branch>(a: &[&B], b: &[&B]) -> Vec<FootprintChange> {
     let mut pairs: BTreeMap<(ChangeKind, &str), Both<'_, B>> = BTreeMap::new();
     for part in a {

@@ -1,10 +1,10 @@
-//! Why a file could not be read, or an option not understood.
+//! Errors of reading files and parsing options.
 
 /// Why there is no footprint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FootprintError {
-    /// The file has none of the formats.
+    /// Unknown file format.
     #[error(
         "{file} is not a file that linerate reads a footprint from; give ELF files (objects, programs), archives, maps of GNU ld, .su files, or what `linerate footprint --json` printed"
     )]
@@ -12,15 +12,15 @@ pub enum FootprintError {
         /// The file.
         file: String,
     },
-    /// The file has a format, and breaks its rules.
+    /// Invalid file of a known format.
     #[error("{file} is damaged: {what}; build it again, or copy it again")]
     Damaged {
         /// The file, and within an archive the member.
         file: String,
-        /// Which rule, and where.
+        /// The violated rule, with its place.
         what: String,
     },
-    /// The archive only names its members.
+    /// A thin archive contains only the names of its members.
     #[error(
         "{file} is a thin archive, which only names its object files; give those, or make it with `ar` without T"
     )]
@@ -28,20 +28,20 @@ pub enum FootprintError {
         /// The file.
         file: String,
     },
-    /// The map is of another linker.
+    /// A map of another linker.
     #[error("{file} is a map of LLVM's lld; linerate reads those of GNU ld (-Wl,-Map=FILE)")]
     ForeignMap {
         /// The file.
         file: String,
     },
-    /// A document says more than one thing.
+    /// A document with more than one footprint, or of another kind.
     #[error(
         "{file} holds a {kind} document, not the footprint of one build; give what `linerate footprint --json` printed of one build"
     )]
     ForeignDocument {
         /// The file.
         file: String,
-        /// What it holds.
+        /// Its kind.
         kind: &'static str,
     },
     /// Files that do not belong together.
@@ -50,7 +50,7 @@ pub enum FootprintError {
         /// Which, and what to do.
         what: String,
     },
-    /// Nothing that takes memory is among the files.
+    /// None of the files has allocated sections.
     #[error(
         "none of the files holds sections: {files}; give the ELF file, archive, object or map that they belong to"
     )]
@@ -58,7 +58,7 @@ pub enum FootprintError {
         /// Their names.
         files: String,
     },
-    /// A group's pattern is no regular expression.
+    /// A group's pattern is not a regular expression.
     #[error(
         "--group {name}: the pattern {pattern:?} is not a regular expression: {why}; an example is 'IPv6=ip6|nd6|mld6'"
     )]
@@ -67,39 +67,39 @@ pub enum FootprintError {
         name: String,
         /// The pattern.
         pattern: String,
-        /// What the parser says.
+        /// Error of the parser.
         why: String,
     },
-    /// A group without a pattern that linerate does not know.
+    /// A group without a pattern and with an unknown name.
     #[error(
         "--group {name}: no pattern is given, and linerate knows none of that name; give NAME=PATTERN, or one of {known}"
     )]
     Group {
         /// The group.
         name: String,
-        /// Those that it knows.
+        /// Known names.
         known: String,
     },
-    /// A budget of something that is not there.
+    /// A budget for an unknown item.
     #[error("--budget {name}: there is no such total, region or group; there are {known}")]
     Budget {
-        /// What was asked for.
+        /// Its name.
         name: String,
-        /// What there is.
+        /// Known items.
         known: String,
     },
-    /// A budget of growth without something to grow from.
+    /// A growth budget without a base build.
     #[error(
         "--budget {name}=+…: growth needs two builds, A and B; give both, or a limit without +"
     )]
     Growth {
-        /// What was asked for.
+        /// Its name.
         name: String,
     },
 }
 
 impl FootprintError {
-    /// Whether the command line is to blame, and not a file.
+    /// Whether it is a usage error, not an invalid file.
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What a file is, by what it holds.
+//! Detects a file's format by its content.
 
 use crate::Input;
 use crate::error::FootprintError;
@@ -12,12 +12,12 @@ const ELF: &[u8] = b"\x7fELF";
 /// Object files, by the type in the ELF header (gABI, ELF header, `e_type`).
 const ET_REL: u8 = 1;
 
-/// The format of a file; its name decides only for a `.su` file that is empty.
+/// Format of a file; its name matters only for an empty `.su` file.
 pub(crate) fn format(input: &Input<'_>) -> Result<FootprintFormat, FootprintError> {
     let bytes = input.bytes;
     let file = || input.name.to_owned();
     if bytes.starts_with(ELF) {
-        // The type is two bytes, of which one is zero in every order.
+        // The type is two bytes, one of which is zero in either byte order.
         let is_object = bytes
             .get(16..18)
             .is_some_and(|t| t.contains(&ET_REL) && t.contains(&0));
@@ -49,7 +49,7 @@ pub(crate) fn format(input: &Input<'_>) -> Result<FootprintFormat, FootprintErro
     }
 }
 
-/// `file.c:12:5:name<tab>16<tab>static`, or nothing at all where a source file has no function.
+/// Whether it is stack usage: `file.c:12:5:name<tab>16<tab>static`, or empty where a source file has no function.
 fn is_stack_usage(text: &str, name: &str) -> bool {
     match text.lines().next() {
         Some(line) => line

@@ -6,14 +6,14 @@ use linerate_model::footprint::{
 };
 use regex_lite::Regex;
 
-/// A name and what belongs to it.
+/// A name with its pattern.
 #[derive(Debug, Clone)]
 pub struct Group {
     name: String,
     pattern: Regex,
 }
 
-/// Groups that need no pattern of the user's: what network stacks call their parts.
+/// Built-in groups: common names of parts in network stacks.
 pub const KNOWN: &[(&str, &str)] = &[
     (
         "IPv4",
@@ -33,7 +33,7 @@ pub const KNOWN: &[(&str, &str)] = &[
 ];
 
 impl Group {
-    /// From `NAME=PATTERN`, or the name of one of [`KNOWN`].
+    /// Parses `NAME=PATTERN`, or a name in [`KNOWN`].
     pub fn parse(text: &str) -> Result<Self, FootprintError> {
         let given = text.split_once('=');
         let known = || {
@@ -63,11 +63,11 @@ fn known_names() -> String {
     names.join(", ")
 }
 
-/// Name of what no pattern matches.
+/// Name of the group for everything without a match.
 pub(crate) const OTHER: &str = "(other)";
 
-/// What each group takes. A part counts for the first group whose pattern matches its path, which is that of its archive,
-/// its object or source and its own name, with slashes between.
+/// Size of each group. A part counts for the first group whose pattern matches its path: archive, object or source, and
+/// its own name, separated by slashes.
 pub(crate) fn sum_up(regions: &[FootprintRegion], groups: &[Group]) -> Vec<FootprintGroup> {
     if groups.is_empty() {
         return Vec::new();

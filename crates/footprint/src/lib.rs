@@ -39,16 +39,16 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use tree::Tree;
 
-/// A file, as it was given.
+/// An input file.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
-    /// Its name, for errors and for the tree.
+    /// Name, for errors and for the tree.
     pub name: &'a str,
-    /// What it holds.
+    /// Content.
     pub bytes: &'a [u8],
 }
 
-/// A thread's stack, of a size that no file tells.
+/// A thread's stack with a given size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenStack {
     /// The thread.
@@ -57,7 +57,7 @@ pub struct GivenStack {
     pub size: ByteCount,
 }
 
-/// What is asked of a footprint beside the tree.
+/// Options of a footprint.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Parts by pattern.
@@ -68,12 +68,12 @@ pub struct Options {
     pub stacks: Vec<GivenStack>,
 }
 
-/// What a file is, without reading all of it.
+/// Format of a file, without parsing all of it.
 pub fn format_of(input: &Input<'_>) -> Result<FootprintFormat, FootprintError> {
     format::format(input)
 }
 
-/// The footprint of one build, of which `inputs` are all files.
+/// Footprint of one build from all its files.
 pub fn examine(inputs: &[Input<'_>], options: &Options) -> Result<Footprint, FootprintError> {
     let mut footprint = read(inputs, &options.stacks)?;
     if !options.groups.is_empty() {
@@ -82,7 +82,7 @@ pub fn examine(inputs: &[Input<'_>], options: &Options) -> Result<Footprint, Foo
     Ok(footprint)
 }
 
-/// Holds the budgets of `options` against `footprint`, those of growth against `base`.
+/// Checks the budgets of `options` against `footprint`, those of growth against `base`.
 pub fn judge(
     footprint: &mut Footprint,
     base: Option<&Footprint>,
@@ -119,7 +119,7 @@ fn read(inputs: &[Input<'_>], stacks: &[GivenStack]) -> Result<Footprint, Footpr
     Ok(reading.finish())
 }
 
-/// What is known while files are read.
+/// State while files are read.
 #[derive(Default)]
 struct Reading<'a> {
     tree: Tree,
@@ -129,12 +129,12 @@ struct Reading<'a> {
     objects: Vec<(FootprintFormat, Input<'a>)>,
     maps: Vec<(&'a str, Map)>,
     documents: Vec<Input<'a>>,
-    /// Frames of `.su` files, and those of `.stack_sizes`.
+    /// Frames from `.su` files, and from `.stack_sizes`.
     frames: (Vec<FunctionStack>, Vec<FunctionStack>),
 }
 
 impl<'a> Reading<'a> {
-    /// Finds out what a file is, and reads those that are text.
+    /// Detects the format of a file, and parses text files.
     fn sort_in(&mut self, input: Input<'a>) -> Result<(), FootprintError> {
         let format = format::format(&input)?;
         match format {
@@ -158,7 +158,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The footprint that was printed as JSON before, if it is what is given.
+    /// The footprint from a JSON document, if that is the input.
     fn document(&self, inputs: &[Input<'_>]) -> Result<Option<Footprint>, FootprintError> {
         let Some(input) = self.documents.first() else {
             return Ok(None);
@@ -190,7 +190,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Linked files, each with its map; or a map alone.
+    /// Reads linked files, each with its map; or a map alone.
     fn programs(&mut self) -> Result<(), FootprintError> {
         if self.maps.len() > self.programs.len().max(1) {
             return Err(FootprintError::Unfit {
@@ -250,7 +250,7 @@ impl<'a> Reading<'a> {
         self.keep(file, elf);
     }
 
-    /// Keeps what a file says beside its sections.
+    /// Keeps a file's data besides its sections.
     fn keep(&mut self, file: &str, elf: elf::Elf<'_>) {
         if let Some(known) = self.found.files.iter_mut().find(|known| known.name == file) {
             known.machine.get_or_insert(elf.machine);
@@ -288,7 +288,7 @@ fn text(input: &Input<'_>) -> String {
     String::from_utf8_lossy(input.bytes).into_owned()
 }
 
-/// Each section once: where it is used, not where its initial values are stored.
+/// Totals with each section once: where it is used, not where its initial values are stored.
 fn totals(regions: &[FootprintRegion]) -> FootprintTotals {
     let mut totals = FootprintTotals::default();
     let sections = regions.iter().flat_map(|region| &region.sections);

@@ -17,7 +17,7 @@
 
 use linerate_model::footprint::SectionClass;
 
-/// What a map says.
+/// Content of a map.
 #[derive(Debug, Default)]
 pub(crate) struct Map {
     /// Named memories, in the order of the linker script.
@@ -40,9 +40,9 @@ pub(crate) struct MapSection {
     pub(crate) name: String,
     pub(crate) address: u64,
     pub(crate) size: u64,
-    /// Where its initial values are stored, if elsewhere.
+    /// Load address, if it differs.
     pub(crate) load: Option<u64>,
-    /// In order of address, none over another.
+    /// Inputs by address, without overlaps.
     pub(crate) inputs: Vec<MapInput>,
 }
 
@@ -54,16 +54,16 @@ pub(crate) struct MapInput {
     pub(crate) origin: InputOrigin,
 }
 
-/// What a part is.
+/// Origin of a part.
 #[derive(Debug)]
 pub(crate) enum InputOrigin {
-    /// Room between others.
+    /// Padding.
     Fill,
     /// A section of a file.
     File {
-        /// Its name there.
+        /// Section name in the object.
         section: String,
-        /// The archive, if the file is in one, by its last name.
+        /// File name of the archive, if the object is in one.
         archive: Option<String>,
         /// The object file.
         object: String,
@@ -71,21 +71,21 @@ pub(crate) enum InputOrigin {
 }
 
 impl Map {
-    /// The memory that holds `address`.
+    /// The memory that contains `address`.
     pub(crate) fn memory(&self, address: u64) -> Option<usize> {
         let holds =
             |memory: &Memory| address >= memory.origin && address - memory.origin < memory.length;
         self.memories.iter().position(holds)
     }
 
-    /// The section of that name.
+    /// The section with that name.
     pub(crate) fn section(&self, name: &str) -> Option<&MapSection> {
         self.sections.iter().find(|section| section.name == name)
     }
 }
 
 impl MapSection {
-    /// What `size` would count it as, by its name: a map does not tell flags. `None` for what takes no memory.
+    /// Class by name, as in `size`: a map has no flags. `None` if it takes no memory.
     pub(crate) fn class(&self) -> Option<SectionClass> {
         const NOT_LOADED: &[&str] = &[
             ".debug",
@@ -137,14 +137,14 @@ impl MapSection {
         }
     }
 
-    /// The part that holds `address`.
+    /// The part that contains `address`.
     pub(crate) fn input(&self, address: u64) -> Option<&MapInput> {
         let after = self.inputs.partition_point(|input| input.start <= address);
         let input = self.inputs.get(after.checked_sub(1)?)?;
         (address < input.end).then_some(input)
     }
 
-    /// Puts the parts in order and cuts what lies over another.
+    /// Sorts the parts and removes overlaps.
     fn settle(&mut self) {
         self.inputs.sort_by_key(|input| input.start);
         let mut end = 0;
@@ -156,7 +156,7 @@ impl MapSection {
     }
 }
 
-/// Reads a map.
+/// Parses a map.
 pub(crate) fn read(text: &str) -> Map {
     let mut map = Map::default();
     let (before, after) = text
@@ -178,7 +178,7 @@ pub(crate) fn read(text: &str) -> Map {
     map
 }
 
-/// `FLASH  0x08000000  0x00200000  xr`.
+/// Parses `FLASH  0x08000000  0x00200000  xr`.
 fn memory(line: &str) -> Option<Memory> {
     let mut words = line.split_whitespace();
     let name = words.next().filter(|name| *name != "*default*")?;
@@ -193,7 +193,7 @@ fn hexadecimal(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
 }
 
-/// Takes one line; the name on it if the rest of what it begins is on the next one.
+/// Parses one line; returns its name if the entry continues on the next line.
 fn step<'a>(map: &mut Map, before: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     let mut words = line.split_whitespace();
     let first = words.next()?;
@@ -235,7 +235,7 @@ fn step<'a>(map: &mut Map, before: Option<&'a str>, line: &'a str) -> Option<&'a
     None
 }
 
-/// The name with the blank in front that makes it a part of a section.
+/// The name with the leading blank that marks a part of a section.
 fn line_name<'a>(line: &'a str, first: &str) -> &'a str {
     let indent = line.len() - line.trim_start().len();
     let blank = line[..indent].char_indices().next_back();

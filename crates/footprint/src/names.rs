@@ -1,12 +1,12 @@
-//! Symbols as people read them, in bounded memory.
+//! Readable symbol names, in bounded memory.
 
 use cpp_demangle::BorrowedSymbol;
 use std::fmt::{self, Write as _};
 
-/// Longest name that is kept, in bytes: templates of C++ can be longer, and say no more.
+/// Maximum length of a name, bytes: C++ templates can be longer without more information.
 const MAX_NAME: usize = 400;
 
-/// A name, readable if it is of Rust or C++, and cut where it is too long.
+/// Demangled name of Rust or C++, truncated if too long.
 pub(crate) fn readable(raw: &str) -> String {
     let mut text = Bounded::default();
     let written = if is_rust(raw) {
@@ -32,7 +32,7 @@ fn cpp(raw: &str, text: &mut Bounded) -> fmt::Result {
     text.write_str(tail)
 }
 
-/// The crate that a symbol of Rust is of, by its readable name: `core` of `<core::fmt::Error as …>::fmt`.
+/// Crate of a Rust symbol, by its readable name: `core` of `<core::fmt::Error as …>::fmt`.
 pub(crate) fn crate_of<'a>(raw: &str, readable: &'a str) -> Option<&'a str> {
     if !is_rust(raw) {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn crate_of<'a>(raw: &str, readable: &'a str) -> Option<&'a str> {
     (rest.starts_with("::") && !name.is_empty()).then_some(name)
 }
 
-/// By the marks of both manglings: `_R…`, and `_ZN…17h` with a hash of 16 digits and `E`.
+/// Whether a name is mangled by Rust: `_R…`, or `_ZN…17h` with a hash of 16 digits and `E`.
 pub(crate) fn is_rust(raw: &str) -> bool {
     let legacy = || {
         let raw = raw.strip_prefix("_ZN")?;
@@ -58,7 +58,7 @@ pub(crate) fn is_rust(raw: &str) -> bool {
     raw.starts_with("_R") || legacy().unwrap_or(false)
 }
 
-/// A name that is not too long, the cut shown.
+/// Truncates a name visibly if it is too long.
 pub(crate) fn cut(name: &str) -> String {
     if name.len() <= MAX_NAME {
         return name.to_owned();
@@ -67,7 +67,7 @@ pub(crate) fn cut(name: &str) -> String {
     format!("{}…", &name[..end.unwrap_or(0)])
 }
 
-/// Text that refuses to grow beyond what is kept.
+/// Text buffer with a maximum length.
 #[derive(Default)]
 struct Bounded {
     name: String,

@@ -1,6 +1,6 @@
-//! Paths as text: of build trees that are not here.
+//! Paths as text, of build trees that do not exist here.
 
-/// A path without `.`, `..` and repeated slashes, as far as it can be told without looking.
+/// Normalises a path lexically: without `.`, `..` and repeated slashes.
 pub(crate) fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

@@ -1,15 +1,14 @@
-//! Memory that a network stack used while it ran, beside what the build sets aside for it.
+//! Memory that a network stack used at run time, compared with what the build reserves for it.
 //!
-//! What is compared is RAM that the linker laid out (`static`), the pool as the stack sees it (`capacity`), and the most
-//! of it that was in use at once (`peak`): what is never used could be set aside for nothing.
+//! Compared are RAM laid out by the linker (`static`), the pool as the stack sees it (`capacity`), and its peak use
+//! (`peak`): memory never used could be saved.
 
 use linerate_model::footprint::{
     Footprint, FootprintNode, NodeKind, RunTimeMemory, RunTimePool, SectionPlace, StaticMemory,
 };
 use linerate_model::stack::StackReport;
 
-/// What the stacks of runs say of their pools, those of one stack with the same options together: the most that any run
-/// used.
+/// Pools in the reports of runs, merged per stack and options: the maximum of any run.
 pub fn gather<'a>(reports: impl IntoIterator<Item = &'a StackReport>) -> Vec<RunTimeMemory> {
     let mut found: Vec<RunTimeMemory> = Vec::new();
     for report in reports
@@ -53,7 +52,7 @@ pub fn gather<'a>(reports: impl IntoIterator<Item = &'a StackReport>) -> Vec<Run
     found
 }
 
-/// Sets what was used at run time beside the symbols of the build that hold it.
+/// Adds run-time use to the build's symbols that hold the pools.
 pub fn set_beside(footprint: &mut Footprint, mut measured: Vec<RunTimeMemory>) {
     let sections = footprint.regions.iter().flat_map(|region| &region.sections);
     let used =
@@ -69,12 +68,12 @@ pub fn set_beside(footprint: &mut Footprint, mut measured: Vec<RunTimeMemory>) {
     footprint.run_time = measured;
 }
 
-/// What the variable of a pool may be called: as the pool is, or as lwIP calls it.
+/// Possible names of a pool's variable: the pool's, or lwIP's form.
 fn symbols(pool: &str) -> Vec<String> {
     let mut names = vec![pool.to_owned(), format!("memp_memory_{pool}_base")];
     match pool {
         "heap" => names.push("ram_heap".to_owned()),
-        // The stack describes this pool by another name than its source does.
+        // The stack's description of this pool differs from its source name.
         "PBUF_REF/ROM" => names.push("memp_memory_PBUF_base".to_owned()),
         _ => {}
     }

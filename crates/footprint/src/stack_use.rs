@@ -1,10 +1,10 @@
-//! Static stack use: what `-fstack-usage` writes beside each object file.
+//! Static stack usage: output of `-fstack-usage` beside each object file.
 
 use crate::error::FootprintError;
 use linerate_model::ByteCount;
 use linerate_model::footprint::{FrameGrowth, FunctionStack, StackUse, StackUseSource};
 
-/// The functions of a `.su` file: `tcp_in.c:118:1:tcp_input<tab>72<tab>static`.
+/// Parses a `.su` file: `tcp_in.c:118:1:tcp_input<tab>72<tab>static`.
 pub(crate) fn read(file: &str, text: &str) -> Result<Vec<FunctionStack>, FootprintError> {
     let lines = text
         .lines()
@@ -26,7 +26,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Vec<FunctionStack>, Footpri
 fn function(line: &str) -> Option<FunctionStack> {
     let mut fields = line.split('\t');
     let (place, frame, growth) = (fields.next()?, fields.next()?, fields.next()?);
-    // FILE:LINE:COLUMN:FUNCTION; a function of C++ has colons of its own.
+    // FILE:LINE:COLUMN:FUNCTION; a C++ function contains colons.
     let (file, rest) = place.split_once(':')?;
     let name = rest.splitn(3, ':').nth(2).unwrap_or(rest);
     Some(FunctionStack {
@@ -41,7 +41,7 @@ fn function(line: &str) -> Option<FunctionStack> {
     })
 }
 
-/// The frames of a build, largest first; `None` without any.
+/// Frames of a build, largest first; `None` without any.
 pub(crate) fn sum_up(
     source: StackUseSource,
     mut functions: Vec<FunctionStack>,

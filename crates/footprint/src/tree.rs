@@ -1,4 +1,4 @@
-//! The tree while it grows: memory region, section, owner, smallest part.
+//! The tree under construction: memory region, section, owner, smallest part.
 
 use linerate_model::ByteCount;
 use linerate_model::footprint::{
@@ -8,7 +8,7 @@ use linerate_model::footprint::{
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a part belongs to, as far as it is known.
+/// Owner of a part, as far as known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
     /// The archive, or one of several programs.
@@ -25,7 +25,7 @@ pub(crate) struct Leaf {
     pub(crate) source: FigureSource,
 }
 
-/// A section, and the memories that it is in.
+/// A section with its memories.
 pub(crate) struct Slot {
     pub(crate) name: String,
     pub(crate) class: SectionClass,
@@ -33,7 +33,7 @@ pub(crate) struct Slot {
     pub(crate) places: Vec<(usize, SectionPlace)>,
 }
 
-/// The tree while it grows.
+/// The tree under construction.
 #[derive(Default)]
 pub(crate) struct Tree {
     regions: Vec<Region>,
@@ -42,15 +42,15 @@ pub(crate) struct Tree {
 struct Region {
     name: String,
     capacity: Option<u64>,
-    /// Places of the sections in `sections`.
+    /// Index of the sections in `sections`.
     known: BTreeMap<Key, usize>,
     sections: Vec<(Key, Parts)>,
 }
 
-/// Name and class of a section, and whether this is where its initial values are stored.
+/// Name and class of a section, and whether this is the place of its initial values.
 type Key = (String, SectionClass, bool);
 
-/// A section that parts are added to: region and section in every memory that it is in.
+/// A section to add parts to: region and section index in each of its memories.
 pub(crate) struct Open(Vec<(usize, usize)>);
 
 struct Parts {
@@ -64,7 +64,7 @@ struct Owned {
 }
 
 impl Tree {
-    /// The region of that name, made if it is new.
+    /// The region with that name, created if new.
     pub(crate) fn region(&mut self, name: &str, capacity: Option<u64>) -> usize {
         if let Some(known) = self.regions.iter().position(|region| region.name == name) {
             return known;
@@ -78,7 +78,7 @@ impl Tree {
         self.regions.len() - 1
     }
 
-    /// The first region in which something is written, if there is one.
+    /// The first region with written data, if there is one.
     pub(crate) fn written_region(&self) -> Option<usize> {
         let is_written = |region: &Region| {
             region
@@ -89,7 +89,7 @@ impl Tree {
         self.regions.iter().position(is_written)
     }
 
-    /// The section, made where it is new.
+    /// The section, created if new.
     pub(crate) fn open(&mut self, slot: &Slot) -> Open {
         let open = |(region, place): &(usize, SectionPlace)| {
             let key = (slot.name.clone(), slot.class, *place == SectionPlace::Load);
@@ -108,7 +108,7 @@ impl Tree {
         Open(slot.places.iter().filter_map(open).collect())
     }
 
-    /// Adds a part to a section, in every memory that it is in; `from` is where the owner is known from.
+    /// Adds a part to a section, in each of its memories; `from` is the source of the owner.
     pub(crate) fn add(&mut self, to: &Open, (owner, from): (&Owner, FigureSource), leaf: Leaf) {
         let Some((last, others)) = to.0.split_last() else {
             return;
@@ -136,7 +136,7 @@ impl Tree {
         *size = size.saturating_add(leaf.size);
     }
 
-    /// The tree as it is told, largest first.
+    /// The finished tree, largest first.
     pub(crate) fn finish(mut self) -> Vec<FootprintRegion> {
         for region in &mut self.regions {
             region
@@ -186,7 +186,7 @@ impl Region {
 }
 
 impl Parts {
-    /// Owners below their archives; what has no owner stands beside them.
+    /// Owners below their archives; parts without owner are beside them.
     fn finish(self) -> Vec<FootprintNode> {
         let mut top = Vec::new();
         let mut archives: BTreeMap<Rc<str>, Vec<FootprintNode>> = BTreeMap::new();
@@ -253,7 +253,7 @@ fn node(
     }
 }
 
-/// Largest first; of one size by name, as they come.
+/// Largest first; equal sizes by name.
 fn order(nodes: &mut [FootprintNode]) {
     nodes.sort_by_key(|node| std::cmp::Reverse(node.size));
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// Where what is at an address was written.
+/// Source path by address.
 #[derive(Default)]
 pub(crate) struct SourcePaths {
     paths: Vec<Rc<str>>,
@@ -33,7 +33,7 @@ pub(crate) struct SourcePaths {
 }
 
 impl SourcePaths {
-    /// The path of what begins at `address`.
+    /// Source path of what begins at `address`.
     pub(crate) fn at(&self, address: u64) -> Option<&Rc<str>> {
         let path = self.entry(address).or_else(|| self.unit(address))?;
         self.paths.get(path as usize)
@@ -51,11 +51,11 @@ impl SourcePaths {
     }
 }
 
-/// Longest section of abbreviations that is read: they take twenty times as much once they are read, and those of a
-/// program of 200 MB have some 3 MB.
+/// Maximum section of abbreviations: parsed they take twenty times as much, and those of a program of 200 MB have some
+/// 3 MB.
 const MAX_ABBREVIATIONS: u64 = 16 << 20;
 
-/// Reads what there is; what is damaged is left out, with a note.
+/// Reads what there is; damaged parts are left out, with a note.
 pub(super) fn read(file: &object::File<'_>, name: &str, notes: &mut Vec<String>) -> SourcePaths {
     let Some(info) = file.section_by_name(".debug_info") else {
         return SourcePaths::default();
@@ -108,15 +108,15 @@ struct Collector<'d, 'a> {
     dwarf: &'d Dwarf<Slice<'a>>,
     paths: BTreeMap<Rc<str>, u32>,
     found: SourcePaths,
-    /// Ranges that may still be read: units can share one list, and a file can make much of that.
+    /// Budget of ranges: units can share one list, which a hostile file can exploit.
     room: u64,
 }
 
-/// How often a declaration may stand for another.
+/// Maximum indirections of a declaration.
 const MAX_HOPS: u8 = 2;
 
 impl<'a> Collector<'_, 'a> {
-    /// Goes through all units; the first of what is damaged.
+    /// Reads all units; returns the first error.
     fn units(&mut self) -> gimli::Result<()> {
         let mut headers = self.dwarf.units();
         let mut outcome = Ok(());
@@ -167,7 +167,7 @@ impl<'a> Collector<'_, 'a> {
                 break;
             };
             self.room = room;
-            // What the linker threw away is left at address 0.
+            // The linker leaves discarded functions at address 0.
             if range.begin > 0 && range.begin < range.end {
                 self.found.units.push((range.begin, range.end, path));
             }
@@ -198,7 +198,7 @@ impl<'a> Collector<'_, 'a> {
         Ok(())
     }
 
-    /// Where a function begins or a variable is; `None` for those that are elsewhere or nowhere.
+    /// Address of a function or variable; `None` without a fixed one.
     fn address(
         &self,
         unit: &Unit<Slice<'a>>,
@@ -243,8 +243,8 @@ impl<'a> Collector<'_, 'a> {
     }
 }
 
-/// Whether entries of this shape may be functions or variables with an address. Most are declarations, and locals that
-/// move between registers: theirs are not worth reading.
+/// Whether entries of this shape may be functions or variables with an address. Most are declarations, or locals in
+/// registers, which need not be read.
 fn has_address(tag: dw::DwTag, specs: &[AttributeSpecification]) -> bool {
     match tag {
         dw::DW_TAG_subprogram => specs.iter().any(|spec| spec.name() == dw::DW_AT_low_pc),
@@ -264,7 +264,7 @@ fn value<'a>(
     found.map(Attribute::value)
 }
 
-/// The number of the file that declares an entry, or what it stands for.
+/// Number of the file that declares an entry, or its origin.
 fn declared(unit: &Unit<Slice<'_>>, attributes: &[Attribute<Slice<'_>>], hops: u8) -> Option<u64> {
     match value(attributes, dw::DW_AT_decl_file) {
         Some(AttributeValue::FileIndex(file)) => return Some(file),
@@ -286,7 +286,7 @@ fn declared_at(unit: &Unit<Slice<'_>>, offset: UnitOffset, hops: u8) -> Option<u
     declared(unit, entry.attrs(), hops)
 }
 
-/// The files of a unit's line table, each looked up once.
+/// Files of a unit's line table, each resolved once.
 struct Files<'u, 'a> {
     unit: &'u Unit<Slice<'a>>,
     directory: String,
@@ -332,13 +332,13 @@ impl<'u, 'a> Files<'u, 'a> {
     }
 }
 
-/// Where the compiler ran.
+/// Working directory of the compiler.
 fn directory(unit: &Unit<Slice<'_>>) -> String {
     unit.comp_dir
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// `path` as seen from `folder`, without `.` and `..`.
+/// `path` relative to `folder`, without `.` and `..`.
 fn join(folder: &str, path: &str) -> String {
     let whole = if path.starts_with('/') || folder.is_empty() {
         path.to_owned()
@@ -348,7 +348,7 @@ fn join(folder: &str, path: &str) -> String {
     crate::paths::normal(&whole)
 }
 
-/// `path` without `folder` in front.
+/// `path` without the prefix `folder`.
 fn below(path: &str, folder: &str) -> String {
     let inside = path
         .strip_prefix(folder)

@@ -9,10 +9,10 @@
 
 use gimli::{EndianSlice, Format, Reader as _, RunTimeEndian, constants as dw};
 
-/// Longest header that is read; that of a large C++ source has some ten thousand bytes.
+/// Maximum header length; that of a large C++ source has some ten thousand bytes.
 const MAX_HEADER: u64 = 1 << 20;
 
-/// Whether each entry of the header at the start of `line` takes at least a byte of it.
+/// Whether each entry of the header at the start of `line` takes at least one byte.
 pub(super) fn is_bounded(line: EndianSlice<'_, RunTimeEndian>) -> bool {
     check(line).unwrap_or(false)
 }
@@ -21,7 +21,7 @@ fn check(mut line: EndianSlice<'_, RunTimeEndian>) -> gimli::Result<bool> {
     let (_, format) = line.read_initial_length()?;
     let version = line.read_u16()?;
     if version >= 5 {
-        // Size of addresses, and of segments.
+        // Address size and segment selector size.
         line.skip(2)?;
     }
     if u64::try_from(line.read_length(format)?).is_ok_and(|length| length > MAX_HEADER) {
@@ -31,7 +31,7 @@ fn check(mut line: EndianSlice<'_, RunTimeEndian>) -> gimli::Result<bool> {
         // Entries are strings.
         return Ok(true);
     }
-    // Length of instructions, operations, whether statements begin, base and range of lines.
+    // Instruction length, operations, statement default, line base and range.
     line.skip(5)?;
     let opcodes = line.read_u8()?;
     line.skip(usize::from(opcodes.saturating_sub(1)))?;
@@ -44,7 +44,7 @@ fn check(mut line: EndianSlice<'_, RunTimeEndian>) -> gimli::Result<bool> {
     Ok(path_form(&mut line)?.is_some())
 }
 
-/// Reads the format of a list's entries: the form of their path, if it is of text. Of folders it is all there is.
+/// Reads the format of a list's entries; returns the form of their path field, if that is text.
 fn path_form(line: &mut EndianSlice<'_, RunTimeEndian>) -> gimli::Result<Option<gimli::DwForm>> {
     let mut found = None;
     for _ in 0..line.read_u8()? {

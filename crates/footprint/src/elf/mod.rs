@@ -24,21 +24,21 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 pub(crate) use symbols::Symbol;
 
-/// What an ELF file says.
+/// Content of an ELF file.
 pub(crate) struct Elf<'a> {
     /// The processor.
     pub(crate) machine: String,
-    /// Those that take memory, in the file's order.
+    /// Allocated sections, in the file's order.
     pub(crate) sections: Vec<Section<'a>>,
-    /// Of `.stack_sizes`.
+    /// Stack frames from `.stack_sizes`.
     pub(crate) frames: Vec<FunctionStack>,
-    /// Where what is at an address was written; nothing without debugging information.
+    /// Source path by address; empty without debugging information.
     pub(crate) sources: SourcePaths,
-    /// What to be careful about.
+    /// Remarks.
     pub(crate) notes: Vec<String>,
 }
 
-/// A section that takes memory.
+/// An allocated section.
 pub(crate) struct Section<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) class: SectionClass,
@@ -46,7 +46,7 @@ pub(crate) struct Section<'a> {
     pub(crate) size: u64,
     pub(crate) align: u64,
     pub(crate) source: FigureSource,
-    /// By address; of those at one address the largest first.
+    /// Symbols by address; of those at one address the largest first.
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 
@@ -56,7 +56,7 @@ impl Section<'_> {
     }
 }
 
-/// Reads the ELF file `name`.
+/// Parses the ELF file `name`.
 pub(crate) fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Elf<'a>, FootprintError> {
     let damaged = |what: String| FootprintError::Damaged {
         file: name.to_owned(),
@@ -101,15 +101,15 @@ pub(crate) fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Elf<'a>, Footprint
     })
 }
 
-/// `X86_64` as `x86-64`.
+/// Name of an architecture: `X86_64` as `x86-64`.
 fn machine(architecture: Architecture) -> String {
     format!("{architecture:?}").to_lowercase().replace('_', "-")
 }
 
-/// Which of the sections that take memory each index of the file is.
+/// Index in the allocated sections by index in the file.
 type Indices = BTreeMap<usize, usize>;
 
-/// Longest name of a section that is kept, in bytes.
+/// Maximum length of a section name, bytes.
 const MAX_NAME: usize = 400;
 
 fn sections<'a>(
@@ -151,7 +151,7 @@ fn sections<'a>(
         sections.push(Section {
             name,
             class,
-            // Those of objects all begin at zero.
+            // Sections of objects all begin at zero.
             address: if is_linked { section.address() } else { 0 },
             size: section.size(),
             align: section.align(),
@@ -162,7 +162,7 @@ fn sections<'a>(
     Ok((sections, indices))
 }
 
-/// What is loaded, where a file has no sections.
+/// Loaded segments, where a file has no sections.
 fn segments<'a>(file: &object::File<'a>) -> Vec<Section<'a>> {
     let mut sections = Vec::new();
     for segment in file.segments() {

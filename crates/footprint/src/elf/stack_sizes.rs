@@ -10,7 +10,7 @@ use linerate_model::footprint::{FrameGrowth, FunctionStack};
 use object::{Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 use std::collections::BTreeMap;
 
-/// The frames of the functions that the symbol table knows.
+/// Stack frames of the functions in the symbol table.
 pub(super) fn read(file: &object::File<'_>) -> Vec<FunctionStack> {
     if file.kind() == ObjectKind::Relocatable {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn read(file: &object::File<'_>) -> Vec<FunctionStack> {
     named.into_values().collect()
 }
 
-/// Frames by address, as far as the section can be read.
+/// Frames by address, as far as the section is valid.
 fn entries(mut data: &[u8], file: &object::File<'_>) -> BTreeMap<u64, u64> {
     let mut frames = BTreeMap::new();
     while let Some((address, rest)) = address(data, file) {
@@ -64,7 +64,7 @@ fn address<'a>(data: &'a [u8], file: &object::File<'_>) -> Option<(u64, &'a [u8]
     Some((value, rest))
 }
 
-/// DWARF 5 §7.6.
+/// Decodes an unsigned LEB128 number (DWARF 5 §7.6).
 fn uleb128(data: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0_u64;
     for (at, byte) in data.iter().enumerate().take(10) {

@@ -1,4 +1,4 @@
-//! Symbols by the section that they are in.
+//! Symbols by section.
 
 use super::{Indices, Section};
 use object::{
@@ -10,18 +10,18 @@ use std::borrow::Cow;
 /// A function or variable.
 pub(crate) struct Symbol<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// Its first byte, on the scale of its section's address.
+    /// First byte, as an address of its section.
     pub(crate) start: u64,
-    /// Behind its last byte; at most the end of its section.
+    /// End (exclusive); at most the end of its section.
     pub(crate) end: u64,
-    /// Of a local symbol the source file, as the compiler was given it.
+    /// Source file of a local symbol, as given to the compiler.
     pub(crate) file: Option<Cow<'a, str>>,
 }
 
-/// Longest mangled name that is read, in bytes.
+/// Maximum length of a mangled name, bytes.
 const MAX_MANGLED: usize = 4096;
 
-/// Gives every section its symbols, in order.
+/// Assigns the symbols to their sections, in order.
 pub(super) fn assign<'a>(
     file: &object::File<'a>,
     (name, length): (&str, usize),
@@ -46,7 +46,7 @@ pub(super) fn assign<'a>(
     if file.symbols().next().is_some() {
         file.symbols().for_each(&mut place);
     } else {
-        // What a stripped library keeps for the dynamic linker.
+        // A stripped library keeps only these, for the dynamic linker.
         file.dynamic_symbols().for_each(&mut place);
     }
     if commons.0 > 0 {
@@ -62,22 +62,21 @@ pub(super) fn assign<'a>(
     }
 }
 
-/// The part of a symbol that is in its section.
+/// The part of a symbol inside its section.
 fn within<'a>(mut symbol: Symbol<'a>, section: &Section<'_>) -> Option<Symbol<'a>> {
     symbol.end = symbol.end.min(section.end());
     (symbol.start >= section.address && symbol.start < symbol.end).then_some(symbol)
 }
 
-/// What is known while symbols are read one after the other.
+/// State while symbols are read in order.
 struct Reader<'a> {
-    /// Source file of the local symbols that follow.
+    /// Source file of the following local symbols.
     file: Option<Cow<'a, str>>,
-    /// Where thread-local symbols count from.
+    /// Base of thread-local symbols.
     tls: u64,
-    /// Of Arm, whose functions have the lowest bit set in Thumb state (AAELF32, symbol values).
+    /// Arm: functions in Thumb state have the lowest bit set (AAELF32, symbol values).
     is_arm: bool,
-    /// Bytes of names that may still be read: several symbols can share the bytes of one name, and a file can make much
-    /// of that.
+    /// Budget of name bytes: symbols can share the bytes of one name, which a hostile file can exploit.
     room: usize,
 }
 
@@ -101,7 +100,7 @@ impl<'a> Reader<'a> {
         symbol: &object::Symbol<'a, '_>,
     ) -> Option<(object::SectionIndex, Symbol<'a>)> {
         if symbol.kind() == SymbolKind::File {
-            // The linker ends the last file's symbols with one that has no name.
+            // The linker ends the last file's symbols with an unnamed one.
             self.file = self.name(symbol).filter(|name| !name.is_empty());
             return None;
         }
