@@ -5,32 +5,32 @@
 //!  then frames:     length:u32  kind:u8  body:[u8; length - 1]
 //! ```
 
-/// The version this build speaks. Any change that an older end would misread counts it up.
+/// Protocol version of this build, incremented on every change that an older end would misread.
 pub const VERSION: u16 = 2;
 
-/// What each side begins with; stays the same in every version.
+/// First bytes of each side, the same in every version.
 pub const MAGIC: &[u8; 8] = b"linerate";
-/// Magic and version.
+/// Length of magic and version.
 pub const PREAMBLE_LEN: usize = 10;
-/// Length field and kind byte.
+/// Length of the length field and kind byte.
 pub const FRAME_HEADER_LEN: usize = 5;
 
-/// Which end of the control connection.
+/// Role of an end of the control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Opened the connection and asks for tests.
+    /// Opened the connection and requests tests.
     Client,
     /// Accepted the connection.
     Server,
 }
 
-/// Kind byte alone.
+/// Maximum length of a message without body: the kind byte.
 const NO_BODY: u32 = 1;
-/// Longest body of a message whose size does not depend on the test.
+/// Maximum body of a message whose size does not depend on the test.
 const MAX_FIXED_BODY: u32 = 16 * 1024;
-/// Longest message before both ends have said hello, and longest specification.
+/// Maximum message before the hellos are exchanged, and maximum specification.
 const MAX_SPEC_BODY: u32 = 64 * 1024;
-/// Longest report: intervals, histograms, and readings of TCP.
+/// Maximum report: intervals, histograms, and TCP readings.
 pub const MAX_REPORT_BODY: u32 = 20 * 1024 * 1024;
 
 macro_rules! kinds {
@@ -68,7 +68,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Most bytes that it may have: kind byte and body.
+            /// Maximum bytes of kind byte and body.
             pub const fn most(self) -> u32 {
                 match self {
                     $(Self::$name => $most,)*
@@ -86,21 +86,21 @@ kinds! {
     Hello = 1, CLIENT, MAX_SPEC_BODY;
     /// Server: its tool's version, session id, facts and limits.
     Welcome = 2, SERVER, MAX_SPEC_BODY;
-    /// Either: the session is over, and why.
+    /// Either: the session is over, with the reason.
     Farewell = 3, None, MAX_FIXED_BODY;
-    /// Either: still here.
+    /// Either: keep-alive.
     Ping = 4, None, NO_BODY;
-    /// Client: done, closing.
+    /// Client: closes the session.
     Bye = 5, CLIENT, NO_BODY;
-    /// Server: prove that you hold the key.
+    /// Server: requires a proof of the key.
     Challenge = 6, SERVER, MAX_FIXED_BODY;
     /// Client: the proof.
     Proof = 7, CLIENT, MAX_FIXED_BODY;
-    /// Client: make ready for a test.
+    /// Client: prepare a test.
     Prepare = 16, CLIENT, MAX_SPEC_BODY;
     /// Server: open the data streams.
     Ready = 17, SERVER, MAX_FIXED_BODY;
-    /// Server: this test cannot be made.
+    /// Server: the test is refused.
     Refused = 18, SERVER, MAX_FIXED_BODY;
     /// Server: all data streams have arrived.
     Connected = 19, SERVER, MAX_FIXED_BODY;
@@ -108,18 +108,18 @@ kinds! {
     Start = 20, CLIENT, MAX_FIXED_BODY;
     /// Server: its receivers run, its senders start now.
     Started = 21, SERVER, MAX_FIXED_BODY;
-    /// Server: what it has counted so far.
+    /// Server: its counts so far.
     Progress = 22, SERVER, MAX_FIXED_BODY;
     /// Either: its senders have stopped.
     Finished = 23, None, MAX_FIXED_BODY;
-    /// Server: what its endpoints saw.
+    /// Server: reports of its endpoints.
     Report = 24, SERVER, MAX_REPORT_BODY;
-    /// Client: has the report and is done itself.
+    /// Client: it has the report and is done.
     Acknowledge = 25, CLIENT, MAX_FIXED_BODY;
-    /// Either: end the test early.
+    /// Either: abort the test.
     Abort = 26, None, MAX_FIXED_BODY;
-    /// Either: has dropped the aborted test.
+    /// Either: it has dropped the aborted test.
     Aborted = 27, None, MAX_FIXED_BODY;
-    /// Client: stop sending now; the test ends as if its time were over.
+    /// Client: stop sending now; the test ends as if its time were up.
     EndTraffic = 28, CLIENT, MAX_FIXED_BODY;
 }

@@ -11,30 +11,30 @@
 use crate::{MonoInstant, Stamp};
 use core::ops::Range;
 
-/// Bytes of the header, and so the least payload of a numbered datagram: 64-byte frame − 18
-/// (MAC header, FCS) − 20 (IPv4) − 8 (UDP).
+/// Length of the header in bytes, and so the minimum payload of a numbered datagram: 64-byte frame − 18 (MAC header,
+/// FCS) − 20 (IPv4) − 8 (UDP).
 pub const HEADER_LEN: usize = 18;
 
-/// Where the send time is in it.
+/// Range of the send time in the header.
 pub const SENT: Range<usize> = 12..18;
 
-/// The send time as it stands in a header.
+/// Encodes the send time for a header.
 pub const fn clock(sent: MonoInstant) -> [u8; 6] {
     let [_, _, rest @ ..] = sent.as_nanos().to_be_bytes();
     rest
 }
 
-/// What a datagram is for.
+/// Purpose of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// Counted traffic.
     Counted = 0,
-    /// The client's proof that it has the token, or that it saw the answer to it.
+    /// The client's proof of the token.
     Hello = 2,
     /// The server's answer to a hello.
     HelloAck = 3,
-    /// The client saw the answer; no more hellos will come.
+    /// The client received the answer; no more hellos follow.
     HelloDone = 4,
     /// Traffic of the warm-up.
     WarmUp = 1,
@@ -53,18 +53,18 @@ impl Kind {
     }
 }
 
-/// Where the kind is in a datagram's header, and what it is in counted ones; the token is before it,
-/// in the first four bytes, big-endian.
+/// Offset of the kind in the header, and its value in counted datagrams; the token precedes it, in the first four
+/// bytes, big-endian.
 pub const COUNTED_MARK: (u8, u8) = (5, Kind::Counted as u8);
 
 /// A datagram's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The test, as agreed over the control connection.
+    /// Token of the test, from the control connection.
     pub token: u32,
     /// Index of the stream.
     pub stream: u8,
-    /// What the datagram is for.
+    /// Purpose of the datagram.
     pub kind: Kind,
     /// Sequence number, 48 bits.
     pub sequence: u64,
@@ -73,7 +73,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Writes the header at the start of `bytes`, if they have room: a payload is at least a header long.
+    /// Writes the header at the start of `bytes`, if they have room.
     #[inline]
     pub fn write(&self, bytes: &mut [u8]) {
         let Some(bytes) = bytes.first_chunk_mut::<HEADER_LEN>() else {
@@ -86,7 +86,7 @@ impl Header {
         bytes[SENT].copy_from_slice(&self.sent.bits().to_be_bytes()[2..]);
     }
 
-    /// Reads a header; `None` if `bytes` are too short or of no known kind.
+    /// Parses a header; `None` if `bytes` are too short or the kind is unknown.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;

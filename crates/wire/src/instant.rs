@@ -9,12 +9,12 @@ use core::time::Duration;
 pub struct MonoInstant(u64);
 
 impl MonoInstant {
-    /// From nanoseconds since the clock's own zero.
+    /// Instant from nanoseconds since the clock's zero.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the clock's own zero.
+    /// Nanoseconds since the clock's zero.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }

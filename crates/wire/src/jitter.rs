@@ -5,7 +5,7 @@
 
 use crate::distance_48;
 
-/// Part of a new difference that enters the mean.
+/// Divisor of the gain with which a new difference enters the mean.
 const GAIN_DIVISOR: u64 = 16;
 
 /// The jitter of one stream.
@@ -17,7 +17,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Of a stream of which nothing has come.
+    /// For a stream without datagrams yet.
     pub const fn new() -> Self {
         Self {
             last: None,
@@ -25,7 +25,7 @@ impl Jitter {
         }
     }
 
-    /// Counts a transit time in nanoseconds modulo 2^48.
+    /// Records a transit time in nanoseconds modulo 2^48.
     #[inline]
     pub const fn record(&mut self, transit: u64) {
         if let Some(last) = self.last {
@@ -35,7 +35,7 @@ impl Jitter {
         self.last = Some(transit);
     }
 
-    /// The jitter in nanoseconds; `None` if nothing came.
+    /// The jitter in nanoseconds; `None` if nothing arrived.
     pub const fn finish(self) -> Option<u64> {
         match self.last {
             Some(_) => Some(self.scaled / GAIN_DIVISOR),

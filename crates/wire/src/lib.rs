@@ -1,7 +1,7 @@
-//! What every end of the native protocol sends and counts alike: on a host as on a microcontroller.
+//! Common code of all ends of the native protocol, on hosts and on microcontrollers.
 //!
 //! Pure, `no_std`, no allocation: bytes and instants in, bytes and counts out. Where the sizes of hosts and devices
-//! differ, the caller brings the memory ([`sequence::Memory`]).
+//! differ, the caller provides the memory ([`sequence::Memory`]).
 //!
 //! Does not read or write the bodies of messages: hosts use serde for them, devices have no room for it.
 #![cfg_attr(not(test), no_std)]

@@ -1,4 +1,4 @@
-//! Times of a sender's clock as datagrams and messages carry them: 48 bits, circular.
+//! Timestamps of a sender's clock in datagrams and messages: 48 bits, circular.
 
 use crate::MonoInstant;
 
@@ -14,9 +14,9 @@ impl Stamp {
         Self::from_bits(instant.as_nanos())
     }
 
-    /// The stamp of a header's seconds and microseconds. The microseconds have a sign: zperf rounds its uptime up to
-    /// milliseconds before it takes the seconds from it, so that the last ones before a full second are written as
-    /// the next second less some.
+    /// The stamp of a header's seconds and microseconds. The microseconds are signed: zperf rounds its uptime up to
+    /// milliseconds before it takes the seconds from it, so the end of a second is written as the next second minus
+    /// some.
     pub const fn from_timeval(seconds: u32, micros: u32) -> Self {
         let within = micros.cast_signed() as i64 * 1000;
         Self::from_bits((seconds as u64 * 1_000_000_000).wrapping_add_signed(within))

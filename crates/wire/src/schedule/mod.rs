@@ -11,29 +11,29 @@
 use crate::MonoInstant;
 use core::time::Duration;
 
-/// Lateness up to which missed slots are still sent. A time slice that another process of a busy
-/// host takes (3 to 4 ms by default in Linux) fits in; a real stall does not.
+/// Maximum lateness with which missed slots are still sent. A time slice that another process of a busy host takes (3
+/// to 4 ms by default in Linux) fits in; a real stall does not.
 pub const CATCH_UP: Duration = Duration::from_millis(10);
 
-/// Lateness below which missed slots are sent at once: what a late timer costs in normal
-/// operation (50 to 150 µs on virtual machines).
+/// Maximum lateness with which missed slots are sent at once: that of a timer in normal operation (50 to 150 µs on
+/// virtual machines).
 const MAX_CAUGHT_UP_LATENESS: Duration = Duration::from_micros(200);
 
-/// What a schedule asks for.
+/// Result of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Send up to `count` packets now; the first of them is `late` after its time.
+    /// Send up to `count` packets now; the first of them is `late`.
     Now {
         /// Packets of one batch.
         count: u64,
         /// How late the first is.
         late: Duration,
     },
-    /// Nothing before this time.
+    /// Send nothing before this time.
     Wait(MonoInstant),
 }
 
-/// Highest rate, above that of any link: up to it the products below fit 64 bits.
+/// Maximum rate, above that of any link: up to it the products below fit 64 bits.
 const MAX_RATE_BPS: u64 = 100_000_000_000_000;
 
 const NANOS: u64 = 1_000_000_000;
@@ -42,14 +42,14 @@ const NANOS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     slot_bits: u64,
-    /// From slot to slot: nanoseconds, and what is left of the division in parts of `rate_bps`.
+    /// Interval between slots: nanoseconds, and the remainder of the division in parts of `rate_bps`.
     gap: u64,
     left: u64,
     rate_bps: u64,
     burst: u64,
     next: u64,
     next_due: MonoInstant,
-    /// Parts of a nanosecond by which the next slot is due later.
+    /// Fraction of a nanosecond of the next slot's time, in parts of `rate_bps`.
     parts: u64,
     skipped: u64,
     not_before: MonoInstant,
@@ -83,7 +83,7 @@ impl Schedule {
         })
     }
 
-    /// The same rate and batches from another start.
+    /// The schedule with the same rate and batches from another start.
     #[must_use]
     pub const fn restarted(self, start: MonoInstant) -> Self {
         Self {
@@ -96,14 +96,14 @@ impl Schedule {
         }
     }
 
-    /// When this slot is due, which is the next or comes after it.
+    /// Time of this slot, which must not be before the next one.
     pub fn deadline(&self, slot: u64) -> MonoInstant {
         self.ahead(slot.saturating_sub(self.next)).0
     }
 
-    /// When the slot so many after the next is due, and by how many parts of a nanosecond later.
+    /// Time of the slot `slots` after the next, with its fraction of a nanosecond.
     fn ahead(&self, slots: u64) -> (MonoInstant, u64) {
-        /// Two steps of the division make a second's nanoseconds.
+        /// Two factors of the nanoseconds in a second, for a division in steps.
         const STEPS: [u64; 2] = [100_000, 10_000];
         let bits = slots.saturating_mul(self.slot_bits);
         let (mut nanos, mut left) = (bits / self.rate_bps, bits % self.rate_bps);
@@ -120,7 +120,7 @@ impl Schedule {
         (MonoInstant::from_nanos(due), parts % self.rate_bps)
     }
 
-    /// Number of slots due before `instant`, with those that passed.
+    /// Number of slots due before `instant`, including past ones.
     pub fn slots_before(&self, instant: MonoInstant) -> u64 {
         let time = instant.as_nanos().saturating_sub(self.next_due.as_nanos());
         let (secs, nanos) = (time / NANOS, time % NANOS);
@@ -130,7 +130,7 @@ impl Schedule {
             .rate_bps
             .saturating_mul(secs)
             .saturating_add(giga + rest / NANOS);
-        // What the next slot is due later is as much less.
+        // Subtract the fraction of the next slot's time.
         let (parts, billionths) = (self.parts / NANOS, rest % NANOS);
         let less = self.parts % NANOS;
         let Some(bits) = bits.checked_sub(parts + u64::from(billionths < less)) else {
@@ -141,12 +141,12 @@ impl Schedule {
         self.next.saturating_add(slots)
     }
 
-    /// The next slot.
+    /// Index of the next slot.
     pub const fn next_slot(&self) -> u64 {
         self.next
     }
 
-    /// When the next slot is due.
+    /// Time of the next slot.
     pub const fn next_due(&self) -> MonoInstant {
         self.next_due
     }
@@ -156,7 +156,7 @@ impl Schedule {
         self.skipped
     }
 
-    /// What to do at `now`.
+    /// What to send at `now`.
     #[inline]
     pub fn due(&mut self, now: MonoInstant) -> Due {
         if now < self.next_due {
@@ -165,7 +165,7 @@ impl Schedule {
         let late = now.saturating_since(self.next_due);
         if now <= self.next_due.after(MAX_CAUGHT_UP_LATENESS) || now >= self.not_before {
             if now > self.next_due.after(CATCH_UP) {
-                // All but the last that is due by now.
+                // All but the last one due by now.
                 self.give_up(self.slots_before(now.after(Duration::from_nanos(1))) - 1);
             }
             let count = self.burst;
@@ -187,7 +187,7 @@ impl Schedule {
         self.next = slot;
     }
 
-    /// `count` slots were served by a batch that began at `now`.
+    /// Records that `count` slots were served by a batch that began at `now`.
     #[inline]
     pub fn served(&mut self, now: MonoInstant, count: u64) {
         let mut gap = self.gap.saturating_mul(count);

@@ -15,14 +15,14 @@
 
 use crate::distance_48;
 
-/// What happened to one datagram.
+/// Classification of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// A datagram not seen before.
+    /// Not received before.
     Distinct,
-    /// One that came before.
+    /// Received before.
     Duplicate,
-    /// One so late that it is not known whether it came before.
+    /// Too late to know whether it was received before.
     TooOld,
 }
 
@@ -31,44 +31,44 @@ pub enum Arrival {
 pub struct Jump {
     /// First number skipped.
     pub first_missing: u64,
-    /// Distinct datagrams that had come before the one that jumped.
+    /// Distinct datagrams received before the one that jumped.
     pub arrival: u64,
 }
 
-/// What a tracker remembers of the numbers in its window.
+/// A tracker's memory of the sequence numbers in its window.
 pub trait Memory {
     /// Words of 64 numbers each, a power of two: twice the window, since words are cleared whole as the window
     /// enters them.
     const WORDS: usize;
 
-    /// The words.
+    /// The words of the bitmap.
     fn words(&self) -> &[u64];
 
-    /// The same, to be changed.
+    /// The words of the bitmap, mutable.
     fn words_mut(&mut self) -> &mut [u64];
 
-    /// The jump in this place. `near` is what one would be now: whoever keeps the low bits only has the high ones
-    /// from it.
+    /// The jump in this place. `near` is a jump at the present: it supplies the high bits where only the low ones are
+    /// stored.
     fn jump(&self, place: usize, near: Jump) -> Jump;
 
-    /// Keeps a jump in this place; places are filled in order, and then again from the first on.
+    /// Stores a jump in this place; places are filled in order, cyclically.
     fn keep(&mut self, place: usize, jump: Jump);
 }
 
-/// How far below the next expected number a datagram is still told from a duplicate.
+/// Window size: how far below the next expected number a datagram is distinguished from a duplicate.
 pub const fn window<M: Memory>() -> u64 {
     M::WORDS as u64 * BITS / 2
 }
 
-/// Every jump skips at least one number and lands on another, so a window holds at most half as many jumps as numbers.
+/// Maximum jumps in a window: every jump skips at least one number and lands on another, so half as many as numbers.
 pub const fn max_jumps<M: Memory>() -> usize {
     M::WORDS * u64::BITS as usize / 4
 }
 
-/// Numbers of one word.
+/// Sequence numbers per word.
 const BITS: u64 = u64::BITS as u64;
 
-/// Memory of fixed size, with jumps cut to 32 bits: two to a word of the window and 64 numbers.
+/// Memory of fixed size, with jumps truncated to 32 bits: two per word of the window and 64 numbers.
 #[derive(Debug)]
 pub struct Fixed<const WORDS: usize, const JUMPS: usize> {
     words: [u64; WORDS],
@@ -76,7 +76,7 @@ pub struct Fixed<const WORDS: usize, const JUMPS: usize> {
 }
 
 impl<const WORDS: usize, const JUMPS: usize> Fixed<WORDS, JUMPS> {
-    /// With nothing in it.
+    /// Memory without entries.
     pub const EMPTY: Self = {
         assert!(JUMPS == max_jumps::<Self>() && WORDS.is_power_of_two());
         Self {
@@ -121,7 +121,7 @@ const fn widen(bits: u32, near: u64) -> u64 {
     near.wrapping_add_signed(distance as i64)
 }
 
-/// The sequence numbers of one stream as a receiver sees them.
+/// Tracks the sequence numbers of one stream at a receiver.
 #[derive(Debug)]
 pub struct Tracker<M> {
     next_expected: u64,
@@ -134,25 +134,25 @@ pub struct Tracker<M> {
     too_old: u64,
 }
 
-/// What was counted.
+/// Counts of a tracker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Distinct datagrams.
     pub received: u64,
-    /// Datagrams that came again.
+    /// Datagrams received again.
     pub duplicated: u64,
-    /// Distinct ones that came after one with a larger number.
+    /// Distinct datagrams received after one with a larger number.
     pub reordered: u64,
-    /// Most arrivals between one of those and the first with a larger number.
+    /// Maximum reordering extent: arrivals between a reordered datagram and the first with a larger number.
     pub extent_max: u64,
-    /// One more than the highest number; zero if none came.
+    /// One above the highest number; zero if none arrived.
     pub next_expected: u64,
     /// Datagrams below the window.
     pub too_old: u64,
 }
 
 impl<M: Memory> Tracker<M> {
-    /// A tracker with this memory, in which nothing is.
+    /// A tracker with this memory, which must be empty.
     pub const fn new(memory: M) -> Self {
         Self {
             next_expected: 0,
@@ -166,7 +166,7 @@ impl<M: Memory> Tracker<M> {
         }
     }
 
-    /// Begins anew, in place: a new value may be too large for a stack.
+    /// Resets in place: a new value may be too large for a stack.
     pub fn reset(&mut self) {
         self.memory.words_mut().fill(0);
         self.next_expected = 0;
@@ -178,7 +178,7 @@ impl<M: Memory> Tracker<M> {
         self.too_old = 0;
     }
 
-    /// One more than the highest number so far; zero before the first.
+    /// One above the highest number so far; zero before the first.
     #[inline]
     pub const fn next_expected(&self) -> u64 {
         if self.received == 0 {
@@ -193,7 +193,7 @@ impl<M: Memory> Tracker<M> {
         self.received
     }
 
-    /// Counts the datagram with the 48-bit number `wire`.
+    /// Records the datagram with the 48-bit number `wire`.
     #[inline]
     pub fn record(&mut self, wire: u64) -> Arrival {
         let distance = distance_48(wire, self.next_expected);
@@ -207,7 +207,7 @@ impl<M: Memory> Tracker<M> {
         }
     }
 
-    /// What the next arrival would be as a jump.
+    /// The jump that the next arrival would make.
     const fn present(&self) -> Jump {
         Jump {
             first_missing: self.next_expected,
@@ -249,7 +249,7 @@ impl<M: Memory> Tracker<M> {
         Arrival::TooOld
     }
 
-    /// Arrivals since the one that jumped over `sequence`.
+    /// Reordering extent: arrivals since the one that jumped over `sequence`.
     fn extent(&self, sequence: u64) -> u64 {
         let kept = self.jump_count.min(max_jumps::<M>());
         let jump = |back: usize| {
@@ -272,7 +272,7 @@ impl<M: Memory> Tracker<M> {
         }
     }
 
-    /// Forgets what the words held that the window enters by moving to `sequence`.
+    /// Clears the words that the window enters by moving to `sequence`.
     #[inline]
     fn clear_up_to(&mut self, sequence: u64) {
         let entered = sequence / BITS;
@@ -291,7 +291,7 @@ impl<M: Memory> Tracker<M> {
         self.memory.words()[index::<M>(sequence / BITS)] >> (sequence % BITS) & 1 == 1
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     pub const fn counts(&self) -> Counts {
         Counts {
             received: self.received,
@@ -304,7 +304,7 @@ impl<M: Memory> Tracker<M> {
     }
 }
 
-/// Where in the memory a word is.
+/// Index of a word in the memory.
 #[inline]
 const fn index<M: Memory>(word: u64) -> usize {
     low(word) as usize & (M::WORDS - 1)

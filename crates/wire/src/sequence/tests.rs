@@ -2,10 +2,10 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// As a device has it.
+/// Memory of a device.
 type Small = Fixed<32, 512>;
 
-/// As hosts have it, on a heap in which tests have room for all jumps.
+/// Memory of a host, on a heap, with room for all jumps of the tests.
 #[derive(Debug)]
 struct Large(Vec<u64>, Vec<Jump>);
 
