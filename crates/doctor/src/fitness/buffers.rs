@@ -8,7 +8,7 @@ use linerate_model::knob::{Consent, Knob, Setting};
 /// Socket buffers.
 pub(super) struct Buffers;
 
-/// Minimum and present value of a setting.
+/// Minimum value of a setting, and the value to set.
 struct Wanted {
     name: &'static str,
     least: u64,
@@ -28,7 +28,7 @@ const PLAIN: &[Wanted] = &[
         set: 16 << 20,
     },
 ];
-/// The third value is the limit of TCP's autotuning; the minima are the kernel's own defaults.
+/// The third value of these limits TCP's autotuning; `set` is the kernel's own default.
 const TCP: &[Wanted] = &[
     Wanted {
         name: "net.ipv4.tcp_rmem",
