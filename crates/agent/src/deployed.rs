@@ -1,4 +1,4 @@
-//! An agent that somebody started on this host from elsewhere, and that ends with whoever did.
+//! An agent deployed on this host by a remote starter, with which it ends.
 //!
 //! ```text
 //!  its starter                           it

@@ -31,7 +31,7 @@ mod tests {
     use linerate_peers::Control;
     use std::net::TcpListener;
 
-    /// What is said of a listener that accepts and says nothing, asked by a protocol's scheme.
+    /// Error for a silent listener, by the scheme of a protocol.
     fn said_of_a_mute(scheme: &str) -> Failure {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

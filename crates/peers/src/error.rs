@@ -74,12 +74,12 @@ pub enum ProtocolError {
         /// The announcement.
         bytes: Excerpt,
     },
-    /// This end's own driver said something that has no place in this state: a bug in linerate.
+    /// An input of this end's own driver that is invalid in this state: a bug in linerate.
     #[error("bug in linerate: its driver said {input} in state {state}{detail}")]
     OutOfTurn {
         /// This end's state.
         state: &'static str,
-        /// What the driver said.
+        /// The input.
         input: &'static str,
         /// More about it, if there is more.
         detail: String,
@@ -94,7 +94,7 @@ pub enum ProtocolError {
         /// What may be the reason.
         hint: &'static str,
     },
-    /// The shell of a device does not do what it is told.
+    /// The shell of a device does not execute a command.
     #[error("{message}")]
     Shell {
         /// Whether the device lacks something, the user has to say more, or neither.
@@ -102,7 +102,7 @@ pub enum ProtocolError {
         /// What is wrong and what to do.
         message: String,
     },
-    /// Nothing was heard for too long.
+    /// The peer was silent for too long.
     #[error("nothing was heard from the peer for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak this protocol", (.silence.as_secs_f64() * 10.0).round() / 10.0)]
     Silent {
         /// This end's state.
@@ -110,7 +110,7 @@ pub enum ProtocolError {
         /// The time without a byte.
         silence: Duration,
     },
-    /// The peer ended the session and said why.
+    /// The peer ended the session with a reason.
     #[error("the peer ended the session ({code}, state {state}): {message}")]
     TurnedAway {
         /// This end's state.

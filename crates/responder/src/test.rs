@@ -30,9 +30,9 @@ pub(crate) struct Test {
     pub(crate) source: Source,
     pub(crate) before: Snapshot,
     pub(crate) after: Snapshot,
-    /// How much the client says it sent, and when it said so.
+    /// Amount sent according to the client's message, and its time.
     announced: Option<(u64, MonoInstant)>,
-    /// Whether this end has said that it has sent all.
+    /// Whether this end has reported that it has sent all.
     pub(crate) has_finished: bool,
 }
 

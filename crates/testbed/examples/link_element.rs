@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const PAYLOAD: u64 = 1448;
 
-/// The same, as bytes to send.
+/// Payload to send, of [`PAYLOAD`] bytes.
 const DATAGRAM: [u8; 1448] = [0; 1448];
 
 fn main() -> io::Result<()> {

@@ -79,11 +79,11 @@ pub(super) struct Client {
     closing: Option<Closing>,
     /// Per stream, whether the peer has sent nothing on it yet.
     silent: Vec<bool>,
-    /// Streams on which something was said, when it first was, and when the traffic began.
+    /// Number of opened streams, time of the first opening, and start of the traffic.
     opened: u16,
     opened_at: Vec<MonoInstant>,
     began: MonoInstant,
-    /// When this end's senders were done, and how long the peer had to wait until it was told.
+    /// When this end's senders stopped, and how much later the peer was notified.
     finished: MonoInstant,
     lingered: Duration,
     /// When to send the request on the next stream, or again, and when to give up.

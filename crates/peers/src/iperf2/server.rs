@@ -47,7 +47,7 @@ states! {
         Collecting = "collecting",
         Preparing = "preparing",
         Running = "running",
-        /// The traffic is over; the end of a datagram stream is said and answered.
+        /// The traffic is over; end datagrams are sent and answered.
         Closing = "closing",
         Stopping = "stopping",
         Closed = "closed",

@@ -345,7 +345,7 @@ mod tests {
             old.read_one(&datagram(100_u32.wrapping_neg(), 0), 98),
             end(100)
         );
-        // The same with bytes of something else in the upper half.
+        // Arbitrary bytes in the upper half are ignored.
         assert_eq!(
             old.read_one(&datagram(100_u32.wrapping_neg(), 0x7a7a_7a7a), 98),
             end(100)

@@ -93,7 +93,7 @@ pub(super) struct Client {
     began: MonoInstant,
     /// When to tell the server that the test is over.
     ends: Option<MonoInstant>,
-    /// When this end's senders had stopped, and how long after that the server was told.
+    /// When this end's senders had stopped, and how much later the server was notified.
     finished: Option<MonoInstant>,
     settled: Duration,
     spec: TestSpec,

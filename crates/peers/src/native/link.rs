@@ -19,7 +19,7 @@ pub(super) struct Core {
     pub(super) test: Test,
     role: Role,
     inbox: Inbox,
-    /// When the peer was last heard, and when this end last said something.
+    /// Time of the last message from the peer, and of the last one to it.
     heard: MonoInstant,
     sent: MonoInstant,
     /// Whether the peer's preamble was valid.

@@ -53,7 +53,7 @@ pub enum Action {
     /// senders where an end does both, and before the peer is told to send; once senders start, all receivers, here
     /// and there, run.
     Start(Side),
-    /// Either end: do this on the data streams, beside their traffic.
+    /// Either end: do this on the data streams, outside their traffic.
     Stream(StreamOrder),
     /// Either end that sends: its senders stop now and what they sent is told by [`Input::Finished`](super::Input::Finished), as
     /// at the end of the test's time. Those that have stopped already need nothing.
@@ -102,7 +102,7 @@ pub enum StreamTarget {
     SameStreams,
 }
 
-/// What a session does on data streams beside their traffic.
+/// Orders of a session on data streams outside their traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamOrder {
     /// Either end: send this datagram on this data stream, from [`Input::Connected`](super::Input::Connected) on until the test is
@@ -121,7 +121,7 @@ pub enum StreamOrder {
 #[derive(Debug, Clone, PartialEq)]
 pub enum PeerEvent {
     /// Server of a protocol without control connection: its client wants this test made towards it, at this
-    /// port of its address. Make it as a client of the same protocol, at once and beside this session.
+    /// port of its address. Make it as a client of the same protocol, at once and in parallel to this session.
     CallBack {
         /// Where the client listens.
         port: u16,
@@ -132,7 +132,7 @@ pub enum PeerEvent {
     Curtailed(String),
     /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`](super::Input::Begin).
     Hello(Box<PeerHello>),
-    /// Client: what the peer said of the test that no report has a place for.
+    /// Client: a note of the peer on the test, outside the reports.
     Note(String),
     /// Client: what the server printed of the test, safe to show and of bounded length.
     Output(String),

@@ -14,7 +14,7 @@ pub struct Capabilities {
     pub id: &'static str,
     /// One sentence for help and the reference table.
     pub summary: &'static str,
-    /// The name in announcements to whoever runs a server, where it is not the id.
+    /// The name in announcements to the server's operator, where it is not the id.
     pub name: Option<&'static str>,
     /// Whether the peer is a tool other than linerate.
     pub is_foreign: bool,

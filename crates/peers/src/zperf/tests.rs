@@ -25,7 +25,7 @@ struct Board {
 }
 
 impl Board {
-    /// One whose shell has been asked nothing yet.
+    /// A session whose shell has received no command yet.
     fn silent() -> Self {
         let now = MonoInstant::from_nanos(1);
         let config = ClientConfig {
@@ -39,7 +39,7 @@ impl Board {
         }
     }
 
-    /// One that is ready for tests.
+    /// A session that is ready for tests.
     fn ready() -> Self {
         let mut board = Self::silent();
         board.shell("\r\nuart:~$ ");

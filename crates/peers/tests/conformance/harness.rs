@@ -132,7 +132,7 @@ enum Arrivals {
     Told,
     /// In their streams, which have not begun.
     Seen,
-    /// The same, and the streams run.
+    /// In their streams, which are running.
     Running,
 }
 
@@ -411,7 +411,7 @@ pub(crate) fn converse(
     carry_on(client, server, to_server, chunk)
 }
 
-/// The same, while the client has this to send.
+/// Exchanges bytes until both ends are quiet, beginning with `to_server` from the client.
 fn carry_on(
     client: &mut End,
     server: &mut End,

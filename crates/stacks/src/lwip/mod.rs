@@ -96,7 +96,7 @@ const USUAL_LEVEL: &str = "O2";
 /// The compiler.
 const COMPILER: &str = "cc";
 
-/// The name of the program that is built, and of the file beside it that says of what.
+/// File names of the built program, and of the description of its source beside it.
 const PROGRAM: &str = "server";
 const SOURCE: &str = "source";
 

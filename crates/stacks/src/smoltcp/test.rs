@@ -35,7 +35,7 @@ pub(super) struct Test {
     /// Bytes that are still to be sent, and datagrams that were.
     left: u64,
     sent: u64,
-    /// Datagrams that the session says beside the traffic.
+    /// Datagrams of the session outside the traffic.
     said: VecDeque<Vec<u8>>,
     is_over: bool,
 }
@@ -136,7 +136,7 @@ impl Test {
         }
     }
 
-    /// Whether nothing more is to be heard or said.
+    /// Whether nothing more is to be received or sent.
     pub(super) const fn is_over(&self) -> bool {
         self.is_over
     }
@@ -170,7 +170,7 @@ impl Test {
         }
     }
 
-    /// When something is to be done beside what is [`due`](Self::due).
+    /// Next timer besides the traffic that is [`due`](Self::due).
     pub(super) fn deadline(&self) -> Option<MonoInstant> {
         let until = self.until.filter(|_| self.sends());
         until.into_iter().chain(self.session.deadline()).min()
@@ -234,7 +234,7 @@ impl Test {
         Some(first)
     }
 
-    /// It is said.
+    /// Marks that datagram as sent.
     pub(super) fn said(&mut self) {
         self.said.pop_front();
     }

@@ -156,11 +156,11 @@ fn number(fd: &OwnedFd) -> u32 {
     u32::try_from(fd.as_fd().as_raw_fd()).expect("invariant: an open descriptor is not negative")
 }
 
-/// A command that answers with a new descriptor.
+/// Runs a command that returns a new descriptor.
 ///
 /// # Safety
 ///
-/// As for [`bpf`]; the command makes a descriptor.
+/// The conditions of [`bpf`], and the command returns a new descriptor.
 unsafe fn open<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: the caller vouches for it.
     let fd = unsafe { bpf(command, attributes) }?;
