@@ -4,7 +4,7 @@ use crate::repetition::{OfRun, Units, units};
 use crate::statistics::{Moments, USUAL_CONFIDENCE, Unit, mean};
 use linerate_model::run::{CellEstimate, ExchangeConditions, Run, RunWork, Trial};
 use linerate_model::spec::Direction;
-use linerate_model::{BitRate, Interval, Ratio};
+use linerate_model::{Interval, Quantity};
 use std::collections::BTreeMap;
 
 /// Means over the repetitions of these cells, which the parts of a study say where they belong, in the order of the cells.
@@ -24,16 +24,15 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
         .filter_map(|((direction, quantity), values)| {
             let Units { level, units } = units(&values);
             let mut estimate = mean(&Unit::values(&units), USUAL_CONFIDENCE).ok()?;
-            let Quantity { key, most } = QUANTITIES[quantity];
             // Student's interval knows no bounds, the quantity does.
             estimate.interval = estimate.interval.map(|interval| Interval {
                 low: interval.low.max(0.0),
-                high: interval.high.min(most),
+                high: interval.high.min(quantity.most()),
             });
             Some(CellEstimate {
                 cell: label.to_owned(),
                 direction,
-                quantity: key.to_owned(),
+                quantity,
                 estimate,
                 level,
             })
@@ -41,10 +40,13 @@ fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
         .collect()
 }
 
+/// One way of the traffic, and what is told of it.
+pub(crate) type Measured = (Direction, Quantity);
+
 /// What each run says of each direction and quantity, with the start that it was measured with.
 pub(crate) fn values_of_runs<'a>(
     runs: impl IntoIterator<Item = &'a Run>,
-) -> BTreeMap<(Direction, usize), Vec<OfRun<'a>>> {
+) -> BTreeMap<Measured, Vec<OfRun<'a>>> {
     let mut seen: BTreeMap<_, Vec<OfRun<'a>>> = BTreeMap::new();
     for run in runs {
         for (key, value) in run_values(run) {
@@ -55,65 +57,48 @@ pub(crate) fn values_of_runs<'a>(
     seen
 }
 
-/// A quantity that is averaged; its smallest possible value is zero.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Quantity {
-    /// By its key in a trial, goal or curve.
-    pub(crate) key: &'static str,
-    /// Its largest possible value.
-    pub(crate) most: f64,
-}
-
-const fn quantity(key: &'static str, most: f64) -> Quantity {
-    Quantity { key, most }
-}
-
-/// What is averaged.
-pub(crate) const QUANTITIES: [Quantity; 8] = [
-    quantity("received_bps", f64::INFINITY),
-    quantity("loss_ratio", 1.0),
-    quantity("conditional_throughput_bps", f64::INFINITY),
-    quantity("p50_ns", f64::INFINITY),
-    quantity("p99_ns", f64::INFINITY),
-    quantity("above_pps", f64::INFINITY),
-    quantity("responsiveness_rpm", f64::INFINITY),
-    quantity("acknowledged_bps", f64::INFINITY),
-];
-
-/// What one run says of each direction and quantity, by its position in [`QUANTITIES`]: the mean of its trials.
-pub(crate) fn run_values(part: &Run) -> BTreeMap<(Direction, usize), f64> {
-    let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
-    for (direction, quantity, value) in observations(part) {
-        seen.entry((direction, quantity)).or_default().push(value);
+/// What one run says of each direction and quantity: the mean of its trials.
+pub(crate) fn run_values(part: &Run) -> BTreeMap<Measured, f64> {
+    let mut seen: BTreeMap<Measured, Vec<f64>> = BTreeMap::new();
+    for (key, value) in observations(part) {
+        seen.entry(key).or_default().push(value);
     }
     let means = seen.into_iter();
     let means = means.filter_map(|(key, values)| Some((key, Moments::from_samples(&values)?.mean)));
     means.collect()
 }
 
-/// A direction, a position in [`QUANTITIES`], a value.
-type Observation = (Direction, usize, f64);
-
-/// Two positions in [`QUANTITIES`] with what a trial says of each.
-type Pair = [(usize, Option<f64>); 2];
+/// What is averaged.
+pub(crate) const AVERAGED: [Quantity; 8] = [
+    Quantity::ReceivedRate,
+    Quantity::LossRatio,
+    Quantity::ConditionalThroughput,
+    Quantity::MEDIAN_DELAY,
+    Quantity::P99_DELAY,
+    Quantity::RisingDelayLoad,
+    Quantity::Responsiveness,
+    Quantity::AcknowledgedRate,
+];
 
 /// What one run says about its cell. Invalid trials say nothing.
-fn observations(part: &Run) -> Vec<Observation> {
+fn observations(part: &Run) -> Vec<(Measured, f64)> {
+    let one = |direction, quantity, value| vec![((direction, quantity), value)];
     match &part.work {
         RunWork::Saturate { goals, .. } => {
             // The strictest goal comes first.
             let strictest = goals.first();
             let found = strictest.and_then(|goal| Some((goal, goal.conditional_throughput?)));
-            found
-                .map(|(goal, rate)| (goal.direction, 2, rate.as_f64()))
-                .into_iter()
-                .collect()
+            let quantity = Quantity::ConditionalThroughput;
+            found.map_or_else(Vec::new, |(goal, rate)| {
+                one(goal.direction, quantity, rate.as_f64())
+            })
         }
         RunWork::Latency { responsiveness, .. } if !responsiveness.is_empty() => {
-            let known = responsiveness.iter();
-            known
-                .filter_map(|one| Some((one.direction, 6, one.responsiveness_rpm?)))
-                .collect()
+            let known = responsiveness.iter().filter_map(|one| {
+                let key = (one.direction, Quantity::Responsiveness);
+                Some((key, one.responsiveness_rpm?))
+            });
+            known.collect()
         }
         RunWork::Latency {
             curve: Some(facts), ..
@@ -122,12 +107,21 @@ fn observations(part: &Run) -> Vec<Observation> {
             let direction = part.trials.first().map(|trial| trial.direction);
             direction
                 .zip(rise)
-                .map(|(direction, load)| (direction, 5, load.pps()))
-                .into_iter()
-                .collect()
+                .map_or_else(Vec::new, |(direction, load)| {
+                    one(direction, Quantity::RisingDelayLoad, load.pps())
+                })
         }
-        RunWork::Latency { .. } => of_trials(&asked_for(&part.trials), delays),
-        _ => of_trials(&part.trials.iter().collect::<Vec<_>>(), rates),
+        RunWork::Latency { .. } => of_trials(asked_for(&part.trials), |_| {
+            [Quantity::MEDIAN_DELAY, Quantity::P99_DELAY]
+        }),
+        _ => of_trials(part.trials.iter().collect(), |trial| {
+            // Of a receiver that tells nothing, what its TCP acknowledged is the nearest that is known.
+            let rate = match trial.received_rate {
+                Some(_) => Quantity::ReceivedRate,
+                None => Quantity::AcknowledgedRate,
+            };
+            [rate, Quantity::LossRatio]
+        }),
     }
 }
 
@@ -150,42 +144,23 @@ fn asked_for(trials: &[Trial]) -> Vec<&Trial> {
     kept
 }
 
-fn of_trials(trials: &[&Trial], values: fn(&Trial) -> Pair) -> Vec<Observation> {
-    let valid = trials.iter().filter(|trial| trial.valid);
+fn of_trials(trials: Vec<&Trial>, asked: fn(&Trial) -> [Quantity; 2]) -> Vec<(Measured, f64)> {
+    let valid = trials.into_iter().filter(|trial| trial.valid);
     valid
         .flat_map(|trial| {
-            let known = values(trial).into_iter();
-            known.filter_map(|(position, value)| Some((trial.direction, position, value?)))
+            let known = asked(trial).into_iter().filter_map(|quantity| {
+                let value = quantity.of(trial)?;
+                Some(((trial.direction, quantity), value))
+            });
+            known.collect::<Vec<_>>()
         })
         .collect()
-}
-
-fn rates(trial: &Trial) -> Pair {
-    // Of a receiver that tells nothing, what its TCP acknowledged is the nearest that is known.
-    let acknowledged = || (7, trial.tcp().and_then(|tcp| tcp.acknowledged_rate));
-    let received = trial.received_rate.map(|rate| (0, Some(rate)));
-    let (position, rate) = received.unwrap_or_else(acknowledged);
-    let loss = trial.loss_ratio().map(Ratio::get);
-    [(position, rate.map(BitRate::as_f64)), (1, loss)]
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "delays of less than a hundred days"
-)]
-fn delays(trial: &Trial) -> Pair {
-    let delay = trial.delay();
-    let median = delay.and_then(|delay| delay.p50_ns);
-    let p99 = delay.and_then(|delay| delay.p99_ns);
-    [
-        (3, median.map(|ns| ns as f64)),
-        (4, p99.map(|ns| ns as f64)),
-    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::BitRate;
     use linerate_model::run::{ByteStreamResult, ClosedLoopResult, RunKind, StudyPlace, Tool};
     use linerate_model::spec::{Transport, WaitMode};
 
@@ -213,7 +188,9 @@ mod tests {
             repetition: 1,
         });
         let all = estimates(["all"], &[part]);
-        let medians = all.iter().filter(|one| one.quantity == "p50_ns");
+        let medians = all
+            .iter()
+            .filter(|one| one.quantity == Quantity::MEDIAN_DELAY);
         medians.map(|one| one.estimate.point).collect()
     }
 
@@ -248,10 +225,10 @@ mod tests {
             let values = run_values(&part);
             let values = values.into_iter();
             values
-                .map(|((_, quantity), value)| (QUANTITIES[quantity].key, value))
+                .map(|((_, quantity), value)| (quantity, value))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(of_stream(None), [("acknowledged_bps", 90.0)]);
-        assert_eq!(of_stream(Some(80)), [("received_bps", 80.0)]);
+        assert_eq!(of_stream(None), [(Quantity::AcknowledgedRate, 90.0)]);
+        assert_eq!(of_stream(Some(80)), [(Quantity::ReceivedRate, 80.0)]);
     }
 }

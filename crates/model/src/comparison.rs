@@ -3,12 +3,15 @@
 //! Keys carry their unit: a metric's id names the unit of its values. What a source cannot tell is absent.
 
 use crate::estimate::Estimate;
+use crate::quantity::Quantity;
 use crate::run::{HostRole, RunKind, Tool};
 use crate::spec::{Direction, Transport};
 use crate::time::WallTime;
 use crate::units::{BitRate, ByteCount, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use crate::quantity::BetterWhen;
 
 /// The schema id of this version.
 pub const SCHEMA: &str = "linerate/compare/1";
@@ -203,7 +206,7 @@ pub enum ComparedSide {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MetricComparison {
     /// Its id, with the unit of its values: `half_round_trip_p50_ns`.
-    pub metric: String,
+    pub metric: Quantity,
     /// In words: `half round trip, p50`.
     pub words: String,
     /// Which direction is good.
@@ -280,16 +283,6 @@ pub enum ScatterFrom {
     OneSide,
     /// The intervals within the single trials: trials are taken to scatter like these, which is a guess.
     WithinTrials,
-}
-
-/// Which direction of a metric is good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BetterWhen {
-    /// Rates.
-    Higher,
-    /// Delays, losses, CPU time.
-    Lower,
 }
 
 /// What the intervals of a comparison are made of.

@@ -1,9 +1,10 @@
 //! Delay distributions of a trial, and what they timed.
 
 use crate::histogram::Histogram;
-use crate::units::{Quantile, Ratio};
+use crate::units::{Quantile, Ratio, float};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What a delay distribution timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -24,6 +25,87 @@ pub enum DelayOf {
     ResponseTime,
     /// A whole request/response round trip.
     RoundTrip,
+}
+
+/// What stands for many delays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Statistic {
+    /// Smallest.
+    Min,
+    /// Mean.
+    Mean,
+    /// A quantile.
+    Quantile(Quantile),
+    /// Largest.
+    Max,
+    /// Standard deviation.
+    Deviation,
+}
+
+impl Statistic {
+    /// The middle one.
+    pub const MEDIAN: Self = Self::Quantile(Quantile::clamped(0.5));
+    /// 99 % quantile.
+    pub const P99: Self = Self::Quantile(Quantile::clamped(0.99));
+    /// Those of a table of trials.
+    pub const USUAL: [Self; 8] = [
+        Self::Mean,
+        Self::Min,
+        Self::MEDIAN,
+        Self::Quantile(Quantile::clamped(0.9)),
+        Self::P99,
+        Self::Quantile(Quantile::clamped(0.999)),
+        Self::Max,
+        Self::Deviation,
+    ];
+
+    /// As in keys: `p999`.
+    pub fn key(self) -> String {
+        self.to_string().replace('.', "")
+    }
+
+    /// The statistic that a key names; of quantiles two digits stand before the point.
+    pub(crate) fn from_key(key: &str) -> Option<Self> {
+        let plain = [Self::Min, Self::Mean, Self::Max, Self::Deviation];
+        let named = plain.into_iter().find(|one| one.key() == key);
+        named.or_else(|| {
+            let digits = key.strip_prefix('p')?;
+            let is_number = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
+            let q: f64 = format!("0.{digits:0>2}").parse().ok()?;
+            let q = if digits == "100" { 1.0 } else { q };
+            is_number.then_some(Self::Quantile(Quantile::clamped(q)))
+        })
+    }
+
+    /// In words: `median`, `p99`.
+    pub(crate) fn word(self) -> String {
+        if self == Self::MEDIAN {
+            "median".to_owned()
+        } else {
+            self.to_string()
+        }
+    }
+
+    /// Whether a few of many values decide it.
+    pub(crate) const fn is_tail(self) -> bool {
+        match self {
+            Self::Quantile(Quantile(q)) => q.get() > 0.9,
+            Self::Max => true,
+            Self::Min | Self::Mean | Self::Deviation => false,
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Min => f.write_str("min"),
+            Self::Mean => f.write_str("mean"),
+            Self::Quantile(quantile) => quantile.fmt(f),
+            Self::Max => f.write_str("max"),
+            Self::Deviation => f.write_str("stdev"),
+        }
+    }
 }
 
 /// A quantile that was asked for.
@@ -80,6 +162,17 @@ pub struct Delay {
 }
 
 impl Delay {
+    /// A statistic in nanoseconds, as far as it is known.
+    pub fn statistic(&self, of: Statistic) -> Option<f64> {
+        match of {
+            Statistic::Min => self.min_ns.map(float),
+            Statistic::Mean => self.mean_ns,
+            Statistic::Quantile(quantile) => self.at(quantile).map(float),
+            Statistic::Max => self.max_ns.map(float),
+            Statistic::Deviation => self.stdev_ns,
+        }
+    }
+
     /// Quantile `q` as the summary has it, else the list, else the whole distribution.
     pub fn at(&self, q: Quantile) -> Option<u64> {
         let is = |known: f64| (q.0.get() - known).abs() < 1e-9;

@@ -4,10 +4,10 @@
 //! derived from the values, so that what people read and what is run cannot differ.
 
 use crate::estimate::Estimate;
+use crate::quantity::Quantity;
 use crate::run::{Limit, Trial};
 use crate::spec::Side;
 use crate::time::WallTime;
-use crate::units::{BitRate, LossRatio, PacketRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -134,73 +134,47 @@ fn short(factor: f64) -> f64 {
     (factor * 1000.0).round() / 1000.0
 }
 
-/// What a prediction is about.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// What the sender's application gave to its system, L4 payload, bit/s.
-    OfferedRate,
-    /// What the receiver's application got, L4 payload, bit/s.
-    ReceivedRate,
-    /// What the receiver got as it filled the wire: with headers, preamble and gap (L1), bit/s.
-    WireRate,
-    /// Datagrams per second that the sender offered.
-    OfferedPacketRate,
-    /// Datagrams per second that the receiver got.
-    ReceivedPacketRate,
-    /// Share of the packets that was lost.
-    LossRatio,
-    /// Delay under load, ns: the median delay variation (UDP, receiver) or the mean smoothed RTT
-    /// (TCP, sender).
-    Delay,
-    /// Received rate of a stream × RTT ÷ congestion window (TCP): about 1 while the congestion window
-    /// is what limits, less while something else keeps it from being filled.
-    WindowUse,
-}
+/// The quantities that predictions are about, by their names in documents.
+pub const PREDICTED: [(Quantity, &str); 8] = [
+    (Quantity::OfferedRate, "offered-rate"),
+    (Quantity::ReceivedRate, "received-rate"),
+    (Quantity::WireRate, "wire-rate"),
+    (Quantity::OfferedPacketRate, "offered-packet-rate"),
+    (Quantity::ReceivedPacketRate, "received-packet-rate"),
+    (Quantity::LossRatio, "loss-ratio"),
+    (Quantity::DelayUnderLoad, "delay"),
+    (Quantity::WindowUse, "window-use"),
+];
 
-impl Quantity {
-    /// Every quantity.
-    pub const ALL: [Self; 8] = [
-        Self::OfferedRate,
-        Self::ReceivedRate,
-        Self::WireRate,
-        Self::OfferedPacketRate,
-        Self::ReceivedPacketRate,
-        Self::LossRatio,
-        Self::Delay,
-        Self::WindowUse,
-    ];
+/// A predicted quantity by its name.
+mod predicted {
+    use super::PREDICTED;
+    use crate::quantity::Quantity;
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::{Deserialize, Deserializer, Serializer, de, ser};
+    use std::borrow::Cow;
 
-    /// `value` with its unit: `95.6 Mbit/s`, `1.2 %`, `3.4 ms`.
-    pub fn shown(self, value: f64) -> String {
-        match self {
-            Self::OfferedRate | Self::ReceivedRate | Self::WireRate => {
-                BitRate::from_f64(value).to_string()
-            }
-            Self::OfferedPacketRate | Self::ReceivedPacketRate => {
-                PacketRate::from_pps(value).to_string()
-            }
-            Self::LossRatio => LossRatio::clamped(value).to_string(),
-            Self::Delay => time(value),
-            Self::WindowUse => format!("{value:.2}"),
-        }
+    pub(super) fn serialize<S: Serializer>(quantity: &Quantity, to: S) -> Result<S::Ok, S::Error> {
+        let mut all = PREDICTED.iter();
+        let name = all.find(|(known, _)| known == quantity);
+        let name =
+            name.ok_or_else(|| ser::Error::custom("no prediction is about this quantity"))?;
+        to.serialize_str(name.1)
     }
-}
 
-impl fmt::Display for Quantity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OfferedRate => "offered rate",
-            Self::ReceivedRate => "received rate",
-            Self::WireRate => "rate on the wire (L1)",
-            Self::OfferedPacketRate => "offered packet rate",
-            Self::ReceivedPacketRate => "received packet rate",
-            Self::LossRatio => "loss ratio",
-            Self::Delay => "delay under load",
-            Self::WindowUse => "filled share of the congestion window",
-        })
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Quantity, D::Error> {
+        let name = Cow::<str>::deserialize(from)?;
+        let mut all = PREDICTED.iter();
+        let quantity = all.find(|(_, known)| *known == name);
+        let unknown = || de::Error::unknown_variant(&name, &[]);
+        quantity.map(|(quantity, _)| *quantity).ok_or_else(unknown)
+    }
+
+    pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+        let names = PREDICTED.map(|(quantity, name)| {
+            json_schema!({"type": "string", "const": name, "description": quantity.noun()})
+        });
+        json_schema!({"oneOf": names})
     }
 }
 
@@ -208,6 +182,8 @@ impl fmt::Display for Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Prediction {
     /// What it is about.
+    #[serde(with = "predicted")]
+    #[schemars(schema_with = "predicted::schema")]
     pub quantity: Quantity,
     /// Whether the bounds are on changed ÷ baseline; otherwise on the changed value itself, in the
     /// unit of the quantity.
@@ -292,16 +268,6 @@ fn scaled(factor: f64) -> String {
         "double".to_owned()
     } else {
         format!("multiply by {}", short(factor))
-    }
-}
-
-/// Nanoseconds with a fitting unit.
-fn time(nanos: f64) -> String {
-    match nanos.abs() {
-        n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
-        n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),
-        n if n >= 1e3 => format!("{:.1} µs", nanos / 1e3),
-        _ => format!("{nanos:.0} ns"),
     }
 }
 
@@ -545,7 +511,7 @@ mod tests {
             change: Change::ReceiveBuffer { factor: 2.0 },
             predictions: vec![
                 Prediction::at_least(Quantity::ReceivedRate, 1.3),
-                Prediction::at_most(Quantity::Delay, 2e6).absolute(),
+                Prediction::at_most(Quantity::DelayUnderLoad, 2e6).absolute(),
             ],
             baseline: Baseline::default(),
         };
@@ -589,9 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_carry_their_units() {
-        assert_eq!(Quantity::LossRatio.shown(0.125), "12.5 %");
-        assert_eq!(Quantity::Delay.shown(1.5e6), "1.50 ms");
+    fn factors_have_the_digits_that_count() {
         let loss = Prediction::at_most(Quantity::LossRatio, 0.1);
         assert_eq!(loss.shown(0.000_04), "4.0e-5 times the baseline's");
     }

@@ -26,6 +26,7 @@ pub mod link;
 pub mod one_way;
 mod origin;
 pub mod profile;
+pub mod quantity;
 pub mod query;
 pub mod random;
 mod refusal;
@@ -46,6 +47,7 @@ pub mod units;
 pub use estimate::{Estimate, Interval};
 pub use hex::hex;
 pub use histogram::Histogram;
+pub use quantity::Quantity;
 pub use refusal::RefusalCode;
 pub use time::{Clock, MonoInstant, PeerInstant, WallTime};
 pub use units::{

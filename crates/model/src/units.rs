@@ -5,8 +5,18 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::time::Duration;
+
+/// A number of anything, nanoseconds for one, for statistics and drawing.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below 2^53: 104 days in nanoseconds"
+)]
+pub const fn float(count: u64) -> f64 {
+    count as f64
+}
 
 /// Bits per second. Which layer's bits is said beside it by a [`Layer`].
 #[derive(
@@ -27,9 +37,8 @@ impl BitRate {
     }
 
     /// Bits per second, for statistics and drawing.
-    #[expect(clippy::cast_precision_loss, reason = "2^53 bit/s is 9 Pbit/s")]
     pub const fn as_f64(self) -> f64 {
-        self.0 as f64
+        float(self.0)
     }
 
     /// From a statistic; negative and NaN become zero.
@@ -175,9 +184,8 @@ impl ByteCount {
     }
 
     /// Bytes, for calculations.
-    #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 bytes")]
     pub const fn as_f64(self) -> f64 {
-        self.0 as f64
+        float(self.0)
     }
 
     /// Bytes as an index or length on this machine; saturates.
@@ -187,10 +195,9 @@ impl ByteCount {
 }
 
 impl fmt::Display for ByteCount {
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const STEPS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-        let mut value = self.0 as f64;
+        let mut value = self.as_f64();
         let mut step = 0;
         while value >= 1024.0 && step + 1 < STEPS.len() {
             value /= 1024.0;
@@ -241,9 +248,8 @@ impl PacketCount {
     }
 
     /// The count, for statistics.
-    #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 packets")]
     pub const fn as_f64(self) -> f64 {
-        self.0 as f64
+        float(self.0)
     }
 }
 
@@ -254,9 +260,30 @@ impl fmt::Display for PacketCount {
 }
 
 /// A share in `0..=1`. Printed in percent, stored as a ratio.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Ratio(f64);
+
+/// A ratio is a number, so that any two have an order.
+impl Ord for Ratio {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Ratio {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Eq for Ratio {}
+
+impl PartialEq for Ratio {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
 
 /// Lost packets / sent packets (RFC 1242 §3.6).
 pub type LossRatio = Ratio;
@@ -267,16 +294,14 @@ impl Ratio {
 
     /// `None` outside `0..=1`.
     pub fn new(value: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&value).then_some(Self(value))
+        let is_share = (0.0..=1.0).contains(&value);
+        is_share.then_some(Self::clamped(value))
     }
 
     /// The nearest ratio; NaN becomes zero.
-    pub fn clamped(value: f64) -> Self {
-        Self(if value.is_nan() {
-            0.0
-        } else {
-            value.clamp(0.0, 1.0)
-        })
+    pub const fn clamped(value: f64) -> Self {
+        // What is not above zero: negative zero too.
+        Self(if value > 0.0 { value.min(1.0) } else { 0.0 })
     }
 
     /// `part / whole`, clamped; zero when there is no whole.
@@ -284,7 +309,7 @@ impl Ratio {
         if whole == 0 {
             return Self::ZERO;
         }
-        Self::clamped(PacketCount(part).as_f64() / PacketCount(whole).as_f64())
+        Self::clamped(float(part) / float(whole))
     }
 
     /// The value in `0..=1`.
@@ -351,9 +376,18 @@ impl std::str::FromStr for Ratio {
 }
 
 /// A quantile in `0..=1`; `0.99` prints as `p99`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Quantile(pub Ratio);
+
+impl Quantile {
+    /// The nearest quantile to `q`.
+    pub const fn clamped(q: f64) -> Self {
+        Self(Ratio::clamped(q))
+    }
+}
 
 impl fmt::Display for Quantile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,38 +1,23 @@
-//! Tables as comma-separated values: the one place where cells are quoted (RFC 4180).
+//! Tables as comma-separated values, quoted as RFC 4180 has it; lines end with a line feed alone, which line tools expect.
 
 use crate::figures::clean_char;
-use ::csv::{Terminator, WriterBuilder};
+use ::csv::Writer;
 use serde::Serialize;
-
-/// How lines end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum LineEnd {
-    /// As RFC 4180 has it.
-    CrLf,
-    /// As other text files of Unix.
-    Lf,
-}
 
 /// The table with these headings and one line for each of `rows`, whose cells are empty where they are `None`. A
 /// first character that makes spreadsheets compute is defused, and what would command a terminal replaced.
 pub(crate) fn table<Row: Iterator<Item = Option<String>>>(
-    headings: impl Iterator<Item = &'static str>,
+    headings: impl Iterator<Item = impl Into<String>>,
     rows: impl Iterator<Item = Row>,
-    end: LineEnd,
 ) -> String {
-    let terminator = match end {
-        LineEnd::CrLf => Terminator::CRLF,
-        LineEnd::Lf => Terminator::Any(b'\n'),
-    };
-    let mut builder = WriterBuilder::new();
-    let mut writer = builder.terminator(terminator).from_writer(Vec::new());
+    let mut writer = Writer::from_writer(Vec::new());
     let mut write = |cells: Vec<String>| {
         let written = writer.write_record(cells);
         written.expect(
             "invariant: memory takes every line, and all have the columns' number of cells",
         );
     };
-    write(headings.map(str::to_owned).collect());
+    write(headings.map(Into::into).collect());
     for row in rows {
         write(row.map(|cell| defused(&cell.unwrap_or_default())).collect());
     }
@@ -41,7 +26,12 @@ pub(crate) fn table<Row: Iterator<Item = Option<String>>>(
     text.expect("invariant: memory is flushed, and all cells are text")
 }
 
-/// A value that is written as a word, as in JSON.
+/// A value as a cell.
+pub(crate) fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+/// The value's name in documents.
 pub(crate) fn kebab(value: &impl Serialize) -> Option<String> {
     let name = serde_json::to_value(value).ok()?;
     name.as_str().map(str::to_owned)
@@ -71,11 +61,10 @@ mod tests {
         let table = table(
             "abcdef".split("").filter(|name| !name.is_empty()),
             rows.into_iter(),
-            LineEnd::CrLf,
         );
         assert_eq!(
             table,
-            "a,b,c,d,e,f\r\n1,-2.5,' =1+1,\"a,b\",\"\"\"c\"\"\u{fffd}[2J\",\r\n,,,,,\r\n"
+            "a,b,c,d,e,f\n1,-2.5,' =1+1,\"a,b\",\"\"\"c\"\"\u{fffd}[2J\",\n,,,,,\n"
         );
     }
 }

@@ -1,9 +1,9 @@
 //! A run's trials as a load curve: one point for each intended load and direction.
 
 use crate::figures::Value;
-use linerate_model::Interval;
 use linerate_model::run::{GoalResult, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
+use linerate_model::{Interval, Quantity};
 use std::collections::BTreeMap;
 
 /// A received rate this close to the intended load follows it.
@@ -87,15 +87,15 @@ fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
 }
 
 fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
-    let seen = |get: fn(&Trial) -> Option<Seen>| {
-        let all: Vec<_> = trials.iter().filter_map(|trial| get(trial)).collect();
+    let value = |quantity| {
+        let all: Vec<_> = trials.iter().filter_map(|of| seen(of, quantity)).collect();
         Value::from_observations(&all)
     };
     LoadPoint {
         intended,
-        offered: seen(offered),
-        received: seen(received),
-        loss: seen(loss),
+        offered: value(Quantity::OfferedRate),
+        received: value(Quantity::ReceivedRate),
+        loss: value(Quantity::LossRatio),
         trials,
     }
 }
@@ -103,39 +103,21 @@ fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
 /// A value in the base unit with its rounding.
 type Seen = (f64, Option<Interval>);
 
-/// A trial's offered load in bit/s with its rounding.
-pub(crate) fn offered(trial: &Trial) -> Option<Seen> {
-    let rate = trial.offered_load?;
-    Some((rate.as_f64(), rounding(trial, "offered_bps")))
-}
-
-/// A trial's received rate in bit/s with its rounding.
-pub(crate) fn received(trial: &Trial) -> Option<Seen> {
-    let rate = trial.received_rate?;
-    Some((rate.as_f64(), rounding(trial, "received_bps")))
+/// What a trial tells of a quantity, with its rounding.
+pub(crate) fn seen(trial: &Trial, quantity: Quantity) -> Option<Seen> {
+    let interval = trial.rounding(quantity).copied();
+    let is_finite = |interval: &Interval| interval.low.is_finite() && interval.high.is_finite();
+    Some((quantity.of(trial)?, interval.filter(is_finite)))
 }
 
 /// A trial's received rate; where the receiver does not tell, what its TCP acknowledged, else the offered load.
 pub(crate) fn best_known_rate(trial: &Trial) -> Option<Seen> {
-    received(trial)
-        .or_else(|| acknowledged(trial))
-        .or_else(|| offered(trial))
-}
-
-/// What the receiver's TCP acknowledged in a trial, in bit/s, which no log rounds.
-pub(crate) fn acknowledged(trial: &Trial) -> Option<Seen> {
-    Some((trial.tcp()?.acknowledged_rate?.as_f64(), None))
-}
-
-/// A trial's loss ratio with its rounding.
-pub(crate) fn loss(trial: &Trial) -> Option<Seen> {
-    let ratio = trial.loss_ratio()?;
-    Some((ratio.get(), rounding(trial, "loss_ratio")))
-}
-
-fn rounding(trial: &Trial, key: &str) -> Option<Interval> {
-    let interval = trial.rounding(key)?;
-    (interval.low.is_finite() && interval.high.is_finite()).then_some(*interval)
+    let known = [
+        Quantity::ReceivedRate,
+        Quantity::AcknowledgedRate,
+        Quantity::OfferedRate,
+    ];
+    known.into_iter().find_map(|quantity| seen(trial, quantity))
 }
 
 impl<'a> LoadCurve<'a> {

@@ -1,6 +1,8 @@
 //! Numbers as people read them: significant digits, one unit per chart, what is unknown.
 
-use linerate_model::{BitRate, Estimate, Interval, PacketCount, PacketRate, Ratio};
+use linerate_model::quantity::QuantityUnit;
+pub(crate) use linerate_model::units::float;
+use linerate_model::{BitRate, Estimate, Interval, PacketRate, Quantity, Ratio};
 
 /// What stands where a source could not tell a value. Never zero.
 pub const UNKNOWN: &str = "not recorded";
@@ -9,11 +11,6 @@ pub const UNKNOWN: &str = "not recorded";
 const SIGNIFICANT: i32 = 4;
 /// Of times.
 const SIGNIFICANT_OF_TIMES: i32 = 3;
-
-/// A count as a number for drawing; exact below 2^53.
-pub(crate) const fn float(count: u64) -> f64 {
-    PacketCount::new(count).as_f64()
-}
 
 /// Four significant digits, no trailing zeros after the point, no exponent.
 pub fn digits(value: f64) -> String {
@@ -87,6 +84,18 @@ impl Unit {
 
     const fn new(factor: f64, symbol: &'static str) -> Self {
         Self { factor, symbol }
+    }
+
+    /// For a quantity whose values are about `typical`.
+    pub fn for_quantity(quantity: Quantity, typical: f64) -> Self {
+        match quantity.unit() {
+            QuantityUnit::BitRate => Self::for_rate(typical),
+            QuantityUnit::Bytes => Self::for_bytes(typical),
+            QuantityUnit::Nanoseconds => Self::for_nanos(typical),
+            QuantityUnit::Ratio => Self::PERCENT,
+            QuantityUnit::Seconds => Self::SECONDS,
+            QuantityUnit::Count | QuantityUnit::PacketRate | QuantityUnit::Plain => Self::PLAIN,
+        }
     }
 
     /// For bit/s: the largest unit of which `largest` is at least two.

@@ -1,11 +1,11 @@
 //! A run's result in one line or two: the figure that people ask for first.
 
 use crate::charts::{bounds, goal_name};
-use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::curve::{LoadCurve, LoadPoint, load_curves, seen};
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
-use linerate_model::BitRate;
 use linerate_model::run::{GoalResult, Run, RunKind, Trial};
+use linerate_model::{BitRate, Quantity};
 
 /// A figure and what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,26 +124,19 @@ fn rates(run: &Run) -> Vec<Headline> {
 
 /// The mean of the received rate; when no receiver told, of what its TCP acknowledged, or of the offered load.
 fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
-    let received: Vec<_> = trials
-        .iter()
-        .filter_map(|t| crate::curve::received(t))
-        .collect();
-    let offered: Vec<_> = trials
-        .iter()
-        .filter_map(|t| crate::curve::offered(t))
-        .collect();
-    let acknowledged: Vec<_> = trials
-        .iter()
-        .filter_map(|t| crate::curve::acknowledged(t))
-        .collect();
-    let (value, side) = match (
-        Value::from_observations(&received),
-        Value::from_observations(&acknowledged),
-    ) {
-        (Some(value), _) => (value, "received"),
-        (None, Some(value)) => (value, "acknowledged by the receiver's TCP"),
-        (None, None) => (Value::from_observations(&offered)?, "offered by the sender"),
-    };
+    let (value, side) = [
+        (Quantity::ReceivedRate, "received"),
+        (
+            Quantity::AcknowledgedRate,
+            "acknowledged by the receiver's TCP",
+        ),
+        (Quantity::OfferedRate, "offered by the sender"),
+    ]
+    .into_iter()
+    .find_map(|(quantity, side)| {
+        let all = trials.iter().filter_map(|trial| seen(trial, quantity));
+        Some((Value::from_observations(&all.collect::<Vec<_>>())?, side))
+    })?;
     let loss = trials
         .iter()
         .filter_map(|t| t.loss_ratio())

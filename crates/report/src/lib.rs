@@ -52,4 +52,4 @@ pub use text::{
     explanation_text, interval_heading, interval_line, listing_text, sparkline, summaries_text,
     summary_text, trial_heading, trial_line,
 };
-pub use words::{agent_event, progress, quantity_name};
+pub use words::{agent_event, progress};

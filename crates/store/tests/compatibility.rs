@@ -212,5 +212,10 @@ fn an_imported_curve_is_kept() {
         trial.packets().unwrap().sent,
         Some(PacketCount::new(441_959))
     );
-    assert!(trial.rounding("lost").unwrap().contains(290_400.0));
+    assert!(
+        trial
+            .rounding(linerate_model::Quantity::LostPackets)
+            .unwrap()
+            .contains(290_400.0)
+    );
 }

@@ -7,7 +7,7 @@
 
 use linerate_model::run::{DelayOf, Run, RunKind, RunStatus, Trial, Verdict};
 use linerate_model::spec::Side;
-use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_model::{BitRate, ByteCount, PacketCount, Quantity};
 use linerate_store::import::{Imported, import};
 use std::path::{Path, PathBuf};
 
@@ -164,7 +164,7 @@ fn datagrams_are_exact_and_the_uncounted_tail_is_an_interval() {
         packets.lost,
         Some(PacketCount::new(441_959 - 441_703 + 290_265))
     );
-    let lost = trial.rounding("lost").unwrap();
+    let lost = trial.rounding(Quantity::LostPackets).unwrap();
     assert_eq!((lost.low, lost.high), (290_265.0, 290_521.0));
     assert!(
         trial.reasons[0].contains("the last 256"),
@@ -280,29 +280,27 @@ fn the_board_is_the_limit_of_udp_as_sender_without_loss_and_as_receiver_with_it(
 fn rounded_figures_carry_their_rounding() {
     let runs = imported("published/hifive-unleashed/tcp");
     let trial = transfer(&runs, "board-sends.client.log");
-    let bounds = |key: &str| {
-        let rounding = trial.rounding(key).unwrap();
+    let bounds = |quantity: Quantity| {
+        let rounding = trial.rounding(quantity).unwrap();
         (rounding.low, rounding.high)
     };
-    assert_eq!(bounds("received_bps"), (126.5e6, 127.5e6));
+    assert_eq!(bounds(Quantity::ReceivedRate), (126.5e6, 127.5e6));
     assert_eq!(
-        bounds("sent_bytes"),
+        bounds(Quantity::SentBytes),
         (151.5 * 1_048_576.0, 152.5 * 1_048_576.0)
     );
-    let (low, high) = bounds("duration_s");
+    let (low, high) = bounds(Quantity::Duration);
     assert!(
         (low - 10.02).abs() < 1e-9 && (high - 10.035).abs() < 1e-9,
         "{low} {high}"
     );
     for run in imported("published") {
         for trial in &run.trials {
-            for (key, figure) in [
-                ("offered_bps", trial.offered_load.map(BitRate::as_f64)),
-                ("received_bps", trial.received_rate.map(BitRate::as_f64)),
-            ] {
+            for quantity in [Quantity::OfferedRate, Quantity::ReceivedRate] {
+                let figure = quantity.of(trial);
                 let inside =
-                    figure.is_none_or(|value| trial.rounding(key).unwrap().contains(value));
-                assert!(inside, "{key} {figure:?}");
+                    figure.is_none_or(|value| trial.rounding(quantity).unwrap().contains(value));
+                assert!(inside, "{quantity} {figure:?}");
             }
         }
     }

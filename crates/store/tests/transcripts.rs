@@ -457,8 +457,14 @@ fn parallel_streams_of_iperf2_are_summed_and_the_tail_is_not_forgotten() {
     assert_eq!(packets.lost, Some(PacketCount::new(36)));
     assert_eq!(
         (
-            trial.rounding("lost").unwrap().low,
-            trial.rounding("lost").unwrap().high
+            trial
+                .rounding(linerate_model::Quantity::LostPackets)
+                .unwrap()
+                .low,
+            trial
+                .rounding(linerate_model::Quantity::LostPackets)
+                .unwrap()
+                .high
         ),
         (30.0, 36.0)
     );

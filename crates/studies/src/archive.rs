@@ -553,7 +553,7 @@ pub fn to_json(run: &Run) -> String {
 
 /// One row per trial.
 pub fn to_csv(run: &Run) -> String {
-    export::csv(run)
+    export::csv([run])
 }
 
 /// HdrHistogram's percentile text of every whole delay distribution, or of the trial of one index.

@@ -33,8 +33,8 @@ pub fn compare_named(
 /// Whether the metrics that are asked for are known.
 pub(crate) fn check_metrics(options: &Options) -> Result<(), Failure> {
     for start in &options.only {
-        let is_known = |id: &&&str| id.starts_with(start.as_str()) || start.starts_with(**id);
-        if !known_metrics().iter().any(|id| is_known(&id)) {
+        let is_known = |id: &String| id.starts_with(start) || start.starts_with(id);
+        if !known_metrics().iter().any(is_known) {
             let message = format!(
                 "--metric {start}: no metric begins so; known are {}",
                 known_metrics().join(", ")

@@ -4,7 +4,7 @@
 //! difference matters from `1 + threshold` on, and from its inverse on.
 
 use super::Options;
-use super::metrics::{Both, Metric, Observation, Scale};
+use super::metrics::{Both, Observation};
 use super::on::On;
 use super::power::{self, Scatter, Wanted};
 use crate::statistics::{
@@ -13,7 +13,8 @@ use crate::statistics::{
 use linerate_model::comparison::{
     Basis, BetterWhen, CompareAnswer, CompareVerdict, MetricComparison, Power, ScatterFrom,
 };
-use linerate_model::{Estimate, Interval};
+use linerate_model::units::float;
+use linerate_model::{Estimate, Interval, Quantity};
 
 /// The margins of a comparison.
 pub(super) struct Rules {
@@ -28,7 +29,7 @@ pub(super) struct Rules {
 
 /// A metric before the correction.
 pub(super) struct Untested {
-    metric: Metric,
+    metric: Quantity,
     a: Estimate,
     b: Estimate,
     ratio: Option<Estimate>,
@@ -56,26 +57,27 @@ impl Rules {
     }
 
     /// Estimates, ratio and test of one metric; `None` if a value is no number.
-    pub(super) fn test(&self, both: Both) -> Option<Untested> {
+    pub(super) fn test(&self, both: &Both) -> Option<Untested> {
         let (first, second) = (values(&both.a), values(&both.b));
         let all = || first.iter().chain(&second);
         if !all().all(|value| value.is_finite()) {
             return None;
         }
-        let on = match both.metric.scale {
-            Scale::Ratio if all().all(|value| *value > 0.0) => On::Logarithms,
-            _ => On::Differences,
+        let on = if !both.metric.is_share() && all().all(|value| *value > 0.0) {
+            On::Logarithms
+        } else {
+            On::Differences
         };
         if first.len() > 1 && second.len() > 1 {
             self.between(both, on)
         } else {
-            let margin = self.margin(&both, on);
+            let margin = self.margin(both, on);
             single(both, on, margin)
         }
     }
 
     /// Several trials on both sides.
-    fn between(&self, both: Both, on: On) -> Option<Untested> {
+    fn between(&self, both: &Both, on: On) -> Option<Untested> {
         let scaled = |seen: &[Observation]| -> Vec<f64> {
             let scale = |value: f64| {
                 if on == On::Logarithms {
@@ -88,9 +90,9 @@ impl Rules {
         };
         let (first, second) = (scaled(&both.a), scaled(&both.b));
         let rounding = rounding(&both.a, on) + rounding(&both.b, on);
-        let margin = self.margin(&both, on);
+        let margin = self.margin(both, on);
         let tested = against_margin(&first, &second, margin, rounding, USUAL_CONFIDENCE).ok()?;
-        let (scatter, whole) = (Scatter::tested(&both, &tested), whole(&both));
+        let (scatter, whole) = (Scatter::tested(both, &tested), whole(both));
         let estimate = |values: &[f64]| {
             let estimate = mean(values, USUAL_CONFIDENCE).ok()?;
             Some(match on {
@@ -123,19 +125,19 @@ impl Rules {
     }
 
     fn margin(&self, both: &Both, on: On) -> f64 {
-        match (both.metric.scale, on) {
-            (Scale::Loss, _) => self.loss_margin,
-            (Scale::Ratio, On::Logarithms) => self.log_margin,
-            (Scale::Ratio, On::Differences) => self.threshold * whole(both),
+        match on {
+            _ if both.metric.is_share() => self.loss_margin,
+            On::Logarithms => self.log_margin,
+            On::Differences => self.threshold * whole(both),
         }
     }
 
     /// What must be shown of a metric, of `tests` that are corrected together.
     fn wanted(&self, untested: &Untested, tests: usize) -> Wanted {
-        let is_loss = untested.metric.scale == Scale::Loss;
+        let is_loss = untested.metric.is_share();
         Wanted {
             on: untested.on,
-            better: untested.metric.better,
+            better: untested.metric.better(),
             design: TestDesign {
                 margin: untested.margin,
                 alpha: 1.0 - USUAL_CONFIDENCE.get(),
@@ -159,8 +161,7 @@ impl Rules {
     ) -> Vec<MetricComparison> {
         let each = untested.into_iter().zip(corrected).enumerate();
         let each = each.map(|(index, (untested, p_adjusted))| {
-            let decides = self.is_chosen
-                || power::decides(&untested.metric.id, untested.metric.scale, index == 0);
+            let decides = self.is_chosen || power::decides(untested.metric, index == 0);
             let wanted = self.wanted(&untested, tests);
             let mut metric = conclude(untested, p_adjusted, &wanted);
             metric.decides = decides;
@@ -206,7 +207,7 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> Met
     let alpha = 1.0 - USUAL_CONFIDENCE.get();
     let shown = p_adjusted.is_some_and(|p| p < alpha);
     let rises = tested.is_some_and(|tested| tested.difference.point > 0.0);
-    let verdict = match (shown, rises == (metric.better == BetterWhen::Higher)) {
+    let verdict = match (shown, rises == (metric.better() == BetterWhen::Higher)) {
         (false, _) => CompareVerdict::NoDifferenceShown,
         (true, true) => CompareVerdict::Faster,
         (true, false) => CompareVerdict::Slower,
@@ -223,9 +224,9 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> Met
         why = Some(why.map_or_else(|| limits.clone(), |why| format!("{why}: {limits}")));
     }
     MetricComparison {
-        metric: metric.id,
-        words: metric.words,
-        better: metric.better,
+        metric,
+        words: metric.name(),
+        better: metric.better(),
         a,
         b,
         ratio,
@@ -297,7 +298,7 @@ fn not_shown(tested: AgainstMargin, within: bool, alpha: f64) -> Option<String> 
 }
 
 /// One trial on a side: values and what their own precision says, no test.
-fn single(both: Both, on: On, margin: f64) -> Option<Untested> {
+fn single(both: &Both, on: On, margin: f64) -> Option<Untested> {
     let (a, b) = (own(&both.a, on)?, own(&both.b, on)?);
     let within = |seen: &[Observation]| match seen {
         [one] => one.within,
@@ -334,8 +335,8 @@ fn single(both: Both, on: On, margin: f64) -> Option<Untested> {
     Some(Untested {
         on,
         margin,
-        whole: whole(&both),
-        scatter: Scatter::guessed(&both, on),
+        whole: whole(both),
+        scatter: Scatter::guessed(both, on),
         metric: both.metric,
         a,
         b,
@@ -393,8 +394,7 @@ fn values(seen: &[Observation]) -> Vec<f64> {
 }
 
 fn average(seen: &[Observation]) -> f64 {
-    let count = linerate_model::PacketCount::new(seen.len() as u64).as_f64();
-    values(seen).iter().sum::<f64>() / count
+    values(seen).iter().sum::<f64>() / float(seen.len() as u64)
 }
 
 /// The variance of a mean that comes from rounding, which repetition need not average out: all

@@ -4,11 +4,13 @@ use super::Options;
 use super::cells::{Cell, Repetition, Seen};
 use crate::repetition::{Units, units};
 use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval, to_f64};
-use linerate_model::comparison::{Basis, BetterWhen};
+use linerate_model::comparison::Basis;
+use linerate_model::quantity::{CpuFigure, DelayPart};
 use linerate_model::run::{
-    CpuSide, Delay, DelayOf, GoalResult, Instance, RepetitionLevel, RunKind, Trial,
+    Delay, GoalResult, Instance, RepetitionLevel, RunKind, Statistic, Trial,
 };
-use linerate_model::{BitRate, Interval, Quantile, Ratio};
+use linerate_model::spec::Side;
+use linerate_model::{Interval, Quantile, Quantity};
 
 /// One value of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,30 +40,10 @@ pub(super) struct Within {
     pub(super) wide: Interval,
 }
 
-/// How a difference of a metric is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
-    /// B − A against the threshold of losses.
-    Loss,
-    /// B / A against the relative threshold.
-    Ratio,
-}
-
-/// What a metric is.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Metric {
-    pub(super) id: String,
-    pub(super) words: String,
-    pub(super) better: BetterWhen,
-    pub(super) scale: Scale,
-    /// Of delay, if it is that.
-    quantile: Option<Quantile>,
-}
-
 /// A metric and what each repetition of a cell says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Observed {
-    pub(super) metric: Metric,
+    pub(super) metric: Quantity,
     pub(super) values: Vec<Observation>,
     /// Whether they are of the turns of one trial.
     pub(super) of_turns: bool,
@@ -70,39 +52,45 @@ pub(super) struct Observed {
 /// A metric that both cells know.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Both {
-    pub(super) metric: Metric,
+    pub(super) metric: Quantity,
     pub(super) a: Vec<Observation>,
     pub(super) b: Vec<Observation>,
     /// Whether a side's are of the turns of one trial.
     pub(super) of_turns: bool,
 }
 
-type Get<'a> = Box<dyn Fn(&Trial) -> Option<Observation> + 'a>;
+const RATES: [Quantity; 3] = [
+    Quantity::ReceivedRate,
+    Quantity::OfferedRate,
+    Quantity::LossRatio,
+];
 
-/// Ids that a metric may begin with, for messages.
-pub fn known() -> &'static [&'static str] {
-    &[
-        "received_bps",
-        "offered_bps",
-        "loss_ratio",
-        "half_round_trip",
-        "delay_above_smallest",
-        "conditional_throughput_bps",
-        "sender_cpu",
-        "receiver_cpu",
-    ]
+/// What a metric's key may begin with, for messages.
+pub fn known() -> Vec<String> {
+    let keys = RATES.map(|rate| rate.key().into_owned());
+    let parts = [DelayPart::HalfRoundTrip, DelayPart::AboveSmallest];
+    let others = [
+        Quantity::ConditionalThroughput.key().into_owned(),
+        "sender_cpu".to_owned(),
+        "receiver_cpu".to_owned(),
+    ];
+    let parts = parts.map(|part| part.prefix().trim_end_matches('_').to_owned());
+    keys.into_iter().chain(parts).chain(others).collect()
 }
 
 /// What only counts where its better is missing on a side: the first of each, for the second.
-const STAND_INS: [(&str, &str); 2] = [
-    ("offered_bps", "received_bps"),
-    ("half_round_trip_mean_ns", "half_round_trip_p50_ns"),
+const STAND_INS: [(Quantity, Quantity); 2] = [
+    (Quantity::OfferedRate, Quantity::ReceivedRate),
+    (
+        Quantity::Delay(DelayPart::HalfRoundTrip, Statistic::Mean),
+        Quantity::Delay(DelayPart::HalfRoundTrip, Statistic::MEDIAN),
+    ),
 ];
 
 /// The metrics that both know, in the order of the first.
 pub(super) fn both(first: Vec<Observed>, second: &[Observed]) -> Vec<Both> {
     let matched = first.into_iter().filter_map(|a| {
-        let b = second.iter().find(|b| b.metric.id == a.metric.id)?;
+        let b = second.iter().find(|b| b.metric == a.metric)?;
         Some(Both {
             metric: a.metric,
             a: a.values,
@@ -111,10 +99,10 @@ pub(super) fn both(first: Vec<Observed>, second: &[Observed]) -> Vec<Both> {
         })
     });
     let all: Vec<Both> = matched.collect();
-    let has = |id: &str| all.iter().any(|both| both.metric.id == id);
-    let is_stand_in = |both: &Both| {
+    let has = |metric: Quantity| all.iter().any(|both| both.metric == metric);
+    let is_stand_in = |both: &&Both| {
         let mut pairs = STAND_INS.iter();
-        pairs.any(|(stand_in, better)| both.metric.id == *stand_in && has(better))
+        pairs.any(|(stand_in, better)| both.metric == *stand_in && has(*better))
     };
     let kept = all.iter().filter(|both| !is_stand_in(both));
     kept.cloned().collect()
@@ -124,16 +112,15 @@ pub(super) fn both(first: Vec<Observed>, second: &[Observed]) -> Vec<Both> {
 pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
     let all = match &cell.seen {
         Seen::Goals(goals) => vec![throughput(goals)],
-        Seen::Trials(repetitions) => gets(cell.key.kind, options)
-            .into_iter()
-            .map(|(metric, get)| {
-                let turns = turns_of(repetitions, &metric);
+        Seen::Trials(repetitions) => told(cell.key.kind, &options.quantiles)
+            .map(|metric| {
+                let turns = turns_of(repetitions, metric);
                 let trials = || {
                     let each = repetitions.iter().filter_map(|one| {
-                        let seen = together(&one.seen, &get)?;
+                        let seen = together(&one.seen, metric)?;
                         Some((one.instance, seen))
                     });
-                    independent(each.collect(), metric.scale)
+                    independent(each.collect(), metric)
                 };
                 Observed {
                     of_turns: turns.is_some(),
@@ -144,11 +131,8 @@ pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
             .collect(),
     };
     let wanted = |one: &Observed| {
-        let only = &options.only;
-        only.is_empty()
-            || only
-                .iter()
-                .any(|start| one.metric.id.starts_with(start.as_str()))
+        let (only, key) = (&options.only, one.metric.key());
+        only.is_empty() || only.iter().any(|start| key.starts_with(start.as_str()))
     };
     let known = |one: &Observed| !one.values.is_empty();
     all.into_iter()
@@ -159,7 +143,7 @@ pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
 /// What each turn says where there is one trial, measured in turns, and turns tell this metric.
 fn turns_of(
     repetitions: &[Repetition<'_, Vec<&Trial>>],
-    metric: &Metric,
+    metric: Quantity,
 ) -> Option<Vec<Observation>> {
     let [one] = repetitions else {
         return None;
@@ -167,20 +151,22 @@ fn turns_of(
     let [trial] = one.seen.as_slice() else {
         return None;
     };
-    let quantile = metric.quantile?;
-    let share = half_round_trip(trial.delay()?.of)?;
+    let Quantity::Delay(DelayPart::HalfRoundTrip, Statistic::Quantile(quantile)) = metric else {
+        return None;
+    };
+    let share = DelayPart::HalfRoundTrip.share_of(trial.delay()?.of)?;
     let turns = trial.turns()?.each.iter();
     let values: Vec<_> = turns
         .filter_map(|turn| turn.at(quantile))
-        .filter_map(|nanos| plain(Some(to_f64(nanos) * share)))
+        .map(|nanos| plain(to_f64(nanos) * share))
         .collect();
     (values.len() > 1).then_some(values)
 }
 
 /// What is independent: the repetitions, or starts and builds of the peer's program, each with the mean of what was
 /// measured with it.
-fn independent(seen: Vec<(Option<&Instance>, Observation)>, scale: Scale) -> Vec<Observation> {
-    let is_log = scale == Scale::Ratio && seen.iter().all(|(_, one)| one.value > 0.0);
+fn independent(seen: Vec<(Option<&Instance>, Observation)>, metric: Quantity) -> Vec<Observation> {
+    let is_log = !metric.is_share() && seen.iter().all(|(_, one)| one.value > 0.0);
     let scaled = |value: f64| if is_log { value.ln() } else { value };
     let each = seen.iter().map(|(of, one)| (*of, scaled(one.value)));
     let Units { level, units } = units(&each.collect::<Vec<_>>());
@@ -188,98 +174,71 @@ fn independent(seen: Vec<(Option<&Instance>, Observation)>, scale: Scale) -> Vec
         return seen.into_iter().map(|(_, one)| one).collect();
     }
     let mean = |value: f64| if is_log { value.exp() } else { value };
-    units
-        .iter()
-        .filter_map(|unit| plain(Some(mean(unit.value))))
-        .collect()
+    let means = units.iter().map(|unit| plain(mean(unit.value)));
+    means.filter(|one| one.value.is_finite()).collect()
 }
 
 /// The value of one repetition: of several trials their mean.
-fn together(trials: &[&Trial], get: &Get<'_>) -> Option<Observation> {
-    let seen: Vec<_> = trials.iter().filter_map(|trial| get(trial)).collect();
+fn together(trials: &[&Trial], metric: Quantity) -> Option<Observation> {
+    let seen = trials.iter().filter_map(|trial| observation(trial, metric));
+    let seen: Vec<_> = seen.collect();
     match seen.as_slice() {
         [] => None,
         [one] => Some(*one),
         several => {
             let sum: f64 = several.iter().map(|one| one.value).sum();
-            let count = to_f64(several.len() as u64);
-            Some(Observation {
-                value: sum / count,
-                within: None,
-                steadiness: None,
-            })
+            Some(plain(sum / to_f64(several.len() as u64)))
         }
     }
 }
 
-fn metric(id: impl Into<String>, words: impl Into<String>, better: BetterWhen) -> Metric {
-    Metric {
-        id: id.into(),
-        words: words.into(),
-        better,
-        scale: Scale::Ratio,
-        quantile: None,
-    }
-}
-
-/// What the trials of a kind of run can tell.
-fn gets(kind: RunKind, options: &Options) -> Vec<(Metric, Get<'_>)> {
-    let mut all = if kind == RunKind::Latency {
-        delays(
-            options,
-            "half_round_trip",
-            "half round trip",
-            half_round_trip,
-        )
-    } else {
-        let mut all = rates();
-        all.extend(delays(
-            options,
-            "delay_above_smallest",
-            "one-way delay above the smallest",
-            above_smallest,
-        ));
-        all
+/// What the trials of a kind of run can tell: of delays the quantiles asked for, and the mean.
+fn told(kind: RunKind, quantiles: &[Quantile]) -> impl Iterator<Item = Quantity> {
+    let (rates, part, cost) = match kind {
+        RunKind::Latency => (
+            [].as_slice(),
+            DelayPart::HalfRoundTrip,
+            CpuFigure::PerTransaction,
+        ),
+        _ => (
+            RATES.as_slice(),
+            DelayPart::AboveSmallest,
+            CpuFigure::PerByte,
+        ),
     };
-    all.extend(costs(kind));
-    all
+    let statistics = quantiles.iter().copied().map(Statistic::Quantile);
+    let statistics = statistics.chain([Statistic::Mean]);
+    let sides = [Side::Sender, Side::Receiver];
+    rates
+        .iter()
+        .copied()
+        .chain(statistics.map(move |statistic| Quantity::Delay(part, statistic)))
+        .chain(sides.map(|side| Quantity::Cpu(side, cost)))
 }
 
-fn rates<'a>() -> Vec<(Metric, Get<'a>)> {
-    let rate = |key: &'static str, get: fn(&Trial) -> Option<BitRate>| -> Get<'a> {
-        Box::new(move |trial| {
-            let within = trial.rounding(key).map(|interval| Within {
+/// What one trial says, with what it knows of the precision.
+fn observation(trial: &Trial, metric: Quantity) -> Option<Observation> {
+    let value = metric.of(trial).filter(|value| value.is_finite())?;
+    let within = match metric {
+        Quantity::Delay(part, Statistic::Quantile(quantile)) => {
+            let delay = trial.delay()?;
+            within_trial(delay, quantile, part.share_of(delay.of)?)
+        }
+        Quantity::ReceivedRate | Quantity::OfferedRate => {
+            trial.rounding(metric).map(|interval| Within {
                 basis: Basis::Rounding,
                 own: *interval,
                 wide: *interval,
-            });
-            let value = get(trial)?.as_f64();
-            let steadiness = (key == "received_bps").then(|| steadiness(trial)).flatten();
-            Some(Observation {
-                value,
-                within,
-                steadiness,
             })
-        })
+        }
+        _ => None,
     };
-    let loss = Metric {
-        scale: Scale::Loss,
-        ..metric("loss_ratio", "loss", BetterWhen::Lower)
-    };
-    vec![
-        (
-            metric("received_bps", "received, L4 payload", BetterWhen::Higher),
-            rate("received_bps", |trial| trial.received_rate),
-        ),
-        (
-            metric("offered_bps", "offered, L4 payload", BetterWhen::Higher),
-            rate("offered_bps", |trial| trial.offered_load),
-        ),
-        (
-            loss,
-            Box::new(|trial| plain(trial.loss_ratio().map(Ratio::get))),
-        ),
-    ]
+    let is_received = metric == Quantity::ReceivedRate;
+    Some(Observation {
+        value,
+        within,
+        steadiness: is_received.then(|| steadiness(trial)).flatten(),
+    })
 }
 
 /// How the received rate, else the offered one, scatters from interval to interval. The first is left out, in which TCP may start slowly, and
@@ -305,158 +264,59 @@ fn steadiness(trial: &Trial) -> Option<Steadiness> {
     })
 }
 
-fn plain(value: Option<f64>) -> Option<Observation> {
-    let value = value.filter(|value| value.is_finite())?;
-    Some(Observation {
+const fn plain(value: f64) -> Observation {
+    Observation {
         value,
         within: None,
         steadiness: None,
-    })
-}
-
-/// The part of a round trip that is compared; `None` if something else was timed.
-fn half_round_trip(of: DelayOf) -> Option<f64> {
-    match of {
-        DelayOf::HalfRoundTrip => Some(1.0),
-        DelayOf::RoundTrip => Some(0.5),
-        _ => None,
     }
 }
 
-fn above_smallest(of: DelayOf) -> Option<f64> {
-    (of == DelayOf::Pdv).then_some(1.0)
-}
-
-/// The quantiles asked for, and the mean.
-fn delays<'a>(
-    options: &'a Options,
-    id: &'static str,
-    words: &str,
-    share: fn(DelayOf) -> Option<f64>,
-) -> Vec<(Metric, Get<'a>)> {
-    let quantiles = options.quantiles.iter().map(|quantile| {
-        let name = quantile.to_string();
-        let key = format!("{id}_{}_ns", name.replace('.', ""));
-        let get: Get<'a> = Box::new(move |trial| {
-            let delay = trial.delay()?;
-            Some(scaled(at_quantile(delay, *quantile)?, share(delay.of)?))
-        });
-        let metric = Metric {
-            quantile: Some(*quantile),
-            ..metric(key, format!("{words}, {name}"), BetterWhen::Lower)
-        };
-        (metric, get)
-    });
-    let mean: Get<'a> = Box::new(move |trial| {
-        let delay = trial.delay()?;
-        Some(scaled(plain(delay.mean_ns)?, share(delay.of)?))
-    });
-    let mean = (
-        metric(
-            format!("{id}_mean_ns"),
-            format!("{words}, mean"),
-            BetterWhen::Lower,
-        ),
-        mean,
-    );
-    quantiles.chain([mean]).collect()
-}
-
-fn scaled(seen: Observation, share: f64) -> Observation {
-    let times = |interval: Interval| Interval {
-        low: interval.low * share,
-        high: interval.high * share,
-    };
-    Observation {
-        value: seen.value * share,
-        within: seen.within.map(|within| Within {
-            own: times(within.own),
-            wide: times(within.wide),
-            ..within
-        }),
-        steadiness: seen.steadiness,
-    }
-}
-
-/// A quantile as the summary or else the whole distribution has it.
-fn at_quantile(delay: &Delay, quantile: Quantile) -> Option<Observation> {
-    let q = quantile.0.get();
-    let histogram = delay
-        .histogram
-        .as_ref()
-        .filter(|histogram| !histogram.is_empty());
-    let value = delay.at(quantile)?;
-    let half_error = Confidence::new(f64::midpoint(USUAL_CONFIDENCE.get(), 1.0));
-    let within = histogram.and_then(|histogram| {
-        Some(Within {
-            basis: Basis::WithinTrial,
-            own: quantile_interval(histogram, q, USUAL_CONFIDENCE)?,
-            wide: quantile_interval(histogram, q, half_error?)?,
+/// In which interval a quantile of `share` of each delay lies by the order of the delays.
+fn within_trial(delay: &Delay, quantile: Quantile, share: f64) -> Option<Within> {
+    let histogram = delay.histogram.as_ref();
+    let histogram = histogram.filter(|histogram| !histogram.is_empty())?;
+    let interval = |confidence| {
+        let all = quantile_interval(histogram, quantile.0.get(), confidence)?;
+        Some(Interval {
+            low: all.low * share,
+            high: all.high * share,
         })
-    });
-    Some(Observation {
-        value: to_f64(value),
-        within,
-        steadiness: None,
+    };
+    let half_error = Confidence::new(f64::midpoint(USUAL_CONFIDENCE.get(), 1.0));
+    Some(Within {
+        basis: Basis::WithinTrial,
+        own: interval(USUAL_CONFIDENCE)?,
+        wide: interval(half_error?)?,
     })
-}
-
-/// CPU time of the whole host for what moved.
-fn costs<'a>(kind: RunKind) -> Vec<(Metric, Get<'a>)> {
-    let per_byte: fn(&CpuSide) -> Option<f64> = |side| side.host_ns_per_byte;
-    let per_packet: fn(&CpuSide) -> Option<f64> = |side| Some(side.per_packet?.total_ns);
-    let (id, words, get) = match kind {
-        RunKind::Latency => ("transaction", "transaction", per_packet),
-        _ => ("byte", "byte", per_byte),
-    };
-    let of = |name: &str, end: fn(&Trial) -> Option<&CpuSide>| -> (Metric, Get<'a>) {
-        let metric = metric(
-            format!("{name}_cpu_ns_per_{id}"),
-            format!("CPU time of the {name}'s host per {words}"),
-            BetterWhen::Lower,
-        );
-        (metric, Box::new(move |trial| plain(get(end(trial)?))))
-    };
-    vec![
-        of("sender", |trial| trial.cpu.as_ref()?.sender.as_ref()),
-        of("receiver", |trial| trial.cpu.as_ref()?.receiver.as_ref()),
-    ]
 }
 
 /// The conditional throughput of a goal, within its bounds.
 fn throughput(goals: &[Repetition<'_, &GoalResult>]) -> Observed {
-    let values = goals.iter().filter_map(
-        |Repetition {
-             instance,
-             seen: goal,
-         }| {
-            let rate = goal.conditional_throughput?.as_f64();
-            let bounds = goal
-                .lower_bound
-                .zip(goal.upper_bound)
-                .map(|(low, high)| Interval {
-                    low: low.as_f64().min(rate),
-                    high: high.as_f64().max(rate),
-                });
-            let seen = Observation {
-                value: rate,
-                within: bounds.map(|bounds| Within {
-                    basis: Basis::SearchBounds,
-                    own: bounds,
-                    wide: bounds,
-                }),
-                steadiness: None,
-            };
-            Some((*instance, seen))
-        },
-    );
+    let values = goals.iter().filter_map(|Repetition { instance, seen }| {
+        let rate = seen.conditional_throughput?.as_f64();
+        let bounds = seen.lower_bound.zip(seen.upper_bound);
+        let bounds = bounds.map(|(low, high)| Interval {
+            low: low.as_f64().min(rate),
+            high: high.as_f64().max(rate),
+        });
+        let within = bounds.map(|bounds| Within {
+            basis: Basis::SearchBounds,
+            own: bounds,
+            wide: bounds,
+        });
+        Some((
+            *instance,
+            Observation {
+                within,
+                ..plain(rate)
+            },
+        ))
+    });
+    let metric = Quantity::ConditionalThroughput;
     Observed {
-        metric: metric(
-            "conditional_throughput_bps",
-            "conditional throughput, L4 payload",
-            BetterWhen::Higher,
-        ),
-        values: independent(values.collect(), Scale::Ratio),
+        values: independent(values.collect(), metric),
+        metric,
         of_turns: false,
     }
 }

@@ -80,9 +80,7 @@ pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
         .map(|pair| {
             let observed = |cell: &Cell<'_>| metrics::observed(cell, options);
             let both = metrics::both(observed(&cells_a[pair.a]), &observed(&cells_b[pair.b]));
-            both.into_iter()
-                .filter_map(|both| rules.test(both))
-                .collect()
+            both.iter().filter_map(|both| rules.test(both)).collect()
         })
         .collect();
     let corrected = judge::correct(&untested);

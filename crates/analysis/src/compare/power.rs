@@ -4,9 +4,10 @@
 //! five such comparisons. With one trial on a side the scatter is taken from the other side; with one on both, from the
 //! intervals within the trials, which is a guess that is said to be one.
 
-use super::metrics::{Both, Observation, Scale};
+use super::metrics::{Both, Observation};
 use super::on::On;
 use crate::statistics::{AgainstMargin, TestDesign, to_f64};
+use linerate_model::Quantity;
 use linerate_model::comparison::{BetterWhen, CompareAnswer, CompareVerdict, Power, ScatterFrom};
 
 /// The scatter of one trial, on the scale of the comparison.
@@ -148,6 +149,6 @@ pub(super) fn answer(
 
 /// Whether a metric decides the answer of a comparison: the rate or the median that the cell was measured for, and
 /// loss. What else is compared can show a regression, and leaves nothing open.
-pub(super) fn decides(id: &str, scale: Scale, is_first: bool) -> bool {
-    is_first || scale == Scale::Loss || id == "received_bps"
+pub(super) fn decides(metric: Quantity, is_first: bool) -> bool {
+    is_first || metric.is_share() || metric == Quantity::ReceivedRate
 }

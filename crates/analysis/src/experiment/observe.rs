@@ -1,25 +1,23 @@
 //! The quantities that predictions are about, read from a trial.
 
 use crate::readings::packet;
-use linerate_model::run::{DelayOf, Packets, Quantity, Trial};
+use linerate_model::run::{DelayOf, Packets, Trial};
 use linerate_model::spec::Transport;
-use linerate_model::{BitRate, Layer, PacketCount, PacketRate};
+use linerate_model::units::float;
+use linerate_model::{Layer, Quantity};
 use std::time::Duration;
 
 /// What `trial` shows of `quantity`, in its unit; `None` where it does not tell.
 pub fn observe(trial: &Trial, quantity: Quantity) -> Option<f64> {
     match quantity {
-        Quantity::OfferedRate => trial.offered_load.map(BitRate::as_f64),
-        Quantity::ReceivedRate => trial.received_rate.map(BitRate::as_f64),
-        Quantity::WireRate => wire_rate(trial),
-        Quantity::OfferedPacketRate => trial.offered_packet_rate().map(PacketRate::pps),
-        Quantity::ReceivedPacketRate => trial.received_packet_rate().map(PacketRate::pps),
+        Quantity::DelayUnderLoad => delay(trial),
         Quantity::LossRatio => {
             let (lost, sent) = losses(trial)?;
             (sent > 0.0).then(|| lost / sent)
         }
-        Quantity::Delay => delay(trial),
         Quantity::WindowUse => window_use(trial),
+        Quantity::WireRate => wire_rate(trial),
+        _ => quantity.of(trial),
     }
 }
 
@@ -33,7 +31,7 @@ pub(super) fn observe_positive(trial: &Trial, quantity: Quantity) -> Option<f64>
             let (lost, sent) = losses(trial)?;
             (lost + 0.5) / (sent + 1.0)
         }
-        Quantity::Delay => delay(trial)?.max(1.0),
+        Quantity::DelayUnderLoad => delay(trial)?.max(1.0),
         _ => observe(trial, quantity)?,
     };
     (value.is_finite() && value > 0.0).then_some(value)
@@ -57,9 +55,9 @@ fn losses(trial: &Trial) -> Option<(f64, f64)> {
         return Some((lost.as_f64(), sent.as_f64()));
     }
     let tcp = trial.tcp()?;
-    let again = PacketCount::new(tcp.retransmitted_segments?).as_f64();
-    let segment = PacketCount::new(tcp.smss_bytes.filter(|bytes| *bytes > 0)?).as_f64();
-    let sent = PacketCount::new(trial.sent_bytes?.get()).as_f64() / segment;
+    let again = float(tcp.retransmitted_segments?);
+    let segment = float(tcp.smss_bytes.filter(|bytes| *bytes > 0)?);
+    let sent = trial.sent_bytes?.as_f64() / segment;
     Some((again, sent + again))
 }
 
@@ -71,7 +69,7 @@ fn delay(trial: &Trial) -> Option<f64> {
         }
         Transport::Tcp => trial.tcp()?.srtt_mean_ns?,
     };
-    Some(Duration::from_nanos(nanos).as_secs_f64() * 1e9)
+    Some(float(nanos))
 }
 
 fn window_use(trial: &Trial) -> Option<f64> {

@@ -1,11 +1,13 @@
 //! Each change as a test, and the judge against noise of known kind.
 
 use super::*;
+use linerate_model::Quantity;
+use linerate_model::experiment::PREDICTED;
 use linerate_model::random::Random;
 use linerate_model::run::{
     Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
     DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, GoalResult, Limit, Packets,
-    Prediction, Quantity, Run, RunKind, RunWork, Trial, Verdict,
+    Prediction, Run, RunKind, RunWork, Trial, Verdict,
 };
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -432,7 +434,7 @@ fn a_sender_that_falls_short_refutes_only_claims_about_itself() {
 fn invalid_trials_and_what_was_not_recorded_are_said() {
     let rises = [
         Prediction::at_least(Quantity::ReceivedRate, 1.3),
-        Prediction::at_most(Quantity::Delay, 0.5),
+        Prediction::at_most(Quantity::DelayUnderLoad, 0.5),
     ];
     let mut bad = trial(100.0, 0);
     bad.valid = false;
@@ -541,9 +543,9 @@ proptest! {
             .into_iter()
             .map(|(a, b)| (trial(a.0, a.1), trial(b.0, b.1)))
             .collect();
-        let predictions: Vec<Prediction> = Quantity::ALL
+        let predictions: Vec<Prediction> = PREDICTED
             .into_iter()
-            .map(|quantity| Prediction { quantity, relative, at_least: low, at_most: high })
+            .map(|(quantity, _)| Prediction { quantity, relative, at_least: low, at_most: high })
             .collect();
         let outcome = judged(&predictions, &pairs);
         let any_false = outcome.observed.iter().any(|seen| seen.came_true == Some(false));

@@ -1,13 +1,13 @@
 //! The A/A control: one cell twice, in turns with all others. A difference between both is none of a factor.
 
 use super::{Runs, alpha, effect, on_scale, scale};
-use crate::estimates::{QUANTITIES, values_of_runs};
+use crate::estimates::{Measured, values_of_runs};
 use crate::repetition::units;
 use crate::statistics::{Unit, Weighted, contrast, holm};
+use linerate_model::Quantity;
 use linerate_model::run::{
     ControlDifference, Effect, EffectScale, EffectVerdict, StudyControl, StudyPlace,
 };
-use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
 
 /// A control that was measured.
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 pub(super) struct Controlled {
     control: StudyControl,
     /// How large a difference it shows, on the scale of effects, by quantity.
-    largest: BTreeMap<usize, f64>,
+    largest: BTreeMap<Quantity, f64>,
 }
 
-type Values = BTreeMap<(Direction, usize), Vec<Unit>>;
+type Values = BTreeMap<Measured, Vec<Unit>>;
 
 impl Controlled {
     /// `None` where one of both was not measured twice.
@@ -36,9 +36,9 @@ impl Controlled {
         let mut differences: Vec<ControlDifference> = both
             .iter()
             .map(|((direction, quantity), found)| ControlDifference {
-                quantity: QUANTITIES[*quantity].key.to_owned(),
+                quantity: *quantity,
                 direction: *direction,
-                effect: effect(found, scale(&QUANTITIES[*quantity]), both.len()),
+                effect: effect(found, scale(*quantity), both.len()),
             })
             .collect();
         let raw: Vec<f64> = differences.iter().map(|one| one.effect.p).collect();
@@ -61,7 +61,7 @@ impl Controlled {
     }
 
     /// Whether an effect may be no larger than what the control shows of the same quantity.
-    pub(super) fn explains(&self, quantity: usize, effect: &Effect) -> bool {
+    pub(super) fn explains(&self, quantity: Quantity, effect: &Effect) -> bool {
         let largest = self.largest.get(&quantity);
         largest.is_some_and(|largest| nearest(effect) <= *largest)
     }
@@ -74,8 +74,8 @@ impl Controlled {
 /// What the independent units of a cell say, on the scale of effects.
 fn values(cell: &str, runs: &Runs<'_>) -> Values {
     let seen = values_of_runs(runs.of_cell(cell).iter().copied());
-    let units = |(key, values): ((Direction, usize), _)| {
-        let values = on_scale(values, scale(&QUANTITIES[key.1]));
+    let units = |(key, values): (Measured, _)| {
+        let values = on_scale(values, scale(key.1));
         (key, units(&values).units)
     };
     seen.into_iter().map(units).collect()

@@ -8,12 +8,11 @@
 use super::control::Controlled;
 use super::grid::{Grid, Levels};
 use super::{alpha, effect};
-use crate::estimates::QUANTITIES;
 use crate::statistics::{USUAL_CONFIDENCE, Unit, Weighted, Welch, contrast, exponential, holm};
-use linerate_model::Estimate;
 use linerate_model::run::{
     Effect, EffectScale, EffectVerdict, FactorLevel, Interaction, MainEffect, SimpleEffect,
 };
+use linerate_model::{Estimate, Quantity};
 
 /// Interactions that a document lists whatever they show.
 const MAX_LISTED: usize = 1000;
@@ -102,7 +101,7 @@ impl Grid {
     /// That more arrives and more is lost where more is sent is no effect of a factor.
     fn is_load(&self, factor: usize) -> bool {
         matches!(&*self.factors[factor].name, "rate" | "pace")
-            && matches!(QUANTITIES[self.quantity].key, "received_bps" | "loss_ratio")
+            && matches!(self.quantity, Quantity::ReceivedRate | Quantity::LossRatio)
     }
 
     fn answer(&self, question: Question) -> Option<Welch> {
@@ -156,13 +155,9 @@ impl Grid {
         self.factors[factor].levels[0].clone()
     }
 
-    fn quantity(&self) -> String {
-        QUANTITIES[self.quantity].key.to_owned()
-    }
-
     fn main(&self, of: At, effect: Effect) -> MainEffect {
         MainEffect {
-            quantity: self.quantity(),
+            quantity: self.quantity,
             of: self.level(of),
             against: self.against(of),
             effect,
@@ -184,7 +179,7 @@ impl Grid {
             })
         });
         Interaction {
-            quantity: self.quantity(),
+            quantity: self.quantity,
             of: [self.level(a), self.level(b)],
             against: [self.against(a), self.against(b)],
             effect,

@@ -1,9 +1,10 @@
 //! The cells of a study in the space of its factors, for one quantity.
 
 use super::{Runs, on_scale, scale};
-use crate::estimates::{QUANTITIES, values_of_runs};
+use crate::estimates::values_of_runs;
 use crate::repetition::units;
 use crate::statistics::Unit;
+use linerate_model::Quantity;
 use linerate_model::run::{EffectScale, StudyPlace};
 use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub(super) struct Factor {
 pub(super) struct Grid {
     /// The series that its cells are of, if the study has any.
     pub(super) series: Option<String>,
-    pub(super) quantity: usize,
+    pub(super) quantity: Quantity,
     pub(super) scale: EffectScale,
     pub(super) factors: Vec<Factor>,
     pub(super) cells: BTreeMap<Levels, Vec<Unit>>,
@@ -38,11 +39,11 @@ type Named = (Vec<(String, String)>, Vec<Unit>);
 impl Grid {
     /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
     pub(super) fn new(
-        quantity: usize,
+        quantity: Quantity,
         (series, cells): &(Option<String>, Vec<&str>),
         runs: &Runs<'_>,
     ) -> Option<Self> {
-        let scale = scale(&QUANTITIES[quantity]);
+        let scale = scale(quantity);
         let named: Vec<Named> = cells
             .iter()
             .flat_map(|cell| of_cell(cell, (quantity, scale), runs))
@@ -71,7 +72,7 @@ impl Grid {
 }
 
 /// A cell, once for each direction of its traffic.
-fn of_cell(cell: &str, (quantity, scale): (usize, EffectScale), runs: &Runs<'_>) -> Vec<Named> {
+fn of_cell(cell: &str, (quantity, scale): (Quantity, EffectScale), runs: &Runs<'_>) -> Vec<Named> {
     let seen = values_of_runs(runs.of_cell(cell).iter().copied());
     let ways = seen.into_iter().filter(|((_, of), _)| *of == quantity);
     let ways =

@@ -21,11 +21,12 @@ pub mod rounds;
 mod scatter;
 mod transients;
 
-use crate::estimates::{QUANTITIES, Quantity};
+use crate::estimates::AVERAGED;
 use crate::repetition::OfRun;
 use crate::statistics::{TestDesign, USUAL_CONFIDENCE, Welch, exponential};
 use control::Controlled;
 use grid::Grid;
+use linerate_model::Quantity;
 use linerate_model::run::{Effect, EffectScale, EffectVerdict, Run, StudyFindings, StudyPlace};
 use std::collections::BTreeMap;
 
@@ -41,8 +42,8 @@ pub fn findings<'a>(
     let control = control.and_then(|cell| Controlled::examine(cell, &runs));
     let mut grids: Vec<Grid> = Vec::new();
     for series in by_series(&cells) {
-        let quantities = 0..QUANTITIES.len();
-        grids.extend(quantities.filter_map(|quantity| Grid::new(quantity, &series, &runs)));
+        let of_series = |quantity| Grid::new(quantity, &series, &runs);
+        grids.extend(AVERAGED.into_iter().filter_map(of_series));
     }
     let effects::Effects {
         tests,
@@ -106,8 +107,8 @@ impl<'a> Runs<'a> {
 const MIN_EFFECT: f64 = 0.001;
 
 /// How effects of a quantity are measured.
-const fn scale(quantity: &Quantity) -> EffectScale {
-    if quantity.most < 1.5 {
+fn scale(quantity: Quantity) -> EffectScale {
+    if quantity.is_share() {
         EffectScale::Difference
     } else {
         EffectScale::Ratio

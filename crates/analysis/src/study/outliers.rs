@@ -5,10 +5,9 @@
 //!   Outliers", 1993
 
 use super::Runs;
-use crate::estimates::{QUANTITIES, run_values};
+use crate::estimates::{Measured, run_values};
 use crate::statistics::{USUAL_CONFIDENCE, median};
 use linerate_model::run::Outlier;
-use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
 
 /// Fewer runs do not tell which of them is far.
@@ -26,7 +25,7 @@ pub(super) fn outliers(cells: &[&str], runs: &Runs<'_>) -> Vec<Outlier> {
 }
 
 fn of_cell(cell: &str, runs: &Runs<'_>) -> Vec<Outlier> {
-    let mut seen: BTreeMap<(Direction, usize), Vec<(usize, f64)>> = BTreeMap::new();
+    let mut seen: BTreeMap<Measured, Vec<(usize, f64)>> = BTreeMap::new();
     let runs = runs.of_cell(cell);
     for (place, run) in runs.iter().enumerate() {
         for (key, value) in run_values(run) {
@@ -36,9 +35,7 @@ fn of_cell(cell: &str, runs: &Runs<'_>) -> Vec<Outlier> {
     let mut found = Vec::new();
     for ((direction, quantity), values) in seen {
         let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        let Some(bounds) =
-            Bounds::from_values(&plain).filter(|_| QUANTITIES[quantity].key != "loss_ratio")
-        else {
+        let Some(bounds) = Bounds::from_values(&plain).filter(|_| !quantity.is_share()) else {
             continue;
         };
         let far = values.iter().filter(|(_, value)| bounds.is_far(*value));
@@ -46,7 +43,7 @@ fn of_cell(cell: &str, runs: &Runs<'_>) -> Vec<Outlier> {
             Some(Outlier {
                 place: runs[*place].config.place.clone()?,
                 direction,
-                quantity: QUANTITIES[quantity].key.to_owned(),
+                quantity,
                 value: *value,
                 median: bounds.median,
             })

@@ -1,10 +1,10 @@
 //! What a study can show before it is made: by how earlier runs of its cells scattered, or by a scatter that is assumed.
 
 use super::{alpha, margin};
-use crate::estimates::{QUANTITIES, run_values};
+use crate::estimates::{Measured, run_values};
 use crate::statistics::{Moments, TestDesign, to_f64};
+use linerate_model::Quantity;
 use linerate_model::run::{EffectScale, Run};
-use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
 
 /// A study that is planned.
@@ -62,8 +62,8 @@ fn effects(factors: &[(String, usize)]) -> usize {
 /// How runs of the same cells scatter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierScatter {
-    /// The quantity by its key in a trial or goal.
-    pub quantity: &'static str,
+    /// Of what.
+    pub quantity: Quantity,
     /// Standard deviation of the logarithms within cells.
     pub deviation: f64,
     /// Runs that it is from.
@@ -74,11 +74,11 @@ pub struct EarlierScatter {
 
 /// The scatter of each rate and delay within `cells`, each with its earlier runs; cells with one run tell nothing.
 pub fn earlier_scatter(cells: &[Vec<&Run>]) -> Vec<EarlierScatter> {
-    let mut found: BTreeMap<usize, Vec<Moments>> = BTreeMap::new();
+    let mut found: BTreeMap<Quantity, Vec<Moments>> = BTreeMap::new();
     for runs in cells {
-        let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
+        let mut seen: BTreeMap<Measured, Vec<f64>> = BTreeMap::new();
         for (key, value) in runs.iter().flat_map(|run| run_values(run)) {
-            if value > 0.0 && !matches!(QUANTITIES[key.1].key, "loss_ratio" | "p99_ns") {
+            if value > 0.0 && !key.1.is_of_rare_events() {
                 seen.entry(key).or_default().push(value.ln());
             }
         }
@@ -94,7 +94,7 @@ pub fn earlier_scatter(cells: &[Vec<&Run>]) -> Vec<EarlierScatter> {
             .map(|of| of.variance.unwrap_or_default() * (of.count - 1.0))
             .sum();
         (freedom > 0.0).then(|| EarlierScatter {
-            quantity: QUANTITIES[quantity].key,
+            quantity,
             deviation: (squares / freedom).sqrt(),
             runs: count(cells.iter().map(|of| of.count).sum()),
             cells: cells.len(),

@@ -5,7 +5,7 @@
 //! small scatter stops early); the tests bound by how much.
 
 use super::on_scale;
-use crate::estimates::{QUANTITIES, values_of_runs};
+use crate::estimates::values_of_runs;
 use crate::repetition::units;
 use crate::statistics::{USUAL_CONFIDENCE, Unit, mean};
 use linerate_model::Ratio;
@@ -33,7 +33,7 @@ impl Known {
         // Tails and losses scatter by nature: no budget makes them as narrow as the rest.
         let seen = seen
             .into_iter()
-            .filter(|(key, _)| !matches!(QUANTITIES[key.1].key, "loss_ratio" | "p99_ns"));
+            .filter(|(key, _)| !key.1.is_of_rare_events());
         let seen = seen.map(|(_, values)| on_scale(values, EffectScale::Ratio));
         let seen = seen.filter(|values| !values.is_empty());
         let widths = seen.map(|values| {

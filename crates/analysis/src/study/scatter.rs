@@ -3,15 +3,15 @@
 
 use super::Runs;
 use super::repetition::level;
-use crate::estimates::{QUANTITIES, run_values};
+use crate::estimates::{Measured, run_values};
 use crate::statistics::{Levels, Nested, levels};
+use linerate_model::Quantity;
 use linerate_model::run::{RepetitionLevel, Run, Scatter, Trial};
-use linerate_model::spec::Direction;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every quantity that is compared by ratios, over all cells.
 pub(super) fn scatter(cells: &[&str], runs: &Runs<'_>) -> Vec<Scatter> {
-    let mut found: BTreeMap<(usize, RepetitionLevel), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut found: BTreeMap<(Quantity, RepetitionLevel), Vec<(f64, f64)>> = BTreeMap::new();
     for cell in cells {
         let runs = runs.of_cell(cell);
         for ((_, quantity), (level, part)) in of_cell(runs) {
@@ -22,7 +22,7 @@ pub(super) fn scatter(cells: &[&str], runs: &Runs<'_>) -> Vec<Scatter> {
         let count = crate::statistics::to_f64(parts.len() as u64);
         let average = |get: fn(&(f64, f64)) -> f64| parts.iter().map(get).sum::<f64>() / count;
         Scatter {
-            quantity: QUANTITIES[quantity].key.to_owned(),
+            quantity,
             level,
             deviation_ratio: average(|part| part.0).sqrt(),
             repetitions: average(|part| part.1),
@@ -31,18 +31,17 @@ pub(super) fn scatter(cells: &[&str], runs: &Runs<'_>) -> Vec<Scatter> {
     all.collect()
 }
 
-type Key = (Direction, usize);
 /// A level with its variance and its number of repetitions.
 type Part = (RepetitionLevel, (f64, f64));
 
-fn of_cell(runs: &[&Run]) -> Vec<(Key, Part)> {
-    let mut trees: BTreeMap<Key, Vec<(&Run, Nested)>> = BTreeMap::new();
+fn of_cell(runs: &[&Run]) -> Vec<(Measured, Part)> {
+    let mut trees: BTreeMap<Measured, Vec<(&Run, Nested)>> = BTreeMap::new();
     // A level that nothing is repeated on is none.
     let outer = outer_levels(runs);
     let has_trials = runs.iter().any(|run| is_repeated(&run.trials));
     for run in runs {
         for (key, value) in run_values(run) {
-            if value > 0.0 && QUANTITIES[key.1].key != "loss_ratio" {
+            if value > 0.0 && !key.1.is_share() {
                 let tree = tree(run, key, has_trials);
                 let tree = tree.unwrap_or_else(|| Nested::Value(value.ln()));
                 trees.entry(key).or_default().push((run, tree));
@@ -117,9 +116,9 @@ fn is_repeated(trials: &[Trial]) -> bool {
 }
 
 /// A run with the intervals of its trials, of a rate.
-fn tree(run: &Run, (direction, quantity): Key, has_trials: bool) -> Option<Nested> {
+fn tree(run: &Run, (direction, quantity): Measured, has_trials: bool) -> Option<Nested> {
     let here = run.trials.iter().filter(|trial| {
-        trial.valid && trial.direction == direction && QUANTITIES[quantity].key == "received_bps"
+        trial.valid && trial.direction == direction && quantity == Quantity::ReceivedRate
     });
     let mut trials: Vec<Nested> = here.filter_map(intervals).collect();
     match (has_trials, trials.len()) {

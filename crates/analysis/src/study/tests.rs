@@ -289,8 +289,8 @@ fn a_run_far_from_the_others_is_named_and_stays_in_the_mean() {
     assert_eq!(found.outliers.len(), 1);
     let outlier = &found.outliers[0];
     assert_eq!(
-        (outlier.place.repetition, &*outlier.quantity),
-        (10, "received_bps")
+        (outlier.place.repetition, outlier.quantity),
+        (10, Quantity::ReceivedRate)
     );
     let mean = &crate::estimates(["all"], &parts)[0];
     assert_eq!(mean.estimate.n, 10);

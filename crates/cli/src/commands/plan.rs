@@ -179,7 +179,7 @@ fn shown(power: &PlanPower) -> Vec<String> {
                 "{} repetitions can show {} of {} (four of five such studies do; {} earlier runs of {} cells scatter by {})",
                 power.repetitions,
                 factors.join(", "),
-                linerate_report::quantity_name(known.quantity),
+                known.quantity.name(),
                 known.runs,
                 known.cells,
                 percent(row.deviation),

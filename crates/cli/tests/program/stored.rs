@@ -90,7 +90,7 @@ fn exports_of_every_format_to_the_screen_and_to_a_file() {
     let place = filled();
     place.run(&["export", "last"]).document();
     let csv = place.run(&["export", "last", "--format", "csv"]).done();
-    assert!(csv.starts_with("run,trial,"), "{csv}");
+    assert!(csv.starts_with("run,kind,title,trial,"), "{csv}");
     let intervals = place
         .run(&["export", "last", "--format", "csv-intervals"])
         .done();

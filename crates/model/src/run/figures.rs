@@ -1,15 +1,17 @@
 //! The figures of a trial, whatever its work and wherever they come from.
 
 use super::{
-    CpuSide, Delay, ExchangeConditions, LedgerEntry, Measured, Packets, Requests, TcpSummary,
-    Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
+    CpuSide, Delay, ExchangeConditions, Imported, LedgerEntry, Measured, Packets, Requests,
+    TcpSummary, Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
 };
 use crate::cost::ProfileSummary;
 use crate::estimate::Interval;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
+use crate::quantity::Quantity;
 use crate::sample::EndpointReport;
 use crate::spec::Side;
 use crate::units::{LossRatio, PacketRate, Ratio};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Empty or `None` where the trial has another origin.
@@ -54,20 +56,31 @@ impl Trial {
         self.measured()?.profile.as_ref()
     }
 
-    /// The interval in which the rounded value of `key` lies.
-    pub fn rounding(&self, key: &str) -> Option<&Interval> {
+    /// The interval in which the rounded value of `quantity` lies.
+    pub fn rounding(&self, quantity: Quantity) -> Option<&Interval> {
         match &self.origin {
-            TrialOrigin::Imported(imported) => imported.rounding.get(key),
+            TrialOrigin::Imported(imported) => imported.rounding.get(&*rounding_key(quantity)),
             TrialOrigin::Measured(_) => None,
         }
     }
 
-    /// The intervals of a log's rounded figures, by key, to be changed.
-    pub fn rounding_mut(&mut self) -> Option<&mut BTreeMap<String, Interval>> {
-        match &mut self.origin {
-            TrialOrigin::Imported(imported) => Some(&mut imported.rounding),
-            TrialOrigin::Measured(_) => None,
+    /// Notes in which interval the true value of what a log tells of `quantity` lies; `None` if the log's is exact.
+    pub fn set_rounding(&mut self, quantity: Quantity, interval: Option<Interval>) {
+        if let TrialOrigin::Imported(Imported { rounding }) = &mut self.origin {
+            let key = rounding_key(quantity);
+            match interval {
+                Some(interval) => rounding.insert(key.into_owned(), interval),
+                None => rounding.remove(&*key),
+            };
         }
+    }
+}
+
+/// Lost packets are called as in the trial's `packets`.
+fn rounding_key(quantity: Quantity) -> Cow<'static, str> {
+    match quantity {
+        Quantity::LostPackets => "lost".into(),
+        _ => quantity.key(),
     }
 }
 

@@ -16,10 +16,10 @@ mod trial;
 mod verdict;
 mod work;
 
-pub use crate::delay::{Delay, DelayOf, DelayQuantile};
+pub use crate::delay::{Delay, DelayOf, DelayQuantile, Statistic};
 pub use crate::experiment::{
     Answer, Baseline, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
-    ExperimentTrial, Observed, Part, Prediction, Probe, Quantity,
+    ExperimentTrial, Observed, Part, Prediction, Probe,
 };
 pub use crate::origin::{
     Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyBudget, StudyCell,
@@ -49,6 +49,7 @@ pub use work::{
 
 use crate::estimate::Estimate;
 use crate::facts::Facts;
+pub use crate::quantity::Quantity;
 use crate::spec::{Direction, Side};
 use crate::stack::StackReport;
 use crate::time::WallTime;
@@ -153,7 +154,7 @@ pub struct CellEstimate {
     /// Seen from the client.
     pub direction: Direction,
     /// The quantity by its key in a trial or goal, which carries the unit: `received_bps`.
-    pub quantity: String,
+    pub quantity: Quantity,
     /// Mean and interval over the valid runs of the cell, and how many of them are independent.
     pub estimate: Estimate,
     /// What n counts: the outermost level that the cell repeats.

@@ -2,6 +2,7 @@
 
 use super::StudyPlace;
 use crate::estimate::Estimate;
+use crate::quantity::Quantity;
 use crate::spec::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,7 @@ pub struct FactorLevel {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MainEffect {
     /// The quantity by its key in a trial or goal.
-    pub quantity: String,
+    pub quantity: Quantity,
     /// The level.
     pub of: FactorLevel,
     /// The level that it is held against.
@@ -65,7 +66,7 @@ pub struct MainEffect {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Interaction {
     /// The quantity by its key in a trial or goal.
-    pub quantity: String,
+    pub quantity: Quantity,
     /// A level of the first factor, and a level of the second.
     pub of: [FactorLevel; 2],
     /// The levels that they are held against.
@@ -151,7 +152,7 @@ impl StudyControl {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ControlDifference {
     /// The quantity by its key in a trial or goal.
-    pub quantity: String,
+    pub quantity: Quantity,
     /// Seen from the client.
     pub direction: Direction,
     /// Corrected for all quantities of the control.
@@ -162,7 +163,7 @@ pub struct ControlDifference {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Scatter {
     /// The quantity by its key in a trial or goal.
-    pub quantity: String,
+    pub quantity: Quantity,
     /// The level of repetition.
     pub level: RepetitionLevel,
     /// Standard deviation of the logarithms of what is repeated there: 0.02 is 2 %.
@@ -219,7 +220,7 @@ pub struct Outlier {
     /// Seen from the client.
     pub direction: Direction,
     /// The quantity by its key in a trial or goal.
-    pub quantity: String,
+    pub quantity: Quantity,
     /// What the run says.
     pub value: f64,
     /// Median of the cell.

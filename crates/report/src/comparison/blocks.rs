@@ -1,8 +1,8 @@
 //! What a comparison says: the conclusion, what was compared, a table for each metric.
 
 use super::{
-    Row, basis, by_metric, charts, conclusion, effect, effect_interval, rule, side, tally, unit,
-    value, verdict,
+    Row, basis, by_metric, charts, conclusion, effect, effect_interval, rule, side, tally, value,
+    verdict,
 };
 use crate::document::{Block, Look, MARKDOWN, PAGE, SCREENS, Sheet, TERMINAL};
 use crate::figures::{Unit, clean, digits, middle, range};
@@ -154,10 +154,10 @@ fn unpaired<'a>(all: &[Unpaired]) -> [Block<'a>; 2] {
 /// A metric of every pair. A page has the units in its headings, so that columns of numbers can be compared.
 fn metric_table<'a>(metric: &MetricComparison, rows: &[Row<'_>]) -> Block<'a> {
     let values = rows.iter().map(|(_, one)| one.a.point.max(one.b.point));
-    let unit = unit(&metric.metric, middle(values));
+    let unit = Unit::for_quantity(metric.metric, middle(values));
     let title = match rows {
         [(_, one)] => {
-            let shown = |side| value(&one.metric, side);
+            let shown = |side| value(one.metric, side);
             format!("{}: {} against {}", one.words, shown(&one.b), shown(&one.a))
         }
         _ => crate::charts::capital(&metric.words),
@@ -226,8 +226,8 @@ where
 {
     vec![
         words(head, name),
-        words("A", |row: &Row<'r>| value(&row.1.metric, &row.1.a)),
-        words("B", |row: &Row<'r>| value(&row.1.metric, &row.1.b)),
+        words("A", |row: &Row<'r>| value(row.1.metric, &row.1.a)),
+        words("B", |row: &Row<'r>| value(row.1.metric, &row.1.b)),
         words(effect_head, |row: &Row<'r>| effect(row.1)),
         words("95 % interval", |row: &Row<'r>| effect_interval(row.1)),
         words("n", |row: &Row<'r>| format!("{}, {}", row.1.a.n, row.1.b.n)),

@@ -1,12 +1,13 @@
 //! What a comparison draws: the ratio of each pair with its interval, and delay by size on both sides.
 
-use super::{by_metric, unit};
+use super::by_metric;
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::charts::SizeAxis;
 use crate::figures::{Unit, digits, float};
 use crate::table::{Cell, Table};
-use linerate_model::Estimate;
 use linerate_model::comparison::{Comparison, MetricComparison, Pair};
+use linerate_model::quantity::DelayPart;
+use linerate_model::{Estimate, Quantity};
 
 type Rows<'a> = Vec<(&'a Pair, &'a MetricComparison)>;
 
@@ -39,7 +40,7 @@ fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -
         .map(|(pair, ..)| pair.cell.name.clone())
         .collect();
     Some(Chart {
-        id: format!("ratio-{}", metric.metric.replace('_', "-")),
+        id: format!("ratio-{}", metric.metric.key().replace('_', "-")),
         title: format!("B / A: {}", metric.words),
         caption: ratio_caption(comparison, metric, &known),
         x: Axis::categories("Pair", "", names),
@@ -134,18 +135,18 @@ type Sized<'a> = (u64, &'a Pair, &'a MetricComparison);
 
 /// A metric in nanoseconds by message size: a line for each side and mode.
 fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
-    if !metric.metric.starts_with("half_round_trip") {
+    let Quantity::Delay(DelayPart::HalfRoundTrip, _) = metric.metric else {
         return None;
-    }
+    };
     let placed: Vec<Sized<'_>> = rows
         .iter()
         .filter_map(|(pair, metric)| Some((pair.cell.payload_bytes?.get(), *pair, *metric)))
         .collect();
     let sizes = SizeAxis::from_sizes(placed.iter().map(|(size, ..)| *size))?;
     let typical = placed.iter().map(|(_, _, metric)| metric.a.point);
-    let unit = unit(&metric.metric, crate::figures::middle(typical));
+    let unit = Unit::for_quantity(metric.metric, crate::figures::middle(typical));
     Some(Chart {
-        id: format!("by-size-{}", metric.metric.replace('_', "-")),
+        id: format!("by-size-{}", metric.metric.key().replace('_', "-")),
         title: format!("By message size: {}", metric.words),
         caption: "Each side by message size; the ratio with its interval is in the chart of B / A."
             .to_owned(),

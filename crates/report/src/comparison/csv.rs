@@ -1,6 +1,6 @@
 //! One row for each metric of each pair.
 
-use crate::csv::{LineEnd, kebab, table};
+use crate::csv::{kebab, table, text};
 use crate::figures::clean;
 use linerate_model::comparison::{Comparison, MetricComparison, Pair};
 use linerate_model::{BitRate, ByteCount, Estimate};
@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
         text(pair.cell.intended_load.map(BitRate::bps))
     }),
     ("goal", |pair, _| pair.cell.goal.as_deref().map(clean)),
-    ("metric", |_, metric| Some(metric.metric.clone())),
+    ("metric", |_, metric| Some(metric.metric.key().into_owned())),
     ("better", |_, metric| kebab(&metric.better)),
     ("a", |_, metric| point(Some(&metric.a))),
     ("a_low", |_, metric| low(Some(&metric.a))),
@@ -54,11 +54,7 @@ pub(super) fn rows(comparison: &Comparison) -> String {
         let metrics = pair.metrics.iter();
         metrics.map(move |metric| COLUMNS.iter().map(move |(_, get)| get(pair, metric)))
     });
-    table(COLUMNS.iter().map(|(name, _)| *name), rows, LineEnd::Lf)
-}
-
-fn text(value: Option<impl ToString>) -> Option<String> {
-    value.map(|value| value.to_string())
+    table(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
 fn point(estimate: Option<&Estimate>) -> Option<String> {

@@ -8,10 +8,11 @@ mod csv;
 
 use crate::document::{Block, Document, DocumentFormat, Head};
 use crate::figures::{Unit, digits};
-use linerate_model::Estimate;
 use linerate_model::comparison::{
     Basis, BetterWhen, CompareAnswer, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
 };
+use linerate_model::quantity::QuantityUnit;
+use linerate_model::{Estimate, Quantity};
 use serde::Serialize;
 
 impl Document for Comparison {
@@ -51,9 +52,9 @@ type Row<'a> = (&'a Pair, &'a MetricComparison);
 
 /// The verdict on one metric, in words that fit it.
 fn verdict(metric: &MetricComparison) -> &'static str {
-    let is_speed = metric.metric.ends_with("_bps") || metric.metric.contains("trip");
-    let is_delay = metric.metric.starts_with("delay");
-    match (metric.verdict, is_speed || is_delay) {
+    let is_rate = metric.metric.unit() == QuantityUnit::BitRate;
+    let is_delay = matches!(metric.metric, Quantity::Delay(..));
+    match (metric.verdict, is_rate || is_delay) {
         (CompareVerdict::Faster, true) => "faster",
         (CompareVerdict::Slower, true) => "slower",
         (CompareVerdict::Faster, false) => "better",
@@ -81,29 +82,16 @@ const fn better(better: BetterWhen) -> &'static str {
     }
 }
 
-/// The unit that suits the values of a metric.
-fn unit(metric: &str, typical: f64) -> Unit {
-    if metric.ends_with("_bps") {
-        Unit::for_rate(typical)
-    } else if metric.ends_with("_ratio") {
-        Unit::PERCENT
-    } else if metric.contains("_ns") {
-        Unit::for_nanos(typical)
-    } else {
-        Unit::PLAIN
-    }
-}
-
 /// A value in its unit, and what is known of its precision.
-fn value(metric: &str, estimate: &Estimate) -> String {
-    unit(metric, estimate.point).show(estimate.point)
+fn value(metric: Quantity, estimate: &Estimate) -> String {
+    Unit::for_quantity(metric, estimate.point).show(estimate.point)
 }
 
 /// `1.05`, or a difference in its unit.
 fn effect(metric: &MetricComparison) -> String {
     match (&metric.ratio, &metric.difference) {
         (Some(ratio), _) => ratio_digits(ratio.point),
-        (None, Some(difference)) => signed(&metric.metric, difference.point),
+        (None, Some(difference)) => signed(metric.metric, difference.point),
         (None, None) => "–".to_owned(),
     }
 }
@@ -121,7 +109,7 @@ fn effect_interval(metric: &MetricComparison) -> String {
             )
         }
         (None, Some(interval)) => {
-            let end = |value| signed(&metric.metric, value);
+            let end = |value| signed(metric.metric, value);
             format!("{} to {}", end(interval.low), end(interval.high))
         }
         (None, None) => "–".to_owned(),
@@ -137,9 +125,9 @@ fn ratio_digits(ratio: f64) -> String {
 }
 
 /// A difference with its sign; of ratios in percentage points.
-fn signed(metric: &str, difference: f64) -> String {
-    let unit = unit(metric, difference.abs());
-    let symbol = if metric.ends_with("_ratio") {
+fn signed(metric: Quantity, difference: f64) -> String {
+    let unit = Unit::for_quantity(metric, difference.abs());
+    let symbol = if metric.is_share() {
         "pp"
     } else {
         unit.symbol()

@@ -1,7 +1,7 @@
 //! A row for each smallest part, each part that changed, or each build.
 
 use super::largest::{self, Leaf};
-use crate::csv::{LineEnd, kebab, table};
+use crate::csv::{kebab, table};
 use crate::figures::clean;
 use linerate_model::ByteCount;
 use linerate_model::footprint::{
@@ -162,7 +162,6 @@ fn write(columns: &[&'static str], rows: Vec<Vec<Option<String>>>) -> String {
     table(
         columns.iter().copied(),
         rows.into_iter().map(Vec::into_iter),
-        LineEnd::Lf,
     )
 }
 

@@ -1,14 +1,14 @@
 //! Every trial in figures: rates, TCP state, CPU.
 
 use crate::charts::trial_name;
-use crate::curve::{loss, offered, received};
+use crate::curve::seen;
 use crate::figures::{Unit, Value, digits};
 use crate::page::{self, heading};
 use crate::table::{Cell, Table, column};
 use crate::words;
 use linerate_model::cost::{CoreShares, InterruptKind};
 use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
-use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use linerate_model::{BitRate, ByteCount, PacketCount, Quantity, Ratio};
 use maud::{Markup, html};
 
 /// The rates of every trial.
@@ -81,7 +81,10 @@ fn trial_columns(unit: Unit) -> Vec<String> {
 
 /// The row of a trial; a bad one is red and says why.
 fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
-    let one = |seen| Value::from_observations(&Option::into_iter(seen).collect::<Vec<_>>());
+    let one = |quantity, unit| {
+        let observed: Vec<_> = seen(trial, quantity).into_iter().collect();
+        Cell::value(Value::from_observations(&observed).as_ref(), unit)
+    };
     let count = |get: fn(&Packets) -> Option<PacketCount>| {
         Cell::count(trial.packets().and_then(get).map(PacketCount::get))
     };
@@ -95,9 +98,9 @@ fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
             || Cell::text("not set or not recorded"),
             |load| Cell::number(Some(load.as_f64()), unit),
         ),
-        Cell::value(one(offered(trial)).as_ref(), unit),
-        Cell::value(one(received(trial)).as_ref(), unit),
-        Cell::value(one(loss(trial)).as_ref(), Unit::PERCENT),
+        one(Quantity::OfferedRate, unit),
+        one(Quantity::ReceivedRate, unit),
+        one(Quantity::LossRatio, Unit::PERCENT),
         count(|p| p.lost),
         count(|p| p.duplicated),
         count(|p| p.reordered),

@@ -5,6 +5,7 @@ use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::curve::LoadCurve;
 use crate::figures::{Unit, float};
 use crate::table::{Cell, Table};
+use linerate_model::Quantity;
 use linerate_model::run::Trial;
 use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
@@ -233,7 +234,7 @@ impl<'v> Frame<'v> {
             let loads = runs
                 .iter()
                 .flat_map(|one| &one.trials)
-                .filter_map(|trial| crate::curve::offered(trial));
+                .filter_map(|trial| crate::curve::seen(trial, Quantity::OfferedRate));
             let loads: Vec<_> = loads.collect();
             let value = crate::figures::Value::from_observations(&loads)?;
             let inside = value.point() <= self.most.1 * 1.1;

@@ -20,6 +20,7 @@ pub(crate) use series::{Series, series};
 
 use crate::figures::Value;
 use factors::{Factor, factors, levels_of};
+use linerate_model::Quantity;
 use linerate_model::run::{Run, Trial, TrialWork};
 use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ impl Measure {
     /// Of one trial: bit/s or nanoseconds.
     pub(crate) fn of(self, trial: &Trial) -> Option<f64> {
         match self {
-            Self::Delay => trial.delay()?.p50_ns.map(crate::figures::float),
+            Self::Delay => Quantity::MEDIAN_DELAY.of(trial),
             Self::Rate => crate::curve::best_known_rate(trial).map(|(rate, _)| rate),
         }
     }

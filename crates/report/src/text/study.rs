@@ -1,6 +1,6 @@
 //! A study in lines: the mean of each cell, and what limits it.
 
-use crate::figures::{UNKNOWN, Value};
+use crate::figures::{UNKNOWN, Unit, Value};
 use crate::paper::{Ink, Paper};
 use crate::study::{CommonLimit, runs_of};
 use crate::words;
@@ -136,7 +136,8 @@ fn said(mean: &CellEstimate) -> String {
     let value = Value {
         estimate: mean.estimate,
     };
-    let (unit, what) = words::quantity(mean);
+    let unit = Unit::for_quantity(mean.quantity, mean.estimate.point);
+    let what = mean.quantity.name();
     let alone = if mean.estimate.n == 1 { " (n = 1)" } else { "" };
     let way = words::direction(mean.direction);
     format!("{}{alone} {what}, {way}", value.show(unit))

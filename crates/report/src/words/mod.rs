@@ -7,11 +7,11 @@ pub(crate) mod stack;
 pub use agent::agent_event;
 pub(crate) use cost::cost_line;
 
-use crate::figures::{UNKNOWN, Unit};
+use crate::figures::UNKNOWN;
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
-    Answer, BoundedBy, CellEstimate, Confidence, DelayOf, HostRole, Limit, Observed, Place,
-    Requests, Run, RunKind, RunStatus, Trial,
+    Answer, BoundedBy, Confidence, DelayOf, HostRole, Limit, Observed, Place, Requests, Run,
+    RunKind, RunStatus, Trial,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
@@ -290,44 +290,6 @@ fn collect_directions(run: &Run, seen: &mut Vec<Direction>) {
     seen.extend(run.trials.iter().map(|trial| trial.direction));
     for part in run.parts() {
         collect_directions(part, seen);
-    }
-}
-
-/// The unit and the name of what a study's mean is about.
-pub(crate) fn quantity(mean: &CellEstimate) -> (Unit, &str) {
-    unit_and_name(&mean.quantity, mean.estimate.point)
-}
-
-/// The name of a quantity of a study, by its key in a trial or goal.
-pub fn quantity_name(key: &str) -> &str {
-    unit_and_name(key, 0.0).1
-}
-
-/// The same as what a sentence is about: `raises the received rate (L4 payload)`.
-pub(crate) fn quantity_noun(key: &str) -> String {
-    match key {
-        "received_bps" => "the received rate (L4 payload)".to_owned(),
-        "acknowledged_bps" => "the acknowledged rate (L4 payload)".to_owned(),
-        "conditional_throughput_bps" => "the conditional throughput (L4 payload)".to_owned(),
-        "loss_ratio" => "the loss ratio".to_owned(),
-        other => format!("the {}", quantity_name(other)),
-    }
-}
-
-/// The unit that suits `point`, and the name of a quantity of a study.
-pub(crate) fn unit_and_name(key: &str, point: f64) -> (Unit, &str) {
-    match key {
-        "received_bps" => (Unit::for_rate(point), "received, L4 payload"),
-        "acknowledged_bps" => (Unit::for_rate(point), "acknowledged, L4 payload"),
-        "conditional_throughput_bps" => {
-            (Unit::for_rate(point), "conditional throughput, L4 payload")
-        }
-        "loss_ratio" => (Unit::PERCENT, "lost"),
-        "p50_ns" => (Unit::for_nanos(point), "median delay"),
-        "p99_ns" => (Unit::for_nanos(point), "p99 delay"),
-        "above_pps" => (Unit::PLAIN, "requests per second from which delay rises"),
-        "responsiveness_rpm" => (Unit::PLAIN, "round trips per minute under load"),
-        other => (Unit::PLAIN, other),
     }
 }
 

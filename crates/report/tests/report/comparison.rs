@@ -9,7 +9,7 @@ use linerate_model::comparison::{
 };
 use linerate_model::run::{HostRole, RunKind, Tool};
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{ByteCount, Estimate, Interval, Ratio};
+use linerate_model::{ByteCount, Estimate, Interval, Quantity, Ratio};
 use linerate_report::Style;
 use linerate_report::document::{DocumentFormat, as_text, render};
 
@@ -28,7 +28,7 @@ fn estimate(point: f64, spread: f64, n: u64) -> Estimate {
 fn metric(id: &str, words: &str, (a, b): (f64, f64), n: u64) -> MetricComparison {
     let shown = n > 1;
     MetricComparison {
-        metric: id.to_owned(),
+        metric: Quantity::from_key(id).unwrap(),
         words: words.to_owned(),
         better: BetterWhen::Lower,
         a: estimate(a, 0.01, n),

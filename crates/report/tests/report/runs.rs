@@ -1,11 +1,12 @@
 //! Made-up runs, and one made of the figures of a published study.
 
+use linerate_model::Quantity;
 use linerate_model::run::{
     Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence,
     CpuSide, CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment,
     ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole,
-    LedgerEntry, Limit, Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind,
-    RunStatus, RunWork, Source, TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
+    LedgerEntry, Limit, Observed, Packets, Place, Prediction, RuleOutcome, Run, RunKind, RunStatus,
+    RunWork, Source, TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
@@ -109,10 +110,7 @@ fn imported(title: &str, rows: &[Row]) -> Run {
         trial.streams = Some(1);
         trial.payload_bytes = Some(ByteCount::new(1448));
         let step = if received >= 99.95 { 1.0 } else { 0.1 };
-        trial
-            .rounding_mut()
-            .unwrap()
-            .insert("received_bps".to_owned(), rounded(received, step));
+        trial.set_rounding(Quantity::ReceivedRate, Some(rounded(received, step)));
         trial.intervals = (0..10_u32)
             .map(|second| TrialInterval {
                 start: Duration::from_secs(second.into()),
@@ -201,10 +199,7 @@ pub(crate) fn board_sends_tcp() -> Run {
     trial.offered_load = Some(mbit(127.0));
     trial.received_rate = Some(mbit(127.0));
     trial.duration = Some(Duration::from_secs_f64(10.03));
-    trial
-        .rounding_mut()
-        .unwrap()
-        .insert("received_bps".to_owned(), rounded(127.0, 1.0));
+    trial.set_rounding(Quantity::ReceivedRate, Some(rounded(127.0, 1.0)));
     let mut start = 0.0;
     for (end, rate, cwnd_kib) in rows {
         trial.intervals.push(TrialInterval {

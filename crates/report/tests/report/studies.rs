@@ -7,7 +7,7 @@ use linerate_model::run::{
     Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
-use linerate_model::{BitRate, ByteCount, Estimate, PacketCount, Ratio, WallTime};
+use linerate_model::{BitRate, ByteCount, Estimate, PacketCount, Quantity, Ratio, WallTime};
 use linerate_report::{Style, details_text, renderers, summary_text};
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ fn with_estimates(mut run: Run) -> Run {
             .into_iter()
             .map(|cell| CellEstimate {
                 cell,
-                quantity: "received_bps".to_owned(),
+                quantity: Quantity::ReceivedRate,
                 direction: Direction::Forward,
                 estimate: Estimate {
                     point: 50e6,

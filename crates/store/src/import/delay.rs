@@ -2,8 +2,9 @@
 
 use super::rounded::note;
 use super::{Rounded, whole};
-use linerate_model::PacketRate;
-use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Trial, UnitCounts};
+use linerate_model::quantity::DelayPart;
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Statistic, Trial, UnitCounts};
+use linerate_model::{PacketRate, Quantile, Quantity};
 
 /// Printed figures of a delay, each in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -64,18 +65,20 @@ impl DelayFigures {
 
     /// Notes the rounding of each figure.
     pub(super) fn note_rounding(&self, trial: &mut Trial) {
-        for (key, figure) in [
-            ("min_ns", self.min),
-            ("mean_ns", self.mean),
-            ("p50_ns", self.p50),
-            ("p90_ns", self.p90),
-            ("p99_ns", self.p99),
-            ("p999_ns", self.p999),
-            ("max_ns", self.max),
-            ("stdev_ns", self.stdev),
+        let quantile = |q| Statistic::Quantile(Quantile::clamped(q));
+        for (statistic, figure) in [
+            (Statistic::Min, self.min),
+            (Statistic::Mean, self.mean),
+            (Statistic::MEDIAN, self.p50),
+            (quantile(0.9), self.p90),
+            (Statistic::P99, self.p99),
+            (quantile(0.999), self.p999),
+            (Statistic::Max, self.max),
+            (Statistic::Deviation, self.stdev),
         ] {
             if let Some(figure) = figure {
-                note(trial, key, figure.scaled(1e9));
+                let quantity = Quantity::Delay(DelayPart::Whole, statistic);
+                note(trial, quantity, figure.scaled(1e9));
             }
         }
     }

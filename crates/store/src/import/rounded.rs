@@ -1,7 +1,7 @@
 //! Figures as a log prints them: a value and the interval in which the true one lies.
 
-use linerate_model::Interval;
 use linerate_model::run::Trial;
+use linerate_model::{Interval, Quantity};
 
 /// A printed figure. `low <= value <= high`, none negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,17 +132,10 @@ fn scale(prefix: &str, base: f64) -> Option<f64> {
     Some(base.powi(i32::try_from(power).ok()?))
 }
 
-/// Notes that the true value of the figure at `key` lies in `interval`.
-pub(super) fn note_rounding(trial: &mut Trial, key: &str, interval: Interval) {
-    if let Some(rounding) = trial.rounding_mut() {
-        rounding.insert(key.to_owned(), interval);
-    }
-}
-
-/// Notes the interval of the figure at `key`, if it was rounded.
-pub(super) fn note(trial: &mut Trial, key: &str, figure: Rounded) {
+/// Notes the interval of a figure, if it was rounded.
+pub(super) fn note(trial: &mut Trial, quantity: Quantity, figure: Rounded) {
     if figure.low < figure.high {
-        note_rounding(trial, key, figure.interval());
+        trial.set_rounding(quantity, Some(figure.interval()));
     }
 }
 

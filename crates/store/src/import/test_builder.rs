@@ -11,9 +11,9 @@ use super::{
     Flow, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Series, Skipped, Totals,
     TrafficTest, View,
 };
-use linerate_model::ByteCount;
 use linerate_model::run::{Host, HostRole, Tool, Trial, TrialWork};
 use linerate_model::spec::{Direction, Transport};
+use linerate_model::{ByteCount, Quantity};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -149,11 +149,11 @@ impl TestBuilder {
         trial.payload_bytes = exchanges.bytes.map(ByteCount::new);
         trial.streams = exchanges.streams;
         if let Some(rate) = exchanges.per_second {
-            note(&mut trial, "received_pps", rate);
+            note(&mut trial, Quantity::ReceivedPacketRate, rate);
         }
         if let Some(seconds) = exchanges.seconds {
             trial.duration = Duration::try_from_secs_f64(seconds.value).ok();
-            note(&mut trial, "duration_s", seconds);
+            note(&mut trial, Quantity::Duration, seconds);
         }
         exchanges.figures.note_rounding(&mut trial);
         trial

@@ -309,13 +309,11 @@ fn what_could_not_be_read_again_is_not_written() {
     let (_dir, store) = store();
     let mut writer = store.create(&run("a")).unwrap();
     let mut broken = trial(0);
-    broken.rounding_mut().unwrap().insert(
-        "x".to_owned(),
-        linerate_model::Interval {
-            low: f64::NAN,
-            high: 1.0,
-        },
-    );
+    let interval = linerate_model::Interval {
+        low: f64::NAN,
+        high: 1.0,
+    };
+    broken.set_rounding(linerate_model::Quantity::Duration, Some(interval));
     assert!(matches!(
         writer.trial(&broken),
         Err(StoreError::Unreadable { .. })

@@ -11,7 +11,7 @@ fn iperf3_json_totals_are_those_of_its_sums() {
     assert_eq!(bytes(&old), (Some(3_158_835_200), Some(3_158_573_056)));
     assert_eq!(bps(old.offered_load), 12_592_710_000);
     // The old library printed six decimals.
-    let rounding = old.rounding("offered_bps").unwrap();
+    let rounding = old.rounding(linerate_model::Quantity::OfferedRate).unwrap();
     assert_eq!(
         (rounding.low, rounding.high),
         (12_592_705_000.0, 12_592_715_000.0)
@@ -69,7 +69,13 @@ fn the_state_of_tcp_lands_in_the_run() {
 fn iperf3_json_counts_datagrams_in_every_generation() {
     let reverse = both("iperf3-3.1.3-udp-R", "json");
     assert_eq!(packets(&reverse), [Some(1222), Some(912), Some(310)]);
-    assert_eq!(reverse.rounding("lost").unwrap().low, 279.0);
+    assert_eq!(
+        reverse
+            .rounding(linerate_model::Quantity::LostPackets)
+            .unwrap()
+            .low,
+        279.0
+    );
     // The received bytes are those of the intervals: the summary has the sent ones.
     assert_eq!(bytes(&reverse), (Some(10_010_624), Some(7_471_104)));
     for (stem, count) in [("iperf3-3.7-udp", 4165), ("iperf3-3.12-udp", 4165)] {
@@ -267,8 +273,14 @@ fn iperf3_text_is_read_with_titles_times_roles_and_letters() {
     assert_eq!(bps(title.received_rate), 6_750_000_000);
     let letters = whole(&["formats/iperf3-3.22-formK.client.txt"])[0].trials[0].clone();
     assert!(
-        letters.rounding("offered_bps").unwrap().high
-            - letters.rounding("offered_bps").unwrap().low
+        letters
+            .rounding(linerate_model::Quantity::OfferedRate)
+            .unwrap()
+            .high
+            - letters
+                .rounding(linerate_model::Quantity::OfferedRate)
+                .unwrap()
+                .low
             <= 8192.0
     );
     let omitted = both("iperf3-3.22-udpomit", "txt");

@@ -22,7 +22,9 @@ fn zperf_uploads_have_both_ends_and_the_units_of_their_era() {
     assert_eq!(packets(fast), [Some(65_361), Some(65_361), Some(0)]);
     assert_eq!(bytes(fast).0, Some(65_361 * 1024));
     // 170.21 Mbps in steps of 1024, cut off.
-    let rounding = fast.rounding("offered_bps").unwrap();
+    let rounding = fast
+        .rounding(linerate_model::Quantity::OfferedRate)
+        .unwrap();
     let step = f64::from(1 << 20);
     assert!(
         (rounding.low - 170.21 * step).abs() < 1.0 && (rounding.high - 170.22 * step).abs() < 1.0
@@ -75,7 +77,9 @@ fn colours_of_a_shell_and_the_version_of_a_board_are_understood() {
     let runs = import(&[("a".to_owned(), unknown.into_bytes())])
         .unwrap()
         .runs;
-    let interval = runs[0].trials[0].rounding("received_bps").unwrap();
+    let interval = runs[0].trials[0]
+        .rounding(linerate_model::Quantity::ReceivedRate)
+        .unwrap();
     assert!(interval.contains(9.96e6) && interval.contains(9.96 * 1_048_576.0));
     let hints = Hints {
         zperf_units: Some(UnitStep::Binary),

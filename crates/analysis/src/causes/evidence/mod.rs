@@ -296,7 +296,7 @@ pub(super) fn is_short(trial: &Trial) -> bool {
     };
     // A rounded figure is short only if all that it may stand for is.
     let offered = trial
-        .rounding("offered_bps")
+        .rounding(linerate_model::Quantity::OfferedRate)
         .map_or(offered.as_f64(), |rounding| rounding.high);
     let packet = trial
         .payload_bytes

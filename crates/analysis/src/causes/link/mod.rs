@@ -195,7 +195,7 @@ impl<'a> View<'a> {
     fn proving(&self) -> Experiment {
         let standing = self.delays.filter(|delays| delays.queue_stands());
         let queue = standing.map(|delays| {
-            Prediction::at_least(Quantity::Delay, QUEUE_LEFT * delays.loaded).absolute()
+            Prediction::at_least(Quantity::DelayUnderLoad, QUEUE_LEFT * delays.loaded).absolute()
         });
         if !self.evidence.is_tcp() && queue.is_none() && self.filled().is_none() {
             // Nothing that is only passed on at a rate tells a link from a policer.

@@ -63,7 +63,7 @@ fn below_the_rate() -> Experiment {
         Change::Load { factor: 0.95 },
         [
             Prediction::at_most(Quantity::LossRatio, 0.1),
-            Prediction::at_least(Quantity::Delay, 0.3),
+            Prediction::at_least(Quantity::DelayUnderLoad, 0.3),
         ],
     )
 }

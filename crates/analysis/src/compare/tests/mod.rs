@@ -8,7 +8,7 @@ use linerate_model::run::{
     RunWork, Source, StudyPlace, Tool, Trial, TrialInterval, TrialOrigin,
 };
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{BitRate, ByteCount, Histogram, Interval};
+use linerate_model::{BitRate, ByteCount, Histogram, Interval, Quantity};
 use proptest::prelude::*;
 use serde_json::json;
 use std::time::Duration;
@@ -145,7 +145,7 @@ fn quantiles_of_single_trials_have_intervals_that_say_what_they_cover() {
     b.trials = vec![delay_trial(32, "spin, idle", 40_000, 4000)];
     let comparison = usual(&a, &b);
     let median = &comparison.pairs[0].metrics[0];
-    assert_eq!(median.metric, "half_round_trip_p50_ns");
+    assert_eq!(median.metric.key(), "half_round_trip_p50_ns");
     assert!(near(median.a.point, 10_000.0), "half of what was timed");
     assert_eq!(median.basis, Basis::WithinTrial);
     let ratio = median.ratio.unwrap();
@@ -171,7 +171,7 @@ fn loss_is_compared_by_difference_with_a_threshold_of_its_own() {
     let loss = comparison.pairs[0]
         .metrics
         .iter()
-        .find(|m| m.metric == "loss_ratio")
+        .find(|m| m.metric == Quantity::LossRatio)
         .unwrap();
     assert_eq!(loss.verdict, CompareVerdict::Slower);
     assert_eq!(loss.ratio, None);
@@ -360,7 +360,7 @@ fn only_the_metrics_asked_for_are_tested() {
     let ids: Vec<_> = comparison.pairs[0]
         .metrics
         .iter()
-        .map(|m| m.metric.as_str())
+        .map(|m| m.metric.key())
         .collect();
     assert_eq!(ids, ["half_round_trip_p99_ns", "half_round_trip_p999_ns"]);
 }
@@ -386,7 +386,7 @@ fn a_search_is_compared_goal_by_goal_within_its_bounds() {
         &search(50_000_000, 51_000_000),
     );
     let metric = only(&comparison);
-    assert_eq!(metric.metric, "conditional_throughput_bps");
+    assert_eq!(metric.metric, Quantity::ConditionalThroughput);
     assert_eq!(metric.basis, Basis::SearchBounds);
     let interval = metric.ratio.unwrap().interval.unwrap();
     assert!(near(interval.low, 50.0 / 101.0) && near(interval.high, 0.51));

@@ -3,7 +3,6 @@
 use super::{level, listed, named};
 use crate::charts::capital;
 use crate::figures::BigFigure;
-use crate::words;
 use linerate_model::Estimate;
 use linerate_model::run::{Effect, EffectScale, EffectVerdict, MainEffect, StudyFindings};
 
@@ -36,7 +35,7 @@ pub(crate) fn compared(findings: &StudyFindings) -> Option<Compared> {
         .collect();
     all.sort_by(|a, b| b.effect.estimate.point.total_cmp(&a.effect.estimate.point));
     let against = named(&first.of.factor, &first.against);
-    let quantity = words::quantity_name(&first.quantity);
+    let quantity = first.quantity.name();
     let each = all.iter().map(|one| match one.effect.verdict {
         EffectVerdict::Shown => format!("{} with {}", times(&one.effect), level(&one.of)),
         _ => format!("no difference is shown with {}", level(&one.of)),
@@ -54,12 +53,12 @@ pub(crate) fn compared(findings: &StudyFindings) -> Option<Compared> {
     Some(Compared {
         sentence: format!(
             "{}, against {against}: {}{over}.",
-            capital(quantity),
+            capital(&quantity),
             listed(&each.collect::<Vec<_>>())
         ),
         figures: all
             .iter()
-            .map(|one| figure(one, quantity, &against))
+            .map(|one| figure(one, &quantity, &against))
             .collect(),
     })
 }

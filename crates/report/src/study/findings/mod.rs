@@ -14,6 +14,7 @@ pub(crate) use table::effects_table;
 use crate::figures::clean;
 use crate::words;
 use change::{Change, least};
+use linerate_model::Quantity;
 use linerate_model::run::{
     Effect, EffectVerdict, FactorLevel, Interaction, MainEffect, StudyControl, StudyFindings,
 };
@@ -163,10 +164,10 @@ fn averaged(main: &MainEffect, differing: &[&Interaction]) -> String {
         format!(", on average over {}", others.join(" and "))
     };
     format!(
-        "{} {} {} by {}{average} (against {}).",
+        "{} {} the {} by {}{average} (against {}).",
         subject(main),
         if change.is_rise() { "raises" } else { "lowers" },
-        words::quantity_noun(&main.quantity),
+        main.quantity.noun(),
         change.size(),
         named(&main.of.factor, &main.against),
     )
@@ -198,9 +199,9 @@ fn at_levels(main: &MainEffect, by: &[&Interaction]) -> String {
         format!("by {by} with {name}")
     });
     format!(
-        "{} {verb} {} {} (against {}).",
+        "{} {verb} the {} {} (against {}).",
         subject(main),
-        words::quantity_noun(&main.quantity),
+        main.quantity.noun(),
         listed(&each.collect::<Vec<_>>()),
         named(&main.of.factor, &main.against),
     )
@@ -227,7 +228,7 @@ fn within_control(findings: &StudyFindings) -> Option<String> {
         .filter(|one| one.effect.verdict == EffectVerdict::WithinControl);
     let names: Vec<String> = hidden
         .map(|one| {
-            let quantity = words::quantity_name(&one.quantity);
+            let quantity = one.quantity.name();
             format!(
                 "{} ({quantity} {})",
                 level(&one.of),
@@ -245,9 +246,9 @@ fn within_control(findings: &StudyFindings) -> Option<String> {
 
 /// For each factor and quantity of which no level shows anything, what would have been.
 fn not_shown(findings: &StudyFindings) -> Vec<String> {
-    let mut open: Vec<(&str, &str, &Effect, bool)> = Vec::new();
+    let mut open: Vec<(Quantity, &str, &Effect, bool)> = Vec::new();
     for one in &findings.main_effects {
-        let key = (&*one.quantity, &*one.of.factor);
+        let key = (one.quantity, &*one.of.factor);
         let is_open = one.effect.verdict == EffectVerdict::NotShown && !is_named(findings, one);
         match open.iter_mut().find(|known| (known.0, known.1) == key) {
             Some(known) => {
@@ -262,9 +263,9 @@ fn not_shown(findings: &StudyFindings) -> Vec<String> {
     let open = open.into_iter().filter(|known| known.3);
     open.map(|(quantity, factor, effect, _)| {
         format!(
-            "No effect of {} on {} is shown; one of {} would have been in four of five such studies.",
+            "No effect of {} on the {} is shown; one of {} would have been in four of five such studies.",
             clean(factor),
-            words::quantity_noun(quantity),
+            quantity.noun(),
             least(effect.detectable_ratio, effect.scale),
         )
     })
@@ -289,7 +290,7 @@ fn quiet(control: &StudyControl) -> Option<String> {
     let each = control.differences.iter().map(|one| {
         format!(
             "{} {} (one of {} would have been shown)",
-            words::quantity_name(&one.quantity),
+            one.quantity.name(),
             change(&one.effect).signed(),
             least(one.effect.detectable_ratio, one.effect.scale)
         )
@@ -310,7 +311,7 @@ pub(crate) fn alarm(findings: &StudyFindings) -> Option<String> {
         .filter(|one| one.effect.verdict == EffectVerdict::Shown);
     let each: Vec<String> = shown
         .map(|one| {
-            let quantity = words::quantity_name(&one.quantity);
+            let quantity = one.quantity.name();
             format!("{quantity} {}", change(&one.effect).signed())
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use super::cell;
 use super::change::digits;
+use crate::figures::Unit;
 use crate::words;
 use linerate_model::run::{
     Outlier, Repetition, RepetitionLevel, Scatter, StudyFindings, Transient,
@@ -57,7 +58,7 @@ fn of_quantity(levels: &[Scatter]) -> Option<String> {
     if outer.level > RepetitionLevel::Run {
         return None;
     }
-    let quantity = words::quantity_name(&outer.quantity);
+    let quantity = outer.quantity.name();
     let own = digits(outer.deviation_ratio * 100.0);
     let has_runs = inner.iter().any(|one| one.level == RepetitionLevel::Run);
     let (units, longer) = match outer.level {
@@ -110,11 +111,12 @@ fn outliers(all: &[Outlier]) -> Option<String> {
         .iter()
         .take(MAX_NAMED)
         .map(|one| {
-            let (unit, quantity) = words::unit_and_name(&one.quantity, one.median);
+            let unit = Unit::for_quantity(one.quantity, one.median);
             format!(
-                "{}, repetition {}: {quantity} {}, median {}",
+                "{}, repetition {}: {} {}, median {}",
                 cell(&one.place.cell),
                 one.place.repetition,
+                one.quantity.name(),
                 unit.show(one.value),
                 unit.show(one.median)
             )

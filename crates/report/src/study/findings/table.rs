@@ -3,7 +3,7 @@
 use super::change::least;
 use super::{change, level, named};
 use crate::table::{Cell, Table};
-use crate::words;
+use linerate_model::Quantity;
 use linerate_model::run::{Effect, EffectVerdict, FactorLevel, Interaction, StudyFindings};
 
 /// Interactions that a page lists; the document has all.
@@ -22,11 +22,7 @@ pub(crate) fn effects_table(findings: &StudyFindings) -> Table {
     ]);
     for main in &findings.main_effects {
         let against = named(&main.of.factor, &main.against);
-        table.push(row(
-            &main.quantity,
-            (level(&main.of), against),
-            &main.effect,
-        ));
+        table.push(row(main.quantity, (level(&main.of), against), &main.effect));
     }
     let mut interactions: Vec<&Interaction> = findings.interactions.iter().collect();
     interactions.sort_by(|a, b| a.effect.p.total_cmp(&b.effect.p));
@@ -34,7 +30,7 @@ pub(crate) fn effects_table(findings: &StudyFindings) -> Table {
         let against = one.of.iter().zip(&one.against);
         let against = against.map(|(of, against)| named(&of.factor, against));
         let names = (both(&one.of), against.collect::<Vec<_>>().join(" × "));
-        table.push(row(&one.quantity, names, &one.effect));
+        table.push(row(one.quantity, names, &one.effect));
     }
     table
 }
@@ -43,9 +39,9 @@ fn both([a, b]: &[FactorLevel; 2]) -> String {
     format!("{} × {}", level(a), level(b))
 }
 
-fn row(quantity: &str, (of, against): (String, String), effect: &Effect) -> Vec<Cell> {
+fn row(quantity: Quantity, (of, against): (String, String), effect: &Effect) -> Vec<Cell> {
     vec![
-        Cell::text(words::quantity_name(quantity)),
+        Cell::text(quantity.name()),
         Cell::text(of),
         Cell::text(against),
         Cell::text(change(effect).signed()),

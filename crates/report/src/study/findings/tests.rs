@@ -3,7 +3,7 @@ use linerate_model::run::{
     ControlDifference, EffectScale, Outlier, Repetition, RepetitionLevel, Scatter, SimpleEffect,
     StudyPlace, Transient,
 };
-use linerate_model::{Estimate, Interval};
+use linerate_model::{Estimate, Interval, Quantity};
 use std::time::Duration;
 
 fn estimate(point: f64, low: f64, high: f64) -> Estimate {
@@ -35,7 +35,7 @@ fn at(factor: &str, level: &str) -> FactorLevel {
 
 fn main_effect(factor: &str, (level, against): (&str, &str), effect: Effect) -> MainEffect {
     MainEffect {
-        quantity: "received_bps".to_owned(),
+        quantity: Quantity::ReceivedRate,
         of: at(factor, level),
         against: against.to_owned(),
         effect,
@@ -51,7 +51,7 @@ fn differing() -> StudyFindings {
         estimate: estimate(point, low, high),
     };
     let interaction = Interaction {
-        quantity: "received_bps".to_owned(),
+        quantity: Quantity::ReceivedRate,
         of: [at("ip", "v6"), at("stack", "kernel")],
         against: ["v4".to_owned(), "lwip".to_owned()],
         effect: effect(0.948, 0.93, 0.96, EffectVerdict::Shown),
@@ -107,7 +107,7 @@ fn a_control_that_differs_from_itself_stands_above_all_and_hides_what_is_no_larg
     let control = |verdict| StudyControl {
         cell: "ip = v4".to_owned(),
         differences: vec![ControlDifference {
-            quantity: "received_bps".to_owned(),
+            quantity: Quantity::ReceivedRate,
             direction: Direction::Forward,
             effect: effect(1.04, 1.02, 1.06, verdict),
         }],
@@ -140,7 +140,7 @@ fn a_control_that_differs_from_itself_stands_above_all_and_hides_what_is_no_larg
 #[test]
 fn scatter_outliers_and_beginnings_are_said() {
     let scatter = |level, deviation_ratio, repetitions| Scatter {
-        quantity: "received_bps".to_owned(),
+        quantity: Quantity::ReceivedRate,
         level,
         deviation_ratio,
         repetitions,
@@ -156,7 +156,7 @@ fn scatter_outliers_and_beginnings_are_said() {
                 repetition: 7,
             },
             direction: Direction::Forward,
-            quantity: "received_bps".to_owned(),
+            quantity: Quantity::ReceivedRate,
             value: 50e6,
             median: 94e6,
         }],
@@ -219,7 +219,7 @@ fn what_n_counts_and_what_no_interval_holds_is_said() {
 #[test]
 fn the_scatter_of_starts_tells_whether_more_of_them_are_of_use() {
     let scatter = |level, deviation_ratio, repetitions| Scatter {
-        quantity: "received_bps".to_owned(),
+        quantity: Quantity::ReceivedRate,
         level,
         deviation_ratio,
         repetitions,

@@ -4,7 +4,7 @@ use crate::import::merge::Merged;
 use crate::import::{Row, Totals, exact, whole};
 use linerate_model::run::Trial;
 use linerate_model::spec::Transport;
-use linerate_model::{ByteCount, Interval, PacketCount};
+use linerate_model::{ByteCount, Interval, PacketCount, Quantity};
 
 /// Finds the payload of all tests of a curve that do not state it, and what follows from it: exact
 /// byte counts. Returns what to say about it.
@@ -97,22 +97,15 @@ fn exact_bytes(trial: &mut Trial) {
     };
     let of = |count: PacketCount| count.get().checked_mul(payload.get()).map(ByteCount::new);
     let is_vague =
-        |bytes: Option<ByteCount>, key: &str| bytes.is_none() || trial.rounding(key).is_some();
-    let sent = is_vague(trial.sent_bytes, "sent_bytes");
-    let received = is_vague(trial.received_bytes, "received_bytes");
+        |bytes: Option<ByteCount>, quantity| bytes.is_none() || trial.rounding(quantity).is_some();
+    let sent = is_vague(trial.sent_bytes, Quantity::SentBytes);
+    let received = is_vague(trial.received_bytes, Quantity::ReceivedBytes);
     if let Some(bytes) = packets.sent.and_then(of).filter(|_| sent) {
         trial.sent_bytes = Some(bytes);
-        forget(trial, "sent_bytes");
+        trial.set_rounding(Quantity::SentBytes, None);
     }
     if let Some(bytes) = packets.received.and_then(of).filter(|_| received) {
         trial.received_bytes = Some(bytes);
-        forget(trial, "received_bytes");
-    }
-}
-
-/// The figure at `key` is exact.
-fn forget(trial: &mut Trial, key: &str) {
-    if let Some(rounding) = trial.rounding_mut() {
-        rounding.remove(key);
+        trial.set_rounding(Quantity::ReceivedBytes, None);
     }
 }

@@ -1,14 +1,14 @@
 //! One direction of one test as a trial.
 
 use crate::import::merge::Merged;
-use crate::import::rounded::{note, note_rounding};
+use crate::import::rounded::note;
 use crate::import::{Flow, Joined, Rounded, Row, Totals, TrafficTest, command, exact, whole};
 use linerate_model::run::{
     ByteStreamResult, CpuSide, CpuSummary, DatagramsResult, Packets, TcpSummary, Trial,
     TrialInterval, TrialWork, UnitCounts,
 };
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{BitRate, ByteCount, Interval, PacketCount, PacketRate, Ratio};
+use linerate_model::{BitRate, ByteCount, Interval, PacketCount, PacketRate, Quantity, Ratio};
 use std::time::Duration;
 
 /// One trial per direction. Their indices are set later.
@@ -110,7 +110,7 @@ fn intended(trial: &mut Trial, test: &Merged, flow: &Flow) {
         return;
     };
     trial.intended_load = Some(BitRate::from_f64(bps.value));
-    note(trial, "intended_bps", bps);
+    note(trial, Quantity::IntendedLoad, bps);
 }
 
 fn rates(trial: &mut Trial, flow: &Flow) {
@@ -122,17 +122,17 @@ fn rates(trial: &mut Trial, flow: &Flow) {
         }
         figure
     };
-    let offered = noted("offered_bps", bps(&flow.sent));
-    let sent = noted("sent_bytes", bytes(&flow.sent));
-    let carried = noted("received_bps", bps(&flow.received));
-    let received = noted("received_bytes", bytes(&flow.received));
+    let offered = noted(Quantity::OfferedRate, bps(&flow.sent));
+    let sent = noted(Quantity::SentBytes, bytes(&flow.sent));
+    let carried = noted(Quantity::ReceivedRate, bps(&flow.received));
+    let received = noted(Quantity::ReceivedBytes, bytes(&flow.received));
     let rate = |figure: Option<Rounded>| figure.map(|figure| BitRate::from_f64(figure.value));
     (trial.offered_load, trial.received_rate) = (rate(offered), rate(carried));
     trial.sent_bytes = sent.and_then(count);
     trial.received_bytes = received.and_then(count);
     if let Some(totals) = flow.sent.as_ref().or(flow.received.as_ref()) {
         trial.duration = Some(seconds(totals.seconds));
-        note(trial, "duration_s", totals.seconds);
+        note(trial, Quantity::Duration, totals.seconds);
     }
 }
 
@@ -205,8 +205,8 @@ fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
         low: exact(seen_lost) / scale,
         high: exact(lost) / scale,
     };
-    note_rounding(trial, "lost", between(1.0));
-    note_rounding(trial, "loss_ratio", between(exact(sent)));
+    trial.set_rounding(Quantity::LostPackets, Some(between(1.0)));
+    trial.set_rounding(Quantity::LossRatio, Some(between(exact(sent))));
     trial.reasons.push(format!(
         "the receiver accounts for {total} of the {sent} datagrams sent: the last {} were lost or \
          still on their way when it stopped counting",
@@ -232,11 +232,11 @@ fn packet_rates(
     };
     if let Some(pps) = rate(sent, flow.sent.as_ref()) {
         counts.offered_packet_rate = Some(PacketRate::from_pps(pps.value));
-        note(trial, "offered_pps", pps);
+        note(trial, Quantity::OfferedPacketRate, pps);
     }
     if let Some(pps) = rate(received, flow.received.as_ref()) {
         counts.received_packet_rate = Some(PacketRate::from_pps(pps.value));
-        note(trial, "received_pps", pps);
+        note(trial, Quantity::ReceivedPacketRate, pps);
     }
     counts
 }
@@ -254,7 +254,7 @@ fn old_receiver(trial: &mut Trial, flow: &Flow) {
     if total > 0 && lost <= total {
         let rate = bps.scaled(exact(total - lost) / exact(total));
         trial.received_rate = Some(BitRate::from_f64(rate.value));
-        note(trial, "received_bps", rate);
+        note(trial, Quantity::ReceivedRate, rate);
     }
 }
 
@@ -356,7 +356,10 @@ fn receiver(interval: &mut TrialInterval, row: &Row) {
 /// What readers of the whole run should know about these figures.
 pub(super) fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes = Vec::new();
-    if trials.iter().any(|trial| trial.rounding("lost").is_some()) {
+    if trials
+        .iter()
+        .any(|trial| trial.rounding(Quantity::LostPackets).is_some())
+    {
         notes.push(
             "sent and received datagrams are counted over slightly different times: `lost` is sent \
              minus received, its rounding interval begins at what the receiver saw missing"

@@ -1,10 +1,10 @@
 //! The cells of a table as figures: number, unit, and the interval of its rounding.
 
-use super::columns::Quantity;
 use crate::import::{Rounded, TimeUnit};
+use linerate_model::quantity::QuantityUnit;
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::units::parse_duration;
-use linerate_model::{BitRate, ByteCount};
+use linerate_model::{BitRate, ByteCount, Quantity};
 
 /// A number in the base unit of its quantity: bit/s, a ratio, seconds, bytes.
 ///
@@ -42,7 +42,7 @@ pub(super) fn figure(
     let own = rest.trim();
     let unit = if own.is_empty() { unit } else { Some(own) };
     let figure = read.scaled(factor(quantity, unit)?);
-    if quantity == Quantity::Loss && figure.value > 1.0 {
+    if figure.value > quantity.most() {
         return Err("a loss ratio is at most 1 (100 %)".to_owned());
     }
     Ok(figure)
@@ -53,33 +53,29 @@ fn factor(quantity: Quantity, unit: Option<&str>) -> Result<f64, String> {
     let missing = |such: &str| {
         format!("its unit is not known: add one to the column's name in --columns, such as {such}")
     };
-    match quantity {
-        Quantity::Intended | Quantity::Offered | Quantity::Rate => {
+    match quantity.unit() {
+        QuantityUnit::BitRate => {
             let unit = unit.ok_or_else(|| missing(":Mbit/s"))?;
             let one: Result<BitRate, _> = format!("1{unit}").parse();
             one.map(BitRate::as_f64).map_err(|error| error.to_string())
         }
-        Quantity::Loss => match unit {
+        QuantityUnit::Ratio => match unit {
             Some("%") => Ok(0.01),
             Some("ratio") => Ok(1.0),
             Some(other) => Err(format!("\"{other}\" is not a unit of loss: % or ratio")),
             None => Err(missing(":% or :ratio")),
         },
-        Quantity::Time => {
+        QuantityUnit::Seconds => {
             let one = parse_duration(&format!("1{}", unit.unwrap_or("s")));
             one.map(|time| time.as_secs_f64())
                 .map_err(|error| error.to_string())
         }
-        Quantity::Payload => {
+        QuantityUnit::Bytes => {
             let one: Result<ByteCount, _> = format!("1{}", unit.unwrap_or("")).parse();
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a prefix: a power of 1024 below 2^53"
-            )]
-            one.map(|bytes| bytes.get() as f64)
+            one.map(ByteCount::as_f64)
                 .map_err(|error| error.to_string())
         }
-        Quantity::Streams => match unit {
+        QuantityUnit::Count => match unit {
             None => Ok(1.0),
             Some(_) => Err("streams are a plain number".to_owned()),
         },
@@ -120,32 +116,41 @@ mod tests {
 
     #[test]
     fn a_unit_stands_in_the_cell_or_in_the_mapping() {
-        assert_eq!(value(Quantity::Rate, "94.5", Some("Mbit/s")), Ok(94.5e6));
-        assert_eq!(value(Quantity::Rate, "94.5 Mbit/s", Some("k")), Ok(94.5e6));
-        assert_eq!(value(Quantity::Loss, "25 %", None), Ok(0.25));
-        assert_eq!(value(Quantity::Time, "10", None), Ok(10.0));
+        assert_eq!(
+            value(Quantity::ReceivedRate, "94.5", Some("Mbit/s")),
+            Ok(94.5e6)
+        );
+        assert_eq!(
+            value(Quantity::ReceivedRate, "94.5 Mbit/s", Some("k")),
+            Ok(94.5e6)
+        );
+        assert_eq!(value(Quantity::LossRatio, "25 %", None), Ok(0.25));
+        assert_eq!(value(Quantity::Duration, "10", None), Ok(10.0));
         assert_eq!(value(Quantity::Payload, "1K", None), Ok(1024.0));
-        assert_eq!(value(Quantity::Rate, "1.5E+8", Some("bit/s")), Ok(1.5e8));
-        assert!((value(Quantity::P99, "250", Some("us")).unwrap() - 250e-6).abs() < 1e-12);
+        assert_eq!(
+            value(Quantity::ReceivedRate, "1.5E+8", Some("bit/s")),
+            Ok(1.5e8)
+        );
+        assert!((value(Quantity::P99_DELAY, "250", Some("us")).unwrap() - 250e-6).abs() < 1e-12);
     }
 
     #[test]
     fn a_figure_carries_the_interval_of_its_rounding() {
-        let rate = figure(Quantity::Rate, "94,5", Some("Mbit/s"), true).unwrap();
+        let rate = figure(Quantity::ReceivedRate, "94,5", Some("Mbit/s"), true).unwrap();
         assert!((rate.low - 94.45e6).abs() < 1.0 && (rate.high - 94.55e6).abs() < 1.0);
     }
 
     #[test]
     fn what_is_no_figure_is_said() {
         let why = |quantity, text, unit| value(quantity, text, unit).unwrap_err();
-        assert!(why(Quantity::Rate, "fast", None).contains("not a number"));
-        assert!(why(Quantity::Rate, "-1", Some("M")).contains("not a number"));
-        assert!(why(Quantity::Rate, "1,000", Some("M")).contains("thousands"));
-        assert!(why(Quantity::Rate, "94.5", None).contains("such as :Mbit/s"));
-        assert!(why(Quantity::Rate, "94.5", Some("MB/s")).contains("bytes"));
-        assert!(why(Quantity::P50, "3", None).contains("such as :us"));
-        assert!(why(Quantity::Loss, "0.5", None).contains(":% or :ratio"));
-        assert!(why(Quantity::Loss, "101", Some("%")).contains("at most 1"));
+        assert!(why(Quantity::ReceivedRate, "fast", None).contains("not a number"));
+        assert!(why(Quantity::ReceivedRate, "-1", Some("M")).contains("not a number"));
+        assert!(why(Quantity::ReceivedRate, "1,000", Some("M")).contains("thousands"));
+        assert!(why(Quantity::ReceivedRate, "94.5", None).contains("such as :Mbit/s"));
+        assert!(why(Quantity::ReceivedRate, "94.5", Some("MB/s")).contains("bytes"));
+        assert!(why(Quantity::MEDIAN_DELAY, "3", None).contains("such as :us"));
+        assert!(why(Quantity::LossRatio, "0.5", None).contains(":% or :ratio"));
+        assert!(why(Quantity::LossRatio, "101", Some("%")).contains("at most 1"));
         assert!(direction("sideways").is_err() && transport("sctp").is_err());
     }
 }

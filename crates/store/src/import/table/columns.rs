@@ -1,118 +1,86 @@
 //! Which column of a table is what: `rate=mbit_per_s:Mbit/s,transport==tcp,factors=stack+ip`.
 
-use std::fmt::Write as _;
+use linerate_model::quantity::DelayPart;
+use linerate_model::run::Statistic;
+use linerate_model::{Quantile, Quantity};
 use std::str::FromStr;
 
 /// What a column can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantity {
+pub(super) enum Column {
     Direction,
     Factors,
-    Intended,
+    /// A number.
+    Figure(Quantity),
     Label,
-    Loss,
-    Max,
-    Mean,
-    Min,
-    Offered,
-    P50,
-    P90,
-    P99,
-    P999,
-    Payload,
-    Rate,
     Run,
-    Streams,
-    Time,
     Transport,
 }
 
-/// A quantity, its name on the command line, and what its cells hold.
+impl Column {
+    /// A statistic of a round trip.
+    pub(super) const fn delay(statistic: Statistic) -> Self {
+        Self::Figure(Quantity::Delay(DelayPart::Whole, statistic))
+    }
+
+    /// Its name in `--columns`.
+    pub(super) fn id(self) -> &'static str {
+        let found = ALL.iter().find(|kind| kind.column == self);
+        found.map_or("", |kind| kind.id)
+    }
+}
+
+/// A column, its name on the command line, and what its cells hold.
 #[derive(Debug)]
 pub struct ColumnKind {
-    pub(super) quantity: Quantity,
+    pub(super) column: Column,
     /// Its name in `--columns`.
     pub id: &'static str,
     /// What its cells hold, in a sentence.
     pub holds: &'static str,
 }
 
-const fn kind(quantity: Quantity, id: &'static str, holds: &'static str) -> ColumnKind {
-    ColumnKind {
-        quantity,
-        id,
-        holds,
-    }
+const fn kind(column: Column, id: &'static str, holds: &'static str) -> ColumnKind {
+    ColumnKind { column, id, holds }
 }
 
-/// Every quantity, in the order that help and documents list them.
+const fn figure(quantity: Quantity, id: &'static str, holds: &'static str) -> ColumnKind {
+    kind(Column::Figure(quantity), id, holds)
+}
+
+const fn delay(of: Statistic, id: &'static str, holds: &'static str) -> ColumnKind {
+    kind(Column::delay(of), id, holds)
+}
+
+const fn quantile(q: f64) -> Statistic {
+    Statistic::Quantile(Quantile::clamped(q))
+}
+
+/// Every kind of column, in the order that help and documents list them.
+#[rustfmt::skip]
 pub static ALL: &[ColumnKind] = &[
-    kind(
-        Quantity::Rate,
-        "rate",
-        "received rate, L4 payload, with a unit of bits (`Mbit/s`)",
-    ),
-    kind(
-        Quantity::Intended,
-        "intended",
-        "intended load, L4 payload, likewise",
-    ),
-    kind(
-        Quantity::Offered,
-        "offered",
-        "offered load, L4 payload, likewise",
-    ),
-    kind(
-        Quantity::Loss,
-        "loss",
-        "loss ratio: `%` or `ratio` (0 to 1)",
-    ),
-    kind(
-        Quantity::Min,
-        "min",
-        "smallest round trip, with a unit of time (`us`)",
-    ),
-    kind(Quantity::Mean, "mean", "mean round trip, likewise"),
-    kind(Quantity::P50, "p50", "median round trip, likewise"),
-    kind(Quantity::P90, "p90", "90 % quantile, likewise"),
-    kind(Quantity::P99, "p99", "99 % quantile, likewise"),
-    kind(Quantity::P999, "p99.9", "99.9 % quantile, likewise"),
-    kind(Quantity::Max, "max", "largest round trip, likewise"),
-    kind(
-        Quantity::Transport,
-        "transport",
-        "`tcp` or `udp`; needed, and `transport==tcp` if no column has it",
-    ),
-    kind(
-        Quantity::Direction,
-        "direction",
-        "`forward` (also upload, tx, up) or `reverse` (download, rx, down), seen from the client; without it forward",
-    ),
-    kind(
-        Quantity::Payload,
-        "payload",
-        "bytes of a datagram, write or message",
-    ),
-    kind(Quantity::Streams, "streams", "parallel streams"),
-    kind(
-        Quantity::Time,
-        "time",
-        "length of the test, in seconds or with a unit",
-    ),
-    kind(Quantity::Label, "label", "what a row is called"),
-    kind(
-        Quantity::Factors,
-        "factors",
-        "what was varied: rows become the cells of a study, equal ones its repetitions",
-    ),
-    kind(
-        Quantity::Run,
-        "run",
-        "rows with the same text are one run; runs can be compared",
-    ),
+    figure(Quantity::ReceivedRate, "rate", "received rate, L4 payload, with a unit of bits (`Mbit/s`)"),
+    figure(Quantity::IntendedLoad, "intended", "intended load, L4 payload, likewise"),
+    figure(Quantity::OfferedRate, "offered", "offered load, L4 payload, likewise"),
+    figure(Quantity::LossRatio, "loss", "loss ratio: `%` or `ratio` (0 to 1)"),
+    delay(Statistic::Min, "min", "smallest round trip, with a unit of time (`us`)"),
+    delay(Statistic::Mean, "mean", "mean round trip, likewise"),
+    delay(Statistic::MEDIAN, "p50", "median round trip, likewise"),
+    delay(quantile(0.9), "p90", "90 % quantile, likewise"),
+    delay(Statistic::P99, "p99", "99 % quantile, likewise"),
+    delay(quantile(0.999), "p99.9", "99.9 % quantile, likewise"),
+    delay(Statistic::Max, "max", "largest round trip, likewise"),
+    kind(Column::Transport, "transport", "`tcp` or `udp`; needed, and `transport==tcp` if no column has it"),
+    kind(Column::Direction, "direction", "`forward` (also upload, tx, up) or `reverse` (download, rx, down), seen from the client; without it forward"),
+    figure(Quantity::Payload, "payload", "bytes of a datagram, write or message"),
+    figure(Quantity::Streams, "streams", "parallel streams"),
+    figure(Quantity::Duration, "time", "length of the test, in seconds or with a unit"),
+    kind(Column::Label, "label", "what a row is called"),
+    kind(Column::Factors, "factors", "what was varied: rows become the cells of a study, equal ones its repetitions"),
+    kind(Column::Run, "run", "rows with the same text are one run; runs can be compared"),
 ];
 
-/// Where the values of a quantity are.
+/// Where the values of a kind are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     /// In these columns; several only for texts.
@@ -124,7 +92,7 @@ pub(super) enum Origin {
 /// One part of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapped {
-    pub(super) quantity: Quantity,
+    pub(super) column: Column,
     pub(super) origin: Origin,
     pub(super) unit: Option<String>,
 }
@@ -134,8 +102,8 @@ pub(super) struct Mapped {
 pub struct Columns(Vec<Mapped>);
 
 impl Columns {
-    pub(super) fn get(&self, quantity: Quantity) -> Option<&Mapped> {
-        self.0.iter().find(|mapped| mapped.quantity == quantity)
+    pub(super) fn get(&self, column: Column) -> Option<&Mapped> {
+        self.0.iter().find(|mapped| mapped.column == column)
     }
 
     pub(super) fn all(&self) -> &[Mapped] {
@@ -150,13 +118,13 @@ impl FromStr for Columns {
         let mut all: Vec<Mapped> = Vec::new();
         for part in text.split(',') {
             let mapped = mapped(part.trim())?;
-            if all.iter().any(|other| other.quantity == mapped.quantity) {
-                return Err(format!("\"{}\" stands twice", id(mapped.quantity)));
+            if all.iter().any(|other| other.column == mapped.column) {
+                return Err(format!("\"{}\" stands twice", mapped.column.id()));
             }
             all.push(mapped);
         }
         let columns = Self(all);
-        if columns.get(Quantity::Transport).is_none() {
+        if columns.get(Column::Transport).is_none() {
             return Err(
                 "no column says the transport: add transport=COLUMN, or transport==tcp if all rows are of TCP"
                     .to_owned(),
@@ -164,11 +132,6 @@ impl FromStr for Columns {
         }
         Ok(columns)
     }
-}
-
-pub(super) fn id(quantity: Quantity) -> &'static str {
-    let found = ALL.iter().find(|kind| kind.quantity == quantity);
-    found.map_or("", |kind| kind.id)
 }
 
 /// `rate=mbit_per_s:Mbit/s`, `transport==tcp`, `factors=stack+ip`.
@@ -182,18 +145,11 @@ fn mapped(part: &str) -> Result<Mapped, String> {
         .iter()
         .find(|kind| kind.id == name.trim())
         .ok_or_else(|| {
-            let mut known = String::new();
-            for kind in ALL {
-                let _ = write!(
-                    known,
-                    "{}{}",
-                    if known.is_empty() { "" } else { ", " },
-                    kind.id
-                );
-            }
+            let known: Vec<_> = ALL.iter().map(|kind| kind.id).collect();
             format!(
-                "there is no quantity \"{}\"; known are {known}",
-                name.trim()
+                "there is no quantity \"{}\"; known are {}",
+                name.trim(),
+                known.join(", ")
             )
         })?;
     let missing = || format!("{}: name a column after the =", kind.id);
@@ -203,7 +159,7 @@ fn mapped(part: &str) -> Result<Mapped, String> {
             Err(missing())
         } else {
             Ok(Mapped {
-                quantity: kind.quantity,
+                column: kind.column,
                 origin: Origin::Fixed(value),
                 unit: None,
             })
@@ -213,10 +169,7 @@ fn mapped(part: &str) -> Result<Mapped, String> {
         Some((names, unit)) => (names, Some(unit.trim().to_owned())),
         None => (from, None),
     };
-    let is_text = matches!(
-        kind.quantity,
-        Quantity::Factors | Quantity::Label | Quantity::Run
-    );
+    let is_text = matches!(kind.column, Column::Factors | Column::Label | Column::Run);
     let names: Vec<String> = if is_text {
         names
             .split('+')
@@ -229,7 +182,7 @@ fn mapped(part: &str) -> Result<Mapped, String> {
         return Err(missing());
     }
     Ok(Mapped {
-        quantity: kind.quantity,
+        column: kind.column,
         origin: Origin::Columns(names),
         unit,
     })
@@ -244,12 +197,12 @@ mod tests {
         let columns: Columns = "rate=Mbit per s:Mbit/s, transport==tcp,factors=stack+ip"
             .parse()
             .unwrap();
-        let rate = columns.get(Quantity::Rate).unwrap();
+        let rate = columns.get(Column::Figure(Quantity::ReceivedRate)).unwrap();
         assert_eq!(rate.origin, Origin::Columns(vec!["Mbit per s".to_owned()]));
         assert_eq!(rate.unit.as_deref(), Some("Mbit/s"));
-        let transport = columns.get(Quantity::Transport).unwrap();
+        let transport = columns.get(Column::Transport).unwrap();
         assert_eq!(transport.origin, Origin::Fixed("tcp".to_owned()));
-        let factors = columns.get(Quantity::Factors).unwrap();
+        let factors = columns.get(Column::Factors).unwrap();
         let names = ["stack", "ip"].map(str::to_owned).to_vec();
         assert_eq!(factors.origin, Origin::Columns(names));
     }

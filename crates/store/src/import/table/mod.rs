@@ -14,7 +14,7 @@ pub use columns::{ALL as QUANTITIES, ColumnKind, Columns};
 
 use super::line::Fingerprint;
 use super::{Findings, ImportError, Imported};
-use columns::{Origin, Quantity};
+use columns::{Column, Origin};
 use linerate_model::run::{Run, RunKind, Source, StudyPlace, Tool, Trial};
 use linerate_model::spec::Transport;
 use row::{Line, Sheet};
@@ -63,7 +63,7 @@ pub fn import_table(file: &str, bytes: &[u8], columns: &Columns) -> Result<Impor
     let made = Made {
         file,
         fingerprint,
-        is_study: columns.get(Quantity::Factors).is_some(),
+        is_study: columns.get(Column::Factors).is_some(),
     };
     let runs = runs
         .into_iter()

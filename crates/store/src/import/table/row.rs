@@ -1,17 +1,17 @@
 //! The lines of a table as trials.
 
+use super::Origin;
 use super::cell::{direction, figure, transport};
-use super::columns::{Columns, Mapped, id};
-use super::{Origin, Quantity};
+use super::columns::{Column, Columns, Mapped};
 use crate::import::delay::DelayFigures;
-use crate::import::rounded::note_rounding;
 use crate::import::{ImportError, Rounded, whole};
 use csv::{ReaderBuilder, StringRecord};
+use linerate_model::quantity::DelayPart;
 use linerate_model::run::{
-    ByteStreamResult, DatagramsResult, Packets, Trial, TrialWork, UnitCounts,
+    ByteStreamResult, DatagramsResult, Packets, Statistic, Trial, TrialWork, UnitCounts,
 };
 use linerate_model::spec::{Direction, Transport};
-use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_model::{BitRate, ByteCount, Quantile, Quantity, Ratio};
 use std::time::Duration;
 
 /// A line that is a test.
@@ -165,22 +165,22 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn line(&self) -> Result<Line, ImportError> {
         let transport = self
-            .read(Quantity::Transport, transport)?
-            .ok_or_else(|| self.refuse(self.place(Quantity::Transport), "tcp or udp is needed"))?;
-        let way = self.read(Quantity::Direction, direction)?;
+            .read(Column::Transport, transport)?
+            .ok_or_else(|| self.refuse(self.place(Column::Transport), "tcp or udp is needed"))?;
+        let way = self.read(Column::Direction, direction)?;
         let way = way.unwrap_or(Direction::Forward);
         let mut trial = Trial::from_log(0, transport, way, self.work(transport)?);
         self.rates(&mut trial)?;
-        self.delays(&mut trial)?;
+        self.delay_figures()?.note_rounding(&mut trial);
         let has_loss = trial.loss_ratio().is_some();
         if trial.received_rate.is_none() && trial.delay().is_none() && !has_loss {
             let why = "the line has no figure: neither rate, loss nor delay";
-            return Err(self.refuse(self.place(Quantity::Rate), why));
+            return Err(self.refuse(self.place(Column::Figure(Quantity::ReceivedRate)), why));
         }
-        let label = self.texts(Quantity::Label);
+        let label = self.texts(Column::Label);
         trial.label = Some(label.join(", ")).filter(|label| !label.is_empty());
         Ok(Line {
-            run: self.texts(Quantity::Run).join(", "),
+            run: self.texts(Column::Run).join(", "),
             cell: self.levels(way),
             trial,
         })
@@ -192,11 +192,11 @@ impl Reading<'_> {
         if figures != DelayFigures::default() {
             return Ok(figures.closed_loop(None).into());
         }
-        let loss = self.figure(Quantity::Loss)?;
+        let loss = self.figure(Quantity::LossRatio)?;
         if transport == Transport::Tcp {
             if loss.is_some() {
                 let why = "what TCP carries has no loss ratio: leave the cell empty";
-                return Err(self.refuse(self.place(Quantity::Loss), why));
+                return Err(self.refuse(self.place(Column::Figure(Quantity::LossRatio)), why));
             }
             return Ok(ByteStreamResult::default().into());
         }
@@ -215,75 +215,69 @@ impl Reading<'_> {
     }
 
     fn rates(&self, trial: &mut Trial) -> Result<(), ImportError> {
-        let mut noted = Vec::new();
-        let mut rate = |quantity, key| -> Result<Option<BitRate>, ImportError> {
-            let figure = self.figure(quantity)?;
-            noted.extend(figure.map(|figure| (key, figure)));
-            Ok(figure.map(|figure| BitRate::from_f64(figure.value)))
-        };
-        trial.received_rate = rate(Quantity::Rate, "received_bps")?;
-        trial.offered_load = rate(Quantity::Offered, "offered_bps")?;
-        trial.intended_load = rate(Quantity::Intended, "intended_bps")?;
+        trial.received_rate = self.rate(trial, Quantity::ReceivedRate)?;
+        trial.offered_load = self.rate(trial, Quantity::OfferedRate)?;
+        trial.intended_load = self.rate(trial, Quantity::IntendedLoad)?;
+        let count = |figure: Option<Rounded>| figure.and_then(|of| whole(of.value));
         let bytes = self.figure(Quantity::Payload)?;
-        trial.payload_bytes = bytes
-            .and_then(|bytes| whole(bytes.value))
-            .map(ByteCount::new);
-        let streams = self.figure(Quantity::Streams)?.and_then(|n| whole(n.value));
+        trial.payload_bytes = count(bytes).map(ByteCount::new);
+        let streams = count(self.figure(Quantity::Streams)?);
         trial.streams = streams.and_then(|streams| u16::try_from(streams).ok());
-        let time = self.figure(Quantity::Time)?;
+        let time = self.figure(Quantity::Duration)?;
         trial.duration = time.and_then(|time| Duration::try_from_secs_f64(time.value).ok());
-        for (key, figure) in noted {
-            if figure.low < figure.high {
-                note_rounding(trial, key, figure.interval());
-            }
-        }
         Ok(())
     }
 
+    fn rate(&self, trial: &mut Trial, of: Quantity) -> Result<Option<BitRate>, ImportError> {
+        let figure = self.figure(of)?;
+        if let Some(figure) = figure.filter(|figure| figure.low < figure.high) {
+            trial.set_rounding(of, Some(figure.interval()));
+        }
+        Ok(figure.map(|figure| BitRate::from_f64(figure.value)))
+    }
+
     fn delay_figures(&self) -> Result<DelayFigures, ImportError> {
+        let delay = |statistic| self.figure(Quantity::Delay(DelayPart::Whole, statistic));
+        let quantile = |q| delay(Statistic::Quantile(Quantile::clamped(q)));
         Ok(DelayFigures {
-            min: self.figure(Quantity::Min)?,
-            mean: self.figure(Quantity::Mean)?,
-            p50: self.figure(Quantity::P50)?,
-            p90: self.figure(Quantity::P90)?,
-            p99: self.figure(Quantity::P99)?,
-            p999: self.figure(Quantity::P999)?,
-            max: self.figure(Quantity::Max)?,
+            min: delay(Statistic::Min)?,
+            mean: delay(Statistic::Mean)?,
+            p50: quantile(0.5)?,
+            p90: quantile(0.9)?,
+            p99: quantile(0.99)?,
+            p999: quantile(0.999)?,
+            max: delay(Statistic::Max)?,
             ..DelayFigures::default()
         })
     }
 
-    fn delays(&self, trial: &mut Trial) -> Result<(), ImportError> {
-        self.delay_figures()?.note_rounding(trial);
-        Ok(())
-    }
-
     /// `stack = lwip, direction = reverse`: what is a setting too is called as in plans.
     fn levels(&self, way: Direction) -> String {
-        let Some(mapped) = self.columns.get(Quantity::Factors) else {
+        let Some(mapped) = self.columns.get(Column::Factors) else {
             return String::new();
         };
         let Origin::Columns(names) = &mapped.origin else {
-            return self.texts(Quantity::Factors).join(", ");
+            return self.texts(Column::Factors).join(", ");
         };
-        let texts = self.texts(Quantity::Factors);
+        let texts = self.texts(Column::Factors);
         let levels = names.iter().zip(texts).map(|(name, text)| {
             let setting = self.columns.all().iter().find(|other| {
-                other.quantity != Quantity::Factors
+                other.column != Column::Factors
                     && matches!(&other.origin, Origin::Columns(of) if of.contains(name))
             });
-            match setting.map(|setting| setting.quantity) {
-                Some(Quantity::Direction) => {
+            match setting.map(|setting| setting.column) {
+                Some(Column::Direction) => {
                     let way = match way {
                         Direction::Reverse => "reverse",
                         Direction::Forward | Direction::Duplex => "forward",
                     };
                     format!("direction = {way}")
                 }
-                Some(Quantity::Intended) => format!("rate = {text}"),
-                Some(quantity @ (Quantity::Payload | Quantity::Streams | Quantity::Transport)) => {
-                    format!("{} = {text}", id(quantity))
-                }
+                Some(Column::Figure(Quantity::IntendedLoad)) => format!("rate = {text}"),
+                Some(
+                    column @ (Column::Figure(Quantity::Payload | Quantity::Streams)
+                    | Column::Transport),
+                ) => format!("{} = {text}", column.id()),
                 _ => format!("{name} = {text}"),
             }
         });
@@ -291,8 +285,8 @@ impl Reading<'_> {
     }
 
     /// The texts of the columns of a quantity, in the order of the mapping.
-    fn texts(&self, quantity: Quantity) -> Vec<&str> {
-        match self.columns.get(quantity).map(|mapped| &mapped.origin) {
+    fn texts(&self, column: Column) -> Vec<&str> {
+        match self.columns.get(column).map(|mapped| &mapped.origin) {
             None => Vec::new(),
             Some(Origin::Fixed(text)) => vec![text],
             Some(Origin::Columns(names)) => names
@@ -307,18 +301,18 @@ impl Reading<'_> {
     }
 
     /// Where a quantity stands, and what stands there.
-    fn place(&self, quantity: Quantity) -> Cell<'_> {
-        let (column, text) = match self.columns.get(quantity).map(|mapped| &mapped.origin) {
+    fn place(&self, column: Column) -> Cell<'_> {
+        let (heading, text) = match self.columns.get(column).map(|mapped| &mapped.origin) {
             Some(Origin::Columns(names)) => {
                 let name = names.first().map_or("", String::as_str);
                 (name, self.cell(name).unwrap_or_default())
             }
-            Some(Origin::Fixed(text)) => (id(quantity), text.as_str()),
-            None => (id(quantity), ""),
+            Some(Origin::Fixed(text)) => (column.id(), text.as_str()),
+            None => (column.id(), ""),
         };
         Cell {
             line: self.record.line,
-            column,
+            column: heading,
             text,
         }
     }
@@ -335,10 +329,10 @@ impl Reading<'_> {
 
     fn read<T>(
         &self,
-        quantity: Quantity,
+        column: Column,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, ImportError> {
-        let cell = self.place(quantity);
+        let cell = self.place(column);
         if cell.text.is_empty() {
             return Ok(None);
         }
@@ -349,12 +343,11 @@ impl Reading<'_> {
 
     /// A figure in the base unit of its quantity; `None` where the cell is empty or there is no such column.
     fn figure(&self, quantity: Quantity) -> Result<Option<Rounded>, ImportError> {
-        let unit = self
-            .columns
-            .get(quantity)
-            .and_then(|mapped| mapped.unit.as_deref());
+        let column = Column::Figure(quantity);
+        let mapped = self.columns.get(column);
+        let unit = mapped.and_then(|mapped| mapped.unit.as_deref());
         let has_decimal_commas = self.sheet.separator != b',';
-        self.read(quantity, |text| {
+        self.read(column, |text| {
             figure(quantity, text, unit, has_decimal_commas)
         })
     }
