@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(!verdict.claim.is_empty());
             let at = Whereabouts { name: None, report: None };
             let _ = (summary_text(&run, Some(&at), WIDTH, Style::Plain), explanation_text(&run, WIDTH));
-            let _ = (export::json(&run), export::csv(&run), export::intervals_csv(&run));
+            let _ = (export::json(&run), export::csv([&run]), export::intervals_csv(&run));
         }
     }
 });

@@ -1,6 +1,6 @@
 //! From the raw reports of both ends to one trial: sums, rates, packet accounting, delay, CPU, validity.
 //!
-//! Does not search and does not judge what limits (see [`crate::rules`]).
+//! Does not search and does not judge what limits (see [`conclude`](crate::conclude)).
 //! Invariants, for any reports whatever: `sent = received + lost`, loss is between 0 and 100 %,
 //! duplicates and surpluses of one stream never cancel the loss of another, and what a report
 //! does not say is absent, never zero.
