@@ -389,46 +389,38 @@ mod tests {
         child.wait().unwrap();
     }
 
-    #[test]
-    fn an_agent_that_comes_damaged_is_not_started() {
+    /// The refusal of an agent for a host on which `replaced` stands for one of its programs; nothing is left there.
+    fn refused_without_trace(replaced: (&str, &str)) -> Failure {
         let (home, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let other = ("sha256sum", "#!/bin/sh\necho 'abc  -'\n");
         let mut child = shell(
             home.path(),
-            &programs(bin.path(), Some(other)),
+            &programs(bin.path(), Some(replaced)),
             &agent_script(7),
         );
         let broken = deployed(&mut child, AGENT.as_bytes()).unwrap_err();
         let Broken::Refused(failure) = broken else {
             panic!("{broken:?}")
         };
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(is_empty(home.path()));
+        failure
+    }
+
+    #[test]
+    fn an_agent_that_comes_damaged_is_not_started() {
+        let failure = refused_without_trace(("sha256sum", "#!/bin/sh\necho 'abc  -'\n"));
         assert_eq!(failure.code, ExitCode::Peer);
         assert!(
             failure.message.contains("SHA-256 abc, sent were"),
             "{failure}"
         );
-        drop(child.stdin.take());
-        child.wait().unwrap();
-        assert!(is_empty(home.path()));
     }
 
     #[test]
     fn a_host_that_no_agent_is_for_is_told() {
-        let (home, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let other = ("uname", "#!/bin/sh\necho mips\n");
-        let mut child = shell(
-            home.path(),
-            &programs(bin.path(), Some(other)),
-            &agent_script(7),
-        );
-        let broken = deployed(&mut child, AGENT.as_bytes()).unwrap_err();
-        let Broken::Refused(failure) = broken else {
-            panic!("{broken:?}")
-        };
+        let failure = refused_without_trace(("uname", "#!/bin/sh\necho mips\n"));
         assert_eq!(failure.code, ExitCode::HostLacks);
         assert!(failure.message.contains("\"mips mips\""), "{failure}");
-        drop(child.stdin.take());
-        child.wait().unwrap();
-        assert!(is_empty(home.path()));
     }
 }
