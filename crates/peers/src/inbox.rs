@@ -6,12 +6,16 @@ use crate::error::{Excerpt, ProtocolError};
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// Offset of `bytes[0]` in what the peer has sent.
+    /// Index of the first pending byte.
+    start: usize,
+    /// Offset of `bytes[start]` in what the peer has sent.
     offset: u64,
 }
 
 impl Inbox {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -22,28 +26,30 @@ impl Inbox {
 
     /// Offset of the next byte to arrive in what the peer has sent.
     pub(crate) const fn end(&self) -> u64 {
-        self.offset + self.bytes.len() as u64
+        self.offset + (self.bytes.len() - self.start) as u64
     }
 
     pub(crate) fn pending(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.start..]
     }
 
     /// Removes `count` pending bytes.
     pub(crate) fn consume(&mut self, count: usize) {
-        self.bytes.drain(..count);
+        self.start += count;
         self.offset += count as u64;
     }
 
     /// Forgets all that has come: the session is over.
     pub(crate) fn clear(&mut self) {
-        self.offset = self.end();
-        self.bytes = Vec::new();
+        *self = Self {
+            offset: self.end(),
+            ..Self::default()
+        };
     }
 
     /// Exactly `N` bytes, once they are there.
     pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let bytes = *self.bytes.first_chunk::<N>()?;
+        let bytes = *self.pending().first_chunk::<N>()?;
         self.consume(N);
         Some(bytes)
     }
@@ -53,7 +59,7 @@ impl Inbox {
         ProtocolError::Eof {
             state,
             offset: self.end(),
-            pending: Excerpt::from_bytes(&self.bytes),
+            pending: Excerpt::from_bytes(self.pending()),
         }
     }
 }

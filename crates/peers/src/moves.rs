@@ -2,12 +2,13 @@
 
 use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
 use crate::session::{
-    Action, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, StopCause,
+    Action, Limits, PeerEvent, PeerHello, PeerKind, Refusal, RefusalCode, ServerConfig, StopCause,
     StreamTarget,
 };
 use crate::steps::{Phase, Steps};
 use crate::stream_format::StreamFormat;
 use linerate_model::MonoInstant;
+use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{MAX_DURATION, Stop, TestSpec, validate};
 use std::sync::Arc;
@@ -56,9 +57,10 @@ impl<P: Phase> Steps<P> {
         });
     }
 
-    /// Reports a server to the owner; only its stream limit is known.
-    pub(crate) fn meet_server(&mut self, max_streams: u16) {
+    /// Reports a server to the owner; only its stream limit and these facts are known.
+    pub(crate) fn meet_server(&mut self, max_streams: u16, facts: Facts) {
         self.meet(PeerHello {
+            facts,
             limits: Limits {
                 max_streams,
                 ..Limits::default()
@@ -91,6 +93,33 @@ impl<P: Phase> Steps<P> {
     /// Enters a state that the peer has to end in time.
     pub(crate) fn step(&mut self, now: MonoInstant, state: P) {
         self.enter(now, state, self.timeout * 2);
+    }
+
+    /// Refuses a test for which a client has a key that the protocol lacks, an invalid one, or one that the protocol does
+    /// not support; returns whether it did.
+    pub(crate) fn refuses(&mut self, kind: &dyn PeerKind, spec: &TestSpec) -> bool {
+        let invalid = if self.has_key {
+            let login = if kind.about().has_users() {
+                ", see --login"
+            } else {
+                ""
+            };
+            let id = kind.id();
+            Err(format!("{id} has no keys: leave out --key{login}"))
+        } else {
+            validate(spec).map_err(|error| error.to_string())
+        };
+        let invalid = invalid.map_err(|why| (RefusalCode::Invalid, why));
+        let unsupported = |()| {
+            let supported = kind.check(spec);
+            supported.map_err(|why| (RefusalCode::Unsupported, why))
+        };
+        let refused = invalid.and_then(unsupported).err();
+        let is_refused = refused.is_some();
+        if let Some((code, why)) = refused {
+            self.refuse(code, why);
+        }
+        is_refused
     }
 
     /// Refuses a test that the driver cannot prepare.
@@ -163,21 +192,6 @@ impl<P: Phase> Steps<P> {
             code,
             message,
         }
-    }
-}
-
-/// Why a client does not start this test: a key for a protocol without keys (`no_key` is the message), an invalid
-/// specification, or one that the protocol does not support.
-pub(crate) fn obstacle(
-    no_key: Option<&str>,
-    spec: &TestSpec,
-    unsupported: impl FnOnce() -> Option<String>,
-) -> Option<(RefusalCode, String)> {
-    let wrong = || validate(spec).err().map(|error| error.to_string());
-    let invalid = no_key.map(str::to_owned).or_else(wrong);
-    match invalid {
-        Some(why) => Some((RefusalCode::Invalid, why)),
-        None => unsupported().map(|why| (RefusalCode::Unsupported, why)),
     }
 }
 

@@ -26,24 +26,29 @@ pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
     fn has_test(self) -> bool;
 }
 
-/// State of a session, its pending actions and the deadline of the present step.
+/// State of a session, its pending bytes and actions, and the deadline of the present step.
 #[derive(Debug)]
 pub(crate) struct Steps<P> {
     pub(crate) state: P,
+    pub(crate) inbox: Inbox,
     pub(crate) actions: VecDeque<Action>,
     /// Silence of the peer after which it counts as gone.
     pub(crate) timeout: Duration,
+    /// Whether the user gave a key.
+    pub(crate) has_key: bool,
     /// Deadline of the present step, and its limit.
     due: Option<(MonoInstant, Duration)>,
 }
 
 impl<P: Phase> Steps<P> {
     /// Session that begins in this state, without a deadline.
-    pub(crate) const fn resting(state: P, timeout: Duration) -> Self {
+    pub(crate) fn resting(state: P, timeout: Duration) -> Self {
         Self {
             state,
+            inbox: Inbox::default(),
             actions: VecDeque::new(),
             timeout,
+            has_key: false,
             due: None,
         }
     }
@@ -79,6 +84,7 @@ impl<P: Phase> Steps<P> {
 
     /// Ends the session.
     pub(crate) fn close(&mut self) {
+        self.inbox.clear();
         self.rest(P::CLOSED);
         self.act(Action::Closed);
     }
@@ -139,6 +145,22 @@ impl<P: Phase> Steps<P> {
     }
 }
 
+/// Implements where a session keeps its common part, for [`Stepping`].
+macro_rules! stepping_at {
+    ($($at:ident).+) => {
+        type State = State;
+
+        fn steps(&self) -> &$crate::steps::Steps<State> {
+            &self.$($at).+
+        }
+
+        fn steps_mut(&mut self) -> &mut $crate::steps::Steps<State> {
+            &mut self.$($at).+
+        }
+    };
+}
+pub(crate) use stepping_at;
+
 /// A session of states with deadlines: its protocol's part.
 pub(crate) trait Stepping: fmt::Debug + Send {
     type State: Phase;
@@ -148,7 +170,107 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     fn steps_mut(&mut self) -> &mut Steps<Self::State>;
 
     /// Takes one input, in any state but closed.
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.steps().state;
+        match input {
+            Input::Bytes(bytes) => {
+                self.feed(now, bytes)?;
+                return self.advance(now);
+            }
+            Input::Stopped if state == Self::State::STOPPING => return self.aborted(now),
+            Input::Eof => return self.eof(now),
+            Input::Timeout => return self.timeout(now),
+            Input::End(Ending::Test { code, reason }) => {
+                if state.has_test() {
+                    self.break_off(now, code, &reason);
+                }
+            }
+            Input::End(Ending::Traffic) => self.end_traffic(now),
+            Input::End(Ending::Session) => {
+                self.part(now);
+                self.close();
+            }
+            Input::Progress(progress) => self.progress(now, progress),
+            other => return self.answered(now, other),
+        }
+        Ok(())
+    }
+
+    /// Buffers received bytes.
+    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.steps_mut().inbox.feed(bytes);
+        Ok(())
+    }
+
+    /// Processes the buffered bytes as far as possible.
+    fn advance(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.steps_mut().inbox.clear();
+        Ok(())
+    }
+
+    /// The peer has closed.
+    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        self.cut_off(now)
+    }
+
+    /// The peer has closed where the protocol does not: an error, unless a test is being aborted.
+    fn cut_off(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let steps = self.steps();
+        if steps.state == Self::State::STOPPING {
+            return self.aborted(now);
+        }
+        Err(steps.inbox.eof(steps.state.name()))
+    }
+
+    /// A deadline may have passed.
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        if self.timed(now) {
+            return Ok(());
+        }
+        match self.steps().overdue(now) {
+            Some(limit) if self.steps().state == Self::State::STOPPING => {
+                Err(self.steps().hangs(limit))
+            }
+            Some(limit) => self.overdue(now, limit),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the protocol's own timers; returns whether that has ended the present step.
+    fn timed(&mut self, _now: MonoInstant) -> bool {
+        false
+    }
+
+    /// The deadline of the present step, `limit` after its beginning, has passed, and no test is being aborted.
+    fn overdue(&mut self, _now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+        Err(self.steps().silent(limit))
+    }
+
+    /// Handles the driver's inputs about its test.
+    fn answered(&mut self, _now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        Err(self.steps().out_of_turn(input.name(), ""))
+    }
+
+    /// Ends the traffic at the user's request.
+    fn end_traffic(&mut self, _now: MonoInstant) {}
+
+    /// Ends the test under way early.
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.steps_mut().break_off(now, code, reason);
+    }
+
+    /// The driver has dropped the test that ended early: in most protocols that ends the session.
+    fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.steps_mut().act(Action::TestOver(TestEnd::Aborted));
+        self.close();
+        Ok(())
+    }
+
+    /// Queues a message to the peer before the session ends politely.
+    fn part(&mut self, _now: MonoInstant) {}
+
+    /// Takes the driver's progress.
+    fn progress(&mut self, _now: MonoInstant, _progress: Progress) {}
 
     /// Runs after every input that was taken.
     fn taken(&mut self, _now: MonoInstant) {}
@@ -164,112 +286,6 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     /// Next timer of the protocol, besides the state's deadline.
     fn next(&self) -> Option<MonoInstant> {
         self.steps().due()
-    }
-}
-
-/// A session of states with deadlines over a control connection: its protocol's part.
-pub(crate) trait Conversing: fmt::Debug + Send {
-    type State: Phase;
-
-    fn steps(&self) -> &Steps<Self::State>;
-
-    fn parts(&mut self) -> (&mut Steps<Self::State>, &mut Inbox);
-
-    /// Buffers received bytes.
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.parts().1.feed(bytes);
-        Ok(())
-    }
-
-    /// Processes the buffered bytes as far as possible.
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
-
-    /// The peer has closed, and no test is being aborted.
-    fn eof(&mut self) -> Result<(), ProtocolError> {
-        let state = self.steps().state.name();
-        Err(self.parts().1.eof(state))
-    }
-
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
-
-    /// Handles the driver's inputs about its test.
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
-
-    /// Ends the test under way early.
-    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        self.parts().0.break_off(now, code, reason);
-    }
-
-    /// Queues a message to the peer before the session ends politely.
-    fn part(&mut self) {}
-
-    /// Takes the driver's progress.
-    fn progress(&mut self, _now: MonoInstant, _progress: Progress) {}
-
-    /// Queues a message to the peer before an error ends the session.
-    fn complain(&mut self, _now: MonoInstant, _error: &ProtocolError) {}
-
-    /// Cancels the protocol's own timers: the session is over.
-    fn forget(&mut self) {}
-
-    /// Next timer of the protocol, besides the state's deadline.
-    fn next(&self) -> Option<MonoInstant> {
-        self.steps().due()
-    }
-}
-
-impl<T: Conversing> Stepping for T {
-    type State = T::State;
-
-    fn steps(&self) -> &Steps<Self::State> {
-        Conversing::steps(self)
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<Self::State> {
-        self.parts().0
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        let state = Conversing::steps(self).state;
-        match input {
-            Input::Bytes(bytes) => {
-                self.feed(bytes)?;
-                return self.advance(now);
-            }
-            Input::Stopped | Input::Eof if state == T::State::STOPPING => {
-                self.parts().0.act(Action::TestOver(TestEnd::Aborted));
-                self.close();
-            }
-            Input::Eof => return self.eof(),
-            Input::Timeout => return self.timeout(now),
-            Input::End(Ending::Test { code, reason }) => {
-                if state.has_test() {
-                    self.break_off(now, code, &reason);
-                }
-            }
-            Input::End(Ending::Session) => {
-                self.part();
-                self.close();
-            }
-            Input::Progress(progress) => self.progress(now, progress),
-            other => return self.answered(now, other),
-        }
-        Ok(())
-    }
-
-    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
-        Conversing::complain(self, now, error);
-    }
-
-    fn close(&mut self) {
-        self.forget();
-        let (steps, inbox) = self.parts();
-        inbox.clear();
-        steps.close();
-    }
-
-    fn next(&self) -> Option<MonoInstant> {
-        Conversing::next(self)
     }
 }
 

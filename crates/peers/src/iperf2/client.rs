@@ -3,14 +3,14 @@
 use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
 use super::streams::{Counters, Opening, PeerRole, Streams, Width};
-use super::{AFTER, settle};
+use super::{AFTER, Iperf2, settle};
 use crate::error::ProtocolError;
-use crate::moves::{obstacle, states};
+use crate::moves::states;
 use crate::session::{
-    Action, ClientConfig, Ending, Input, PeerHello, RefusalCode, Sent, StreamEvent, StreamOrder,
+    Action, ClientConfig, Input, PeerHello, RefusalCode, Sent, StreamEvent, StreamOrder,
     StreamTarget, TestEnd,
 };
-use crate::steps::{Phase as _, Stepping, Steps};
+use crate::steps::{Stepping, Steps, stepping_at};
 use linerate_model::sample::{DatagramReceiver, EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
@@ -74,7 +74,6 @@ states! {
 #[derive(Debug)]
 pub(super) struct Client {
     steps: Steps<State>,
-    has_key: bool,
     spec: TestSpec,
     closing: Option<Closing>,
     /// Per stream, whether the peer has sent nothing on it yet.
@@ -101,10 +100,10 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig) -> Self {
         let mut steps = Steps::resting(State::Idle, config.timeout);
+        steps.has_key = config.credential.is_some();
         steps.meet(PeerHello::default());
         Self {
             steps,
-            has_key: config.credential.is_some(),
             spec: TestSpec::tcp_bulk(),
             closing: None,
             silent: Vec::new(),
@@ -143,12 +142,8 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let key = self
-            .has_key
-            .then_some("iperf2 has no such key: leave out --key");
-        let unsupported = || key.or_else(|| check(&spec).err()).map(str::to_owned);
-        if let Some((code, message)) = obstacle(None, &spec, unsupported) {
-            return self.steps.refuse(code, message);
+        if self.steps.refuses(&Iperf2, &spec) {
+            return;
         }
         self.spec = spec;
         if self.is_udp() && now < self.rests_until {
@@ -283,7 +278,7 @@ impl Client {
         let peer_streams = self.peer_streams();
         if self.is_udp() && self.sends() && peer_streams.is_empty() && !self.was_answered {
             let reason = "it answered no end of a datagram stream: see that `iperf -s -u` runs there, and that no firewall drops its answers";
-            return self.stop(now, RefusalCode::Timeout, reason);
+            return self.break_off(now, RefusalCode::Timeout, reason);
         }
         self.was_answered |= !peer_streams.is_empty();
         if self.sends()
@@ -358,60 +353,6 @@ impl Client {
         let unseen = (left * u128::from(numbered)).checked_div(took.as_nanos())? + 1;
         let lost = numbered.saturating_sub(receiver.sequence.received.get());
         (unseen * 100 <= u128::from(lost)).then_some(PacketCount::new(numbered))
-    }
-
-    fn end_traffic(&mut self, now: MonoInstant) {
-        match self.steps.state {
-            State::Running if !self.receives() => self.steps.act(Action::StopSenders),
-            // Only the end of its streams stops the peer's sender early.
-            State::Resting | State::Connecting | State::Settling | State::Running => {
-                self.stop(now, RefusalCode::Interrupted, "ended by the user");
-            }
-            _ => {}
-        }
-    }
-
-    fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        self.rest(State::Stopping);
-        self.steps.break_off(now, code, reason);
-    }
-
-    fn timeout(&mut self, now: MonoInstant) {
-        let passed = |at: Option<MonoInstant>| at.is_some_and(|at| now >= at);
-        if let Some(closing) = &mut self.closing {
-            closing.repeat(now, &mut self.steps.actions);
-            if closing.is_over() {
-                self.conclude(now);
-            }
-        }
-        if passed(self.patience) {
-            let waited = if self.silent.contains(&false) {
-                self.steps.timeout
-            } else {
-                self.first_answer
-            };
-            return self.stop(now, RefusalCode::Timeout, &self.no_sender(waited));
-        }
-        if passed(self.ask) {
-            self.open_next(now);
-        }
-        if self.steps.overdue(now).is_none() {
-            return;
-        }
-        self.steps.rest(self.steps.state);
-        match self.steps.state {
-            State::Resting => self.open(now),
-            State::Settling => self.start(now),
-            State::Running => self.steps.act(Action::PeerFinished { sent: Sent::Untold }),
-            State::Connecting => {
-                self.stop(
-                    now,
-                    RefusalCode::Timeout,
-                    "the data streams were not opened in time",
-                );
-            }
-            _ => {}
-        }
     }
 
     fn no_sender(&self, waited: Duration) -> String {
@@ -530,17 +471,9 @@ fn format(spec: &TestSpec) -> Streams {
 }
 
 impl Stepping for Client {
-    type State = State;
+    stepping_at!(steps);
 
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => self.run(now),
@@ -570,27 +503,67 @@ impl Stepping for Client {
                 }
                 self.conclude(now);
             }
-            Input::Timeout => self.timeout(now),
-            Input::End(Ending::Traffic) => self.end_traffic(now),
-            Input::End(Ending::Test { code, reason }) if self.steps.state.has_test() => {
-                self.stop(now, code, &reason);
-            }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.rest(State::Idle);
-                self.steps.act(Action::TestOver(TestEnd::Aborted));
-            }
-            Input::End(Ending::Session) | Input::Eof => {
-                self.close();
-            }
             // The driver may not have seen yet that the test is over.
-            Input::End(Ending::Test { .. })
-            | Input::Bytes(_)
-            | Input::Stream(StreamEvent::Datagram { .. })
-            | Input::Progress(_) => {}
-            other => {
-                return Err(self.steps.out_of_turn(other.name(), ""));
+            Input::Stream(StreamEvent::Datagram { .. }) => {}
+            other => return Err(self.steps.out_of_turn(other.name(), "")),
+        }
+        Ok(())
+    }
+
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.rest(State::Stopping);
+        self.steps.break_off(now, code, reason);
+    }
+
+    fn timed(&mut self, now: MonoInstant) -> bool {
+        let passed = |at: Option<MonoInstant>| at.is_some_and(|at| now >= at);
+        if let Some(closing) = &mut self.closing {
+            closing.repeat(now, &mut self.steps.actions);
+            if closing.is_over() {
+                self.conclude(now);
             }
         }
+        if passed(self.patience) {
+            let waited = if self.silent.contains(&false) {
+                self.steps.timeout
+            } else {
+                self.first_answer
+            };
+            self.break_off(now, RefusalCode::Timeout, &self.no_sender(waited));
+            return true;
+        }
+        if passed(self.ask) {
+            self.open_next(now);
+        }
+        false
+    }
+
+    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<(), ProtocolError> {
+        self.steps.rest(self.steps.state);
+        match self.steps.state {
+            State::Resting => self.open(now),
+            State::Settling => self.start(now),
+            State::Running => self.steps.act(Action::PeerFinished { sent: Sent::Untold }),
+            State::Connecting => {
+                self.break_off(
+                    now,
+                    RefusalCode::Timeout,
+                    "the data streams were not opened in time",
+                );
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.rest(State::Idle);
+        self.steps.act(Action::TestOver(TestEnd::Aborted));
+        Ok(())
+    }
+
+    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.close();
         Ok(())
     }
 
@@ -605,5 +578,16 @@ impl Stepping for Client {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.steps.state {
+            State::Running if !self.receives() => self.steps.act(Action::StopSenders),
+            // Only the end of its streams stops the peer's sender early.
+            State::Resting | State::Connecting | State::Settling | State::Running => {
+                self.break_off(now, RefusalCode::Interrupted, "ended by the user");
+            }
+            _ => {}
+        }
     }
 }

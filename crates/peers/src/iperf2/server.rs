@@ -6,10 +6,10 @@ use super::streams::{Opening, PeerRole, Streams};
 use crate::error::ProtocolError;
 use crate::moves::states;
 use crate::session::{
-    Action, Ending, Input, Limits, PeerEvent, RefusalCode, ServerConfig, StreamEvent, TestEnd,
+    Action, Input, Limits, PeerEvent, Progress, RefusalCode, ServerConfig, StreamEvent, TestEnd,
     UnprovedSending,
 };
-use crate::steps::{OVERTIME, Phase as _, Stepping, Steps};
+use crate::steps::{OVERTIME, Stepping, Steps, stepping_at};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{
     Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Side, Stop, TestSpec,
@@ -233,7 +233,7 @@ impl Server {
         self.received = ByteCount::new(bytes);
         self.call_back(Occasion::Ends);
         let Some(closing) = &mut self.closing else {
-            return self.part();
+            return self.conclude();
         };
         closing.answer_with(reports, self.is_extended);
         closing.answer(&mut self.steps.actions);
@@ -284,39 +284,9 @@ impl Server {
         }
     }
 
-    fn part(&mut self) {
+    fn conclude(&mut self) {
         self.steps.act(Action::TestOver(TestEnd::Complete));
         self.close();
-    }
-
-    fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        self.closing = None;
-        self.steps.break_off(now, code, reason);
-    }
-
-    fn timeout(&mut self, now: MonoInstant) {
-        let is_reverse = !self.receives();
-        if let Some(closing) = &mut self.closing {
-            closing.repeat(now, &mut self.steps.actions);
-            if is_reverse {
-                closing.hurry();
-            }
-            if is_reverse && closing.is_over() && self.steps.state == State::Closing {
-                return self.part();
-            }
-        }
-        if self.steps.overdue(now).is_none() {
-            return;
-        }
-        match self.steps.state {
-            State::Closing => self.part(),
-            State::Collecting => self.send_what_came(now),
-            State::Running => {
-                let reason = "it did not end within its time";
-                self.stop(now, RefusalCode::Limit, reason);
-            }
-            _ => self.close(),
-        }
     }
 }
 
@@ -402,17 +372,9 @@ fn fit(rate: BitRate) -> BitRate {
 }
 
 impl Stepping for Server {
-    type State = State;
+    stepping_at!(steps);
 
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
             Input::Stream(StreamEvent::Opened { transport, bytes })
                 if self.steps.state == State::Waiting =>
@@ -434,30 +396,55 @@ impl Stepping for Server {
             Input::Reports(reports) if self.steps.state == State::Running => {
                 self.reported(now, &reports);
             }
-            Input::Progress(progress) if self.steps.state == State::Running => {
-                self.received = progress.bytes;
-                self.call_back(Occasion::Goes);
-            }
             Input::Stream(StreamEvent::Datagram { stream, bytes }) => self.hear(now, stream, bytes),
-            Input::Timeout => self.timeout(now),
-            Input::End(Ending::Test { code, reason }) if self.steps.state.has_test() => {
-                self.stop(now, code, &reason);
+            Input::Stream(StreamEvent::FirstData { .. }) => {}
+            other => return Err(self.steps.out_of_turn(other.name(), "")),
+        }
+        Ok(())
+    }
+
+    fn timed(&mut self, now: MonoInstant) -> bool {
+        let is_reverse = !self.receives();
+        if let Some(closing) = &mut self.closing {
+            closing.repeat(now, &mut self.steps.actions);
+            if is_reverse {
+                closing.hurry();
             }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestOver(TestEnd::Aborted));
-                self.close();
-            }
-            Input::End(Ending::Session) | Input::Eof => self.close(),
-            Input::Bytes(_)
-            | Input::End(Ending::Traffic)
-            | Input::Progress(_)
-            | Input::Stream(StreamEvent::FirstData { .. }) => {}
-            // The driver may not have seen yet that the test is over.
-            Input::End(Ending::Test { .. }) if self.steps.state == State::Stopping => {}
-            other => {
-                return Err(self.steps.out_of_turn(other.name(), ""));
+            if is_reverse && closing.is_over() && self.steps.state == State::Closing {
+                self.conclude();
+                return true;
             }
         }
+        false
+    }
+
+    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<(), ProtocolError> {
+        match self.steps.state {
+            State::Closing => self.conclude(),
+            State::Collecting => self.send_what_came(now),
+            State::Running => {
+                let reason = "it did not end within its time";
+                self.break_off(now, RefusalCode::Limit, reason);
+            }
+            _ => self.close(),
+        }
+        Ok(())
+    }
+
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.closing = None;
+        self.steps.break_off(now, code, reason);
+    }
+
+    fn progress(&mut self, _now: MonoInstant, progress: Progress) {
+        if self.steps.state == State::Running {
+            self.received = progress.bytes;
+            self.call_back(Occasion::Goes);
+        }
+    }
+
+    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.close();
         Ok(())
     }
 

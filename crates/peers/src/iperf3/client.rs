@@ -3,17 +3,16 @@
 use super::inbox::{framed, name};
 use super::results::{self, End, PeerResults};
 use super::streams::{Cookie, Counters, Streams};
-use super::{DRAIN, byte, code, params};
+use super::{DRAIN, Iperf3, byte, code, params};
 use crate::error::{MAX_TEXT, ProtocolError, clean};
-use crate::inbox::Inbox;
 use crate::login::LoginAttempt;
-use crate::moves::{obstacle, states, whole_time};
+use crate::moves::{states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamTarget,
-    TestEnd,
+    Action, ClientConfig, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamTarget, TestEnd,
 };
-use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
+use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
 use linerate_model::MonoInstant;
+use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec};
 use std::time::Duration;
@@ -83,10 +82,7 @@ pub(super) struct Client {
     steps: Steps<State>,
     /// The state in which the server's error came.
     failed_in: State,
-    inbox: Inbox,
     cookie: Cookie,
-    /// A key was given, which this protocol does not have.
-    has_key: bool,
     /// User to authenticate, with the time at which the session began.
     login: Option<LoginAttempt>,
     wants_output: bool,
@@ -104,13 +100,12 @@ impl Client {
     pub(super) fn new(config: ClientConfig, now: MonoInstant) -> Self {
         let cookie = Cookie::from_random(&config.random);
         let mut steps = Steps::waiting(State::Greeting, config.timeout, now);
+        steps.has_key = config.credential.is_some();
         steps.act(Action::Send(cookie.as_bytes().to_vec()));
         Self {
             steps,
             failed_in: State::Greeting,
-            inbox: Inbox::default(),
             cookie,
-            has_key: config.credential.is_some(),
             login: config.login,
             wants_output: config.far_output,
             began: now,
@@ -124,11 +119,6 @@ impl Client {
 
     fn say(&mut self, state: u8) {
         self.steps.act(Action::Send(vec![state]));
-    }
-
-    /// Enters a state that the server has to end in time.
-    fn step(&mut self, now: MonoInstant, state: State) {
-        self.steps.enter(now, state, self.steps.timeout * 2);
     }
 
     const fn sends(&self) -> bool {
@@ -159,7 +149,7 @@ impl Client {
                 return Err(self.turned_away(121, 0));
             }
             (State::Preparing, byte::CREATE_STREAMS) => {
-                self.step(now, State::Connecting);
+                self.steps.step(now, State::Connecting);
                 self.steps.open(
                     StreamTarget::Ports(Vec::new()),
                     Streams {
@@ -172,7 +162,7 @@ impl Client {
                 if self.receives() {
                     self.steps.act(Action::Start(Side::Receiver));
                 }
-                self.step(now, State::Started);
+                self.steps.step(now, State::Started);
             }
             (State::Started, byte::TEST_RUNNING) => self.run(now),
             (State::Running | State::Ending, byte::EXCHANGE_RESULTS) => self.ended_there(now),
@@ -183,18 +173,13 @@ impl Client {
             }
             (_, byte::SERVER_ERROR) => {
                 self.failed_in = self.steps.state;
-                self.step(now, State::Failing);
+                self.steps.step(now, State::Failing);
             }
             (at, byte::SERVER_TERMINATE) => {
                 let code = RefusalCode::Interrupted;
                 let message = "the server was stopped by its user".to_owned();
                 if !at.has_test() {
-                    let state = at.name();
-                    return Err(ProtocolError::TurnedAway {
-                        state,
-                        code,
-                        message,
-                    });
+                    return Err(self.steps.turned_away(code, message));
                 }
                 self.stop(now, StopCause::Peer, code, message);
             }
@@ -210,8 +195,11 @@ impl Client {
             ),
             _ => format!("the byte {state:#04x} has no place there"),
         };
-        self.steps
-            .unexpected(name(state), self.inbox.offset().saturating_sub(1), cause)
+        self.steps.unexpected(
+            name(state),
+            self.steps.inbox.offset().saturating_sub(1),
+            cause,
+        )
     }
 
     fn turned_away(&self, code: i32, errno: i32) -> ProtocolError {
@@ -221,28 +209,21 @@ impl Client {
 
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
-        self.steps.meet_server(super::MAX_STREAMS);
+        self.steps.meet_server(super::MAX_STREAMS, Facts::default());
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let key = self
-            .has_key
-            .then_some("iperf3 has no such key: leave out --key, see --login");
-        let refused = obstacle(key, &spec, || params::check(&spec).err());
-        let shown = self
-            .login
-            .as_ref()
-            .map(|login| login.token(self.began, now));
-        let (token, refused) = match (shown.transpose(), refused) {
-            (Ok(token), refused) => (token, refused),
-            (Err(why), refused) => {
-                let why = (RefusalCode::Invalid, format!("--login: {why}"));
-                (None, refused.or(Some(why)))
+        if self.steps.refuses(&Iperf3, &spec) {
+            return;
+        }
+        let login = self.login.as_ref();
+        let token = match login.map(|login| login.token(self.began, now)).transpose() {
+            Ok(token) => token,
+            Err(why) => {
+                let why = format!("--login: {why}");
+                return self.steps.refuse(RefusalCode::Invalid, why);
             }
         };
-        if let Some((code, message)) = refused {
-            return self.steps.refuse(code, message);
-        }
         let mut wanted = params::to_json(&spec);
         if let Some(token) = token {
             wanted["authtoken"] = token.into();
@@ -252,7 +233,7 @@ impl Client {
         }
         self.steps.act(Action::Send(framed(&wanted)));
         self.spec = spec;
-        self.step(now, State::Preparing);
+        self.steps.step(now, State::Preparing);
     }
 
     /// Starts the traffic. If only the server sends, this end's clock ends it.
@@ -303,12 +284,12 @@ impl Client {
         let Some(own) = &self.own else { return };
         let value = results::to_json(End::Client, &self.spec, own, Duration::ZERO);
         self.steps.act(Action::Send(framed(&value)));
-        self.step(now, State::Awaiting);
+        self.steps.step(now, State::Awaiting);
     }
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
         let state = self.steps.state.name();
-        let taken = results::take(&mut self.inbox, End::Server, &self.spec, state)?;
+        let taken = results::take(&mut self.steps.inbox, End::Server, &self.spec, state)?;
         let Some(PeerResults {
             mut reports,
             output,
@@ -318,7 +299,7 @@ impl Client {
         };
         let own = self.own.as_deref().unwrap_or_default();
         results::align(&self.spec, own, &mut reports).map_err(|cause| {
-            let offset = self.inbox.offset();
+            let offset = self.steps.inbox.offset();
             self.steps.unexpected("results", offset, cause)
         })?;
         results::leave_out(&mut reports, self.settled);
@@ -326,19 +307,19 @@ impl Client {
         self.steps
             .actions
             .extend(output.map(|text| Action::Peer(PeerEvent::Output(text))));
-        self.step(now, State::Showing);
+        self.steps.step(now, State::Showing);
         Ok(true)
     }
 
     /// Reads a server's error: two words, or up to 3.20 one after a failed authentication. `last` says that no more
     /// will arrive.
     fn take_error(&mut self, now: MonoInstant, last: bool) -> Result<bool, ProtocolError> {
-        let (code, errno) = match self.inbox.take::<8>() {
+        let (code, errno) = match self.steps.inbox.take::<8>() {
             Some([c0, c1, c2, c3, e0, e1, e2, e3]) => (
                 i32::from_be_bytes([c0, c1, c2, c3]),
                 i32::from_be_bytes([e0, e1, e2, e3]),
             ),
-            None if last => match self.inbox.take::<4>() {
+            None if last => match self.steps.inbox.take::<4>() {
                 Some(code) => (i32::from_be_bytes(code), 0),
                 None => return Ok(false),
             },
@@ -356,18 +337,6 @@ impl Client {
         Ok(true)
     }
 
-    /// Ends the traffic at the user's request; before there is traffic, aborts.
-    fn end_traffic(&mut self, now: MonoInstant) {
-        match self.steps.state {
-            State::Running if self.sends() => self.steps.act(Action::StopSenders),
-            State::Running => self.end(now),
-            State::Preparing | State::Connecting | State::Starting | State::Started => {
-                self.abort(now, RefusalCode::Interrupted, "stopped by its user");
-            }
-            _ => {}
-        }
-    }
-
     fn abort(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.say(byte::CLIENT_TERMINATE);
         self.stop(now, StopCause::Local, code, clean(reason, MAX_TEXT));
@@ -379,23 +348,15 @@ impl Client {
     }
 }
 
-impl Conversing for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
-        (&mut self.steps, &mut self.inbox)
-    }
+impl Stepping for Client {
+    stepping_at!(steps);
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
             let more = match self.steps.state {
                 State::Awaiting => self.take_results(now)?,
                 State::Failing => self.take_error(now, false)?,
-                state if state.reads_states() => match self.inbox.take_byte() {
+                state if state.reads_states() => match self.steps.inbox.take_byte() {
                     Some(state) => {
                         self.hear(now, state)?;
                         true
@@ -405,7 +366,7 @@ impl Conversing for Client {
                 // While this end connects its streams the server may only send an error.
                 State::Connecting => false,
                 _ => {
-                    self.inbox.clear();
+                    self.steps.inbox.clear();
                     false
                 }
             };
@@ -415,7 +376,7 @@ impl Conversing for Client {
         }
     }
 
-    fn eof(&mut self) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         match self.steps.state {
             State::Parting => {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
@@ -423,7 +384,7 @@ impl Conversing for Client {
                 return Ok(());
             }
             // 3.22 closes without a message on a failed login, and before 3.21 no reason was given either.
-            State::Preparing if self.inbox.pending().is_empty() => {
+            State::Preparing if self.steps.inbox.pending().is_empty() => {
                 return Err(self.steps.turned_away(RefusalCode::Denied, "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned()));
             }
             State::Failing => {
@@ -439,17 +400,19 @@ impl Conversing for Client {
             }
             _ => {}
         }
-        Err(self.inbox.eof(self.steps.state.name()))
+        self.cut_off(now)
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        if self.ends.is_some_and(|ends| now >= ends) && self.steps.state == State::Running {
+    fn timed(&mut self, now: MonoInstant) -> bool {
+        let is_time = self.ends.is_some_and(|ends| now >= ends);
+        let ends = is_time && self.steps.state == State::Running;
+        if ends {
             self.end(now);
-            return Ok(());
         }
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
+        ends
+    }
+
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
         match self.steps.state {
             State::Parting => {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
@@ -457,11 +420,7 @@ impl Conversing for Client {
                 Ok(())
             }
             State::Greeting => Err(self.steps.silent(limit)),
-            State::Stopping | State::Failing => Err(ProtocolError::Overdue {
-                state: self.steps.state.name(),
-                limit,
-                hint: "its error message never ended, or a traffic thread here hangs",
-            }),
+            State::Failing => Err(self.steps.late(limit, "its error message never ended")),
             _ => {
                 let reason = self.steps.nothing_came("the server", limit);
                 self.abort(now, RefusalCode::Timeout, &reason);
@@ -472,44 +431,33 @@ impl Conversing for Client {
 
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Begin(spec) if self.steps.state == State::Idle => {
-                self.begin(now, *spec);
-                Ok(())
-            }
-            Input::End(Ending::Traffic) => {
-                self.end_traffic(now);
-                Ok(())
-            }
+            Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             // The driver may not have processed the end of the test yet.
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.steps.state == State::Failing =>
-            {
-                Ok(())
-            }
+                if self.steps.state == State::Failing => {}
             Input::Connected if self.steps.state == State::Connecting => {
-                self.step(now, State::Starting);
-                self.advance(now)
+                self.steps.step(now, State::Starting);
+                return self.advance(now);
             }
             Input::Finished { .. } if self.sends() && self.is_moving() => {
                 let after = now.after(SETTLE);
                 self.finished = Some(now);
                 self.ends = Some(self.ends.map_or(after, |ends| ends.min(after)));
-                Ok(())
             }
             Input::Reports(reports) if self.own.is_none() && self.takes_reports() => {
                 self.own = Some(reports);
                 self.exchange(now);
-                Ok(())
             }
-            other => Err(self.steps.out_of_turn(other.name(), "")),
+            other => return Err(self.steps.out_of_turn(other.name(), "")),
         }
+        Ok(())
     }
 
     fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.abort(now, code, reason);
     }
 
-    fn part(&mut self) {
+    fn part(&mut self, _now: MonoInstant) {
         if self.steps.state.has_test() {
             self.say(byte::CLIENT_TERMINATE);
         }
@@ -526,7 +474,20 @@ impl Conversing for Client {
         self.steps.due().into_iter().chain(ends).min()
     }
 
-    fn forget(&mut self) {
+    fn close(&mut self) {
         self.ends = None;
+        self.steps.close();
+    }
+
+    /// Ends the traffic at the user's request; before there is traffic, aborts.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.steps.state {
+            State::Running if self.sends() => self.steps.act(Action::StopSenders),
+            State::Running => self.end(now),
+            State::Preparing | State::Connecting | State::Starting | State::Started => {
+                self.abort(now, RefusalCode::Interrupted, "stopped by its user");
+            }
+            _ => {}
+        }
     }
 }

@@ -6,12 +6,11 @@ use super::results::{self, End, PeerResults};
 use super::streams::{COOKIE_LEN, Cookie, Counters, Streams};
 use super::{DRAIN, MAX_PARAMS, byte, code, log};
 use crate::error::{Excerpt, ProtocolError};
-use crate::inbox::Inbox;
 use crate::moves::{Movement, states};
 use crate::session::{
     Action, Input, Limits, Progress, RefusalCode, ServerConfig, StopCause, TestEnd,
 };
-use crate::steps::{Conversing, OVERTIME, Phase as _, Stepping as _, Steps};
+use crate::steps::{OVERTIME, Phase as _, Stepping, Steps, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
@@ -54,7 +53,6 @@ states! {
 #[derive(Debug)]
 pub(super) struct Server {
     steps: Steps<State>,
-    inbox: Inbox,
     config: ServerConfig,
     cookie: Cookie,
     test: Params,
@@ -74,7 +72,6 @@ impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
         Self {
             steps: Steps::waiting(State::Greeting, config.timeout, now),
-            inbox: Inbox::default(),
             config,
             cookie: Cookie::from_wire([0; COOKIE_LEN]),
             test: Params {
@@ -129,7 +126,7 @@ impl Server {
     }
 
     fn take_cookie(&mut self, now: MonoInstant) -> bool {
-        let Some(cookie) = self.inbox.take() else {
+        let Some(cookie) = self.steps.inbox.take() else {
             return false;
         };
         self.cookie = Cookie::from_wire(cookie);
@@ -151,8 +148,12 @@ impl Server {
     }
 
     fn take_params(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
-        let (state, offset) = (self.steps.state.name(), self.inbox.offset());
-        let Some(value) = self.inbox.take_json(state, "parameters", MAX_PARAMS)? else {
+        let (state, offset) = (self.steps.state.name(), self.steps.inbox.offset());
+        let Some(value) = self
+            .steps
+            .inbox
+            .take_json(state, "parameters", MAX_PARAMS)?
+        else {
             return Ok(false);
         };
         if let Some(reason) = self.turns_away(now, &value) {
@@ -224,7 +225,7 @@ impl Server {
             _ => {
                 return Err(self.steps.unexpected(
                     name(state),
-                    self.inbox.offset().saturating_sub(1),
+                    self.steps.inbox.offset().saturating_sub(1),
                     format!("the byte {state:#04x} has no place there"),
                 ));
             }
@@ -257,12 +258,12 @@ impl Server {
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
         let state = self.steps.state.name();
         // An interrupted client sends this byte instead; no length of results begins with it.
-        if self.inbox.pending().first() == Some(&byte::CLIENT_TERMINATE) {
-            self.inbox.take_byte();
+        if self.steps.inbox.pending().first() == Some(&byte::CLIENT_TERMINATE) {
+            self.steps.inbox.take_byte();
             self.hear(now, byte::CLIENT_TERMINATE)?;
             return Ok(true);
         }
-        let taken = results::take(&mut self.inbox, End::Client, &self.test.spec, state)?;
+        let taken = results::take(&mut self.steps.inbox, End::Client, &self.test.spec, state)?;
         let Some(PeerResults { reports, .. }) = taken else {
             return Ok(false);
         };
@@ -341,16 +342,8 @@ fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
     }
 }
 
-impl Conversing for Server {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
-        (&mut self.steps, &mut self.inbox)
-    }
+impl Stepping for Server {
+    stepping_at!(steps);
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
@@ -359,10 +352,10 @@ impl Conversing for Server {
                 State::Asking => self.take_params(now)?,
                 State::Exchanging => self.take_results(now)?,
                 State::Stopping | State::Closed => {
-                    self.inbox.clear();
+                    self.steps.inbox.clear();
                     false
                 }
-                _ => match self.inbox.take_byte() {
+                _ => match self.steps.inbox.take_byte() {
                     Some(state) => {
                         self.hear(now, state)?;
                         true
@@ -376,21 +369,18 @@ impl Conversing for Server {
         }
     }
 
-    fn eof(&mut self) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         match self.steps.state {
             State::Parting => {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
                 Ok(())
             }
-            state => Err(self.inbox.eof(state.name())),
+            _ => self.cut_off(now),
         }
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
         let seconds = limit.as_secs_f64();
         match self.steps.state {
             State::Greeting | State::Asking => Err(self.steps.silent(limit)),
@@ -399,7 +389,6 @@ impl Conversing for Server {
                 self.close();
                 Ok(())
             }
-            State::Stopping => Err(self.steps.hangs(limit)),
             State::Connecting => {
                 let reason = format!("the data streams did not come within {seconds} s");
                 self.abort(now, RefusalCode::Timeout, code::STREAM, &reason);
@@ -428,34 +417,29 @@ impl Conversing for Server {
             Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {
                 self.say(byte::CREATE_STREAMS);
                 self.steps.enter(now, State::Connecting, PATIENCE);
-                Ok(())
             }
             Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
                 self.say_error(self.code_of(refusal.code));
                 self.steps.refuse_unprepared(&refusal);
                 self.close();
-                Ok(())
             }
-            Input::Connected if self.steps.state == State::Connecting => {
-                self.start(now);
-                Ok(())
-            }
+            Input::Connected if self.steps.state == State::Connecting => self.start(now),
             // Only the client ends a test: a sender that stops earlier waits.
-            Input::Finished { .. } if self.sends() && self.is_moving() => Ok(()),
+            Input::Finished { .. } if self.sends() && self.is_moving() => {}
             Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
                 self.own = Some(reports);
                 self.answer_results(now);
-                Ok(())
             }
-            other => Err(self.steps.out_of_turn(other.name(), "")),
+            other => return Err(self.steps.out_of_turn(other.name(), "")),
         }
+        Ok(())
     }
 
     fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.abort(now, code, self.code_of(code), reason);
     }
 
-    fn part(&mut self) {
+    fn part(&mut self, _now: MonoInstant) {
         if self.steps.state.has_test() {
             self.say(byte::SERVER_TERMINATE);
         }

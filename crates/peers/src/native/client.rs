@@ -8,14 +8,12 @@ use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode,
-    StreamTarget, TestEnd,
+    Action, ClientConfig, Input, Limits, PeerEvent, PeerHello, RefusalCode, StreamTarget, TestEnd,
 };
-use crate::steps::{Phase as _, Stepping, Steps};
+use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, validate};
-use std::sync::Arc;
 
 /// A client session.
 #[derive(Debug)]
@@ -42,14 +40,6 @@ impl Client {
             credential: config.credential.clone(),
             asked: None,
         }
-    }
-
-    fn bytes(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.core.feed(now, bytes);
-        while let Some((message, offset)) = self.core.next()? {
-            self.message(now, message, offset)?;
-        }
-        Ok(())
     }
 
     fn message(
@@ -163,33 +153,21 @@ impl Client {
         self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
         let prepare = Message::Prepare(Prepare { test: number, spec });
         self.core.say(now, &prepare);
-        self.step(now, State::Preparing);
-    }
-
-    /// Enters a set-up step. Its timeout is twice the server's, so that the server's more exact error comes first.
-    fn step(&mut self, now: MonoInstant, state: State) {
-        let limit = self.core.steps.timeout * 2;
-        self.core.steps.enter(now, state, limit);
+        self.core.steps.step(now, State::Preparing);
     }
 
     fn refused(&mut self, code: RefusalCode, message: String) {
-        self.core
-            .steps
-            .act(Action::TestOver(TestEnd::Refused(Refusal {
-                code,
-                message,
-            })));
+        self.core.steps.refuse(code, message);
         self.core.steps.rest(State::Idle);
     }
 
     fn ready(&mut self, now: MonoInstant, body: Ready) -> Result<(), &'static str> {
         let theirs = self.core.test.sides().into_iter().map(Side::other);
         super::check_ports(&body.ports, theirs, self.core.test.streams)?;
-        self.core.steps.act(Action::OpenStreams {
-            target: StreamTarget::Ports(body.ports),
-            format: Arc::new(Streams { token: body.token }),
-        });
-        self.step(now, State::Connecting);
+        let format = Streams { token: body.token };
+        let target = StreamTarget::Ports(body.ports);
+        self.core.steps.open(target, format);
+        self.core.steps.step(now, State::Connecting);
         Ok(())
     }
 
@@ -223,7 +201,7 @@ impl Client {
         }
         let start = Message::Start(self.core.test.number());
         self.core.say(now, &start);
-        self.step(now, State::Starting);
+        self.core.steps.step(now, State::Starting);
     }
 
     fn started(&mut self, now: MonoInstant) {
@@ -233,26 +211,6 @@ impl Client {
         let spare = self.core.steps.timeout * 2;
         let limit = self.core.test.allowed.saturating_add(spare);
         self.core.steps.enter(now, State::Running, limit);
-    }
-
-    /// Ends the traffic at the user's request; before there is traffic, aborts.
-    fn end_traffic(&mut self, now: MonoInstant) {
-        match self.core.steps.state {
-            State::Running => {
-                if self.core.test.sends {
-                    self.core.steps.act(Action::StopSenders);
-                }
-                if self.core.test.receives {
-                    let end = Message::EndTraffic(self.core.test.number());
-                    self.core.say(now, &end);
-                }
-            }
-            State::Preparing | State::Connecting | State::Starting => {
-                let reason = "stopped by the user of the other end";
-                self.core.abort(now, RefusalCode::Interrupted, reason);
-            }
-            _ => {}
-        }
     }
 
     fn reported_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
@@ -273,9 +231,7 @@ impl Client {
     ) -> Result<(), &'static str> {
         self.check_report(&reports)?;
         self.core.test.reported.there = true;
-        self.core
-            .steps
-            .act(Action::Peer(PeerEvent::Report(reports)));
+        self.core.steps.report(reports);
         self.end(now);
         Ok(())
     }
@@ -307,6 +263,68 @@ impl Client {
             self.core.steps.rest(State::Idle);
         }
     }
+}
+
+impl Stepping for Client {
+    stepping_at!(core.steps);
+
+    fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.core.feed(now, bytes);
+        Ok(())
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        while let Some((message, offset)) = self.core.next()? {
+            self.message(now, message, offset)?;
+        }
+        Ok(())
+    }
+
+    fn aborted(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        self.core.stopped_here(now)
+    }
+
+    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        Err(self.core.eof())
+    }
+
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.core.steps.state;
+        match input {
+            Input::Begin(spec) if state == State::Idle => {
+                self.begin(now, spec);
+                Ok(())
+            }
+            Input::Connected if state == State::Connecting => self.connected_here(now),
+            Input::Finished { sent } => self.core.finished_here(now, sent),
+            Input::Reports(_) if state == State::Running => self.reported_here(now),
+            other => Err(self.core.steps.out_of_turn(other.name(), "")),
+        }
+    }
+
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        if self.core.steps.state != State::Stopping {
+            self.core.abort(now, code, reason);
+        }
+    }
+
+    fn part(&mut self, now: MonoInstant) {
+        if self.core.steps.state.is_greeted() {
+            self.core.say(now, &Message::Bye);
+        }
+    }
+
+    fn taken(&mut self, now: MonoInstant) {
+        self.core.keep_alive(now);
+    }
+
+    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
+        self.core.complain(now, error);
+    }
+
+    fn next(&self) -> Option<MonoInstant> {
+        self.core.deadline()
+    }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         self.core.check_silence(now)?;
@@ -330,65 +348,24 @@ impl Client {
             }
         }
     }
-}
 
-impl Stepping for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.core.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.core.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        let state = self.core.steps.state;
-        match input {
-            Input::Bytes(bytes) => self.bytes(now, bytes),
-            Input::Eof => Err(self.core.eof()),
-            Input::Timeout => self.timeout(now),
-            Input::Begin(spec) if state == State::Idle => {
-                self.begin(now, spec);
-                Ok(())
-            }
-            Input::End(Ending::Traffic) => {
-                self.end_traffic(now);
-                Ok(())
-            }
-            Input::End(Ending::Test { code, reason }) => {
-                if state.has_test() && state != State::Stopping {
-                    self.core.abort(now, code, &reason);
+    /// Ends the traffic at the user's request; before there is traffic, aborts.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.core.steps.state {
+            State::Running => {
+                if self.core.test.sends {
+                    self.core.steps.act(Action::StopSenders);
                 }
-                Ok(())
-            }
-            Input::Stopped => self.core.stopped_here(now),
-            Input::End(Ending::Session) => {
-                if state.is_greeted() {
-                    self.core.say(now, &Message::Bye);
+                if self.core.test.receives {
+                    let end = Message::EndTraffic(self.core.test.number());
+                    self.core.say(now, &end);
                 }
-                self.core.steps.close();
-                Ok(())
             }
-            // The server reports the progress of both ends.
-            Input::Progress(_) => Ok(()),
-            Input::Connected if state == State::Connecting => self.connected_here(now),
-            Input::Finished { sent } => self.core.finished_here(now, sent),
-            Input::Reports(_) if state == State::Running => self.reported_here(now),
-            other => Err(self.core.steps.out_of_turn(other.name(), "")),
+            State::Preparing | State::Connecting | State::Starting => {
+                let reason = "stopped by the user of the other end";
+                self.core.abort(now, RefusalCode::Interrupted, reason);
+            }
+            _ => {}
         }
-    }
-
-    fn taken(&mut self, now: MonoInstant) {
-        self.core.keep_alive(now);
-    }
-
-    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
-        self.core.complain(now, error);
-    }
-
-    fn next(&self) -> Option<MonoInstant> {
-        self.core.deadline()
     }
 }

@@ -8,6 +8,7 @@
 use super::foreign;
 use super::message::{Kind, Message, Role};
 use crate::error::{Excerpt, ProtocolError};
+use crate::inbox::Inbox;
 use linerate_wire::frame::{FRAME_HEADER_LEN, MAGIC, PREAMBLE_LEN, VERSION};
 
 /// The preamble this end sends.
@@ -15,54 +16,12 @@ pub(super) fn preamble() -> Vec<u8> {
     [MAGIC.as_slice(), &VERSION.to_be_bytes()].concat()
 }
 
-/// Bytes of the peer that have not been understood yet.
-#[derive(Debug)]
-pub(super) struct Inbox {
-    /// Role of the peer.
-    from: Role,
-    bytes: Vec<u8>,
-    /// Index of the first pending byte.
-    start: usize,
-    /// Offset of `bytes[start]` in what the peer has sent.
-    offset: u64,
-}
-
 impl Inbox {
-    pub(super) const fn new(from: Role) -> Self {
-        Self {
-            from,
-            bytes: Vec::new(),
-            start: 0,
-            offset: 0,
-        }
-    }
-
-    /// Appends received bytes.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..self.start);
-        self.start = 0;
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Bytes the peer has sent in complete messages.
-    pub(super) const fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// What is left of an incomplete message.
-    pub(super) fn pending(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.start += count;
-        self.offset += count as u64;
-    }
-
     /// Takes the preamble; `false` if more bytes are needed. `last` says that no more will arrive: a peer that sent too
     /// little to be identified is then judged by that.
     pub(super) fn take_preamble(
         &mut self,
+        from: Role,
         state: &'static str,
         last: bool,
     ) -> Result<bool, ProtocolError> {
@@ -70,7 +29,7 @@ impl Inbox {
         let seen = bytes.len().min(MAGIC.len());
         if bytes[..seen] != MAGIC[..seen] {
             if last || bytes.len() >= PREAMBLE_LEN || foreign::is_told_by_first_byte(bytes) {
-                return Err(foreign::identify(self.from, bytes, state));
+                return Err(foreign::identify(from, bytes, state));
             }
             return Ok(false);
         }
@@ -87,8 +46,9 @@ impl Inbox {
     }
 
     /// Takes the next message of at most `most` bytes, with its offset; `None` if more bytes are needed.
-    pub(super) fn take_message(
+    pub(super) fn take_frame(
         &mut self,
+        from: Role,
         state: &'static str,
         most: u32,
     ) -> Result<Option<(Message, u64)>, ProtocolError> {
@@ -96,8 +56,8 @@ impl Inbox {
             return Ok(None);
         };
         let length = u32::from_be_bytes([a, b, c, d]);
-        let kind = self.admit(state, length, byte, most)?;
-        let offset = self.offset;
+        let kind = self.admit(from, state, (length, byte), most)?;
+        let offset = self.offset();
         let end = 4 + length as usize;
         let Some(body) = self.pending().get(FRAME_HEADER_LEN..end) else {
             return Ok(None);
@@ -116,9 +76,9 @@ impl Inbox {
     /// Checks a frame's header before its body is awaited.
     fn admit(
         &self,
+        from: Role,
         state: &'static str,
-        length: u32,
-        byte: u8,
+        (length, byte): (u32, u8),
         most: u32,
     ) -> Result<Kind, ProtocolError> {
         let kind = Kind::from_byte(byte);
@@ -130,19 +90,19 @@ impl Inbox {
                 message: name,
                 length,
                 most: cap,
-                offset: self.offset,
+                offset: self.offset(),
                 bytes: Excerpt::from_bytes(&self.pending()[..FRAME_HEADER_LEN]),
             });
         }
         let refuse = |cause: String| ProtocolError::Unexpected {
             state,
             message: name,
-            offset: self.offset,
+            offset: self.offset(),
             cause,
         };
         let kind = kind.ok_or_else(|| refuse(format!("no message has kind {byte}")))?;
         match kind.sender() {
-            Some(role) if role != self.from => {
+            Some(role) if role != from => {
                 Err(refuse("only the other end of a session sends it".into()))
             }
             _ => Ok(kind),

@@ -1,10 +1,10 @@
 //! Common part of client and server below the test: bytes in, bytes out, keep-alive, the end.
 
-use super::frame::{Inbox, preamble};
+use super::frame::preamble;
 use super::message::{Farewell, Message, Role, TooLong};
 use super::phase::State;
 use super::test::Test;
-use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
+use crate::error::{MAX_TEXT, ProtocolError, clean};
 use crate::session::{Action, RefusalCode};
 use crate::steps::{Phase as _, Steps};
 use linerate_model::MonoInstant;
@@ -17,8 +17,8 @@ const PING_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct Core {
     pub(super) steps: Steps<State>,
     pub(super) test: Test,
-    role: Role,
-    inbox: Inbox,
+    /// Role of the peer.
+    from: Role,
     /// Time of the last message from the peer, and of the last one to it.
     heard: MonoInstant,
     sent: MonoInstant,
@@ -39,8 +39,7 @@ impl Core {
         Self {
             steps,
             test: Test::default(),
-            role,
-            inbox: Inbox::new(from),
+            from,
             heard: now,
             sent: now,
             introduced: false,
@@ -65,7 +64,7 @@ impl Core {
         if !bytes.is_empty() {
             self.heard = now;
         }
-        self.inbox.feed(bytes);
+        self.steps.inbox.feed(bytes);
     }
 
     /// The next message of the peer, with its offset.
@@ -74,14 +73,16 @@ impl Core {
         if state == State::Closed || (!self.introduced && !self.introduce(false)?) {
             return Ok(None);
         }
-        self.inbox.take_message(state.name(), state.most_bytes())
+        let inbox = &mut self.steps.inbox;
+        inbox.take_frame(self.from, state.name(), state.most_bytes())
     }
 
     /// Takes the peer's preamble; the server answers with its own, so that each knows the other's version.
     fn introduce(&mut self, last: bool) -> Result<bool, ProtocolError> {
-        let outcome = self.inbox.take_preamble(self.steps.state.name(), last);
+        let state = self.steps.state.name();
+        let outcome = self.steps.inbox.take_preamble(self.from, state, last);
         let is_linerate = matches!(outcome, Ok(true) | Err(ProtocolError::Version { .. }));
-        if is_linerate && self.role == Role::Server {
+        if is_linerate && self.from == Role::Client {
             self.steps.act(Action::Send(preamble()));
         }
         self.introduced = outcome.clone()?;
@@ -90,7 +91,7 @@ impl Core {
 
     /// Whether no message is partly received.
     pub(super) fn is_at_boundary(&self) -> bool {
-        self.inbox.pending().is_empty()
+        self.steps.inbox.pending().is_empty()
     }
 
     /// The error for a connection that has ended.
@@ -98,11 +99,7 @@ impl Core {
         if let Err(error) = self.judge_greeting() {
             return error;
         }
-        ProtocolError::Eof {
-            state: self.steps.state.name(),
-            offset: self.inbox.offset() + self.inbox.pending().len() as u64,
-            pending: Excerpt::from_bytes(self.inbox.pending()),
-        }
+        self.steps.inbox.eof(self.steps.state.name())
     }
 
     /// Identifies a foreign peer from the bytes received, however few.

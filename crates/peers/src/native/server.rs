@@ -11,14 +11,13 @@ use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Nonces, Prover, SIZE, test_token};
 use crate::session::{
-    Action, Ending, Input, PeerHello, Refusal, RefusalCode, ServerConfig, StreamPorts, TestEnd,
+    Action, Input, PeerHello, Progress, Refusal, RefusalCode, ServerConfig, StreamPorts, TestEnd,
 };
-use crate::steps::{Phase as _, Stepping, Steps};
+use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, validate};
-use std::sync::Arc;
 
 /// A server session.
 #[derive(Debug)]
@@ -39,14 +38,6 @@ impl Server {
             challenged: None,
             token: 0,
         }
-    }
-
-    fn bytes(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.core.feed(now, bytes);
-        while let Some((message, offset)) = self.core.next()? {
-            self.message(now, message, offset)?;
-        }
-        Ok(())
     }
 
     fn message(
@@ -188,9 +179,8 @@ impl Server {
             self.refuse(now, RefusalCode::Limit, &reason);
         } else {
             self.token = test_token(&self.config.random, body.test);
-            let format = Arc::new(Streams { token: self.token });
-            let spec = body.spec;
-            self.core.steps.act(Action::Prepare { spec, format });
+            let format = Streams { token: self.token };
+            self.core.steps.prepare(*body.spec, format);
         }
     }
 
@@ -271,14 +261,77 @@ impl Server {
         }
         Ok(())
     }
+}
 
-    /// End of the connection: regular between tests.
-    fn eof(&mut self) -> Result<(), ProtocolError> {
-        if self.core.steps.state == State::Idle && self.core.is_at_boundary() {
-            self.core.steps.close();
-            return Ok(());
+impl Stepping for Server {
+    stepping_at!(core.steps);
+
+    fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.core.feed(now, bytes);
+        Ok(())
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        while let Some((message, offset)) = self.core.next()? {
+            self.message(now, message, offset)?;
         }
-        Err(self.core.eof())
+        Ok(())
+    }
+
+    fn aborted(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        self.core.stopped_here(now)
+    }
+
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.core.steps.state;
+        match input {
+            Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
+            Input::Prepared(Err(Refusal { code, message })) if state == State::Preparing => {
+                self.refuse(now, code, &message);
+                Ok(())
+            }
+            Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
+                self.connected(now);
+                Ok(())
+            }
+            Input::Finished { sent } => self.core.finished_here(now, sent),
+            Input::Reports(reports) if state == State::Running => self.report(now, reports),
+            other => Err(self.core.steps.out_of_turn(other.name(), "")),
+        }
+    }
+
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        // After its report the server is done, and the client may be too.
+        if !matches!(self.core.steps.state, State::Stopping | State::Reporting) {
+            self.core.abort(now, code, reason);
+        }
+    }
+
+    fn part(&mut self, now: MonoInstant) {
+        if self.core.steps.state.is_greeted() {
+            let reason = "the server is shutting down";
+            self.core.farewell(now, RefusalCode::Interrupted, reason);
+        }
+    }
+
+    fn progress(&mut self, now: MonoInstant, progress: Progress) {
+        if self.core.steps.state == State::Running {
+            let test = self.core.test.number;
+            let message = Message::Progress(TestProgress { test, progress });
+            self.core.say(now, &message);
+        }
+    }
+
+    fn taken(&mut self, now: MonoInstant) {
+        self.core.keep_alive(now);
+    }
+
+    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
+        self.core.complain(now, error);
+    }
+
+    fn next(&self) -> Option<MonoInstant> {
+        self.core.deadline()
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
@@ -314,73 +367,13 @@ impl Server {
         self.core.abort(now, RefusalCode::Timeout, &reason);
         Ok(())
     }
-}
 
-impl Stepping for Server {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.core.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.core.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        let state = self.core.steps.state;
-        match input {
-            Input::Bytes(bytes) => self.bytes(now, bytes),
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::End(Ending::Test { code, reason }) => {
-                // After its report the server is done, and the client may be too.
-                if state.has_test() && !matches!(state, State::Stopping | State::Reporting) {
-                    self.core.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped => self.core.stopped_here(now),
-            Input::End(Ending::Session) => {
-                if state.is_greeted() {
-                    let reason = "the server is shutting down";
-                    self.core.farewell(now, RefusalCode::Interrupted, reason);
-                }
-                self.core.steps.close();
-                Ok(())
-            }
-            Input::Progress(progress) => {
-                if state == State::Running {
-                    let test = self.core.test.number;
-                    let message = Message::Progress(TestProgress { test, progress });
-                    self.core.say(now, &message);
-                }
-                Ok(())
-            }
-            Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
-            Input::Prepared(Err(Refusal { code, message })) if state == State::Preparing => {
-                self.refuse(now, code, &message);
-                Ok(())
-            }
-            Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
-                self.connected(now);
-                Ok(())
-            }
-            Input::Finished { sent } => self.core.finished_here(now, sent),
-            Input::Reports(reports) if state == State::Running => self.report(now, reports),
-            other => Err(self.core.steps.out_of_turn(other.name(), "")),
+    /// End of the connection: regular between tests.
+    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        if self.core.steps.state == State::Idle && self.core.is_at_boundary() {
+            self.core.steps.close();
+            return Ok(());
         }
-    }
-
-    fn taken(&mut self, now: MonoInstant) {
-        self.core.keep_alive(now);
-    }
-
-    fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
-        self.core.complain(now, error);
-    }
-
-    fn next(&self) -> Option<MonoInstant> {
-        self.core.deadline()
+        Err(self.core.eof())
     }
 }

@@ -1,21 +1,20 @@
 //! Client. The drawing in [`super`] shows both ends.
 
-use super::DRAIN;
 use super::block::{self, Block, Size, kind};
 use super::classic::{self, Seen};
 use super::streams::Streams;
 use super::test::Test;
+use super::{DRAIN, Netperf};
 use crate::error::ProtocolError;
-use crate::inbox::Inbox;
-use crate::moves::{obstacle, states, whole_time};
-use crate::session::{
-    Action, ClientConfig, Ending, Input, RefusalCode, StopCause, StreamTarget, TestEnd,
-};
-use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
+use crate::moves::{states, whole_time};
+use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause, StreamTarget, TestEnd};
+use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
+use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{MonoInstant, PacketCount};
 use std::net::IpAddr;
+use std::time::Duration;
 
 states! {
     /// State of a client.
@@ -42,10 +41,7 @@ states! {
 #[derive(Debug)]
 pub(super) struct Client {
     steps: Steps<State>,
-    inbox: Inbox,
     local: IpAddr,
-    /// A key was given, although the protocol has none.
-    has_key: bool,
     size: Size,
     /// Answers to the greeting still to arrive.
     greetings: usize,
@@ -63,12 +59,11 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
         let mut steps = Steps::waiting(State::Greeting, config.timeout, now);
+        steps.has_key = config.credential.is_some();
         steps.act(Action::Send(block::greeting()));
         Self {
             steps,
-            inbox: Inbox::default(),
             local: config.local,
-            has_key: config.credential.is_some(),
             size: Size::Long,
             greetings: 0,
             spec: TestSpec::tcp_bulk(),
@@ -86,7 +81,7 @@ impl Client {
 
     /// Checks that the pending bytes can begin a block.
     fn see_beginning(&self) -> Result<(), ProtocolError> {
-        match Block::beginning(self.inbox.pending()) {
+        match Block::beginning(self.steps.inbox.pending()) {
             Some(kind) => Err(self.unexpected(kind, 0)),
             None => Ok(()),
         }
@@ -94,7 +89,7 @@ impl Client {
 
     /// Determines the block size; returns whether it is known.
     fn meet(&mut self) -> bool {
-        let pending = self.inbox.pending();
+        let pending = self.steps.inbox.pending();
         let Some(size) = Size::of_greeting(pending) else {
             return false;
         };
@@ -151,20 +146,18 @@ impl Client {
             ),
             _ => format!("a block of type {kind} and status {status} has no place there"),
         };
-        self.steps.unexpected("a block", self.inbox.offset(), cause)
+        self.steps
+            .unexpected("a block", self.steps.inbox.offset(), cause)
     }
 
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
-        self.steps.meet_server(1);
+        self.steps.meet_server(1, Facts::default());
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let key = self
-            .has_key
-            .then_some("netperf has no such key: leave out --key");
-        if let Some((code, message)) = obstacle(key, &spec, || classic::check(&spec).err()) {
-            return self.steps.refuse(code, message);
+        if self.steps.refuses(&Netperf, &spec) {
+            return;
         }
         let request = classic::request(&spec, self.local).write(self.size);
         self.steps.act(Action::Send(request));
@@ -182,7 +175,7 @@ impl Client {
         let port = port.ok_or_else(|| {
             self.steps.unexpected(
                 "a response",
-                self.inbox.offset(),
+                self.steps.inbox.offset(),
                 format!("{named} is not a data port"),
             )
         })?;
@@ -242,20 +235,11 @@ impl Client {
         report.map_err(|cause| {
             self.steps.unreadable(
                 "results",
-                self.inbox.offset(),
+                self.steps.inbox.offset(),
                 &results.write(self.size),
                 cause,
             )
         })
-    }
-
-    /// Ends the traffic at the user's request. A server that sends cannot be stopped without losing its results.
-    fn end_traffic(&mut self, now: MonoInstant) {
-        if self.steps.state == State::Running && self.sends() {
-            self.steps.act(Action::StopSenders);
-        } else if self.steps.state.has_test() && self.steps.state != State::Awaiting {
-            self.steps.interrupt(now);
-        }
     }
 }
 
@@ -289,16 +273,8 @@ fn error_words(status: u32) -> String {
     format!("it says error {}, see errno there", status.cast_signed())
 }
 
-impl Conversing for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
-        (&mut self.steps, &mut self.inbox)
-    }
+impl Stepping for Client {
+    stepping_at!(steps);
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
@@ -310,63 +286,59 @@ impl Conversing for Client {
                     }
                 }
                 // Blocks that arrive while this end connects are handled after that.
-                State::Connecting if self.inbox.pending().len() <= self.size.bytes() => {
+                State::Connecting if self.steps.inbox.pending().len() <= self.size.bytes() => {
                     return Ok(());
                 }
                 State::Stopping | State::Closed => {
-                    self.inbox.clear();
+                    self.steps.inbox.clear();
                     return Ok(());
                 }
                 _ => {}
             }
             self.see_beginning()?;
-            let Some(block) = self.inbox.take_block(self.size) else {
+            let Some(block) = self.steps.inbox.take_block(self.size) else {
                 return Ok(());
             };
             self.hear(now, block)?;
         }
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
-        match self.steps.state {
-            State::Greeting => Err(self.steps.silent(limit)),
-            State::Stopping => Err(self.steps.hangs(limit)),
-            _ => {
-                let reason = self.steps.nothing_came("the server", limit);
-                self.steps.time_out(now, &reason);
-                Ok(())
-            }
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+        if self.steps.state == State::Greeting {
+            return Err(self.steps.silent(limit));
         }
+        let reason = self.steps.nothing_came("the server", limit);
+        self.steps.time_out(now, &reason);
+        Ok(())
     }
 
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Begin(spec) if self.steps.state == State::Idle => {
-                self.begin(now, *spec);
-                Ok(())
-            }
-            Input::End(Ending::Traffic) => {
-                self.end_traffic(now);
-                Ok(())
-            }
+            Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => {
                 self.run(now);
-                self.advance(now)
+                return self.advance(now);
             }
             Input::Finished { sent } if self.steps.state == State::Running && !self.is_sent => {
                 self.is_sent = true;
                 self.seen.sent = sent.iter().map(|count| PacketCount::get(*count)).sum();
-                Ok(())
             }
             Input::Reports(reports) if self.steps.state == State::Running && !self.has_reported => {
                 self.has_reported = true;
                 self.seen.taken = taken(&reports);
-                self.await_results(now)
+                return self.await_results(now);
             }
-            other => Err(self.steps.out_of_turn(other.name(), "")),
+            other => return Err(self.steps.out_of_turn(other.name(), "")),
+        }
+        Ok(())
+    }
+
+    /// Ends the traffic at the user's request. A server that sends cannot be stopped without losing its results.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        if self.steps.state == State::Running && self.sends() {
+            self.steps.act(Action::StopSenders);
+        } else if self.steps.state.has_test() && self.steps.state != State::Awaiting {
+            self.steps.interrupt(now);
         }
     }
 }

@@ -7,12 +7,11 @@ use super::streams::Streams;
 use super::test::Test;
 use super::{DRAIN, PAD, omni, request};
 use crate::error::{MAX_TEXT, ProtocolError, clean};
-use crate::inbox::Inbox;
 use crate::moves::states;
 use crate::session::{
     Action, Input, Refusal, RefusalCode, Sent, ServerConfig, StreamPorts, TestEnd,
 };
-use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
+use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, Stop};
@@ -47,7 +46,6 @@ states! {
 #[derive(Debug)]
 pub(super) struct Server {
     steps: Steps<State>,
-    inbox: Inbox,
     config: ServerConfig,
     order: Option<Box<Order>>,
     began: MonoInstant,
@@ -57,7 +55,6 @@ impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
         Self {
             steps: Steps::waiting(State::Greeting, config.timeout, now),
-            inbox: Inbox::default(),
             config,
             order: None,
             began: now,
@@ -88,7 +85,7 @@ impl Server {
 
     fn unexpected(&self, cause: String) -> ProtocolError {
         self.steps
-            .unexpected("a request", self.inbox.offset(), cause)
+            .unexpected("a request", self.steps.inbox.offset(), cause)
     }
 
     /// Handles one request.
@@ -213,65 +210,55 @@ impl Server {
     }
 }
 
-impl Conversing for Server {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
-        (&mut self.steps, &mut self.inbox)
-    }
+impl Stepping for Server {
+    stepping_at!(steps);
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
             match self.steps.state {
                 State::Greeting | State::Idle => {}
                 State::Stopping | State::Closed => {
-                    self.inbox.clear();
+                    self.steps.inbox.clear();
                     return Ok(());
                 }
-                _ if self.inbox.pending().is_empty() => return Ok(()),
+                _ if self.steps.inbox.pending().is_empty() => return Ok(()),
                 _ => {
                     let cause = "a client says nothing while a test is under way";
                     return Err(self.unexpected(cause.to_owned()));
                 }
             }
-            if let Some(kind) = Block::beginning(self.inbox.pending()) {
+            if let Some(kind) = Block::beginning(self.steps.inbox.pending()) {
                 let cause = format!("type {kind} is not one of netperf's");
                 return Err(self.unexpected(cause));
             }
-            let Some(request) = self.inbox.take_block(Size::Long) else {
+            let Some(request) = self.steps.inbox.take_block(Size::Long) else {
                 return Ok(());
             };
             self.hear(now, &request);
         }
     }
 
-    fn eof(&mut self) -> Result<(), ProtocolError> {
-        let is_cut = !self.inbox.pending().is_empty();
+    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let is_cut = !self.steps.inbox.pending().is_empty();
         match self.steps.state {
             State::Greeting | State::Idle if !is_cut => {
                 self.close();
                 Ok(())
             }
-            state => Err(self.inbox.eof(state.name())),
+            _ => self.cut_off(now),
         }
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
         let seconds = limit.as_secs_f64();
         match self.steps.state {
-            State::Greeting | State::Idle if self.inbox.pending().len() == Size::Short.bytes() => {
+            State::Greeting | State::Idle
+                if self.steps.inbox.pending().len() == Size::Short.bytes() =>
+            {
                 let cause = "a block of 256 bytes is one of netperf up to 2.5: use netperf 2.6 or later as the client";
                 Err(self.unexpected(cause.to_owned()))
             }
             State::Greeting | State::Idle => Err(self.steps.silent(limit)),
-            State::Stopping => Err(self.steps.hangs(limit)),
             State::Running if self.receives() => {
                 self.steps.act(Action::PeerFinished { sent: Sent::Untold });
                 self.steps.enter(now, State::Ending, DRAIN);
@@ -293,33 +280,30 @@ impl Conversing for Server {
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
             Input::Prepared(Ok(ports)) if self.steps.state == State::Preparing => {
-                self.respond(now, &ports)
+                return self.respond(now, &ports);
             }
             Input::Prepared(Err(Refusal { code, message }))
                 if self.steps.state == State::Preparing =>
             {
                 let kind = self.answer_kind();
                 self.refuse(now, kind, status_for(code), (code, &message));
-                Ok(())
             }
-            Input::Connected if self.steps.state == State::Connecting => {
-                self.start(now);
-                Ok(())
-            }
-            Input::Finished { .. } if self.is_moving() => Ok(()),
+            Input::Connected if self.steps.state == State::Connecting => self.start(now),
+            Input::Finished { .. } if self.is_moving() => {}
             Input::Reports(reports) if self.is_moving() => {
                 self.report(now, &reports);
-                self.advance(now)
+                return self.advance(now);
             }
-            other => Err(self.steps.out_of_turn(other.name(), "")),
+            other => return Err(self.steps.out_of_turn(other.name(), "")),
         }
+        Ok(())
     }
 
     fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.abort(now, code, reason);
     }
 
-    fn part(&mut self) {
+    fn part(&mut self, _now: MonoInstant) {
         if self.steps.state.has_test() {
             self.say_error(self.answer_kind(), errno::INTERRUPTED);
         }

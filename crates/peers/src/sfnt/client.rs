@@ -1,18 +1,17 @@
 //! Client. The drawing in [`super`] shows both ends.
 
-use super::Release;
 use super::batches::Batches;
 use super::options::{Options, refusal};
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int};
+use super::{Release, Sfnt};
 use crate::error::{Excerpt, ProtocolError};
-use crate::inbox::Inbox;
-use crate::moves::{obstacle, states, whole_time};
+use crate::moves::{states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Grant, Input, Limits, PeerEvent, PeerHello, RefusalCode,
-    StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
+    Action, ClientConfig, Grant, Input, RefusalCode, StopCause, StreamEvent, StreamOrder,
+    StreamPorts, StreamTarget, TestEnd,
 };
-use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
+use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::spec::{Side, TestSpec, Transport};
 use std::net::{IpAddr, SocketAddr};
@@ -48,10 +47,7 @@ states! {
 #[derive(Debug)]
 pub(super) struct Client {
     steps: Steps<State>,
-    inbox: Inbox,
     local: IpAddr,
-    /// A key was given, although the protocol has none.
-    has_key: bool,
     layout: Layout,
     spec: TestSpec,
     /// Test for which the data stream was opened, if it is open.
@@ -62,11 +58,11 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
         let spec = TestSpec::ping_pong(Transport::Udp);
+        let mut steps = Steps::waiting(State::Greeting, config.timeout, now);
+        steps.has_key = config.credential.is_some();
         Self {
-            inbox: Inbox::default(),
-            steps: Steps::waiting(State::Greeting, config.timeout, now),
+            steps,
             local: config.local.to_canonical(),
-            has_key: config.credential.is_some(),
             layout: Layout::V1_6,
             batches: Batches::from_spec(&spec, now),
             spec,
@@ -74,49 +70,14 @@ impl Client {
         }
     }
 
-    /// Handles the driver's inputs about its test.
-    fn of_test(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match (self.steps.state, input) {
-            // The driver may not have processed the end of the test yet.
-            (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
-            | (State::Ending, Input::Finished { .. }) => Ok(()),
-            (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(refusal))) => {
-                self.steps.refuse_unprepared(&refusal);
-                self.close();
-                Ok(())
-            }
-            (State::Connecting, Input::Connected) => {
-                self.run(now);
-                Ok(())
-            }
-            (State::Running, Input::Stream(StreamEvent::GrantSpent)) => {
-                self.batches.spent();
-                self.go_on(now);
-                Ok(())
-            }
-            (State::Running, Input::Finished { .. }) => {
-                self.broken_off(now);
-                Ok(())
-            }
-            (State::Ending, Input::Reports(_)) => {
-                self.steps.report(Vec::new());
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.steps.rest(State::Idle);
-                Ok(())
-            }
-            (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
-        }
-    }
-
     fn unexpected(&self) -> Result<(), ProtocolError> {
-        let pending = Excerpt::from_bytes(self.inbox.pending());
+        let pending = Excerpt::from_bytes(self.steps.inbox.pending());
         if pending.is_empty() {
             return Ok(());
         }
         Err(self.steps.unexpected(
             "bytes",
-            self.inbox.end(),
+            self.steps.inbox.end(),
             format!("{pending}: a server has nothing to say there"),
         ))
     }
@@ -125,6 +86,7 @@ impl Client {
     fn take_release(&mut self) -> Result<(), ProtocolError> {
         let state = self.steps.state.name();
         let said = self
+            .steps
             .inbox
             .take_message(state, "version", |c| Ok((c.text()?, c.text()?)));
         let said = said.map_err(|error| match error {
@@ -151,24 +113,16 @@ impl Client {
             ("sfnt-checksum", release.checksum),
         ];
         self.steps.rest(State::Idle);
-        self.steps
-            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                facts: facts.into_iter().collect(),
-                limits: Limits {
-                    max_streams: 1,
-                    ..Limits::default()
-                },
-                ..PeerHello::default()
-            }))));
+        self.steps.meet_server(1, facts.into_iter().collect());
         self.unexpected()
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let key = self
-            .has_key
-            .then_some("sfnt-pingpong has no keys: leave out --key");
-        if let Some((code, message)) = obstacle(key, &spec, || self.cannot(&spec)) {
-            return self.steps.refuse(code, message);
+        if self.steps.refuses(&Sfnt::DEFAULT, &spec) {
+            return;
+        }
+        if let Some(why) = self.cannot(&spec) {
+            return self.steps.refuse(RefusalCode::Unsupported, why);
         }
         let opened = self.opened_for.is_some();
         self.spec = spec;
@@ -229,22 +183,20 @@ impl Client {
     fn take_place(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let (state, layout) = (self.steps.state.name(), self.layout);
         let place = match self.spec.transport() {
-            Transport::Tcp => self.inbox.take_message(state, "data port", |c| {
+            Transport::Tcp => self.steps.inbox.take_message(state, "data port", |c| {
                 let _preloaded = c.text()?;
                 c.int().map(i64::from)
             })?,
-            Transport::Udp => self.inbox.take_message(state, "UDP address", |c| {
+            Transport::Udp => self.steps.inbox.take_message(state, "UDP address", |c| {
                 let _preloaded = c.text()?;
                 c.address(layout).map(|address| address.port().into())
             })?,
         };
         let Some(place) = place else { return Ok(()) };
         let port = u16::try_from(place).ok().filter(|port| *port > 0);
-        let port = port.ok_or_else(|| ProtocolError::Unexpected {
-            state,
-            message: "a data port",
-            offset: self.inbox.end(),
-            cause: format!("{place} is not a port"),
+        let port = port.ok_or_else(|| {
+            let (offset, cause) = (self.steps.inbox.end(), format!("{place} is not a port"));
+            self.steps.unexpected("a data port", offset, cause)
         })?;
         self.opened_for = Some(self.spec.clone());
         self.steps.open(
@@ -298,24 +250,6 @@ impl Client {
         self.steps
             .stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
     }
-
-    /// Ends the traffic at the user's request, after the announced batches.
-    fn end_traffic(&mut self, now: MonoInstant) {
-        match self.steps.state {
-            State::Running => self.batches.end(),
-            State::Preparing | State::Opening | State::Connecting => {
-                self.steps.interrupt(now);
-            }
-            _ => {}
-        }
-    }
-
-    /// Tells a server that waits for an announcement that there are no more.
-    fn say_goodbye(&mut self) {
-        if self.steps.state == State::Idle && self.opened_for.is_some() {
-            self.steps.act(Action::Send(0_i32.to_le_bytes().to_vec()));
-        }
-    }
 }
 
 /// Whether two tests can share a session.
@@ -324,19 +258,13 @@ fn is_alike(first: &TestSpec, next: &TestSpec) -> bool {
     common(first) == common(next) && first.socket == next.socket
 }
 
-impl Conversing for Client {
-    type State = State;
+impl Stepping for Client {
+    stepping_at!(steps);
 
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
-        (&mut self.steps, &mut self.inbox)
-    }
-
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.inbox.feed_bounded(bytes, self.steps.state.name())
+    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.steps
+            .inbox
+            .feed_bounded(bytes, self.steps.state.name())
     }
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
@@ -346,21 +274,18 @@ impl Conversing for Client {
             // The server may answer the options before this end has bound its socket.
             State::Preparing => Ok(()),
             State::Stopping | State::Closed => {
-                self.inbox.clear();
+                self.steps.inbox.clear();
                 Ok(())
             }
             State::Idle | State::Connecting | State::Running | State::Ending => self.unexpected(),
         }
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
         let state = self.steps.state.name();
         match self.steps.state {
             State::Greeting => Err(self.steps.silent(limit)),
-            State::Stopping | State::Ending => Err(self.steps.hangs(limit)),
+            State::Ending => Err(self.steps.hangs(limit)),
             _ => {
                 let reason = format!(
                     "nothing came of it within {} s in state {state}",
@@ -373,20 +298,47 @@ impl Conversing for Client {
     }
 
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Begin(spec) if self.steps.state == State::Idle => {
-                self.begin(now, *spec);
-                Ok(())
+        match (self.steps.state, input) {
+            (State::Idle, Input::Begin(spec)) => self.begin(now, *spec),
+            // The driver may not have processed the end of the test yet.
+            (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
+            | (State::Ending, Input::Finished { .. }) => {}
+            (State::Preparing, Input::Prepared(Ok(ports))) => return self.prepared(now, &ports),
+            (State::Preparing, Input::Prepared(Err(refusal))) => {
+                self.steps.refuse_unprepared(&refusal);
+                self.close();
             }
-            Input::End(Ending::Traffic) => {
-                self.end_traffic(now);
-                Ok(())
+            (State::Connecting, Input::Connected) => self.run(now),
+            (State::Running, Input::Stream(StreamEvent::GrantSpent)) => {
+                self.batches.spent();
+                self.go_on(now);
             }
-            other => self.of_test(now, other),
+            (State::Running, Input::Finished { .. }) => self.broken_off(now),
+            (State::Ending, Input::Reports(_)) => {
+                self.steps.report(Vec::new());
+                self.steps.act(Action::TestOver(TestEnd::Complete));
+                self.steps.rest(State::Idle);
+            }
+            (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, _now: MonoInstant) {
+        // A server that waits for an announcement is told that there are no more.
+        if self.steps.state == State::Idle && self.opened_for.is_some() {
+            self.steps.act(Action::Send(0_i32.to_le_bytes().to_vec()));
         }
     }
 
-    fn part(&mut self) {
-        self.say_goodbye();
+    /// Ends the traffic at the user's request, after the announced batches.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.steps.state {
+            State::Running => self.batches.end(),
+            State::Preparing | State::Opening | State::Connecting => {
+                self.steps.interrupt(now);
+            }
+            _ => {}
+        }
     }
 }

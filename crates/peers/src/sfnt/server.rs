@@ -5,13 +5,12 @@ use super::options::Options;
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int, put_text};
 use crate::error::ProtocolError;
-use crate::inbox::Inbox;
 use crate::moves::{Movement, states};
 use crate::session::{
     Action, Grant, Input, Progress, RefusalCode, Sent, ServerConfig, StreamEvent, StreamOrder,
     StreamPorts, StreamTarget, TestEnd,
 };
-use crate::steps::{Conversing, Phase as _, Stepping as _, Steps};
+use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
 use linerate_model::spec::{MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 use std::net::SocketAddr;
@@ -48,7 +47,6 @@ states! {
 #[derive(Debug)]
 pub(super) struct Server {
     steps: Steps<State>,
-    inbox: Inbox,
     config: ServerConfig,
     /// Release that the client is told.
     release: Release,
@@ -61,7 +59,6 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(config: ServerConfig, release: Release, now: MonoInstant) -> Self {
         let mut server = Self {
-            inbox: Inbox::default(),
             steps: Steps::waiting(State::Asking, config.timeout, now),
             layout: Layout::from_release(&release),
             transport: Transport::Tcp,
@@ -82,9 +79,10 @@ impl Server {
     }
 
     fn take_options(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let (state, layout, offset) = (self.steps.state.name(), self.layout, self.inbox.end());
+        let (state, layout, offset) =
+            (self.steps.state.name(), self.layout, self.steps.inbox.end());
         let read = |c: &mut super::wire::Cursor<'_>| Options::decode(c, layout);
-        let Some(options) = self.inbox.take_message(state, "options", read)? else {
+        let Some(options) = self.steps.inbox.take_message(state, "options", read)? else {
             return Ok(());
         };
         let limits = self.config.limits;
@@ -132,7 +130,7 @@ impl Server {
                 if local.is_ipv6() && self.layout < Layout::V1_6 {
                     return Err(self.steps.unexpected(
                         "options",
-                        self.inbox.end(),
+                        self.steps.inbox.end(),
                         "sfnt-pingpong up to 1.5 has UDP over IPv4 only".to_owned(),
                     ));
                 }
@@ -148,14 +146,14 @@ impl Server {
     fn take_address(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let (state, layout) = (self.steps.state.name(), self.layout);
         let read = |c: &mut super::wire::Cursor<'_>| c.address(layout);
-        let Some(address) = self.inbox.take_message(state, "UDP address", read)? else {
+        let Some(address) = self.steps.inbox.take_message(state, "UDP address", read)? else {
             return Ok(());
         };
         if address.port() == 0 {
             return Err(ProtocolError::Unexpected {
                 state,
                 message: "UDP address",
-                offset: self.inbox.end(),
+                offset: self.steps.inbox.end(),
                 cause: "its port is 0".to_owned(),
             });
         }
@@ -174,20 +172,21 @@ impl Server {
         };
         let least = u64::from(self.transport == Transport::Tcp);
         while self.steps.state == State::Running {
-            let (state, offset) = (self.steps.state.name(), self.inbox.end());
-            let said = self
-                .inbox
-                .take_message(state, "announcement", |c| match c.int()? {
-                    0 => Ok((0, 0)),
-                    count => Ok((count, c.int()?)),
-                })?;
+            let (state, offset) = (self.steps.state.name(), self.steps.inbox.end());
+            let said =
+                self.steps
+                    .inbox
+                    .take_message(state, "announcement", |c| match c.int()? {
+                        0 => Ok((0, 0)),
+                        count => Ok((count, c.int()?)),
+                    })?;
             let Some((count, size)) = said else {
                 return Ok(());
             };
             if (count, size) == (0, 0) {
                 self.steps.act(Action::PeerFinished { sent: Sent::Untold });
                 self.steps.enter(now, State::Ending, DRAIN);
-                self.inbox.clear();
+                self.steps.inbox.clear();
                 return Ok(());
             }
             let grant = u32::try_from(count).ok().zip(
@@ -212,19 +211,13 @@ impl Server {
     }
 }
 
-impl Conversing for Server {
-    type State = State;
+impl Stepping for Server {
+    stepping_at!(steps);
 
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
-        (&mut self.steps, &mut self.inbox)
-    }
-
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.inbox.feed_bounded(bytes, self.steps.state.name())
+    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.steps
+            .inbox
+            .feed_bounded(bytes, self.steps.state.name())
     }
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
@@ -235,32 +228,29 @@ impl Conversing for Server {
             // A client may announce while this end still connects.
             State::Preparing | State::Connecting => Ok(()),
             State::Ending | State::Stopping | State::Closed => {
-                self.inbox.clear();
+                self.steps.inbox.clear();
                 Ok(())
             }
         }
     }
 
-    fn eof(&mut self) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         match self.steps.state {
             // It has said all that it has to say.
             State::Ending => Ok(()),
             // An original client leaves silently if the version differs from its own.
-            State::Asking if self.inbox.end() == 0 => Err(self.steps.turned_away(RefusalCode::Unsupported, format!(
+            State::Asking if self.steps.inbox.end() == 0 => Err(self.steps.turned_away(RefusalCode::Unsupported, format!(
                     "it left when it was told version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
                     self.release.version, self.release.checksum
                 ))),
-            state => Err(self.inbox.eof(state.name())),
+            _ => self.cut_off(now),
         }
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
         match self.steps.state {
             State::Asking | State::Addressing => Err(self.steps.silent(limit)),
-            State::Stopping | State::Ending => Err(self.steps.hangs(limit)),
+            State::Ending => Err(self.steps.hangs(limit)),
             _ => {
                 let reason = format!("it did not end within {} s", limit.as_secs_f64());
                 self.steps.time_out(now, &reason);
@@ -275,27 +265,26 @@ impl Conversing for Server {
             (
                 State::Running | State::Ending | State::Stopping,
                 Input::Stream(StreamEvent::GrantSpent),
-            ) => Ok(()),
-            (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
+            ) => {}
+            (State::Preparing, Input::Prepared(Ok(ports))) => return self.prepared(now, &ports),
             (State::Preparing, Input::Prepared(Err(refusal))) => {
                 self.steps.refuse_unprepared(&refusal);
                 self.close();
-                Ok(())
             }
             (State::Connecting, Input::Connected) => {
                 self.steps.act(Action::Start(Side::Receiver));
                 self.moved = Movement::from(now);
                 let limit = self.config.limits.max_duration;
                 self.steps.enter(now, State::Running, limit);
-                self.advance(now)
+                return self.advance(now);
             }
             (State::Ending, Input::Reports(_)) => {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
-                Ok(())
             }
-            (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
+            (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
+        Ok(())
     }
 
     fn progress(&mut self, now: MonoInstant, progress: Progress) {

@@ -1,14 +1,16 @@
 //! Client. It negotiates nothing: it sends, and watches for answers.
 
+use super::Sockperf;
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
-use crate::error::{Excerpt, ProtocolError};
-use crate::moves::{obstacle, states, whole_time};
+use crate::error::ProtocolError;
+use crate::moves::{states, whole_time};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, RefusalCode, StopCause, StreamEvent, StreamTarget, TestEnd,
+    Action, ClientConfig, Input, RefusalCode, StopCause, StreamEvent, StreamTarget, TestEnd,
 };
-use crate::steps::{Phase as _, Stepping, Steps};
+use crate::steps::{Stepping, Steps, stepping_at};
 use linerate_model::MonoInstant;
+use linerate_model::facts::Facts;
 use linerate_model::spec::{Direction, Side, TestSpec, TestWork, Transport};
 use std::time::Duration;
 
@@ -33,8 +35,6 @@ states! {
 #[derive(Debug)]
 pub(super) struct Client {
     steps: Steps<State>,
-    /// A key was given, although the protocol has none.
-    has_key: bool,
     transport: Transport,
     whole: Duration,
     /// Timeout for the first answer of a TCP server.
@@ -46,10 +46,10 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig, _now: MonoInstant) -> Self {
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.meet_server(1);
+        steps.has_key = config.credential.is_some();
+        steps.meet_server(1, Facts::default());
         Self {
             steps,
-            has_key: config.credential.is_some(),
             transport: Transport::Udp,
             whole: Duration::ZERO,
             first_answer: config.first_answer,
@@ -58,12 +58,8 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: &TestSpec) {
-        let key = self
-            .has_key
-            .then_some("sockperf has no keys: leave out --key");
-        let unsupported = || cannot(spec).map(str::to_owned);
-        if let Some((code, message)) = obstacle(key, spec, unsupported) {
-            return self.steps.refuse(code, message);
+        if self.steps.refuses(&Sockperf, spec) {
+            return;
         }
         self.whole = whole_time(spec);
         self.transport = spec.transport();
@@ -94,24 +90,6 @@ impl Client {
         self.steps
             .stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
     }
-
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        if self.steps.state == State::Running
-            && self.patience.is_some_and(|patience| now >= patience)
-        {
-            self.unanswered(now);
-            return Ok(());
-        }
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
-        if self.steps.state == State::Stopping {
-            return Err(self.steps.hangs(limit));
-        }
-        self.steps
-            .time_out(now, "the test did not come to its end in time");
-        Ok(())
-    }
 }
 
 /// What this test needs and sockperf does not support; `None` if nothing.
@@ -131,22 +109,29 @@ pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
 }
 
 impl Stepping for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
+    stepping_at!(steps);
 
     fn next(&self) -> Option<MonoInstant> {
         let patience = self.patience.filter(|_| self.steps.state == State::Running);
         patience.into_iter().chain(self.steps.due()).min()
     }
 
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn timed(&mut self, now: MonoInstant) -> bool {
+        let is_over = self.patience.is_some_and(|patience| now >= patience);
+        let gives_up = is_over && self.steps.state == State::Running;
+        if gives_up {
+            self.unanswered(now);
+        }
+        gives_up
+    }
+
+    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<(), ProtocolError> {
+        self.steps
+            .time_out(now, "the test did not come to its end in time");
+        Ok(())
+    }
+
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
             (State::Idle, Input::Begin(spec)) => self.begin(now, &spec),
             (State::Connecting, Input::Connected) => self.run(now),
@@ -163,35 +148,23 @@ impl Stepping for Client {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
             }
-            (State::Running, Input::End(Ending::Traffic)) => self.steps.act(Action::StopSenders),
-            (State::Connecting, Input::End(Ending::Traffic)) => {
-                self.steps.interrupt(now);
-            }
-            (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
-                self.steps.break_off(now, code, &reason);
-            }
-            (State::Stopping, Input::Stopped) => {
-                self.steps.act(Action::TestOver(TestEnd::Aborted));
-                self.steps.rest(State::Idle);
-            }
-            (_, Input::Timeout) => self.timeout(now)?,
-            (_, Input::End(Ending::Session)) => self.close(),
-            (_, Input::Eof) => {
-                return Err(ProtocolError::Eof {
-                    state: self.steps.state.name(),
-                    offset: 0,
-                    pending: Excerpt::default(),
-                });
-            }
-            (
-                _,
-                Input::Bytes(_)
-                | Input::End(Ending::Test { .. } | Ending::Traffic)
-                | Input::Progress(_)
-                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }),
-            ) => {}
+            (_, Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. })) => {}
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
+        Ok(())
+    }
+
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.steps.state {
+            State::Running => self.steps.act(Action::StopSenders),
+            State::Connecting => self.steps.interrupt(now),
+            _ => {}
+        }
+    }
+
+    fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.steps.act(Action::TestOver(TestEnd::Aborted));
+        self.steps.rest(State::Idle);
         Ok(())
     }
 }

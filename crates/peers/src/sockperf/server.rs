@@ -4,12 +4,11 @@ use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
 use crate::error::ProtocolError;
 use crate::moves::states;
-use crate::session::{
-    Action, Ending, Input, RefusalCode, ServerConfig, StopCause, StreamEvent, TestEnd,
-};
-use crate::steps::{Phase as _, Stepping, Steps};
+use crate::session::{Action, Input, RefusalCode, ServerConfig, StreamEvent, TestEnd};
+use crate::steps::{Stepping, Steps, stepping_at};
 use linerate_model::spec::{Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
+use std::time::Duration;
 
 states! {
     /// Where a server is.
@@ -71,36 +70,21 @@ impl Server {
         self.steps.prepare(spec, Streams);
         Ok(())
     }
-
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
-        match self.steps.state {
-            State::Waiting => Err(self.steps.silent(limit)),
-            State::Stopping => Err(self.steps.hangs(limit)),
-            _ => {
-                let reason = "it goes on for longer than this server allows".to_owned();
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Limit, reason);
-                Ok(())
-            }
-        }
-    }
 }
 
 impl Stepping for Server {
-    type State = State;
+    stepping_at!(steps);
 
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+        if self.steps.state == State::Waiting {
+            return Err(self.steps.silent(limit));
+        }
+        let reason = "it goes on for longer than this server allows";
+        self.steps.break_off(now, RefusalCode::Limit, reason);
+        Ok(())
     }
 
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
             (State::Waiting, Input::Stream(StreamEvent::Opened { transport, bytes })) => {
                 self.welcome(now, transport, bytes)?;
@@ -118,25 +102,15 @@ impl Stepping for Server {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
             }
-            (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
-                self.steps.break_off(now, code, &reason);
-            }
-            (State::Stopping, Input::Stopped) => {
-                self.steps.act(Action::TestOver(TestEnd::Aborted));
-                self.close();
-            }
-            (_, Input::Timeout) => self.timeout(now)?,
-            (_, Input::End(Ending::Session) | Input::Eof) => self.close(),
-            (
-                _,
-                Input::Bytes(_)
-                | Input::End(Ending::Test { .. } | Ending::Traffic)
-                | Input::Progress(_)
-                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }),
-            )
+            (_, Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }))
             | (State::Preparing, Input::Prepared(Ok(_))) => {}
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
+        Ok(())
+    }
+
+    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+        self.close();
         Ok(())
     }
 }

@@ -1,18 +1,18 @@
 //! Client: the conversation with the board's shell and, in parallel, the session of the traffic.
 
-use super::command::{Job, check, job};
+use super::command::{Job, job};
 use super::output::Upload;
 use super::report;
 use super::shell::{Board, Config, Event, Shell, ShellError};
-use super::{PORT, Release};
+use super::{PORT, Release, Zperf};
 use crate::error::ProtocolError;
 use crate::iperf2::Iperf2;
-use crate::moves::{obstacle, states};
+use crate::moves::states;
 use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, RefusalCode,
     Sent, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
 };
-use crate::steps::{Stepping, Steps};
+use crate::steps::{Stepping, Steps, stepping_at};
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
@@ -91,8 +91,10 @@ impl Client {
             credential: None,
             ..config.clone()
         };
+        let mut steps = Steps::resting(State::Greeting, config.timeout);
+        steps.has_key = config.credential.is_some();
         let mut client = Self {
-            steps: Steps::resting(State::Greeting, config.timeout),
+            steps,
             shell: Shell::new(shell, now),
             release,
             sender: Iperf2.client(traffic, now),
@@ -201,11 +203,8 @@ impl Client {
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
-        let has_key = self.config.credential.is_some();
-        let key = has_key.then(|| "zperf has no keys: leave out --key".to_owned());
-        let unsupported = || key.or_else(|| check(&spec).err());
-        if let Some((code, message)) = obstacle(None, &spec, unsupported) {
-            return self.steps.refuse(code, message);
+        if self.steps.refuses(&Zperf::DEFAULT, &spec) {
+            return;
         }
         self.known = Known::default();
         self.spec = spec;
@@ -404,15 +403,7 @@ impl Client {
 }
 
 impl Stepping for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
+    stepping_at!(steps);
 
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         self.hear(now, input)?;
