@@ -171,9 +171,9 @@ impl Read {
     }
 }
 
-fn html() -> &'static dyn Renderer {
+fn html() -> &'static Renderer {
     let mut all = renderers::ALL.iter().copied();
-    all.find(|renderer| renderer.id() == "html")
+    all.find(|renderer| renderer.id == "html")
         .expect("invariant: HTML is a format of reports")
 }
 

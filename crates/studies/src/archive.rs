@@ -406,9 +406,9 @@ pub fn render(id: &str, runs: &[Run]) -> Result<String> {
     Ok(find_renderer(id)?.render(&report(runs, None))?)
 }
 
-fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
+fn find_renderer(id: &str) -> Result<&'static Renderer> {
     let mut all = renderers::ALL.iter().copied();
-    all.find(|renderer| renderer.id() == id)
+    all.find(|renderer| renderer.id == id)
         .with_context(|| format!("there is no report format \"{id}\""))
 }
 
@@ -485,7 +485,7 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
 /// format with a file for each trial puts the trial's name before the ending. Returns what was written.
 pub fn write_report(path: &Path, runs: &[Run], title: Option<&str>) -> Result<Vec<PathBuf>> {
     check_report(path)?;
-    write_documents(path, renderer_for(path)?.documents(&report(runs, title))?)
+    write_documents(path, (renderer_for(path)?.documents)(&report(runs, title))?)
 }
 
 fn write_documents(path: &Path, documents: Vec<ReportFile>) -> Result<Vec<PathBuf>> {
@@ -525,9 +525,9 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-fn renderer_for(path: &Path) -> Result<&'static dyn Renderer, Failure> {
+fn renderer_for(path: &Path) -> Result<&'static Renderer, Failure> {
     let all = renderers::ALL.iter().copied();
-    by_ending(path, all.map(|renderer| (renderer.ending(), renderer)))
+    by_ending(path, all.map(|renderer| (renderer.ending, renderer)))
 }
 
 /// Writes beside the target, then renames: a full disk leaves the old file or none.
@@ -582,7 +582,7 @@ const HGRM: &str = "hgrm";
 pub fn write_hgrm(path: &Path, run: &Run) -> Result<Vec<PathBuf>> {
     check_place(path)?;
     let runs = std::slice::from_ref(run);
-    write_documents(path, find_renderer(HGRM)?.documents(&report(runs, None))?)
+    write_documents(path, (find_renderer(HGRM)?.documents)(&report(runs, None))?)
 }
 
 /// One row per reporting interval.

@@ -116,10 +116,7 @@ pub(crate) fn the_saturation_on_the_page_of_a_sweep_is_that_of_the_search() {
         made: WallTime::from_unix(1_795_514_400).unwrap(),
         runs: std::slice::from_ref(&sweep.value),
     };
-    let html = renderers::ALL
-        .iter()
-        .find(|one| one.id() == "html")
-        .unwrap();
+    let html = renderers::ALL.iter().find(|one| one.id == "html").unwrap();
     let page = html.render(&report).unwrap();
     let searches = [Direction::Forward, Direction::Reverse].map(|direction| {
         let mut plan = plan(1);

@@ -6,56 +6,36 @@
 //! # References
 //! - `outputPercentileDistribution` of HdrHistogram; its plotter takes lines of four numbers
 
-use super::{Renderer, ReportFile};
+use super::{Renderer, ReportFile, one};
 use crate::figures::{clean, float};
-use crate::report::{Report, ReportError};
+use crate::report::Report;
 use crate::words;
 use linerate_model::Histogram;
 use linerate_model::run::{Run, Trial};
 use std::fmt::Write as _;
 
-pub(super) struct Hgrm;
+pub(super) const RENDERER: Renderer = Renderer {
+    id: "hgrm",
+    summary: "Whole delay distributions as HdrHistogram's percentile text, a file for each trial.",
+    ending: "hgrm",
+    documents: |report| Ok(documents(report)),
+};
 
-impl Renderer for Hgrm {
-    fn id(&self) -> &'static str {
-        "hgrm"
+fn documents(report: &Report<'_>) -> Vec<ReportFile> {
+    let mut found = Vec::new();
+    for run in report.runs {
+        collect(run, &mut found);
     }
-
-    fn summary(&self) -> &'static str {
-        "Whole delay distributions as HdrHistogram's percentile text, a file for each trial."
+    if found.is_empty() {
+        return one("# no whole distribution of delay\n".to_owned());
     }
-
-    fn ending(&self) -> &'static str {
-        "hgrm"
-    }
-
-    fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {
-        let documents = self.documents(report)?;
-        let texts: Vec<String> = documents
-            .into_iter()
-            .map(|document| document.text)
-            .collect();
-        Ok(texts.join("\n"))
-    }
-
-    fn documents(&self, report: &Report<'_>) -> Result<Vec<ReportFile>, ReportError> {
-        let mut found = Vec::new();
-        for run in report.runs {
-            collect(run, &mut found);
-        }
-        if found.is_empty() {
-            let text = "# no whole distribution of delay\n".to_owned();
-            return Ok(vec![ReportFile { name: None, text }]);
-        }
-        let alone = found.len() == 1;
-        let each = found.into_iter().enumerate();
-        Ok(each
-            .map(|(index, (run, trial, histogram))| ReportFile {
-                name: (!alone).then(|| format!("{index}-{}", plain(trial))),
-                text: text(run, trial, histogram),
-            })
-            .collect())
-    }
+    let alone = found.len() == 1;
+    let each = found.into_iter().enumerate();
+    each.map(|(index, (run, trial, histogram))| ReportFile {
+        name: (!alone).then(|| format!("{index}-{}", plain(trial))),
+        text: text(run, trial, histogram),
+    })
+    .collect()
 }
 
 type Found<'a> = (&'a Run, &'a Trial, &'a Histogram);

@@ -10,29 +10,34 @@ mod sfnt;
 mod text;
 
 /// Every format. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn Renderer] = &[
-    &html::Html,
-    &text::Text,
-    &csv::Csv,
-    &json::Json,
-    &sfnt::Sfnt,
-    &hgrm::Hgrm,
+pub static ALL: &[&Renderer] = &[
+    &html::RENDERER,
+    &text::RENDERER,
+    &csv::RENDERER,
+    &json::RENDERER,
+    &sfnt::RENDERER,
+    &hgrm::RENDERER,
 ];
 
 /// One way to write a report down.
-pub trait Renderer: Sync {
+#[derive(Debug)]
+pub struct Renderer {
     /// The name on the command line.
-    fn id(&self) -> &'static str;
+    pub id: &'static str,
     /// One sentence for help and the reference table.
-    fn summary(&self) -> &'static str;
+    pub summary: &'static str,
     /// Ending of file names, without the dot.
-    fn ending(&self) -> &'static str;
-    /// The whole document.
-    fn render(&self, report: &Report<'_>) -> Result<String, ReportError>;
+    pub ending: &'static str,
     /// The files that it is written to; most formats have one.
-    fn documents(&self, report: &Report<'_>) -> Result<Vec<ReportFile>, ReportError> {
-        let text = self.render(report)?;
-        Ok(vec![ReportFile { name: None, text }])
+    pub documents: fn(&Report<'_>) -> Result<Vec<ReportFile>, ReportError>,
+}
+
+impl Renderer {
+    /// The whole document.
+    pub fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {
+        let files = (self.documents)(report)?;
+        let texts: Vec<String> = files.into_iter().map(|file| file.text).collect();
+        Ok(texts.join("\n"))
     }
 }
 
@@ -43,4 +48,9 @@ pub struct ReportFile {
     pub name: Option<String>,
     /// Its content.
     pub text: String,
+}
+
+/// The only file of a report.
+fn one(text: String) -> Vec<ReportFile> {
+    vec![ReportFile { name: None, text }]
 }

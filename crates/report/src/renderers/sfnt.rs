@@ -3,38 +3,29 @@
 //! Only round trips have a place in it. A percentile is that of the histogram, so it is within 0.1 % of the
 //! one that sorting all values would give; mean, deviation and ends are exact.
 
-use super::Renderer;
+use super::{Renderer, one};
 use crate::figures::clean;
-use crate::report::{Report, ReportError};
+use crate::report::Report;
 use linerate_model::run::{Delay, DelayOf, Run, Trial};
 use linerate_model::{Quantile, Ratio};
 use std::fmt::Write as _;
 
-pub(super) struct Sfnt;
+pub(super) const RENDERER: Renderer = Renderer {
+    id: "sfnt",
+    summary: "Half round trips by message size in nanoseconds, in the columns of sfnt-pingpong.",
+    ending: "sfnt",
+    documents: |report| Ok(one(tables(report))),
+};
 
-impl Renderer for Sfnt {
-    fn id(&self) -> &'static str {
-        "sfnt"
+fn tables(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    for run in report.runs {
+        table(&mut text, run);
     }
-
-    fn summary(&self) -> &'static str {
-        "Half round trips by message size in nanoseconds, in the columns of sfnt-pingpong."
+    if text.is_empty() {
+        text.push_str("# no round trips by message size\n");
     }
-
-    fn ending(&self) -> &'static str {
-        "sfnt"
-    }
-
-    fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {
-        let mut text = String::new();
-        for run in report.runs {
-            table(&mut text, run);
-        }
-        if text.is_empty() {
-            text.push_str("# no round trips by message size\n");
-        }
-        Ok(text)
-    }
+    text
 }
 
 /// The table of one run, and those of its parts; nothing for one without round trips.

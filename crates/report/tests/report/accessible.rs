@@ -63,7 +63,7 @@ fn every_colour_can_be_read_on_paper_and_on_wash_in_both_schemes() {
 
 #[test]
 fn no_two_landmarks_have_one_name() {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     for runs in [
         vec![demo()],
         vec![study(&[None], 2)],

@@ -13,7 +13,7 @@ use linerate_testkit::browser::Page;
 use std::path::Path;
 
 fn page(runs: &[Run]) -> Page {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     Page::from_html(&html.render(&report(runs)).unwrap())
 }
 
@@ -92,7 +92,7 @@ fn hostile_text_stays_text_in_the_browser() {
 #[ignore = "needs chromium"]
 #[should_panic(expected = "Content Security Policy")]
 fn a_script_that_is_not_the_page_s_own_is_refused() {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     let html = html.render(&report(&[demo()])).unwrap();
     let owned = "<script>document.documentElement.dataset.owned = 1</script></main>";
     Page::from_html(&html.replacen("</main>", owned, 1)).dom(&[]);
@@ -106,7 +106,7 @@ fn a_style_that_is_not_the_page_s_own_is_refused() {
         "<style>main { color: red }</style>",
         "<p style=\"color: red\"></p>",
     ] {
-        let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+        let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
         let html = html.render(&report(&[demo()])).unwrap();
         let page = Page::from_html(&html.replacen("</main>", &format!("{owned}</main>"), 1));
         let shown = std::panic::catch_unwind(|| page.dom(&[])).unwrap_err();

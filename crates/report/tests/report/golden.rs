@@ -196,7 +196,7 @@ fn escape_sequences_only_when_asked() {
 #[test]
 fn csv_has_a_row_for_each_trial_of_each_part() {
     let runs = [demo(), board_sends()];
-    let csv = renderers::ALL.iter().find(|r| r.id() == "csv").unwrap();
+    let csv = renderers::ALL.iter().find(|r| r.id == "csv").unwrap();
     let text = csv.render(&report(&runs)).unwrap();
     assert_eq!(text.lines().count(), 1 + 2 + 2 * 16 + 2 + 12);
     let fields = text.lines().next().unwrap().split(',').count();
@@ -212,7 +212,7 @@ fn csv_has_a_row_for_each_trial_of_each_part() {
 #[test]
 fn json_is_the_run_document() {
     let runs = [board_sends()];
-    let json = renderers::ALL.iter().find(|r| r.id() == "json").unwrap();
+    let json = renderers::ALL.iter().find(|r| r.id == "json").unwrap();
     let text = json.render(&report(&runs)).unwrap();
     let back: Run = serde_json::from_str(&text).unwrap();
     assert_eq!(back.schema, runs[0].schema);
@@ -232,7 +232,7 @@ fn every_renderer_takes_every_kind_of_poor_run() {
     let runs: Vec<_> = poor.chain([incomplete()]).collect();
     for renderer in renderers::ALL {
         let text = renderer.render(&report(&runs)).unwrap();
-        assert!(renderer.id() == "html" || !text.contains("NaN"));
+        assert!(renderer.id == "html" || !text.contains("NaN"));
         renderer.render(&report(&[])).unwrap();
         for run in &runs {
             renderer.render(&report(std::slice::from_ref(run))).unwrap();
@@ -242,10 +242,7 @@ fn every_renderer_takes_every_kind_of_poor_run() {
 
 #[test]
 fn renderers_have_unique_ids_and_summaries() {
-    let ids: Vec<_> = renderers::ALL
-        .iter()
-        .map(|r| (r.id(), r.ending()))
-        .collect();
+    let ids: Vec<_> = renderers::ALL.iter().map(|r| (r.id, r.ending)).collect();
     assert_eq!(
         ids,
         [
@@ -257,7 +254,7 @@ fn renderers_have_unique_ids_and_summaries() {
             ("hgrm", "hgrm")
         ]
     );
-    assert!(renderers::ALL.iter().all(|r| r.summary().ends_with('.')));
+    assert!(renderers::ALL.iter().all(|r| r.summary.ends_with('.')));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn render(id: &str) -> String {
     let runs = [poison::demo()];
     let mut report = report(&runs);
     report.title = HOSTILE.to_owned();
-    let renderer = renderers::ALL.iter().find(|r| r.id() == id).unwrap();
+    let renderer = renderers::ALL.iter().find(|r| r.id == id).unwrap();
     renderer.render(&report).unwrap()
 }
 
@@ -83,7 +83,7 @@ fn spreadsheets_compute_nothing() {
     run.trials.truncate(1);
     run.trials[0].label = Some("@SUM(A1)\n\"x\"".to_owned());
     let runs = [run];
-    let csv = renderers::ALL.iter().find(|r| r.id() == "csv").unwrap();
+    let csv = renderers::ALL.iter().find(|r| r.id == "csv").unwrap();
     let text = csv.render(&report(&runs)).unwrap();
     assert!(text.contains("\n'=1+1,"));
     assert!(text.contains(",\"'@SUM(A1)\n\"\"x\"\"\","));

@@ -150,7 +150,7 @@ fn drawn(run: &Run, id: &str) -> Chart {
 }
 
 fn page(run: Run) -> String {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     html.render(&report(&[run])).unwrap()
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn placed() -> Run {
 }
 
 fn page(run: Run) -> String {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     html.render(&report(&[run])).unwrap()
 }
 
@@ -245,7 +245,7 @@ fn a_run_without_a_valid_trial_says_why_and_names_no_limit() {
         first.ends_with("invalid: its result cannot be trusted; the sender sent too much."),
         "{first}"
     );
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     let page = html.render(&report(&[run])).unwrap();
     assert!(page.contains("No result: the sender sent too much."));
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 fn page(runs: &[Run]) -> Page {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     Page::from_html(&html.render(&report(runs)).unwrap())
 }
 

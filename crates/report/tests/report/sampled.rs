@@ -121,7 +121,7 @@ fn the_summary_says_the_cost_of_a_packet_in_one_line() {
 
 #[test]
 fn the_page_draws_what_is_a_cost_and_says_what_is_missing() {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     let runs = [sampled()];
     let page = html.render(&report(&runs)).unwrap();
     assert_eq!(page.matches("<svg class=\"box ").count(), 5);

@@ -122,7 +122,7 @@ pub(crate) fn study(payloads: &[Option<u64>], repetitions: u32) -> Run {
 }
 
 pub(crate) fn page(run: Run) -> String {
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = renderers::ALL.iter().find(|r| r.id == "html").unwrap();
     html.render(&report(&[run])).unwrap()
 }
 
