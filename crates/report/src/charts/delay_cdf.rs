@@ -5,7 +5,7 @@ use super::timeline::{chosen, trial_name};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
-use crate::table::{Cell, Table, column, words};
+use crate::table::{Cell, Column, Table, column, words};
 use crate::words;
 use linerate_model::Histogram;
 use linerate_model::run::{Run, RunKind, Trial};
@@ -28,15 +28,17 @@ fn draw(run: &Run) -> Drawn {
     if run.kind() != RunKind::Latency || run.trials.is_empty() {
         return Drawn::NotApplicable;
     }
-    let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
-    let known: Vec<_> = trials
-        .into_iter()
-        .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
-        .collect();
-    if known.is_empty() {
-        return Drawn::Missing("a whole delay distribution (only its quantiles)");
+    match known(run).as_slice() {
+        [] => Drawn::Missing("a whole delay distribution (only its quantiles)"),
+        known => Drawn::Charts(vec![chart(known)]),
     }
-    Drawn::Charts(vec![chart(&known)])
+}
+
+/// The trials of a latency run whose whole distribution is kept, those that are drawn.
+pub(super) fn known(run: &Run) -> Vec<Known<'_>> {
+    let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
+    let named = |trial| Some((trial_name(run, trial), trial, histogram(trial)?));
+    trials.into_iter().filter_map(named).collect()
 }
 
 fn histogram(trial: &Trial) -> Option<&Histogram> {
@@ -44,13 +46,11 @@ fn histogram(trial: &Trial) -> Option<&Histogram> {
     (!histogram.is_empty()).then_some(histogram)
 }
 
-type Known<'a> = (String, &'a Trial, &'a Histogram);
+/// A trial with its name and its distribution.
+pub(super) type Known<'a> = (String, &'a Trial, &'a Histogram);
 
 fn chart(known: &[Known<'_>]) -> Chart {
-    let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
-    let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
-    let of = known.first().and_then(|(_, trial, _)| trial.delay());
-    let of = of.map_or("delay", |delay| words::delay_of(delay.of));
+    let (axis, unit) = delay_axis(known);
     let series = known.iter().enumerate().map(|(index, (name, trial, h))| {
         Series::new(
             name,
@@ -70,12 +70,22 @@ fn chart(known: &[Known<'_>]) -> Chart {
         id: "delay-cdf".to_owned(),
         title: "Distribution of delay".to_owned(),
         caption: each.collect::<Vec<_>>().join("; ") + ".",
-        x: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
+        x: axis,
         y: Axis::new("Share at most this long", "%", Scale::Linear).within(0.0, 100.0),
         series: series.collect(),
         table: table(known, unit),
         ..Chart::default()
     }
+}
+
+/// The axis of what was timed, and its unit: that of the largest median.
+pub(super) fn delay_axis(known: &[Known<'_>]) -> (Axis, Unit) {
+    let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
+    let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
+    let of = known.first().and_then(|(_, trial, _)| trial.delay());
+    let of = of.map_or("delay", |delay| words::delay_of(delay.of));
+    let axis = Axis::new(capital(of), unit.symbol(), Scale::Log).switchable();
+    (axis, unit)
 }
 
 /// Requests without an answer are longer than any value: the curve then ends below 100 %.
@@ -110,13 +120,18 @@ fn cumulative(histogram: &Histogram, all: u64, unit: Unit) -> Vec<Point> {
     points.collect()
 }
 
-fn table(known: &[Known<'_>], unit: Unit) -> Table {
-    let mut columns = vec![
+/// The trial, and how many values it has.
+pub(super) fn first_columns<'a>() -> Vec<Column<'a, Known<'a>>> {
+    vec![
         words("Trial", |(name, ..): &Known<'_>| name.clone()),
         column("n", |(_, _, histogram): &Known<'_>| {
             Cell::count(Some(histogram.len()))
         }),
-    ];
+    ]
+}
+
+fn table(known: &[Known<'_>], unit: Unit) -> Table {
+    let mut columns = first_columns();
     columns.extend(SHARES.iter().map(|share| {
         let head = format!("{} % within ({})", digits(share * 100.0), unit.symbol());
         column(head, |(_, trial, _): &Known<'_>| {

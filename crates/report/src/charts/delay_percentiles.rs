@@ -1,14 +1,12 @@
 //! Delay at each percentile, the axis stretched towards the tail: each nine takes the same room.
 
-use super::load_delay::capital;
-use super::timeline::{chosen, trial_name};
+use super::delay_cdf::{Known, delay_axis, first_columns, known};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
-use crate::table::{Cell, Table};
-use crate::words;
+use crate::table::{Cell, Table, column};
 use linerate_model::Histogram;
-use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::run::{Run, RunKind};
 
 /// Neighbouring points are at least this factor apart: some 80 points for each nine.
 const STEP: f64 = 1.03;
@@ -25,33 +23,15 @@ pub(super) const KIND: ChartKind = ChartKind {
 };
 
 fn draw(run: &Run) -> Drawn {
-    if run.kind() != RunKind::Latency || run.trials.is_empty() {
-        return Drawn::NotApplicable;
+    match known(run).as_slice() {
+        // That the distribution is missing is said by the chart of its shares.
+        known if known.is_empty() || run.kind() != RunKind::Latency => Drawn::NotApplicable,
+        known => Drawn::Charts(vec![chart(known)]),
     }
-    let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
-    let known: Vec<Known<'_>> = trials
-        .into_iter()
-        .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
-        .collect();
-    // That the distribution is missing is said by the chart of its shares.
-    if known.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    Drawn::Charts(vec![chart(&known)])
-}
-
-type Known<'a> = (String, &'a Trial, &'a Histogram);
-
-fn histogram(trial: &Trial) -> Option<&Histogram> {
-    let histogram = trial.delay()?.histogram.as_ref()?;
-    (!histogram.is_empty()).then_some(histogram)
 }
 
 fn chart(known: &[Known<'_>]) -> Chart {
-    let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
-    let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
-    let of = known.first().and_then(|(_, trial, _)| trial.delay());
-    let of = of.map_or("delay", |delay| words::delay_of(delay.of));
+    let (y, unit) = delay_axis(known);
     let series = known
         .iter()
         .enumerate()
@@ -70,12 +50,10 @@ fn chart(known: &[Known<'_>]) -> Chart {
         title: "Percentiles of delay".to_owned(),
         caption: each.collect::<Vec<_>>().join("; ") + ".",
         x: Axis::new("Percentile", "%", Scale::Nines),
-        y: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
-        y2: None,
+        y,
         series: series.collect(),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(known, unit),
+        ..Chart::default()
     }
 }
 
@@ -103,21 +81,19 @@ fn curve(histogram: &Histogram, unit: Unit) -> Vec<Point> {
 }
 
 fn table(known: &[Known<'_>], unit: Unit) -> Table {
-    let head = ["Trial".to_owned(), "n".to_owned()];
-    let shares = SHARES
-        .iter()
-        .map(|share| format!("p{} ({})", significant(*share), unit.symbol()));
-    let last = [format!("max ({})", unit.symbol())];
-    let columns: Vec<_> = head.into_iter().chain(shares).chain(last).collect();
-    let mut table = Table::new(columns);
-    for (name, _, histogram) in known {
-        let mut row = vec![Cell::text(name), Cell::count(Some(histogram.len()))];
-        let at = |share: &f64| Cell::number(Some(float(histogram.quantile_nanos(*share))), unit);
-        row.extend(SHARES.iter().map(at));
-        row.push(Cell::number(Some(float(histogram.max_nanos())), unit));
-        table.push(row);
-    }
-    table
+    let shares = SHARES.iter().map(|share| {
+        let head = format!("p{} ({})", significant(*share), unit.symbol());
+        column(head, |(_, _, histogram): &Known<'_>| {
+            Cell::time(Some(histogram.quantile_nanos(*share)), unit)
+        })
+    });
+    let mut columns = first_columns();
+    columns.extend(shares);
+    columns.push(column(
+        format!("max ({})", unit.symbol()),
+        |(_, _, histogram): &Known<'_>| Cell::time(Some(histogram.max_nanos()), unit),
+    ));
+    Table::from_columns(known, columns)
 }
 
 /// The share in percent with all its nines.

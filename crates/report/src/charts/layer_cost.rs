@@ -127,11 +127,9 @@ fn chart(bars: &[Bar<'_>]) -> Chart {
         caption: caption(bars),
         x: Axis::categories("End", "", ends),
         y: Axis::new(quantity, unit.symbol(), Scale::Linear),
-        y2: None,
         series,
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(bars),
+        ..Chart::default()
     }
 }
 

@@ -1,12 +1,11 @@
 //! CPU of both ends against load.
 
-use super::load_rate::band;
+use super::by_load::{frame, of_curves, table};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
-use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::curve::{LoadCurve, LoadPoint};
 use crate::figures::{Unit, Value};
-use crate::table::{Cell, Table, column};
-use crate::words;
+use crate::table::{Cell, column};
 use linerate_model::Ratio;
 use linerate_model::run::{CpuSide, Run, Trial};
 use linerate_model::spec::Side;
@@ -42,14 +41,7 @@ pub(super) const KIND: ChartKind = ChartKind {
 };
 
 fn draw(run: &Run) -> Drawn {
-    let curves = load_curves(run);
-    if curves.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    Drawn::or_missing(
-        curves.iter().filter_map(|c| chart(run, c)).collect(),
-        "CPU use of either end",
-    )
+    of_curves(run, "CPU use of either end", chart)
 }
 
 fn mean(point: &LoadPoint<'_>, get: fn(&Trial) -> Option<Ratio>) -> Option<Value> {
@@ -76,16 +68,17 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
     if series.is_empty() {
         return None;
     }
+    let shares = SHARES.iter().map(|(name, get)| {
+        column(format!("{name} (%)"), |point: &LoadPoint<'_>| {
+            Cell::value(mean(point, *get).as_ref(), Unit::PERCENT)
+        })
+    });
     Some(Chart {
-        id: format!("load-cpu-{}", words::direction_id(curve.direction)),
-        title: format!("CPU of both ends against load{}", curve.suffix(run)),
         caption: caption(curve, unit),
-        x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear),
         y: Axis::new("Busy share", "%", Scale::Linear).within(0.0, 100.0),
         series,
-        bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
-        table: table(curve, unit),
-        ..Chart::default()
+        table: table(curve, shares),
+        ..frame("load-cpu", "CPU of both ends against load", run, curve)
     })
 }
 
@@ -107,20 +100,4 @@ fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
         say(busy(last, 0)),
         say(busy(last, 1))
     )
-}
-
-fn table(curve: &LoadCurve<'_>, unit: Unit) -> Table {
-    let intended = format!("Intended ({}, L4 payload)", unit.symbol());
-    let mut columns = vec![column(intended, |point: &LoadPoint<'_>| {
-        Cell::number(Some(point.intended), unit)
-    })];
-    columns.extend(SHARES.iter().map(|(name, get)| {
-        column(format!("{name} (%)"), |point: &LoadPoint<'_>| {
-            Cell::value(mean(point, *get).as_ref(), Unit::PERCENT)
-        })
-    }));
-    columns.push(column("Valid trials (n)", |point: &LoadPoint<'_>| {
-        Cell::count(Some(point.trials.len() as u64))
-    }));
-    Table::from_columns(&curve.points, columns)
 }

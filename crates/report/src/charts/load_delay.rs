@@ -1,11 +1,11 @@
 //! Delay quantiles against load.
 
-use super::load_rate::band;
+use super::by_load::{frame, of_curves, table};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
-use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::curve::{LoadCurve, LoadPoint};
 use crate::figures::{Unit, float, nanos, rate};
-use crate::table::{Cell, Column, Table, column};
+use crate::table::{Cell, Column, column};
 use crate::words;
 use linerate_model::run::{Delay, Run};
 
@@ -31,14 +31,7 @@ pub(super) const KIND: ChartKind = ChartKind {
 };
 
 fn draw(run: &Run) -> Drawn {
-    let curves = load_curves(run);
-    if curves.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    Drawn::or_missing(
-        curves.iter().filter_map(|c| chart(run, c)).collect(),
-        "delay against load",
-    )
+    of_curves(run, "delay against load", chart)
 }
 
 /// The worst trial's quantile at a load: an average of quantiles would mean nothing.
@@ -68,16 +61,18 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
             });
             Series::new(*name, rank(index), Shape::Line, points)
         });
+    let quantiles = QUANTILES.iter().map(|(name, get)| {
+        column(
+            format!("{name} ({})", times.symbol()),
+            |point: &LoadPoint<'_>| Cell::time(worst(point, *get), times),
+        )
+    });
     Some(Chart {
-        id: format!("load-delay-{}", words::direction_id(curve.direction)),
-        title: format!("Delay against load{}", curve.suffix(run)),
         caption: caption(run, curve),
-        x: Axis::new("Intended load, L4 payload", rates.symbol(), Scale::Linear),
         y: Axis::new(capital(words::delay_of(of)), times.symbol(), Scale::Log).switchable(),
         series: series.filter(|s| !s.points.is_empty()).collect(),
-        bands: curve.goals.iter().filter_map(|g| band(g, rates)).collect(),
-        table: table(curve, rates, times),
-        ..Chart::default()
+        table: table(curve, quantiles),
+        ..frame("load-delay", "Delay against load", run, curve)
     })
 }
 
@@ -120,23 +115,6 @@ fn caption(run: &Run, curve: &LoadCurve<'_>) -> String {
         nanos(last.1),
         rate(last.0)
     )
-}
-
-fn table(curve: &LoadCurve<'_>, rates: Unit, times: Unit) -> Table {
-    let intended = format!("Intended ({}, L4 payload)", rates.symbol());
-    let mut columns = vec![column(intended, |point: &LoadPoint<'_>| {
-        Cell::number(Some(point.intended), rates)
-    })];
-    columns.extend(QUANTILES.iter().map(|(name, get)| {
-        column(
-            format!("{name} ({})", times.symbol()),
-            |point: &LoadPoint<'_>| Cell::time(worst(point, *get), times),
-        )
-    }));
-    columns.push(column("Valid trials (n)", |point: &LoadPoint<'_>| {
-        Cell::count(Some(point.trials.len() as u64))
-    }));
-    Table::from_columns(&curve.points, columns)
 }
 
 /// A column for each quantile of a row's delay.

@@ -1,11 +1,11 @@
 //! Rate with loss: what became of each intended load, stacked.
 
+use super::by_load::{frame, of_curves};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
-use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::curve::{LoadCurve, LoadPoint};
 use crate::figures::{Unit, Value, digits, percent};
 use crate::table::{Cell, Table};
-use crate::words;
 use linerate_model::Ratio;
 use linerate_model::run::Run;
 
@@ -18,17 +18,7 @@ pub(super) const KIND: ChartKind = ChartKind {
 };
 
 fn draw(run: &Run) -> Drawn {
-    let curves = load_curves(run);
-    if curves.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    let known = curves
-        .iter()
-        .filter(|c| c.points.iter().any(|p| shares(p).is_some()));
-    Drawn::or_missing(
-        known.map(|curve| chart(run, curve)).collect(),
-        "rate with loss needs received rate and loss",
-    )
+    of_curves(run, "rate with loss needs received rate and loss", chart)
 }
 
 /// What became of an intended load, in bit/s.
@@ -53,13 +43,14 @@ fn shares(point: &LoadPoint<'_>) -> Option<Shares> {
     })
 }
 
-fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
+fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
     let unit = Unit::for_rate(curve.largest_rate());
     let known: Vec<_> = curve
         .points
         .iter()
         .filter_map(|p| Some((p, shares(p)?)))
         .collect();
+    known.first()?;
     let bars = |name: &str, role, get: fn(&Shares) -> f64| {
         let points = known.iter().enumerate().filter_map(|(index, (_, shares))| {
             let place = Point::new(crate::figures::float(index as u64), unit.of(get(shares)))?;
@@ -84,18 +75,16 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         series.push(loss.on_second_axis());
     }
     let names = known.iter().map(|(p, _)| digits(unit.of(p.intended)));
-    Chart {
-        id: format!("load-loss-{}", words::direction_id(curve.direction)),
-        title: format!("Rate with loss{}", curve.suffix(run)),
+    Some(Chart {
         caption: caption(curve, unit),
         x: Axis::categories("Intended load, L4 payload", unit.symbol(), names.collect()),
         y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear),
         y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(&known, unit),
-    }
+        bands: Vec::new(),
+        ..frame("load-loss", "Rate with loss", run, curve)
+    })
 }
 
 fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {

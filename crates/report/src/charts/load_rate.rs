@@ -1,14 +1,14 @@
 //! Received against intended rate, with the ideal diagonal, the offered load, loss and the bounds.
 
+use super::by_load::{frame, of_curves, table};
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::{Axis, Band, Chart, Point, Role, Scale, Series, Shape};
-use crate::curve::{LoadCurve, LoadPoint, load_curves};
-use crate::figures::{Unit, Value, percent, range, rate};
-use crate::table::{Cell, Table};
-use crate::words;
-use linerate_model::run::{GoalResult, Run};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
+use crate::curve::{LoadCurve, LoadPoint};
+use crate::figures::{Unit, Value, percent};
+use crate::table::{Cell, Table, column};
+use linerate_model::run::Run;
 use linerate_model::spec::Direction;
-use linerate_model::{BitRate, Interval, Ratio};
+use linerate_model::{BitRate, Ratio};
 
 pub(super) const KIND: ChartKind = ChartKind {
     id: "load-rate",
@@ -19,18 +19,12 @@ pub(super) const KIND: ChartKind = ChartKind {
 };
 
 fn draw(run: &Run) -> Drawn {
-    let curves = load_curves(run);
-    if curves.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    let known = curves.iter().filter(|curve| curve.peak().is_some());
-    Drawn::or_missing(
-        known.map(|curve| chart(run, curve)).collect(),
-        "the received rate of any trial with an intended load",
-    )
+    let missing = "the received rate of any trial with an intended load";
+    of_curves(run, missing, chart)
 }
 
-fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
+fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
+    curve.peak()?;
     let unit = Unit::for_rate(curve.largest_rate());
     let lossy = curve.points.iter().any(|point| point.loss_or_zero() > 0.0);
     let mut series = rate_series(curve, unit);
@@ -38,18 +32,15 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
     if lossy {
         series.push(loss_series(curve, unit));
     }
-    Chart {
-        id: format!("load-rate-{}", words::direction_id(curve.direction)),
-        title: format!("Rate against intended load{}", curve.suffix(run)),
+    Some(Chart {
         caption: caption(curve, unit),
         x: Axis::new("Intended load, L4 payload", unit.symbol(), scale(curve)).switchable(),
         y: Axis::new("Rate, L4 payload", unit.symbol(), scale(curve)).switchable(),
         y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
-        panels: Vec::new(),
-        bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
-        table: table(curve, unit),
-    }
+        table: rates(curve, unit),
+        ..frame("load-rate", "Rate against intended load", run, curve)
+    })
 }
 
 /// What linerate does at most on the client's host, where it is near enough to be seen.
@@ -137,45 +128,6 @@ fn along<'c>(
         Some(place.note(value.show(y)))
     });
     points.collect()
-}
-
-/// A goal's bounds as a marked range.
-pub(super) fn band(goal: &GoalResult, unit: Unit) -> Option<Band> {
-    let at = |rate: Option<BitRate>| rate.map(|rate| unit.of(rate.as_f64()));
-    if goal.lower_bound.is_none() && goal.upper_bound.is_none() {
-        return None;
-    }
-    Some(Band {
-        name: format!("{}: {}", goal_name(goal), bounds(goal)),
-        from: at(goal.lower_bound),
-        to: at(goal.upper_bound),
-    })
-}
-
-/// `loss ≤ 0.1 %, p99<2ms`.
-pub(crate) fn goal_name(goal: &GoalResult) -> String {
-    let loss = format!("loss ≤ {}", percent(goal.loss_goal));
-    match &goal.delay_goal {
-        Some(delay) => format!("{loss}, {delay}"),
-        None => loss,
-    }
-}
-
-/// `93.1–93.5 Mbit/s`, or the one bound that is known.
-pub(crate) fn bounds(goal: &GoalResult) -> String {
-    match (goal.lower_bound, goal.upper_bound) {
-        (Some(low), Some(high)) => {
-            let unit = Unit::for_rate(high.as_f64() * 2.0);
-            let interval = Interval {
-                low: low.as_f64(),
-                high: high.as_f64(),
-            };
-            format!("{} {}", range(interval, unit), unit.symbol())
-        }
-        (Some(low), None) => format!("at least {}", rate(low)),
-        (None, Some(high)) => format!("below {}", rate(high)),
-        (None, None) => crate::figures::UNKNOWN.to_owned(),
-    }
 }
 
 /// How the received rate goes with the intended load, in a sentence or two.
@@ -283,23 +235,21 @@ fn shortfall(curve: &LoadCurve<'_>, unit: Unit) -> String {
     )
 }
 
-pub(super) fn table(curve: &LoadCurve<'_>, unit: Unit) -> Table {
+/// What was offered and received at each load, and the loss.
+pub(super) fn rates(curve: &LoadCurve<'_>, unit: Unit) -> Table {
     let symbol = unit.symbol();
-    let mut table = Table::new([
-        format!("Intended ({symbol}, L4 payload)"),
-        format!("Offered ({symbol}, L4 payload, sender)"),
-        format!("Received ({symbol}, L4 payload, receiver)"),
-        "Loss (%)".to_owned(),
-        "Valid trials (n)".to_owned(),
-    ]);
-    for point in &curve.points {
-        table.push(vec![
-            Cell::number(Some(point.intended), unit),
-            Cell::value(point.offered.as_ref(), unit),
-            Cell::value(point.received.as_ref(), unit),
-            Cell::value(point.loss.as_ref(), Unit::PERCENT),
-            Cell::count(Some(point.trials.len() as u64)),
-        ]);
-    }
-    table
+    let figures = [
+        column(
+            format!("Offered ({symbol}, L4 payload, sender)"),
+            |p: &LoadPoint<'_>| Cell::value(p.offered.as_ref(), unit),
+        ),
+        column(
+            format!("Received ({symbol}, L4 payload, receiver)"),
+            |p: &LoadPoint<'_>| Cell::value(p.received.as_ref(), unit),
+        ),
+        column("Loss (%)", |p: &LoadPoint<'_>| {
+            Cell::value(p.loss.as_ref(), Unit::PERCENT)
+        }),
+    ];
+    table(curve, figures)
 }

@@ -1,11 +1,11 @@
 //! The load curve around saturation: where the received rate leaves the diagonal.
 
-use super::load_rate::{band, ceiling_series, rate_series, table};
+use super::by_load::{frame, goal_name};
+use super::load_rate::{ceiling_series, rate_series, rates};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, Value};
-use crate::words;
 use linerate_model::run::Run;
 
 pub(super) const KIND: ChartKind = ChartKind {
@@ -18,17 +18,11 @@ pub(super) const KIND: ChartKind = ChartKind {
 
 fn draw(run: &Run) -> Drawn {
     let curves = load_curves(run);
-    let charts: Vec<_> = curves.into_iter().filter_map(|c| chart(run, c)).collect();
-    if charts.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    Drawn::Charts(charts)
+    Drawn::any(curves.into_iter().filter_map(|c| chart(run, c)).collect())
 }
 
 fn chart(run: &Run, curve: LoadCurve<'_>) -> Option<Chart> {
     curve.peak()?;
-    let id = format!("load-zoom-{}", words::direction_id(curve.direction));
-    let title = format!("Received against intended rate{}", curve.suffix(run));
     let saturates = around_bounds(&curve).or_else(|| around_knee(&curve));
     let (curve, caption, scale) = if let Some((low, high, caption)) = saturates {
         let near = cut(&curve, low, high);
@@ -48,16 +42,12 @@ fn chart(run: &Run, curve: LoadCurve<'_>) -> Option<Chart> {
     series.extend(ceiling_series(run, &curve, unit));
     series.extend(single_trials(&curve, unit));
     Some(Chart {
-        id,
-        title,
         caption,
         x: Axis::new("Intended load, L4 payload", unit.symbol(), scale),
         y: Axis::new("Rate, L4 payload", unit.symbol(), scale),
-        y2: None,
         series,
-        panels: Vec::new(),
-        bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
-        table: table(&curve, unit),
+        table: rates(&curve, unit),
+        ..frame("load-zoom", "Received against intended rate", run, &curve)
     })
 }
 
@@ -107,8 +97,8 @@ fn around_bounds(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     let low = bounds.iter().copied().min_by(f64::total_cmp)?;
     let high = bounds.iter().copied().max_by(f64::total_cmp)?;
     let goals = curve.goals.iter().map(|goal| {
-        let name = super::load_rate::goal_name(goal);
-        format!("with {name}, at {}", super::load_rate::bounds(goal))
+        let name = goal_name(goal);
+        format!("with {name}, at {}", super::by_load::bounds(goal))
     });
     let names: Vec<_> = goals.collect();
     let caption = format!("Saturation: {}.", names.join("; "));

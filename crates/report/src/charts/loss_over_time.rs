@@ -1,8 +1,7 @@
 //! Loss ratio of each reporting interval over time.
 
-use super::timeline::{About, Line, chart, chosen, left_out, middle, trial_name};
+use super::timeline::{About, chart, chosen, left_out, lines, middle};
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::{Scale, rank};
 use crate::figures::{Unit, digits, float};
 use linerate_model::run::{Run, Trial, TrialInterval};
 
@@ -21,15 +20,7 @@ fn draw(run: &Run) -> Drawn {
     }
     let timed = |trial: &Trial| lossy(trial) && trial.intervals.iter().any(|i| loss(i).is_some());
     let (trials, total) = chosen(run, timed);
-    let lines: Vec<Line> = trials
-        .iter()
-        .enumerate()
-        .map(|(index, trial)| Line {
-            name: trial_name(run, trial),
-            role: rank(index),
-            points: points(trial),
-        })
-        .collect();
+    let lines = lines(run, &trials, points);
     if lines.is_empty() {
         return Drawn::Missing("loss per reporting interval");
     }
@@ -39,7 +30,6 @@ fn draw(run: &Run) -> Drawn {
         caption: caption(&trials) + &left_out(lines.len(), total),
         quantity: "Loss ratio",
         unit: Unit::PERCENT,
-        scale: Scale::Linear,
     };
     Drawn::Charts(vec![chart(about, &lines)])
 }

@@ -3,6 +3,7 @@
 use crate::chart::Chart;
 use linerate_model::run::Run;
 
+mod by_load;
 mod delay_cdf;
 mod delay_parts;
 mod delay_percentiles;
@@ -26,9 +27,10 @@ mod tcp_time;
 mod tcp_window;
 mod timeline;
 
+pub(crate) use by_load::{bounds, goal_name};
 pub(crate) use delay_parts::finding as parts_finding;
 pub(crate) use load_delay::capital;
-pub(crate) use load_rate::{bounds, goal_name, saturation};
+pub(crate) use load_rate::saturation;
 pub(crate) use size_axis::SizeAxis;
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
@@ -126,12 +128,20 @@ pub enum Drawn {
 }
 
 impl Drawn {
-    /// The charts, or what is missing if there are none.
-    fn or_missing(charts: Vec<Chart>, missing: &'static str) -> Self {
+    /// The charts, if there are any.
+    fn any(charts: Vec<Chart>) -> Self {
         if charts.is_empty() {
-            Self::Missing(missing)
+            Self::NotApplicable
         } else {
             Self::Charts(charts)
+        }
+    }
+
+    /// The charts, or what is missing if there are none.
+    fn or_missing(charts: Vec<Chart>, missing: &'static str) -> Self {
+        match Self::any(charts) {
+            Self::NotApplicable => Self::Missing(missing),
+            drawn => drawn,
         }
     }
 }

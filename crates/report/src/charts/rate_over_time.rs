@@ -1,8 +1,7 @@
 //! Rate of each reporting interval over time.
 
-use super::timeline::{About, Line, chart, chosen, largest, left_out, middle, trial_name};
+use super::timeline::{About, Line, chart, chosen, largest, left_out, lines, middle};
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::{Scale, rank};
 use crate::figures::Unit;
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
 use std::time::Duration;
@@ -35,15 +34,7 @@ enum Side {
 
 fn drawn(run: &Run, side: Side, has: impl Fn(&Trial) -> bool) -> Drawn {
     let (trials, total) = chosen(run, has);
-    let lines: Vec<_> = trials
-        .iter()
-        .enumerate()
-        .map(|(index, trial)| Line {
-            name: trial_name(run, trial),
-            role: rank(index),
-            points: points(trial, side),
-        })
-        .collect();
+    let lines = lines(run, &trials, |trial| points(trial, side));
     if lines.is_empty() {
         return Drawn::Missing("rate per reporting interval");
     }
@@ -57,7 +48,6 @@ fn drawn(run: &Run, side: Side, has: impl Fn(&Trial) -> bool) -> Drawn {
             Side::Received => "Received rate, L4 payload, receiver",
         },
         unit,
-        scale: Scale::Linear,
     };
     Drawn::Charts(vec![chart(about, &lines)])
 }

@@ -2,7 +2,6 @@
 
 use super::timeline::{About, Line, chart, largest, middle, trial_name};
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::{Scale, rank};
 use crate::figures::{Unit, rate};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, RunKind, Trial};
@@ -22,11 +21,7 @@ fn draw(run: &Run) -> Drawn {
         return Drawn::NotApplicable;
     }
     let charts = run.trials.iter().filter_map(|trial| of_trial(run, trial));
-    let charts: Vec<_> = charts.collect();
-    if charts.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    Drawn::Charts(charts)
+    Drawn::any(charts.collect())
 }
 
 fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
@@ -35,7 +30,7 @@ fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
     if streams.len() < 2 {
         return None;
     }
-    let lines: Vec<_> = streams.iter().enumerate().map(line).collect();
+    let lines: Vec<_> = streams.iter().map(line).collect();
     let unit = Unit::for_rate(largest(&lines));
     let means = streams
         .iter()
@@ -52,21 +47,19 @@ fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
         ),
         quantity: "Received rate, L4 payload, receiver",
         unit,
-        scale: Scale::Linear,
     };
     let mut chart = chart(about, &lines);
     chart.id = format!("stream-rate-{}", trial.index);
     Some(chart)
 }
 
-fn line((index, stream): (usize, &StreamReport)) -> Line {
+fn line(stream: &StreamReport) -> Line {
     let points = stream.intervals.iter().filter_map(|interval| {
         let rate = BitRate::from_bytes(interval.bytes, interval.end.checked_sub(interval.start)?)?;
         Some((middle(interval.start, interval.end), rate.as_f64()))
     });
     Line {
         name: format!("stream {}", stream.index),
-        role: rank(index),
         points: points.collect(),
     }
 }

@@ -3,7 +3,6 @@
 use super::tcp_window::lines;
 use super::timeline::{About, Line, chart, largest, left_out};
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::Scale;
 use crate::figures::{Unit, nanos};
 use linerate_model::run::{Run, RunKind};
 
@@ -29,7 +28,6 @@ fn draw(run: &Run) -> Drawn {
         caption: caption(run, &lines) + &left_out(total.0, total.1),
         quantity: "Smoothed RTT, sender",
         unit: Unit::for_nanos(largest(&lines)),
-        scale: Scale::Linear,
     };
     Drawn::Charts(vec![chart(about, &lines)])
 }

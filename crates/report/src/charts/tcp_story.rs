@@ -25,10 +25,7 @@ fn draw(run: &Run) -> Drawn {
     let mut charts: Vec<Chart> = valid.filter_map(|trial| chart(run, trial)).collect();
     // The others are drawn together, quantity by quantity.
     charts.truncate(MAX_TRIALS);
-    if charts.is_empty() {
-        return Drawn::NotApplicable;
-    }
-    Drawn::Charts(charts)
+    Drawn::any(charts)
 }
 
 /// Transfers that are drawn one by one: those of both directions.

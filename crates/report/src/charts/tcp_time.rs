@@ -78,11 +78,9 @@ fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
         caption: format!("{}{thinned}{note}", finding(&whole)),
         x: Axis::categories("End of the stretch", "s", times.collect()),
         y: Axis::new("Share of the time, sender", "%", Scale::Linear).within(0.0, 100.0),
-        y2: None,
         series: series.collect(),
-        panels: Vec::new(),
-        bands: Vec::new(),
         table: table(all),
+        ..Chart::default()
     })
 }
 

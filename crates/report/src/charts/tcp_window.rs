@@ -2,7 +2,6 @@
 
 use super::timeline::{About, Line, chart, chosen, largest, left_out, trial_name};
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::{Scale, rank};
 use crate::figures::{Unit, float};
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
 use linerate_model::sample::TcpSample;
@@ -35,7 +34,6 @@ fn draw(run: &Run) -> Drawn {
         caption: caption(&lines, unit) + &left_out(total.0, total.1),
         quantity: "Congestion window, sender",
         unit,
-        scale: Scale::Linear,
     };
     Drawn::Charts(vec![chart(about, &lines)])
 }
@@ -52,11 +50,7 @@ pub(super) fn lines(
     let lines = trials
         .iter()
         .flat_map(|t| of_trial(run, t, sample, interval));
-    let lines = lines.take(8).enumerate().map(|(index, line)| Line {
-        role: rank(index),
-        ..line
-    });
-    (lines.collect(), (drawn, total))
+    (lines.take(8).collect(), (drawn, total))
 }
 
 pub(super) fn of_trial(
@@ -68,7 +62,6 @@ pub(super) fn of_trial(
     let name = trial_name(run, trial);
     let sampled = |name: String, samples: &[TcpSample]| Line {
         name,
-        role: rank(0),
         points: samples
             .iter()
             .filter_map(|s| Some((float(s.at_ns) / 1e9, float(sample(s)?))))
@@ -95,7 +88,6 @@ pub(super) fn of_trial(
             .filter_map(|i| Some((i.end.as_secs_f64(), float(interval(i)?))));
         lines.push(Line {
             name,
-            role: rank(0),
             points: points.collect(),
         });
         lines.retain(|line| !line.points.is_empty());

@@ -1,6 +1,6 @@
 //! What charts over time share: which trials to draw, how lines become a chart.
 
-use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::load_curves;
 use crate::figures::{Unit, rate};
 use crate::table::{Cell, Table};
@@ -17,8 +17,6 @@ const MAX_POINTS: usize = 600;
 pub(super) struct Line {
     /// Whose it is.
     pub(super) name: String,
-    /// How it is drawn.
-    pub(super) role: Role,
     /// Seconds from the trial's start, and the value in the base unit.
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -43,6 +41,19 @@ impl Line {
         });
         elements.collect()
     }
+}
+
+/// A line for each trial, with the points that `points` finds in it.
+pub(super) fn lines(
+    run: &Run,
+    trials: &[&Trial],
+    points: impl Fn(&Trial) -> Vec<(f64, f64)>,
+) -> Vec<Line> {
+    let line = |trial: &&Trial| Line {
+        name: trial_name(run, trial),
+        points: points(trial),
+    };
+    trials.iter().map(line).collect()
 }
 
 /// The smallest and the largest value of some points; `None` without any.
@@ -114,7 +125,6 @@ pub(super) struct About {
     /// The quantity with layer and side.
     pub(super) quantity: &'static str,
     pub(super) unit: Unit,
-    pub(super) scale: Scale,
 }
 
 /// A chart of lines over time with its table. Of lines with more readings than the picture has elements,
@@ -125,7 +135,7 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
     let unit = about.unit;
     let point =
         |(at, value, words): (f64, f64, String)| Some(Point::new(at, unit.of(value))?.note(words));
-    let series = lines.iter().map(|line| {
+    let series = lines.iter().enumerate().map(|(index, line)| {
         let each = |&(at, value): &(f64, f64)| (at, value, unit.show(value));
         let drawn = if step == 1 {
             line.points.iter().map(each).collect()
@@ -139,7 +149,7 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         };
         Series::new(
             &line.name,
-            line.role,
+            rank(index),
             shape,
             drawn.into_iter().filter_map(point),
         )
@@ -157,7 +167,7 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         title: about.title,
         caption: about.caption + &thinned,
         x: Axis::new("Time since the trial began", "s", Scale::Linear),
-        y: Axis::new(about.quantity, unit.symbol(), about.scale),
+        y: Axis::new(about.quantity, unit.symbol(), Scale::Linear),
         series: series.collect(),
         table,
         ..Chart::default()
@@ -296,7 +306,6 @@ mod tests {
         points[12_399].1 = 9e6;
         let line = Line {
             name: "a".to_owned(),
-            role: Role::Received,
             points,
         };
         let about = About {
@@ -305,7 +314,6 @@ mod tests {
             caption: "Rates.".to_owned(),
             quantity: "Rate",
             unit: Unit::for_rate(9e6),
-            scale: Scale::Linear,
         };
         let chart = chart(about, &[line]);
         assert!(chart.caption.contains("Of every 134 readings"));

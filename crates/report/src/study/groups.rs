@@ -133,11 +133,9 @@ impl Frame<'_> {
                 // The first row is the uppermost.
                 ..Axis::categories("Test", "", names.iter().rev().cloned().collect())
             },
-            y2: None,
-            panels: Vec::new(),
             series: self.series(rows, &marks),
-            bands: Vec::new(),
             table: self.table(&names, rows),
+            ..Chart::default()
         }
     }
 
