@@ -1,16 +1,13 @@
 //! Route to a running emulated board, by name.
 
-use super::resolve::{connect, resolve};
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, prefix};
+use super::resolve::connect;
+use super::{Reached, Route, RouteHelp, RouteKind, has_no_shell, is_own, prefix};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
 use linerate_boards::{BoardName, Boards};
-use linerate_peers::{Control, PeerKind};
+use linerate_peers::PeerKind;
 use std::fmt;
-
-/// The kind.
-pub(super) struct Board;
 
 /// The agent of a board, or another tool's server on it.
 struct OnBoard {
@@ -18,33 +15,23 @@ struct OnBoard {
     address: String,
 }
 
-impl RouteKind for Board {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["board"]
-    }
-
-    fn carries(&self, kind: &dyn PeerKind) -> bool {
-        kind.about().control != Control::Shell
-    }
-
-    fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
-        (!kind.about().is_foreign).then(|| RouteHelp {
+/// Kind of this route.
+pub(super) static KIND: RouteKind = RouteKind {
+    schemes: &["board"],
+    carries: has_no_shell,
+    help: |kind| {
+        is_own(kind).then(|| RouteHelp {
             addresses: vec!["board://NAME".to_owned()],
             what: "the emulated board that `linerate board up NAME` started".to_owned(),
         })
-    }
-
-    fn read(
-        &self,
-        kind: &'static dyn PeerKind,
-        _scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress> {
+    },
+    examples: |_| Vec::new(),
+    read: |kind, _, rest| {
         let name: BoardName = rest.parse()?;
         let address = Boards::of_user()?.reach(&name)?.address.to_string();
         Ok(PeerAddress::by(kind, OnBoard { name, address }))
-    }
-}
+    },
+};
 
 impl Route for OnBoard {
     fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +40,7 @@ impl Route for OnBoard {
 
     fn reach(&self, target: &Target) -> Result<Reached> {
         let port = target.far.kind().about().default_port;
-        let line = connect(target, &resolve(&self.address, port, target.ip)?)?;
+        let line = connect(target, &self.address, port)?;
         Ok(Reached::over(line, target))
     }
 

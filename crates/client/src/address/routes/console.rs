@@ -1,7 +1,7 @@
 //! Route to a board whose agent is started and controlled over its serial console.
 
 use super::resolve::resolve;
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
+use super::{Reached, Route, RouteHelp, RouteKind, is_own};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
@@ -10,39 +10,26 @@ use linerate_peers::PeerKind;
 use linerate_session::CONSOLE_TIMEOUT;
 use std::fmt;
 
-/// The kind.
-pub(super) struct Console;
-
 /// An address as it is written.
 const EXAMPLE: &str = "serial:///dev/ttyUSB0?baud=115200&login=root&host=192.0.2.1";
 
-impl RouteKind for Console {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["serial"]
-    }
-
-    fn help(&self, _kind: &dyn PeerKind) -> Option<RouteHelp> {
+/// Kind of this route.
+pub(super) static KIND: RouteKind = RouteKind {
+    schemes: &["serial"],
+    carries: is_own,
+    help: |_| {
         Some(RouteHelp {
             addresses: vec![EXAMPLE.to_owned()],
             what: "a board with linerate, controlled over its console; traffic runs to host="
                 .to_owned(),
         })
-    }
-
-    fn examples(&self, _kind: &dyn PeerKind) -> Vec<String> {
-        vec![EXAMPLE.to_owned()]
-    }
-
-    fn read(
-        &self,
-        kind: &'static dyn PeerKind,
-        _scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress> {
+    },
+    examples: |_| vec![EXAMPLE.to_owned()],
+    read: |kind, _, rest| {
         let host = ConsoleHost::read(rest)?;
         Ok(PeerAddress::by(kind, ConsolePeer::new(host)))
-    }
-}
+    },
+};
 
 impl Route for ConsolePeer {
     fn show(&self, _kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,18 +1,15 @@
 //! Route to a peer that listens on a port of a host.
 
-use super::resolve::{connect, resolve};
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
+use super::resolve::connect;
+use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, has_no_shell};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
 use linerate_model::host_port::split_port;
 use linerate_model::spec::{Pace, TestSpec};
-use linerate_peers::{Control, PeerKind};
+use linerate_peers::PeerKind;
 use std::fmt;
 use std::net::SocketAddr;
-
-/// Kind of the route without a scheme but the protocol's.
-pub(super) struct Direct;
 
 /// A host, by its name or address, and a port.
 pub(crate) struct At {
@@ -29,17 +26,12 @@ impl From<SocketAddr> for At {
     }
 }
 
-impl RouteKind for Direct {
-    fn schemes(&self) -> &'static [&'static str] {
-        &[""]
-    }
-
-    fn carries(&self, kind: &dyn PeerKind) -> bool {
-        kind.about().control != Control::Shell
-    }
-
-    /// The program of the protocol, and what it does not measure.
-    fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
+/// Kind of the route without a scheme but the protocol's.
+pub(super) static KIND: RouteKind = RouteKind {
+    schemes: &[""],
+    carries: has_no_shell,
+    // The program of the protocol, and what it does not measure.
+    help: |kind| {
         let one_way = [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)];
         let limit = if one_way.iter().all(|spec| kind.check(spec).is_err()) {
             " (`latency` only)"
@@ -52,14 +44,9 @@ impl RouteKind for Direct {
             addresses: vec![format!("{}://board", kind.id())],
             what: format!("{}{limit}", command.collect::<String>()),
         })
-    }
-
-    fn read(
-        &self,
-        kind: &'static dyn PeerKind,
-        _scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress> {
+    },
+    examples: |_| Vec::new(),
+    read: |kind, _, rest| {
         let (host, port) = split_port(rest).ok_or(BadAddress::NoHost)?;
         if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
             return Err(BadAddress::NoHost);
@@ -74,8 +61,8 @@ impl RouteKind for Direct {
         };
         let host = host.to_owned();
         Ok(PeerAddress::by(kind, At { host, port }))
-    }
-}
+    },
+};
 
 impl Route for At {
     fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,7 +77,7 @@ impl Route for At {
     }
 
     fn reach(&self, target: &Target) -> Result<Reached> {
-        let line = connect(target, &resolve(&self.host, self.port, target.ip)?)?;
+        let line = connect(target, &self.host, self.port)?;
         Ok(Reached::over(line, target))
     }
 

@@ -17,7 +17,7 @@ use anyhow::Result;
 use linerate_boards::BoardName;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::key::Key;
-use linerate_peers::{PeerKind, Wire};
+use linerate_peers::{Control, PeerKind, Wire};
 use linerate_session::Line;
 use linerate_stacks::{Places, RunningStack};
 use std::fmt;
@@ -25,37 +25,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Every route, in the order in which help lists them. A new one: its file, its `mod` line above, its entry here.
-static ALL: &[&dyn RouteKind] = &[
-    &direct::Direct,
-    &board::Board,
-    &stack::OnStack,
-    &ssh::Ssh,
-    &console::Console,
-    &shell::InShell,
+static ALL: &[&RouteKind] = &[
+    &direct::KIND,
+    &board::KIND,
+    &stack::KIND,
+    &ssh::KIND,
+    &console::KIND,
+    &shell::KIND,
 ];
 
 /// A kind of route to a peer.
-trait RouteKind: Sync {
+struct RouteKind {
     /// Scheme before `://` for linerate's own protocol; other protocols are put before it, with a plus sign. The empty
     /// scheme stands for the protocol's name alone.
-    fn schemes(&self) -> &'static [&'static str];
-    /// Whether a peer with protocol `kind` can be reached by it.
-    fn carries(&self, kind: &dyn PeerKind) -> bool {
-        !kind.about().is_foreign
-    }
-    /// How addresses of `kind` are written, and what runs there; `None`: not in help.
-    fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp>;
+    schemes: &'static [&'static str],
+    /// Whether a peer with this protocol can be reached by it.
+    carries: fn(&dyn PeerKind) -> bool,
+    /// How addresses of this protocol are written, and what runs there; `None`: not in help.
+    help: fn(&dyn PeerKind) -> Option<RouteHelp>,
     /// Example addresses, for error messages.
-    fn examples(&self, _kind: &dyn PeerKind) -> Vec<String> {
-        Vec::new()
-    }
-    /// Parses what follows `SCHEME://`.
-    fn read(
-        &self,
-        kind: &'static dyn PeerKind,
-        scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress>;
+    examples: fn(&dyn PeerKind) -> Vec<String>,
+    /// Parses what follows `SCHEME://`, for a protocol and a scheme.
+    read: fn(&'static dyn PeerKind, &str, &str) -> Result<PeerAddress, BadAddress>,
+}
+
+/// Whether it is linerate's own protocol.
+fn is_own(kind: &dyn PeerKind) -> bool {
+    !kind.about().is_foreign
+}
+
+/// Whether it is a protocol with ports alone.
+fn has_no_shell(kind: &dyn PeerKind) -> bool {
+    kind.about().control != Control::Shell
 }
 
 /// Entry of a route in help.
@@ -165,8 +166,10 @@ impl Reached {
 }
 
 /// Routes by which a peer with protocol `kind` is reached.
-fn carrying(kind: &dyn PeerKind) -> impl Iterator<Item = &'static dyn RouteKind> {
-    ALL.iter().copied().filter(move |route| route.carries(kind))
+fn carrying(kind: &dyn PeerKind) -> impl Iterator<Item = &'static RouteKind> {
+    ALL.iter()
+        .copied()
+        .filter(move |route| (route.carries)(kind))
 }
 
 /// Parses the address of a peer.
@@ -182,25 +185,25 @@ pub(crate) fn read(text: &str) -> Result<PeerAddress, Failure> {
         },
     };
     let kind = kind.ok_or_else(|| unknown(text, written))?;
-    let route = carrying(kind).find(|route| route.schemes().contains(&scheme));
+    let route = carrying(kind).find(|route| route.schemes.contains(&scheme));
     let Some(route) = route else {
         // This protocol needs a route with an explicit scheme.
-        let named = carrying(kind).find(|route| !route.examples(kind).is_empty());
+        let named = carrying(kind).find(|route| !(route.examples)(kind).is_empty());
         return Err(match named.filter(|_| kind.about().is_foreign) {
             Some(route) => unreadable(text, "say how its shell is reached", route, kind),
             None => unknown(text, written),
         });
     };
-    route.read(kind, scheme, rest).map_err(|bad| match bad {
+    (route.read)(kind, scheme, rest).map_err(|bad| match bad {
         BadAddress::Written(why) => unreadable(text, &why, route, kind),
         BadAddress::NoHost => no_host(text),
         BadAddress::Nowhere(failure) => failure,
     })
 }
 
-fn unreadable(text: &str, why: &str, route: &dyn RouteKind, kind: &dyn PeerKind) -> Failure {
+fn unreadable(text: &str, why: &str, route: &RouteKind, kind: &dyn PeerKind) -> Failure {
     let mut message = format!("\"{}\": {why}", without_password(text));
-    let examples = route.examples(kind);
+    let examples = (route.examples)(kind);
     if !examples.is_empty() {
         message.push_str("; write ");
         message.push_str(&examples.join(" or "));
@@ -238,9 +241,7 @@ fn schemes(kind: &dyn PeerKind) -> Vec<String> {
     } else {
         ALL.len()
     };
-    let all = carrying(kind)
-        .take(most)
-        .flat_map(|route| route.schemes().iter());
+    let all = carrying(kind).take(most).flat_map(|route| route.schemes);
     all.map(|scheme| match *scheme {
         "" => format!("{}://", kind.id()),
         scheme => format!("{}{scheme}://", prefix(kind)),
@@ -261,7 +262,7 @@ fn prefix(kind: &dyn PeerKind) -> String {
 pub fn foreign_help() -> String {
     let rows = linerate_peers::ALL
         .iter()
-        .flat_map(|kind| carrying(*kind).filter_map(|route| route.help(*kind)));
+        .flat_map(|kind| carrying(*kind).filter_map(|route| (route.help)(*kind)));
     let rows = rows.map(|RouteHelp { addresses, what }| {
         let addresses = addresses.join("\n  ");
         if addresses.len() <= 21 {

@@ -2,11 +2,13 @@
 
 use crate::address::IpChoice;
 use crate::target::Target;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::Control;
 use linerate_session::Line;
+use std::io;
 use std::net::{SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
 
 /// Addresses of `host`, best first.
 pub(super) fn resolve(host: &str, port: u16, ip: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
@@ -45,30 +47,48 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     Some(SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
 }
 
+/// Line to the first address of `host` that answers.
+pub(super) fn connect(target: &Target, host: &str, port: u16) -> Result<Line> {
+    connect_to(target, &resolve(host, port, target.ip)?)
+}
+
 /// Line to the first address that answers; without a control connection, to the first with a route.
-pub(super) fn connect(target: &Target, addresses: &[SocketAddr]) -> Result<Line> {
-    let kind = target.far.kind();
-    let mut last = None;
+pub(super) fn connect_to(target: &Target, addresses: &[SocketAddr]) -> Result<Line> {
+    let about = target.far.kind().about();
+    let failed = |error: io::Error| {
+        let message = format!(
+            "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
+            target.far, about.start_hint
+        );
+        Failure::new(ExitCode::Peer, message)
+    };
+    if about.control == Control::Connection {
+        let stream = dial(addresses, target.timeout).map_err(failed)?;
+        return Line::over(stream, target.timeout);
+    }
+    Ok(first(addresses, Line::to).map_err(failed)?)
+}
+
+/// Connection to the first address that answers.
+pub(super) fn dial(addresses: &[SocketAddr], timeout: Duration) -> io::Result<TcpStream> {
+    first(addresses, |address| {
+        TcpStream::connect_timeout(&address, timeout)
+    })
+}
+
+/// What can be opened first; the last error if nothing can.
+fn first<T>(
+    addresses: &[SocketAddr],
+    mut open: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut last = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in addresses {
-        let opened = match kind.about().control {
-            Control::Absent | Control::Shell => Line::to(*address),
-            Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
-                Ok(stream) => return Line::over(stream, target.timeout),
-                Err(error) => Err(error),
-            },
-        };
-        match opened {
-            Ok(line) => return Ok(line),
-            Err(error) => last = Some(error),
+        last = open(*address);
+        if last.is_ok() {
+            break;
         }
     }
-    let error = last.context("invariant: resolving gives at least one address")?;
-    let message = format!(
-        "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
-        target.far,
-        kind.about().start_hint
-    );
-    Err(Failure::new(ExitCode::Peer, message).into())
+    last
 }
 
 #[cfg(test)]

@@ -1,24 +1,20 @@
 //! Route to a device controlled through its shell: on a serial line, or behind a telnet server.
 
-use super::resolve::{connect, resolve};
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
-use crate::address::PeerAddress;
+use super::resolve::{connect, dial, resolve};
+use super::{Reached, Route, RouteHelp, RouteKind, has_no_shell};
+use crate::address::{IpChoice, PeerAddress};
 use crate::target::Target;
 use anyhow::Result;
 use linerate_deploy::{DEFAULT_BAUD, no_line};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::host_port::split_port;
 use linerate_model::query::{Query, device};
-use linerate_peers::{Control, PeerKind, Protocol, SettingValues, Wire};
+use linerate_peers::{PeerKind, Protocol, SettingValues, Wire};
 use linerate_session::Shell;
 use linerate_sys::serial::SerialLine;
 use std::fmt;
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Kind of this route: its schemes are those of the lines to a shell.
-pub(super) struct InShell;
 
 /// The port of a telnet server.
 const TELNET_PORT: u16 = 23;
@@ -44,43 +40,33 @@ struct ShellPeer {
     settings: SettingValues,
 }
 
-impl RouteKind for InShell {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["serial", "telnet"]
-    }
-
-    fn carries(&self, kind: &dyn PeerKind) -> bool {
-        kind.about().control == Control::Shell
-    }
-
-    fn help(&self, kind: &dyn PeerKind) -> Option<RouteHelp> {
+/// Kind of this route: its schemes are those of the lines to a shell.
+pub(super) static KIND: RouteKind = RouteKind {
+    schemes: &["serial", "telnet"],
+    carries: |kind| !has_no_shell(kind),
+    help: |kind| {
         Some(RouteHelp {
-            addresses: self.examples(kind),
+            addresses: examples(kind),
             what: format!(
                 "the board's {} shell; host= is its address in the network",
                 kind.id()
             ),
         })
-    }
-
-    fn examples(&self, kind: &dyn PeerKind) -> Vec<String> {
-        let id = kind.id();
-        vec![
-            format!("{id}+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1"),
-            format!("{id}+telnet://shellhost:23?host=192.0.2.1"),
-        ]
-    }
-
-    fn read(
-        &self,
-        kind: &'static dyn PeerKind,
-        scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress> {
+    },
+    examples,
+    read: |kind, scheme, rest| {
         let peer = ShellPeer::read(kind, scheme, rest)?;
         let protocol = Protocol::with(kind, &peer.settings)?;
         Ok(PeerAddress::new(protocol, peer))
-    }
+    },
+};
+
+fn examples(kind: &dyn PeerKind) -> Vec<String> {
+    let id = kind.id();
+    vec![
+        format!("{id}+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1"),
+        format!("{id}+telnet://shellhost:23?host=192.0.2.1"),
+    ]
 }
 
 impl ShellPeer {
@@ -128,7 +114,7 @@ impl Route for ShellPeer {
     }
 
     fn reach(&self, target: &Target) -> Result<Reached> {
-        let line = connect(target, &resolve(&self.host, self.port, target.ip)?)?;
+        let line = connect(target, &self.host, self.port)?;
         let shell = self.shell.open(target.far.kind().id(), target.timeout)?;
         let line = line.with_shell(shell, target.timeout)?;
         Ok(Reached {
@@ -160,10 +146,10 @@ impl ShellAddress {
                     .map_err(|error| no_line(device, &error))
             }
             Self::Telnet { host, port } => {
-                let connected = dial(host, *port, timeout);
+                let connected = dial(&resolve(host, *port, IpChoice::Any)?, timeout);
                 connected.map(Shell::Telnet).map_err(|error| {
                     let hint = "see that Zephyr is built with CONFIG_SHELL_BACKEND_TELNET=y and that no one else is connected: it serves one at a time";
-                    let message = format!("cannot connect to {id}+{self}: {error:#}; {hint}");
+                    let message = format!("cannot connect to {id}+{self}: {error}; {hint}");
                     Failure::new(ExitCode::Peer, message)
                 })
             }
@@ -215,17 +201,6 @@ fn telnet(place: &str) -> Result<ShellAddress, String> {
         host: host.to_owned(),
         port,
     })
-}
-
-fn dial(host: &str, port: u16, timeout: Duration) -> Result<TcpStream> {
-    let mut last = None;
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(last.map_or_else(|| anyhow::anyhow!("it has no address"), Into::into))
 }
 
 #[cfg(test)]

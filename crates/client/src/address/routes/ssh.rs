@@ -1,7 +1,7 @@
 //! Route to a host on which an agent is started by ssh.
 
-use super::resolve::{connect, resolve};
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind};
+use super::resolve::connect;
+use super::{Reached, Route, RouteHelp, RouteKind, is_own};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
@@ -11,37 +11,26 @@ use linerate_peers::PeerKind;
 use std::fmt;
 use std::sync::Arc;
 
-/// The kind.
-pub(super) struct Ssh;
-
-impl RouteKind for Ssh {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["ssh"]
-    }
-
-    fn help(&self, _kind: &dyn PeerKind) -> Option<RouteHelp> {
+/// Kind of this route.
+pub(super) static KIND: RouteKind = RouteKind {
+    schemes: &["ssh"],
+    carries: is_own,
+    help: |_| {
         Some(RouteHelp {
             addresses: vec!["ssh://USER@HOST".to_owned()],
             what: "a host where linerate is copied to, started, and removed from".to_owned(),
         })
-    }
-
-    fn examples(&self, _kind: &dyn PeerKind) -> Vec<String> {
+    },
+    examples: |_| {
         ["ssh://user@host", "ssh://host:2222"]
             .map(str::to_owned)
             .into()
-    }
-
-    fn read(
-        &self,
-        kind: &'static dyn PeerKind,
-        _scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress> {
+    },
+    read: |kind, _, rest| {
         let host = SshHost::read(rest)?;
         Ok(PeerAddress::by(kind, Deployment::new(host)))
-    }
-}
+    },
+};
 
 impl Route for Deployment {
     fn show(&self, _kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,7 +46,7 @@ impl Route for Deployment {
             return Err(Failure::new(ExitCode::Usage, message).into());
         }
         let agent = self.agent()?;
-        let line = connect(target, &resolve(&agent.host, agent.port, target.ip)?)?;
+        let line = connect(target, &agent.host, agent.port)?;
         Ok(Reached {
             key: Some(agent.key),
             ..Reached::over(line, target)

@@ -1,7 +1,7 @@
 //! Route to a network stack that is started for each client.
 
-use super::resolve::{connect, fitting};
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, Started};
+use super::resolve::{connect_to, fitting};
+use super::{Reached, Route, RouteHelp, RouteKind, Started, is_own};
 use crate::address::{IpChoice, PeerAddress};
 use crate::target::Target;
 use anyhow::Result;
@@ -12,9 +12,6 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// The kind.
-pub(super) struct OnStack;
-
 /// A stack to start, and its address once it runs.
 #[derive(Clone)]
 struct StackRoute {
@@ -23,12 +20,11 @@ struct StackRoute {
     at: Option<StackAddresses>,
 }
 
-impl RouteKind for OnStack {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["stack"]
-    }
-
-    fn help(&self, _kind: &dyn PeerKind) -> Option<RouteHelp> {
+/// Kind of this route.
+pub(super) static KIND: RouteKind = RouteKind {
+    schemes: &["stack"],
+    carries: is_own,
+    help: |_| {
         let names: Vec<_> = linerate_stacks::ALL.iter().map(|kind| kind.id()).collect();
         Some(RouteHelp {
             addresses: vec!["stack://NAME".to_owned()],
@@ -37,19 +33,14 @@ impl RouteKind for OnStack {
                 names.join(", ")
             ),
         })
-    }
-
-    fn read(
-        &self,
-        _kind: &'static dyn PeerKind,
-        scheme: &str,
-        rest: &str,
-    ) -> Result<PeerAddress, BadAddress> {
+    },
+    examples: |_| Vec::new(),
+    read: |_, scheme, rest| {
         let spec: StackSpec = rest.parse()?;
         Ok(of_stack(spec)
             .map_err(|error| Failure::new(error.code, format!("\"{scheme}://{rest}\": {error}")))?)
-    }
-}
+    },
+};
 
 /// The address of a stack.
 pub(crate) fn of_stack(spec: StackSpec) -> Result<PeerAddress, Failure> {
@@ -75,7 +66,7 @@ impl Route for StackRoute {
         };
         let found = [at.ipv4().into(), at.ipv6().into()];
         let found = found.map(|address| SocketAddr::new(address, self.port));
-        let line = connect(target, &fitting(&spec, found, target.ip)?)?;
+        let line = connect_to(target, &fitting(&spec, found, target.ip)?)?;
         Ok(Reached::over(line, target))
     }
 
