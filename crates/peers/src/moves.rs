@@ -10,7 +10,7 @@ use crate::stream_format::StreamFormat;
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{MAX_DURATION, Stop, TestSpec, validate};
+use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, validate};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -193,6 +193,16 @@ impl<P: Phase> Steps<P> {
             message,
         }
     }
+}
+
+/// Whether a test's client sends.
+pub(crate) const fn client_sends(spec: &TestSpec) -> bool {
+    !matches!(spec.direction, Direction::Reverse)
+}
+
+/// Whether a test's server sends.
+pub(crate) const fn server_sends(spec: &TestSpec) -> bool {
+    !matches!(spec.direction, Direction::Forward)
 }
 
 /// Maximum duration of a test's traffic, warm-up included.

@@ -5,7 +5,7 @@ use super::header::{self, Amount, Request, Way};
 use super::streams::{Counters, Opening, PeerRole, Streams, Width};
 use super::{AFTER, Iperf2, settle};
 use crate::error::ProtocolError;
-use crate::moves::states;
+use crate::moves::{client_sends, server_sends, states};
 use crate::session::{
     Action, ClientConfig, Input, PeerHello, RefusalCode, Sent, StreamEvent, StreamOrder,
     StreamTarget, TestEnd,
@@ -121,14 +121,6 @@ impl Client {
         }
     }
 
-    const fn sends(&self) -> bool {
-        !matches!(self.spec.direction, Direction::Reverse)
-    }
-
-    const fn receives(&self) -> bool {
-        !matches!(self.spec.direction, Direction::Forward)
-    }
-
     fn is_udp(&self) -> bool {
         self.spec.transport() == Transport::Udp
     }
@@ -165,14 +157,14 @@ impl Client {
     /// The streams are open. Datagrams begin with one that makes the server ready for them.
     fn run(&mut self, now: MonoInstant) {
         self.steps.rest(State::Running);
-        self.silent = vec![self.receives(); usize::from(self.spec.streams)];
-        if self.receives() {
+        self.silent = vec![server_sends(&self.spec); usize::from(self.spec.streams)];
+        if server_sends(&self.spec) {
             self.steps.act(Action::Start(Side::Receiver));
             self.patience = Some(now.after(self.first_answer));
         }
         self.opened = 0;
         self.opened_at.clear();
-        if self.is_udp() && self.sends() {
+        if self.is_udp() && client_sends(&self.spec) {
             self.steps.state = State::Settling;
             self.open_next(now);
         } else {
@@ -187,7 +179,7 @@ impl Client {
     fn start(&mut self, now: MonoInstant) {
         self.steps.rest(State::Running);
         self.began = now;
-        if self.receives() {
+        if server_sends(&self.spec) {
             let time = match self.spec.stop {
                 Stop::After(time) => time,
                 Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
@@ -196,7 +188,7 @@ impl Client {
             let limit = whole.saturating_add(GRACE);
             self.steps.enter(now, State::Running, limit);
         }
-        if self.sends() {
+        if client_sends(&self.spec) {
             self.steps.act(Action::Start(Side::Sender));
         }
     }
@@ -211,7 +203,7 @@ impl Client {
         let payload = self.spec.payload().as_usize();
         // A sender's opening is as long as its traffic; a request needs room for the longest header.
         bytes.resize(
-            if self.sends() {
+            if client_sends(&self.spec) {
                 payload
             } else {
                 payload.max(REQUEST)
@@ -219,7 +211,7 @@ impl Client {
             0,
         );
         for (stream, silent) in (0..=self.opened).zip(self.silent.clone()) {
-            if stream == self.opened || (silent && !self.sends()) {
+            if stream == self.opened || (silent && !client_sends(&self.spec)) {
                 let bytes = bytes.clone();
                 self.steps
                     .act(Action::Stream(StreamOrder::Datagram { stream, bytes }));
@@ -231,8 +223,12 @@ impl Client {
         }
         let more = self.opened < self.spec.streams;
         let settle = settle(&self.spec);
-        let gap = if self.sends() { settle / 2 } else { ASK };
-        self.ask = (more || !self.sends()).then(|| now.after(gap));
+        let gap = if client_sends(&self.spec) {
+            settle / 2
+        } else {
+            ASK
+        };
+        self.ask = (more || !client_sends(&self.spec)).then(|| now.after(gap));
         if self.steps.state == State::Settling && !more {
             self.steps.enter(now, State::Settling, settle);
         }
@@ -271,17 +267,21 @@ impl Client {
         let waits = self
             .closing
             .as_ref()
-            .is_some_and(|closing| self.sends() && !closing.is_over());
+            .is_some_and(|closing| client_sends(&self.spec) && !closing.is_over());
         if self.steps.state != State::Closing || waits {
             return;
         }
         let peer_streams = self.peer_streams();
-        if self.is_udp() && self.sends() && peer_streams.is_empty() && !self.was_answered {
+        if self.is_udp()
+            && client_sends(&self.spec)
+            && peer_streams.is_empty()
+            && !self.was_answered
+        {
             let reason = "it answered no end of a datagram stream: see that `iperf -s -u` runs there, and that no firewall drops its answers";
             return self.break_off(now, RefusalCode::Timeout, reason);
         }
         self.was_answered |= !peer_streams.is_empty();
-        if self.sends()
+        if client_sends(&self.spec)
             && let Some(closing) = &self.closing
         {
             closing.answer(&mut self.steps.actions);
@@ -312,11 +312,11 @@ impl Client {
     fn peer_reports(&self, peer_streams: Vec<StreamReport>) -> Vec<EndpointReport> {
         let report = |side, streams| EndpointReport::of_streams(side, streams);
         let mut reports = Vec::new();
-        if self.sends() && (!self.is_udp() || !peer_streams.is_empty()) {
+        if client_sends(&self.spec) && (!self.is_udp() || !peer_streams.is_empty()) {
             reports.push(report(Side::Receiver, peer_streams));
         }
         let streams = self.peer_senders();
-        if self.receives() && (!self.is_udp() || !streams.is_empty()) {
+        if server_sends(&self.spec) && (!self.is_udp() || !streams.is_empty()) {
             reports.push(report(Side::Sender, streams));
         }
         reports
@@ -369,39 +369,36 @@ impl Client {
     }
 }
 
-/// Refuses what iperf2 cannot do.
-pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
+/// What this test needs and iperf2 does not support; `None` if nothing.
+pub(super) fn obstacle(spec: &TestSpec) -> Option<&'static str> {
     let is_udp = spec.transport() == Transport::Udp;
     let is_forward = spec.direction == Direction::Forward;
+    let is_duplex = spec.direction == Direction::Duplex;
     if spec.work.has_round_trips() {
-        return Err(
+        Some(
             "iperf2 has no request and response that linerate speaks: start `linerate serve` there, or measure tcp or udp",
-        );
-    }
-    if !is_forward && !matches!(spec.stop, Stop::After(_)) {
-        return Err(
+        )
+    } else if !is_forward && !matches!(spec.stop, Stop::After(_)) {
+        Some(
             "with iperf2 only a test that the client alone sends can end by bytes or packets: give a time with -t",
-        );
-    }
-    if is_udp && !spec.warm_up.is_zero() {
-        return Err(
+        )
+    } else if is_udp && !spec.warm_up.is_zero() {
+        Some(
             "iperf2 counts datagrams of the warm-up with the others, so their loss cannot be told apart: leave out --warm-up for UDP",
-        );
-    }
-    if is_udp && spec.direction == Direction::Duplex && spec.payload().get() < MIN_DUPLEX_BYTES {
-        return Err(
+        )
+    } else if is_udp && is_duplex && spec.payload().get() < MIN_DUPLEX_BYTES {
+        Some(
             "with iperf2 datagrams that go both ways take 80 bytes at least: give a larger --payload",
-        );
-    }
-    if spec.is_server_slow() {
-        return Err("iperf2 cannot imitate a slow application");
-    }
-    if is_udp && is_forward && numbers(spec) > MAX_NUMBERED {
-        return Err(
+        )
+    } else if spec.is_server_slow() {
+        Some("iperf2 cannot imitate a slow application")
+    } else if is_udp && is_forward && numbers(spec) > MAX_NUMBERED {
+        Some(
             "iperf2 numbers datagrams with 31 bits, and this test would send more: shorten it, or use more streams",
-        );
+        )
+    } else {
+        None
     }
-    Ok(())
 }
 
 /// Datagrams that a stream of this test sends, if known in advance.
@@ -478,9 +475,11 @@ impl Stepping for Client {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => self.run(now),
             Input::Stream(StreamEvent::FirstData { stream }) => self.heard(now, stream),
-            Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
+            Input::Finished { sent }
+                if self.steps.state == State::Running && client_sends(&self.spec) =>
+            {
                 self.finished = now;
-                let first_end = if self.receives() {
+                let first_end = if server_sends(&self.spec) {
                     now.after(LINGER)
                 } else {
                     now
@@ -496,7 +495,7 @@ impl Stepping for Client {
             // An answer may come before this end's own reports.
             Input::Stream(StreamEvent::Datagram { stream, bytes })
                 if self.steps.state == State::Closing
-                    || (self.steps.state == State::Running && !self.receives()) =>
+                    || (self.steps.state == State::Running && !server_sends(&self.spec)) =>
             {
                 if let Some(closing) = &mut self.closing {
                     closing.hear(now, stream, bytes, &mut self.steps.actions);
@@ -582,7 +581,7 @@ impl Stepping for Client {
 
     fn end_traffic(&mut self, now: MonoInstant) {
         match self.steps.state {
-            State::Running if !self.receives() => self.steps.act(Action::StopSenders),
+            State::Running if !server_sends(&self.spec) => self.steps.act(Action::StopSenders),
             // Only the end of its streams stops the peer's sender early.
             State::Resting | State::Connecting | State::Settling | State::Running => {
                 self.break_off(now, RefusalCode::Interrupted, "ended by the user");

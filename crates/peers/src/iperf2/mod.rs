@@ -68,8 +68,8 @@ impl PeerKind for Iperf2 {
         }
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), String> {
-        client::check(spec).map_err(str::to_owned)
+    fn obstacle(&self, spec: &TestSpec) -> Option<&'static str> {
+        client::obstacle(spec)
     }
 
     fn client(&self, config: ClientConfig, _: MonoInstant) -> Box<dyn Session> {

@@ -4,7 +4,7 @@ use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
 use super::header::{Amount, Back, Header, Way};
 use super::streams::{Opening, PeerRole, Streams};
 use crate::error::ProtocolError;
-use crate::moves::states;
+use crate::moves::{client_sends, server_sends, states};
 use crate::session::{
     Action, Input, Limits, PeerEvent, Progress, RefusalCode, ServerConfig, StreamEvent, TestEnd,
     UnprovedSending,
@@ -96,14 +96,6 @@ impl Server {
     fn is_unproved(&self) -> bool {
         self.spec.transport() == Transport::Udp
             && self.config.unproved == UnprovedSending::AtMostReceived
-    }
-
-    const fn sends(&self) -> bool {
-        !matches!(self.spec.direction, Direction::Forward)
-    }
-
-    const fn receives(&self) -> bool {
-        !matches!(self.spec.direction, Direction::Reverse)
     }
 
     fn welcome(
@@ -209,16 +201,16 @@ impl Server {
     }
 
     fn run(&mut self, now: MonoInstant) {
-        if self.receives() {
+        if client_sends(&self.spec) {
             self.steps.act(Action::Start(Side::Receiver));
         }
-        if self.sends() {
+        if server_sends(&self.spec) {
             self.steps.act(Action::Start(Side::Sender));
         }
         self.call_back(Occasion::Begins);
         let most = self.config.limits.max_duration.saturating_add(OVERTIME);
         let limit = match self.spec.stop {
-            Stop::After(time) if self.sends() => time.saturating_add(GRACE).min(most),
+            Stop::After(time) if server_sends(&self.spec) => time.saturating_add(GRACE).min(most),
             // A sending client does not announce its duration.
             _ => most,
         };
@@ -387,7 +379,9 @@ impl Stepping for Server {
                 self.close();
             }
             Input::Connected if self.steps.state == State::Preparing => self.run(now),
-            Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
+            Input::Finished { sent }
+                if self.steps.state == State::Running && server_sends(&self.spec) =>
+            {
                 if let Some(closing) = &mut self.closing {
                     closing.finish(now, sent);
                     closing.repeat(now, &mut self.steps.actions);
@@ -404,7 +398,7 @@ impl Stepping for Server {
     }
 
     fn timed(&mut self, now: MonoInstant) -> bool {
-        let is_reverse = !self.receives();
+        let is_reverse = !client_sends(&self.spec);
         if let Some(closing) = &mut self.closing {
             closing.repeat(now, &mut self.steps.actions);
             if is_reverse {

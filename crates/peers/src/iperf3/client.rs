@@ -6,7 +6,7 @@ use super::streams::{Cookie, Counters, Streams};
 use super::{DRAIN, Iperf3, byte, code, params};
 use crate::error::{MAX_TEXT, ProtocolError, clean};
 use crate::login::LoginAttempt;
-use crate::moves::{states, whole_time};
+use crate::moves::{client_sends, server_sends, states, whole_time};
 use crate::session::{
     Action, ClientConfig, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamTarget, TestEnd,
 };
@@ -14,7 +14,7 @@ use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::spec::{Side, TestSpec};
 use std::time::Duration;
 
 /// Pause between the last byte sent and the end message: the server does not count what arrives later.
@@ -121,14 +121,6 @@ impl Client {
         self.steps.act(Action::Send(vec![state]));
     }
 
-    const fn sends(&self) -> bool {
-        !matches!(self.spec.direction, Direction::Reverse)
-    }
-
-    const fn receives(&self) -> bool {
-        !matches!(self.spec.direction, Direction::Forward)
-    }
-
     const fn is_moving(&self) -> bool {
         matches!(
             self.steps.state,
@@ -138,7 +130,8 @@ impl Client {
 
     /// Whether reports are expected: receivers report once the server has ended the traffic, senders before.
     const fn takes_reports(&self) -> bool {
-        matches!(self.steps.state, State::Exchanging) || (self.is_moving() && !self.receives())
+        matches!(self.steps.state, State::Exchanging)
+            || (self.is_moving() && !server_sends(&self.spec))
     }
 
     /// Handles a state byte of the server.
@@ -159,7 +152,7 @@ impl Client {
                 );
             }
             (State::Starting, byte::TEST_START) => {
-                if self.receives() {
+                if server_sends(&self.spec) {
                     self.steps.act(Action::Start(Side::Receiver));
                 }
                 self.steps.step(now, State::Started);
@@ -239,7 +232,7 @@ impl Client {
     /// Starts the traffic. If only the server sends, this end's clock ends it.
     fn run(&mut self, now: MonoInstant) {
         let whole = whole_time(&self.spec);
-        if self.sends() {
+        if client_sends(&self.spec) {
             self.steps.act(Action::Start(Side::Sender));
         } else {
             self.ends = Some(now.after(whole));
@@ -261,11 +254,11 @@ impl Client {
 
     /// The server has stopped its side and wants results.
     fn ended_there(&mut self, now: MonoInstant) {
-        if self.steps.state == State::Running && self.sends() && self.own.is_none() {
+        if self.steps.state == State::Running && client_sends(&self.spec) && self.own.is_none() {
             self.steps.act(Action::StopSenders);
         }
         self.ends = None;
-        if self.receives() {
+        if server_sends(&self.spec) {
             self.steps.act(Action::PeerFinished { sent: Sent::Untold });
         }
         self.steps.enter(
@@ -439,7 +432,7 @@ impl Stepping for Client {
                 self.steps.step(now, State::Starting);
                 return self.advance(now);
             }
-            Input::Finished { .. } if self.sends() && self.is_moving() => {
+            Input::Finished { .. } if client_sends(&self.spec) && self.is_moving() => {
                 let after = now.after(SETTLE);
                 self.finished = Some(now);
                 self.ends = Some(self.ends.map_or(after, |ends| ends.min(after)));
@@ -482,7 +475,7 @@ impl Stepping for Client {
     /// Ends the traffic at the user's request; before there is traffic, aborts.
     fn end_traffic(&mut self, now: MonoInstant) {
         match self.steps.state {
-            State::Running if self.sends() => self.steps.act(Action::StopSenders),
+            State::Running if client_sends(&self.spec) => self.steps.act(Action::StopSenders),
             State::Running => self.end(now),
             State::Preparing | State::Connecting | State::Starting | State::Started => {
                 self.abort(now, RefusalCode::Interrupted, "stopped by its user");

@@ -80,8 +80,8 @@ impl PeerKind for Iperf3 {
         }
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), String> {
-        params::check(spec)
+    fn obstacle(&self, spec: &TestSpec) -> Option<&'static str> {
+        params::obstacle(spec)
     }
 
     fn fitted(&self, mut spec: TestSpec) -> TestSpec {

@@ -53,37 +53,29 @@ fn wrong(code: i32, cause: impl Into<String>) -> Wrong {
     }
 }
 
-/// Checks that iperf3 can carry this test; the error says why not and what to do.
-pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
-    let stops_by_time = matches!(spec.stop, Stop::After(_));
+/// What this test needs and iperf3 does not support; `None` if nothing.
+pub(super) fn obstacle(spec: &TestSpec) -> Option<&'static str> {
+    let is_short = spec.transport() == Transport::Udp && spec.payload().get() < MIN_UDP_BLOCK;
     if spec.work.has_round_trips() {
-        return Err(
-            "iperf3 has no request and response, so no latency test: start `linerate serve` there, or measure tcp or udp"
-                .to_owned(),
-        );
+        Some(
+            "iperf3 has no request and response, so no latency test: start `linerate serve` there, or measure tcp or udp",
+        )
+    } else if spec.direction != Direction::Forward && !matches!(spec.stop, Stop::After(_)) {
+        Some(
+            "with iperf3 only a test that the client alone sends can end by bytes or packets: give a time with -t",
+        )
+    } else if spec.warm_up.subsec_nanos() != 0 {
+        Some("iperf3 takes a warm-up in whole seconds")
+    } else if is_short {
+        Some("iperf3 takes datagrams of at least 16 bytes: give a larger --payload")
+    } else if spec.is_server_slow() {
+        Some("iperf3 cannot imitate a slow application")
+    } else {
+        None
     }
-    if spec.direction != Direction::Forward && !stops_by_time {
-        return Err(
-            "with iperf3 only a test that the client alone sends can end by bytes or packets: give a time with -t"
-                .to_owned(),
-        );
-    }
-    if spec.warm_up.subsec_nanos() != 0 {
-        return Err("iperf3 takes a warm-up in whole seconds".to_owned());
-    }
-    let payload = spec.payload().get();
-    if spec.transport() == Transport::Udp && payload < MIN_UDP_BLOCK {
-        return Err(format!(
-            "iperf3 takes datagrams of at least {MIN_UDP_BLOCK} bytes: give a larger --payload"
-        ));
-    }
-    if spec.is_server_slow() {
-        return Err("iperf3 cannot imitate a slow application".to_owned());
-    }
-    Ok(())
 }
 
-/// Parameters of a test that passed [`check`].
+/// Parameters of a test without an [`obstacle`].
 pub(super) fn to_json(spec: &TestSpec) -> Value {
     let mut map = Map::new();
     let mut set = |key: &str, value: Value| map.insert(key.to_owned(), value);

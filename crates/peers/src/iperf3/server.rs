@@ -6,7 +6,7 @@ use super::results::{self, End, PeerResults};
 use super::streams::{COOKIE_LEN, Cookie, Counters, Streams};
 use super::{DRAIN, MAX_PARAMS, byte, code, log};
 use crate::error::{Excerpt, ProtocolError};
-use crate::moves::{Movement, states};
+use crate::moves::{Movement, client_sends, server_sends, states};
 use crate::session::{
     Action, Input, Limits, Progress, RefusalCode, ServerConfig, StopCause, TestEnd,
 };
@@ -110,14 +110,6 @@ impl Server {
         }
     }
 
-    const fn sends(&self) -> bool {
-        !matches!(self.test.spec.direction, Direction::Forward)
-    }
-
-    const fn receives(&self) -> bool {
-        !matches!(self.test.spec.direction, Direction::Reverse)
-    }
-
     const fn is_moving(&self) -> bool {
         matches!(
             self.steps.state,
@@ -203,7 +195,7 @@ impl Server {
             (State::Running, byte::TEST_END) => {
                 let warm_up = self.test.spec.warm_up;
                 self.elapsed = now.saturating_since(self.began).saturating_sub(warm_up);
-                if self.sends() {
+                if server_sends(&self.test.spec) {
                     self.steps.act(Action::StopSenders);
                 }
                 self.say(byte::EXCHANGE_RESULTS);
@@ -235,11 +227,11 @@ impl Server {
 
     fn start(&mut self, now: MonoInstant) {
         self.say(byte::TEST_START);
-        if self.receives() {
+        if client_sends(&self.test.spec) {
             self.steps.act(Action::Start(Side::Receiver));
         }
         self.say(byte::TEST_RUNNING);
-        if self.sends() {
+        if server_sends(&self.test.spec) {
             self.steps.act(Action::Start(Side::Sender));
         }
         self.moved = Movement::from(now);
@@ -267,7 +259,7 @@ impl Server {
         let Some(PeerResults { reports, .. }) = taken else {
             return Ok(false);
         };
-        if self.receives() {
+        if client_sends(&self.test.spec) {
             let sent = results::sent(&self.test.spec, &reports);
             self.steps.act(Action::PeerFinished { sent });
         }
@@ -425,7 +417,7 @@ impl Stepping for Server {
             }
             Input::Connected if self.steps.state == State::Connecting => self.start(now),
             // Only the client ends a test: a sender that stops earlier waits.
-            Input::Finished { .. } if self.sends() && self.is_moving() => {}
+            Input::Finished { .. } if server_sends(&self.test.spec) && self.is_moving() => {}
             Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
                 self.own = Some(reports);
                 self.answer_results(now);
@@ -446,7 +438,7 @@ impl Stepping for Server {
     }
 
     fn progress(&mut self, now: MonoInstant, progress: Progress) {
-        if self.steps.state != State::Running || !self.receives() {
+        if self.steps.state != State::Running || !client_sends(&self.test.spec) {
             return;
         }
         if self.moved.has_stalled(now, progress.bytes.get(), NO_DATA) {

@@ -25,12 +25,12 @@ const USUAL_CALL: u64 = 16 * 1024;
 /// Alignment requested for netperf's buffers.
 const ALIGN: u32 = 8;
 
-/// Checks that netperf can carry this test; the error says why not and what to do.
-pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
+/// What this test needs and netperf does not support; `None` if nothing.
+pub(super) fn obstacle(spec: &TestSpec) -> Option<&'static str> {
     let test = Test::from_spec(spec);
     let is_rr = matches!(test, Test::TcpRr | Test::UdpRr);
     let whole_seconds = matches!(spec.stop, Stop::After(time) if time.subsec_nanos() == 0);
-    let problem = if spec.streams > 1 {
+    let why = if spec.streams > 1 {
         "netperf makes one stream per test: leave out -P"
     } else if spec.direction == Direction::Duplex {
         "netperf sends one way per test: measure each direction on its own"
@@ -51,9 +51,9 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     } else if spec.is_server_slow() {
         "netperf cannot imitate a slow application"
     } else {
-        return Ok(());
+        return None;
     };
-    Err(problem.to_owned())
+    Some(why)
 }
 
 /// Time requested from the server, whole seconds.
@@ -71,7 +71,7 @@ pub(super) fn guard(spec: &TestSpec) -> Duration {
     Duration::from_secs(u64::from(length(spec))) + PAD
 }
 
-/// Request for a test that passed [`check`], over a control connection from `local`.
+/// Request for a test without an [`obstacle`], over a control connection from `local`.
 pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
     let test = Test::from_spec(spec);
     let places = test.places();
@@ -340,9 +340,9 @@ mod tests {
         ];
         for (word, corrupt) in spoils {
             let mut spec = TestSpec::tcp_bulk();
-            check(&spec).unwrap();
+            assert_eq!(obstacle(&spec), None);
             corrupt(&mut spec);
-            let problem = check(&spec).unwrap_err();
+            let problem = obstacle(&spec).unwrap();
             assert!(problem.contains(word), "{problem}");
         }
     }

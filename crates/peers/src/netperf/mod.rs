@@ -72,8 +72,8 @@ impl PeerKind for Netperf {
         }
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), String> {
-        classic::check(spec)
+    fn obstacle(&self, spec: &TestSpec) -> Option<&'static str> {
+        classic::obstacle(spec)
     }
 
     fn fitted(&self, spec: TestSpec) -> TestSpec {

@@ -101,8 +101,13 @@ pub trait PeerKind: Send + Sync {
         Err(format!("{} has no settings of its own", self.id()))
     }
     /// Checks that the protocol supports this test; the error says why not and what to do.
-    fn check(&self, _spec: &TestSpec) -> Result<(), String> {
-        Ok(())
+    fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        self.obstacle(spec)
+            .map_or(Ok(()), |why| Err(why.to_owned()))
+    }
+    /// Why the protocol does not support this test, and what to do; `None` if it does.
+    fn obstacle(&self, _spec: &TestSpec) -> Option<&'static str> {
+        None
     }
     /// `spec` with times that the protocol supports, none of them shorter: some count in whole seconds.
     fn fitted(&self, spec: TestSpec) -> TestSpec {

@@ -1,7 +1,7 @@
 //! Client. The drawing in [`super`] shows both ends.
 
 use super::batches::Batches;
-use super::options::{Options, refusal};
+use super::options::{Options, obstacle};
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int};
 use super::{Release, Sfnt};
@@ -122,7 +122,7 @@ impl Client {
             return;
         }
         if let Some(why) = self.cannot(&spec) {
-            return self.steps.refuse(RefusalCode::Unsupported, why);
+            return self.steps.refuse(RefusalCode::Unsupported, why.to_owned());
         }
         let opened = self.opened_for.is_some();
         self.spec = spec;
@@ -144,21 +144,16 @@ impl Client {
     }
 
     /// Why this test is impossible with this peer or on the open stream; `None` if it is possible.
-    fn cannot(&self, spec: &TestSpec) -> Option<String> {
-        let words = |text: &str| Some(text.to_owned());
-        if let Some(why) = refusal(spec, self.layout) {
-            return Some(why);
-        }
-        if spec.transport() == Transport::Udp && self.layout < Layout::V1_6 && self.local.is_ipv6()
-        {
-            return words("sfnt-pingpong up to 1.5 has UDP over IPv4 only: use -4, or TCP");
-        }
-        let same = |first: &TestSpec| is_alike(first, spec);
-        match &self.opened_for {
-            Some(first) if !same(first) => {
-                words("a session of sfnt-pingpong keeps its transport, waiting and cores")
-            }
-            _ => None,
+    fn cannot(&self, spec: &TestSpec) -> Option<&'static str> {
+        let has_ipv4_only = spec.transport() == Transport::Udp && self.layout < Layout::V1_6;
+        if let Some(why) = obstacle(spec, self.layout) {
+            Some(why)
+        } else if has_ipv4_only && self.local.is_ipv6() {
+            Some("sfnt-pingpong up to 1.5 has UDP over IPv4 only: use -4, or TCP")
+        } else if (self.opened_for.as_ref()).is_some_and(|first| !is_alike(first, spec)) {
+            Some("a session of sfnt-pingpong keeps its transport, waiting and cores")
+        } else {
+            None
         }
     }
 

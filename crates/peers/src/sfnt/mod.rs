@@ -119,8 +119,8 @@ impl PeerKind for Sfnt {
         }))
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), String> {
-        options::refusal(spec, wire::Layout::V1_6).map_or(Ok(()), Err)
+    fn obstacle(&self, spec: &TestSpec) -> Option<&'static str> {
+        options::obstacle(spec, wire::Layout::V1_6)
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -188,7 +188,7 @@ fn fields(layout: Layout) -> impl Iterator<Item = &'static Field> {
 }
 
 /// What of a client's `spec` the options cannot express; `None` if nothing.
-pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
+pub(super) fn obstacle(spec: &TestSpec, layout: Layout) -> Option<&'static str> {
     let bounds = spec.work.transactions();
     let why = if !matches!(spec.work, TestWork::ClosedLoop(_)) {
         "sfnt-pingpong sends one message and waits for the answer, nothing else: use `linerate latency`"
@@ -207,7 +207,7 @@ pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
     } else {
         return None;
     };
-    Some(why.to_owned())
+    Some(why)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl Client {
 }
 
 /// What this test needs and sockperf does not support; `None` if nothing.
-pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
+pub(super) fn obstacle(spec: &TestSpec) -> Option<&'static str> {
     let lengths = HEADER_LEN as u64..=MAX_MESSAGE as u64;
     if !matches!(spec.work, TestWork::ClosedLoop(_)) {
         Some("sockperf's server only sends messages back: use `linerate latency`")

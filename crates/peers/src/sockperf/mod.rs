@@ -57,8 +57,8 @@ impl PeerKind for Sockperf {
         vec![ByteCount::new(wire::HEADER_LEN as u64)]
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), String> {
-        client::cannot(spec).map_or(Ok(()), |why| Err(why.to_owned()))
+    fn obstacle(&self, spec: &TestSpec) -> Option<&'static str> {
+        client::obstacle(spec)
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -98,8 +98,8 @@ impl PeerKind for Zperf {
         Ok(Arc::new(Self { release }))
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), String> {
-        command::check(spec)
+    fn obstacle(&self, spec: &TestSpec) -> Option<&'static str> {
+        command::obstacle(spec)
     }
 
     fn fitted(&self, spec: TestSpec) -> TestSpec {
