@@ -54,17 +54,20 @@ fn counts(run: &Run) -> [u64; 5] {
 
 #[test]
 fn what_the_interface_did_to_datagrams_is_found_to_the_packet() {
-    let mut dropped: Vec<u64> = (0..30).map(|k| 11 + k * 61).collect();
+    // All of them fit into the device's socket (768 bytes of memory each, of 212 992): one more lost there, while its
+    // thread does not run, would be nobody's that is known here.
+    const SENT: u64 = 240;
+    let mut dropped: Vec<u64> = (0..30).map(|k| 11 + k * 7).collect();
     // The end of the stream: nothing after it shows that they are missing.
-    dropped.extend(1993..2000);
+    dropped.extend(SENT - 7..SENT);
     let device = Device::start(Disturbance {
         length: 200,
         dropped,
-        doubled: vec![4, 5, 900],
-        swapped: vec![100, 200, 300, 1500],
+        doubled: vec![4, 5, 90],
+        swapped: vec![20, 40, 62, 155],
     });
-    let run = measure(&device, &datagrams(2000));
-    assert_eq!(counts(&run), [2000, 1963, 37, 3, 4]);
+    let run = measure(&device, &datagrams(SENT));
+    assert_eq!(counts(&run), [SENT, SENT - 37, 37, 3, 4]);
     let ledger = run.trials[0].ledger();
     assert_eq!(ledger.len(), 1, "{ledger:?}");
     assert_eq!(ledger[0].place, Place::ReceiverNic);
