@@ -1,5 +1,6 @@
 //! A link that let far more pass in a probe than the run ever carried: its rate is not what limited.
 
+use super::conclusion::Explained;
 use super::weights::Suspect;
 use crate::causes::{link, own_shaper};
 use crate::readings::whole_intervals;
@@ -9,11 +10,11 @@ use linerate_model::run::{Run, Trial};
 /// link in that second, and a quarter is left to what the two measure differently.
 const FAR_MORE: f64 = 2.5;
 
-/// Whether `suspect` may have limited `limited` beside what the run's probes carried. A policer is left out: what its bucket
-/// gathers while little is sent may let any probe pass.
-pub(super) fn may_limit(suspect: Suspect, run: &Run, limited: &Trial) -> bool {
+/// Whether `suspect` is a rate that a probe exceeded. A policer is left out: what its bucket gathers while little is sent
+/// may let any probe pass.
+pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
     let is_rate = *suspect == link::CAUSE || *suspect == own_shaper::CAUSE;
-    !is_rate || !is_exceeded(run, limited)
+    is_rate && is_exceeded(seen.run, seen.limited)
 }
 
 fn is_exceeded(run: &Run, limited: &Trial) -> bool {

@@ -16,42 +16,54 @@ const SUPPORTED: f64 = 0.9;
 /// One with less is no answer.
 const LIKELY: f64 = 0.5;
 
+/// The trials of a run that tell what limits it.
+#[derive(Clone, Copy)]
+pub(super) struct Explained<'a> {
+    pub(super) run: &'a Run,
+    /// The one whose rate is to be explained.
+    pub(super) limited: &'a Trial,
+    /// The one that shows what limits: of a search one above the bound that it found.
+    pub(super) shown: &'a Trial,
+}
+
+impl<'a> Explained<'a> {
+    fn new(run: &'a Run, limited: &'a Trial) -> Self {
+        Self {
+            run,
+            limited,
+            shown: shown_by(run, limited),
+        }
+    }
+}
+
+/// What a run's own trials rule out, however much else speaks for it. A new one: its file, its entry here.
+static EXCLUSIONS: &[fn(&Explained<'_>, Suspect) -> bool] = &[
+    delivered::speaks_against,
+    lost::speaks_against,
+    paused::speaks_against,
+    line_rate::speaks_against,
+    carried_more::speaks_against,
+];
+
 /// The suspects of `run`, by its signs, and after every probe that was made.
 pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
-    let (shown, seen) = (shown_by(run, limited), seen(run, limited, &suspects));
-    suspects.retain(|suspect| {
-        delivered::may_limit(suspect, run, shown)
-            && lost::may_limit(suspect, shown)
-            && paused::may_limit(suspect, shown)
-            && line_rate::may_limit(suspect, run, shown)
-            && carried_more::may_limit(suspect, run, limited)
-            && !is_refuted(&seen, suspect)
-    });
+    let refuted = refuted(&Explained::new(run, limited), &suspects);
+    suspects.retain(|suspect| !refuted.contains(&suspect));
     suspects
 }
 
-/// What a probe showed, in a sentence, and the causes that this speaks against.
-struct Sighting {
-    sentence: String,
-    against: Vec<Suspect>,
-}
-
-/// What every probe of `run` showed, of these suspects.
-fn seen(run: &Run, limited: &Trial, suspects: &Suspects) -> Vec<Sighting> {
-    let made = compared(run, limited).map(|(probe, compared)| Sighting {
-        sentence: probe.describe(&compared),
-        against: suspects
-            .all()
-            .filter(|suspect| probe.speaks_against(&compared, suspect))
-            .collect(),
-    });
-    made.collect()
-}
-
-fn is_refuted(seen: &[Sighting], suspect: Suspect) -> bool {
-    seen.iter().any(|seen| seen.against.contains(&suspect))
+/// Those of `suspects` that the run's own trials or its probes speak against.
+fn refuted(explained: &Explained<'_>, suspects: &Suspects) -> Vec<Suspect> {
+    let probes: Vec<_> = compared(explained.run, explained.limited).collect();
+    let is_refuted = |suspect: &Suspect| {
+        let mut by_trials = EXCLUSIONS.iter();
+        let mut by_probes = probes.iter();
+        by_trials.any(|speaks_against| speaks_against(explained, suspect))
+            || by_probes.any(|(probe, compared)| probe.speaks_against(compared, suspect))
+    };
+    suspects.all().filter(is_refuted).collect()
 }
 
 /// What signs and probes make of a verdict.
@@ -67,38 +79,39 @@ pub(crate) struct Conclusion {
 /// `by_trials` is what single trials make of it.
 pub(crate) fn conclude(run: &Run, findings: &[Finding], by_trials: &Verdict) -> Option<Conclusion> {
     let limited = candidate(run).filter(|_| !is_whole_story(by_trials))?;
-    let seen = seen(run, limited, &Suspects::unweighed(limited.transport));
-    let refuted = seen.iter().flat_map(|seen| seen.against.iter().copied());
-    let refuted = refuted.collect();
-    let sentences = seen.into_iter().map(|seen| seen.sentence).collect();
-    let verdict = Weighing {
-        run,
-        limited,
-        shown: shown_by(run, limited),
-        findings,
-    }
-    .verdict(sentences);
-    Some(Conclusion { verdict, refuted })
+    let explained = Explained::new(run, limited);
+    let probes = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
+    Some(Conclusion {
+        verdict: Weighing {
+            explained,
+            findings,
+        }
+        .verdict(probes.collect()),
+        refuted: refuted(&explained, &Suspects::unweighed(limited.transport)),
+    })
 }
 
 /// A run whose suspects are weighed.
 struct Weighing<'a> {
-    run: &'a Run,
-    limited: &'a Trial,
-    shown: &'a Trial,
+    explained: Explained<'a>,
     findings: &'a [Finding],
 }
 
 impl Weighing<'_> {
     /// The verdict, with what probes showed first.
     fn verdict(&self, mut seen: Vec<String>) -> Verdict {
-        let mut suspects = weigh(self.run, self.limited, Counts::built_in());
+        let Explained {
+            run,
+            limited,
+            shown,
+        } = self.explained;
+        let mut suspects = weigh(run, limited, Counts::built_in());
         suspects.retain(|suspect| self.answer(suspect) != Some(Answer::Disagreed));
         let is_confirmed = |suspect| self.answer(suspect) == Some(Answer::Agreed);
         let confirmed = suspects.weightiest_of(is_confirmed);
         let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
         let is_undecided = confirmed.is_none() && weight < LIKELY;
-        let others = contention(self.run, self.shown)
+        let others = contention(run, shown)
             .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
         seen.extend(others.map(contention::describe));
         if is_undecided {
@@ -109,10 +122,9 @@ impl Weighing<'_> {
         }
         let found = self.found(best).cloned();
         let mut verdict = found.unwrap_or_else(|| self.unfound(best));
-        let passing = lost::in_passing(self.shown, 1.0 - SUPPORTED);
-        let is_shown = passing.is_none()
-            && others.is_none()
-            && unproved(self.run, self.limited, best).is_none();
+        let passing = lost::in_passing(shown, 1.0 - SUPPORTED);
+        let is_shown =
+            passing.is_none() && others.is_none() && unproved(run, limited, best).is_none();
         verdict.confidence = match confirmed {
             Some(_) => Confidence::Confirmed,
             None if weight >= SUPPORTED && is_shown => Confidence::Supported,
@@ -123,7 +135,7 @@ impl Weighing<'_> {
                 "Datagrams were lost, or not sent, in {missed} of {all} intervals only: of another test all may arrive."
             ));
         }
-        if let Some(alone) = delivered::describe(self.run, self.shown) {
+        if let Some(alone) = delivered::describe(run, shown) {
             seen.push(alone);
         } else if confirmed.is_none() && others.is_none() {
             seen.push(format!(
@@ -131,10 +143,10 @@ impl Weighing<'_> {
                 Ratio::clamped(weight)
             ));
         }
-        let next = next_limit::next(self.run, self.limited, best);
+        let next = next_limit::next(run, limited, best);
         seen.extend(
             next.as_ref()
-                .map(|next| next_limit::describe(next, self.limited)),
+                .map(|next| next_limit::describe(next, limited)),
         );
         verdict.weighed = Some(Box::new(Weighed {
             probability_ratio: Ratio::clamped(weight),
@@ -158,10 +170,11 @@ impl Weighing<'_> {
 
     /// The verdict where no single trial showed it.
     fn unfound(&self, suspect: Suspect) -> Verdict {
+        let Explained { run, limited, .. } = self.explained;
         suspect.weighed(&causes::Weighed {
-            run: self.run,
-            limited: self.limited,
-            is_sender_alone: delivered::describe(self.run, self.limited).is_some(),
+            run,
+            limited,
+            is_sender_alone: delivered::describe(run, limited).is_some(),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Datagrams that all arrived, and were fewer than intended: what kept them from being sent is what limited.
 
+use super::conclusion::Explained;
 use super::shaper;
 use super::thread::is_paused;
 use super::weights::Suspect;
@@ -11,17 +12,17 @@ use linerate_model::{BitRate, PacketCount};
 /// From this share of the intended load on, it was sent.
 const SENT: f64 = 0.99;
 
-/// Whether `suspect` may have limited `trial`.
+/// Whether what became of the datagrams rules `suspect` out.
 ///
 /// A sender of datagrams learns of nothing behind its own host. Where none is lost and yet fewer are sent than were
 /// intended, the sender limits, or what takes packets from it; and not that either where its thread waited for its own
 /// schedule, and hardly ever for room, unless it is known of what takes them that it was full: a thread that keeps a
 /// schedule waits for little room where that is hardly above what goes through.
-pub(super) fn may_limit(suspect: Suspect, run: &Run, trial: &Trial) -> bool {
+pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
     if *suspect == link::CAUSE || *suspect == own_shaper::CAUSE {
-        return !is_sender_alone(run, trial);
+        return is_sender_alone(seen.run, seen.shown);
     }
-    *suspect == sender_cpu::CAUSE || !is_short_and_whole(trial)
+    *suspect != sender_cpu::CAUSE && is_short_and_whole(seen.shown)
 }
 
 /// The same in a sentence, where it leaves the sender alone.

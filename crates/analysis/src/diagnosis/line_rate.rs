@@ -1,5 +1,6 @@
 //! An interface that is full: whatever else were relieved, hardly more would fit through it.
 
+use super::conclusion::Explained;
 use super::outcome::greatest_place;
 use super::shaper;
 use super::weights::Suspect;
@@ -9,12 +10,13 @@ use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Transport;
 use linerate_model::{Layer, Ratio};
 
-/// Whether `suspect` may have limited `trial` beside the speed of its interfaces: a limit is what gains a tenth when it is
+/// Whether the speed of the interfaces leaves nothing for `suspect` to limit: a limit is what gains a tenth when it is
 /// relieved, and of a full interface there is half of that to gain.
-pub(super) fn may_limit(suspect: Suspect, run: &Run, trial: &Trial) -> bool {
+pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+    let (run, trial) = (seen.run, seen.shown);
     // A shaper may be set to just below.
     let is_shaped = || *suspect == own_shaper::CAUSE && shaper::payload_rate(run, trial).is_some();
-    *suspect == link::CAUSE || is_shaped() || !is_reached(run, trial)
+    *suspect != link::CAUSE && !is_shaped() && is_reached(run, trial)
 }
 
 /// Whether `trial` carried all that the slowest known interface, or the link element, can.

@@ -1,5 +1,6 @@
 //! Datagrams that were sent as intended and lost: what their places rule out, and whether that would come again.
 
+use super::conclusion::Explained;
 use super::delivered::{is_as_intended, is_sent};
 use super::outcome::loss_on_path;
 use super::weights::Suspect;
@@ -11,12 +12,12 @@ use linerate_model::{PacketCount, Ratio};
 /// So much of the loss may be without a place: counters of hosts are read a moment before or after the test.
 const UNPLACED: f64 = 0.01;
 
-/// Whether `suspect` may have limited `trial`.
+/// Whether the place of the loss rules `suspect` out.
 ///
 /// A datagram that the receiver's host dropped had passed its sender and the path. Where that host dropped all that was
 /// lost, and as many were sent as were intended, it is what limits.
-pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
-    suspect.side == Some(Side::Receiver) || !is_at_receiver(trial)
+pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+    suspect.side != Some(Side::Receiver) && is_at_receiver(seen.shown)
 }
 
 fn is_at_receiver(trial: &Trial) -> bool {

@@ -1,18 +1,19 @@
 //! Applications whose threads hardly ever rest: without their pauses they would do no more.
 
+use super::conclusion::Explained;
 use super::weights::Suspect;
 use crate::causes::{receiver_app, sender_app};
 use linerate_model::Ratio;
-use linerate_model::run::Trial;
 use linerate_model::spec::{Side, Transport};
 
 /// A limit is what gains a tenth when it is relieved: a thread that did nothing for a share p of the time gains a factor of
 /// 1 / (1 - p) at most.
 const LEAST_GAIN: f64 = 1.1;
 
-/// Whether `suspect` may have limited `trial`; so where a thread's pauses are not known. Datagrams are left out: what comes
-/// in a pause may be lost, however short it is.
-pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
+/// Whether `suspect` is an application known to have paused for too little. Datagrams are left out: what comes in a pause
+/// may be lost, however short it is.
+pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+    let trial = seen.shown;
     let is_app = *suspect == sender_app::CAUSE || *suspect == receiver_app::CAUSE;
     let side: Option<Side> = suspect.side.filter(|_| is_app);
     let idle = || {
@@ -20,5 +21,5 @@ pub(super) fn may_limit(suspect: Suspect, trial: &Trial) -> bool {
         // A thread that pauses gives its core away, and waits for one longer than it paused.
         Some(cpu.paused_ratio?.get() + cpu.run_delay_ratio.map_or(0.0, Ratio::get))
     };
-    trial.transport != Transport::Tcp || idle().is_none_or(|idle| (1.0 - idle) * LEAST_GAIN <= 1.0)
+    trial.transport == Transport::Tcp && idle().is_some_and(|idle| (1.0 - idle) * LEAST_GAIN > 1.0)
 }

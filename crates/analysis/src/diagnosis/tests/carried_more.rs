@@ -1,8 +1,8 @@
 //! Probes that let far more pass than the run carried.
 
 use super::of;
-use super::{bytes, datagrams, left_of, made, run, trial};
-use crate::diagnosis::carried_more::may_limit;
+use super::{bytes, datagrams, left_by, made, run, trial};
+use crate::diagnosis::carried_more::speaks_against;
 use linerate_model::run::{Change, Probe as Made, Trial};
 use linerate_model::spec::Transport;
 use serde_json::{Value, json};
@@ -16,9 +16,7 @@ fn left(probe: Made, more: &Value) -> Vec<&'static str> {
         .extend(more.as_object().unwrap().clone());
     run.trials = vec![serde_json::from_value::<Trial>(trial("tcp", 94.0, &all)).unwrap()];
     run.probes = vec![probe];
-    left_of(Transport::Tcp, |suspect| {
-        may_limit(suspect, &run, &run.trials[0])
-    })
+    left_by(speaks_against, &run, &run.trials[0])
 }
 
 fn is_link_left(probe: Made, more: &Value) -> bool {

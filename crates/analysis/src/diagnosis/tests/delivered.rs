@@ -1,8 +1,8 @@
 //! Datagrams that all arrived, and were fewer than intended.
 
 use super::of;
-use super::{left_of_datagrams, run, trial};
-use crate::diagnosis::delivered::{describe, may_limit};
+use super::{left_by, run, trial};
+use crate::diagnosis::delivered::{describe, speaks_against};
 use linerate_model::BitRate;
 use linerate_model::run::Trial;
 use linerate_model::spec::Transport;
@@ -25,7 +25,7 @@ fn sent(megabits: f64, lost: u64, blocked: f64) -> Trial {
 }
 
 fn left(trial: &Trial) -> Vec<&'static str> {
-    left_of_datagrams(|suspect| may_limit(suspect, &run(), trial))
+    left_by(speaks_against, &run(), trial)
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Tests that fill an interface whose speed is known.
 
 use super::of;
-use super::{bytes, left_of, lost, run, trial};
+use super::{bytes, left_by, lost, run, trial};
 use crate::diagnose;
-use crate::diagnosis::line_rate::may_limit;
+use crate::diagnosis::line_rate::speaks_against;
 use linerate_model::run::{Change, Confidence, Host, HostRole, Run, Trial};
 use linerate_model::spec::Transport;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn carried(transport: &str, megabits: f64, more: &Value) -> Trial {
 
 fn left(trial: &Trial, fact: (&str, u64)) -> Vec<&'static str> {
     let run = on_gigabit(trial, fact);
-    left_of(trial.transport, |suspect| may_limit(suspect, &run, trial))
+    left_by(speaks_against, &run, trial)
 }
 
 const NONE: (&str, u64) = ("mtu_bytes", 1500);

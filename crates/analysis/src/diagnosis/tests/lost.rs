@@ -1,9 +1,9 @@
 //! Datagrams that were sent as intended and lost.
 
 use super::of;
-use super::{left_of_datagrams, trial};
+use super::{left_by, run, trial};
 use crate::diagnosis::datagrams::said;
-use crate::diagnosis::lost::{in_passing, may_limit};
+use crate::diagnosis::lost::{in_passing, speaks_against};
 use crate::diagnosis::outcome::Outcome;
 use linerate_model::run::Trial;
 use linerate_model::signals::CGROUP_THROTTLED_NS;
@@ -32,7 +32,7 @@ fn sent<const N: usize>(lost: [u64; N], at_receiver: u64, short: f64) -> Trial {
 }
 
 fn left(trial: &Trial) -> Vec<&'static str> {
-    left_of_datagrams(|suspect| may_limit(suspect, trial))
+    left_by(speaks_against, &run(), trial)
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod paused;
 mod queue;
 mod searches;
 
+use super::conclusion::Explained;
 use super::likelihoods::Fitted;
 use super::weights::Suspect;
 use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
@@ -103,15 +104,19 @@ fn of(transport: Transport) -> Vec<(Suspect, f64)> {
     Fitted::built_in().priors(transport)
 }
 
-/// The ids of what may limit datagrams.
-fn left_of_datagrams(may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
-    left_of(Transport::Udp, may_limit)
-}
-
-/// The ids of what may limit `transport`.
-fn left_of(transport: Transport, may_limit: impl Fn(Suspect) -> bool) -> Vec<&'static str> {
-    let all = of(transport).into_iter().map(|(suspect, _)| suspect);
-    all.filter(|suspect| may_limit(suspect))
+/// The ids of what may limit `trial` of `run`, beside what `exclusion` rules out.
+fn left_by(
+    exclusion: fn(&Explained<'_>, Suspect) -> bool,
+    run: &Run,
+    trial: &Trial,
+) -> Vec<&'static str> {
+    let explained = Explained {
+        run,
+        limited: trial,
+        shown: trial,
+    };
+    let all = of(trial.transport).into_iter().map(|(suspect, _)| suspect);
+    all.filter(|suspect| !exclusion(&explained, suspect))
         .map(|suspect| suspect.id)
         .collect()
 }
