@@ -21,6 +21,7 @@ pub mod search;
 pub mod stack;
 pub mod statistics;
 pub mod study;
+mod thresholds;
 
 pub use causes::page as rules_page;
 pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe};

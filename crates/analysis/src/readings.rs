@@ -89,10 +89,6 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .filter_map(held)
 }
 
-/// Below this share of an interface's bytes, other traffic is housekeeping, ACKs of the other direction, and headers that
-/// differ from those reckoned with.
-pub(crate) const HOUSEKEEPING: f64 = 0.1;
-
 /// What others sent through an interface of the test, in the direction of the data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CrossTraffic {

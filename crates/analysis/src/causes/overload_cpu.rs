@@ -1,7 +1,8 @@
 //! The CPU of either end, where requests came faster than it could ask or answer.
 
-use super::evidence::{Evidence, HOT, Overload};
+use super::evidence::{Evidence, Overload};
 use super::{Case, Cause, clear, not_evaluated, words};
+use crate::thresholds::cpu::HOT;
 use linerate_model::run::{Confidence, Experiment, RuleOutcome};
 use linerate_model::spec::Side;
 

@@ -2,10 +2,8 @@
 
 use super::evidence::{Evidence, Need, Placed, Regime};
 use super::{RuleOutcome, clear, not_evaluated, not_recorded, words};
+use crate::thresholds::place::LEAST_SHARE;
 use linerate_model::run::Place;
-
-/// A place that explains less than this share of the loss is not a limit, but noise beside one.
-const LEAST_SHARE: f64 = 0.1;
 
 /// Lets `judge` decide where `place` took a good share of the lost packets: from where they were lost, and that share.
 pub(super) fn examine(

@@ -4,11 +4,8 @@ use super::conclusion::Explained;
 use super::weights::Suspect;
 use crate::causes::{link, own_shaper};
 use crate::readings::whole_intervals;
+use crate::thresholds::exclusion::FAR_MORE;
 use linerate_model::run::{Run, Trial};
-
-/// Of the run's greatest rate: a queue lets what it holds pass after a probe's end, which may be as much as fits through the
-/// link in that second, and a quarter is left to what the two measure differently.
-const FAR_MORE: f64 = 2.5;
 
 /// Whether `suspect` is a rate that a probe exceeded. A policer is left out: what its bucket gathers while little is sent
 /// may let any probe pass.

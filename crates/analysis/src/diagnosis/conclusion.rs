@@ -8,13 +8,9 @@ use super::{
     shown_by, unproved,
 };
 use crate::causes::{self, Cause, is_whole_story};
+use crate::thresholds::weight::{LIKELY, SUPPORTED};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Run, Trial, Verdict, Weighed};
-
-/// A suspect with this share of the weight is supported.
-const SUPPORTED: f64 = 0.9;
-/// One with less is no answer.
-const LIKELY: f64 = 0.5;
 
 /// The trials of a run that tell what limits it.
 #[derive(Clone, Copy)]

@@ -5,14 +5,10 @@
 
 use super::weights::Suspect;
 use crate::causes::{receiver_cpu, sender_cpu};
+use crate::thresholds::contention::{FULL, TAKEN};
 use linerate_model::Ratio;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Side;
-
-/// A host has hardly any time left when its cores are busy for this share of it.
-const FULL: f64 = 0.85;
-/// Of all its cores, taken by other programs: more than what a test has of two.
-const TAKEN: f64 = 0.6;
 
 /// Whether contention makes `suspect` one of two that cannot be told apart.
 pub(super) fn concerns(suspect: Suspect) -> bool {

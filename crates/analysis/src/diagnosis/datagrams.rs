@@ -10,6 +10,7 @@ use super::{Compared, Probe, shaper, shown};
 use crate::causes::{self, link, own_shaper, policer, receiver_cpu};
 use crate::experiment::NotRun;
 use crate::readings::carried_rate;
+use crate::thresholds::outcome::CARRIED;
 use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
@@ -43,8 +44,6 @@ pub(super) const OVERLOAD: Datagrams = Datagrams {
 pub(super) const TIME: Duration = Duration::from_secs(1);
 /// More than this the datagrams of an ordinary host do not reach, which says nothing of the path.
 const FASTEST: BitRate = BitRate::from_bps(2_250_000_000);
-/// An unpaced sender that offered this share of a multiple offers enough.
-const ENOUGH: f64 = 1.25 / 1.5;
 /// A full Ethernet frame over IPv4 with TCP's timestamps: as large as TCP's own segments.
 const PAYLOAD: ByteCount = ByteCount::new(1448);
 
@@ -147,7 +146,7 @@ impl Probe for Datagrams {
             test.interval = INTERVAL;
             // An unpaced sender may offer more than one that keeps a schedule can.
             let offered = baseline.offered_load.unwrap_or_default();
-            let is_enough = offered.as_f64() >= load * ENOUGH;
+            let is_enough = offered.as_f64() >= load * CARRIED;
             if test.pace() != Pace::Unpaced || !is_enough || run.kind() == RunKind::Saturate {
                 test.work.set_pace(at(load));
             }

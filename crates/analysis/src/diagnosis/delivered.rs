@@ -5,12 +5,10 @@ use super::shaper;
 use super::thread::is_paused;
 use super::weights::Suspect;
 use crate::causes::{link, own_shaper, sender_cpu};
+use crate::thresholds::exclusion::SENT;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{BitRate, PacketCount};
-
-/// From this share of the intended load on, it was sent.
-const SENT: f64 = 0.99;
 
 /// Whether what became of the datagrams rules `suspect` out.
 ///

@@ -7,6 +7,7 @@ use super::queue::{Queue, queue};
 use super::thread::{Thread, thread};
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
+use crate::thresholds::half_load::FAR_LESS;
 use linerate_model::Ratio;
 use linerate_model::run::{Change, Run, Trial};
 use linerate_model::spec::{Side, TestSpec};
@@ -115,9 +116,6 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
         _ => Answer::Carried,
     })
 }
-
-/// Loss that comes with the rate is so many times that at half of it.
-const FAR_LESS: f64 = 5.0;
 
 /// Whether what is lost at half the rate is little beside what the run itself lost, or datagrams above its rate.
 fn is_far_less(compared: &Compared<'_>) -> bool {

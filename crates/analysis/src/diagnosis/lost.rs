@@ -5,12 +5,10 @@ use super::delivered::{is_as_intended, is_sent};
 use super::outcome::loss_on_path;
 use super::weights::Suspect;
 use crate::readings::whole_intervals;
+use crate::thresholds::exclusion::UNPLACED;
 use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{PacketCount, Ratio};
-
-/// So much of the loss may be without a place: counters of hosts are read a moment before or after the test.
-const UNPLACED: f64 = 0.01;
 
 /// Whether the place of the loss rules `suspect` out.
 ///

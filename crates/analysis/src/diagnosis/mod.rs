@@ -37,6 +37,7 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
+use crate::thresholds::weight::{LEAST_GAIN, SURE};
 pub use counts::{Counts, Observation, Seen};
 
 pub(crate) use conclusion::conclude;
@@ -227,14 +228,8 @@ fn open_probes(
     probes(limited.transport).iter().filter_map(open).collect()
 }
 
-/// A suspect with this share of the weight is the answer.
-const SURE: f64 = 0.97;
-
 /// A probe that says nothing, since the host had no time for it, is made once more.
 const MOST_TRIES: usize = 2;
-
-/// Bits per second of trial time below which a probe is not worth it.
-const LEAST_GAIN: f64 = 0.02;
 
 /// The trial whose rate is to be explained; `None` also where the run has a verdict that explains it.
 fn limited(run: &Run) -> Option<&Trial> {

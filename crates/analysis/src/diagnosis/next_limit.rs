@@ -9,15 +9,11 @@ use super::datagrams::stopped_by;
 use super::shaper;
 use super::weights::Suspect;
 use crate::causes::{own_shaper, receiver_cpu, sender_cpu};
+use crate::thresholds::next_limit::{GREATEST_GAIN, LEAST_GAIN};
 use linerate_model::BitRate;
 use linerate_model::run::{NextLimit, Run, Trial};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
 use linerate_model::spec::Side;
-
-/// A rate that is higher by less is the limit's own, measured twice.
-const LEAST_GAIN: f64 = 1.05;
-/// Further up than this, too much changes on the way.
-const GREATEST_GAIN: f64 = 10.0;
 
 /// What would limit `run` next if `limit` were relieved; `None` where nothing tells.
 pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLimit> {

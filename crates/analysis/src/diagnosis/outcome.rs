@@ -7,6 +7,9 @@ use super::queue::{Queue, queue};
 use super::shaper::is_held_back;
 use super::thread::{Thread, is_kept_waiting, thread};
 use crate::readings::{carried_rate, is_packet_filters, streams, whole_intervals};
+use crate::thresholds::outcome::{
+    BLOCKED, CARRIED, CHANCE, EXPECTED, LITTLE, LOSSLESS, LOSSY, MISSING, SAME,
+};
 use linerate_model::run::{Place, Trial, TrialInterval};
 use linerate_model::signals::{NIC_RX_DROPPED, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS};
 use linerate_model::spec::{Side, Transport};
@@ -72,18 +75,6 @@ pub(super) struct Around<'a> {
 
 /// Intervals of probes: the first half of a second of them fills and empties what holds some, the second shows what lasts.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
-/// Loss below this is none.
-const LOSSLESS: f64 = 0.0005;
-/// Bursts overflow a socket by less than this, whatever limits.
-const LITTLE: f64 = 0.01;
-/// From this loss on, what was not sent would be lost too.
-const LOSSY: f64 = 0.1;
-/// From this share of what was intended on, the rate was carried.
-const CARRIED: f64 = 1.25 / 1.5;
-/// So much of what was intended may be missing from what was sent.
-const MISSING: f64 = 0.1;
-/// A sending thread that slept in its calls for this share of the time was held back by what takes its packets.
-const BLOCKED: f64 = 0.3;
 
 /// What became of the datagrams of `trial`, which were to be sent at `intended` bit/s (none: as fast as they could);
 /// `None` where it does not tell: an invalid trial, or a probe on a host that was busier than in the run itself.
@@ -152,10 +143,6 @@ fn is_only_here(trial: &Trial, side: Side, around: &Around<'_>) -> bool {
         own.is_some_and(|(is_other, own)| own == Thread::Free || is_other && own == Thread::Late);
     is_new && is_kept_waiting(trial, side)
 }
-
-/// A multiple of the share that is lost at half the rate, and some more for chance, is the same share.
-const SAME: f64 = 2.5;
-const CHANCE: f64 = 0.002;
 
 fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Option<Outcome> {
     let (on_path, at_half) = (loss_on_path(trial), around.half.map_or(0.0, loss_on_path));
@@ -234,10 +221,6 @@ fn median_loss(trial: &Trial) -> Option<f64> {
     losses.sort_by(f64::total_cmp);
     losses.get(losses.len() / 2).copied()
 }
-
-/// Of losses by chance as many must be expected for none to say that they come with the rate: by chance there is none in
-/// 1 of 150 such trials.
-const EXPECTED: f64 = 5.0;
 
 /// Whether `half`, at half the rate, would show a loss of this share.
 pub(super) fn would_show(share: f64, half: Option<&Trial>) -> bool {

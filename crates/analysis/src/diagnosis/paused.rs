@@ -3,12 +3,9 @@
 use super::conclusion::Explained;
 use super::weights::Suspect;
 use crate::causes::{receiver_app, sender_app};
+use crate::thresholds::exclusion::LEAST_GAIN;
 use linerate_model::Ratio;
 use linerate_model::spec::{Side, Transport};
-
-/// A limit is what gains a tenth when it is relieved: a thread that did nothing for a share p of the time gains a factor of
-/// 1 / (1 - p) at most.
-const LEAST_GAIN: f64 = 1.1;
 
 /// Whether `suspect` is an application known to have paused for too little. Datagrams are left out: what comes in a pause
 /// may be lost, however short it is.

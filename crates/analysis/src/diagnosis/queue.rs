@@ -1,6 +1,7 @@
 //! Whether a queue stood before the datagrams that arrived: by their delays, or by how they were spaced.
 
 use crate::readings::late_delay_floors;
+use crate::thresholds::queue::{ABOVE_HALF, LATE, NO_QUEUE, QUEUE, QUEUED_PACKETS, SEEN};
 use linerate_model::BitRate;
 use linerate_model::run::{DelayOf, Trial};
 use linerate_model::spec::Side;
@@ -15,17 +16,12 @@ pub(super) enum Queue {
     Unclear,
 }
 
-/// Packets that wait before a link that has a queue; before a policer none does.
-pub(super) const QUEUED_PACKETS: f64 = 2.0;
 /// Below this a host's own scheduling makes as much delay variation.
 const SCHEDULING: Duration = Duration::from_micros(200);
 /// Below this nothing waited.
 const NO_WAIT: Duration = Duration::from_micros(100);
 /// Fewer moments may all be of one time at which the host was late.
 const FEW_MOMENTS: usize = 3;
-/// A receiver that waited for a core for this share of the time made waits of its own, but for the first datagram that it
-/// read each time.
-const LATE: f64 = 0.1;
 
 /// Read from the least delay of each moment of the second half, which no late receiver lengthens; of a peer that knows no
 /// delay from its jitter, if it is known what that is at `half` the rate.
@@ -106,15 +102,6 @@ struct Spacing {
     /// The jitter as a multiple of that at half the load, where nothing waits.
     above_half: Option<f64>,
 }
-
-/// A queue that is expected to show less than this is not seen: where the load is a multiple of what gets through, or
-/// little more.
-const SEEN: f64 = 0.2;
-/// Less than this share of what is expected is no queue; more is one, up to a multiple that something else makes.
-const NO_QUEUE: f64 = 0.25;
-const QUEUE: [f64; 2] = [0.6, 2.0];
-/// From this multiple of the jitter at half the load on, it is not the host's.
-const ABOVE_HALF: f64 = 3.0;
 
 impl Spacing {
     /// `None` where jitter is not known, and of several streams, which share a queue's departures.

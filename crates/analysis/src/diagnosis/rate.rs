@@ -5,6 +5,7 @@ use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::readings::whole_intervals;
 use crate::statistics::{USUAL_CONFIDENCE, mean};
+use crate::thresholds::rate::{FALLEN, LOSSY, RISEN};
 use linerate_model::Ratio;
 use linerate_model::run::{Change, Run, Trial};
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
@@ -139,11 +140,6 @@ classes! {
     }
 }
 
-/// A rate this much higher has risen: twice what two trials of one path differ by.
-const RISEN: f64 = 1.25;
-/// And this much lower has fallen.
-const FALLEN: f64 = 0.8;
-
 /// Whether the rate rose, stayed or fell.
 fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
     if !compared.changed.valid {
@@ -168,9 +164,6 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
     );
     (lowest..=highest).collect()
 }
-
-/// Loss that a change can halve.
-const LOSSY: f64 = 0.005;
 
 /// Whether a change at the same load halved the loss of datagrams, which may be a small part of their rate.
 fn has_less_loss(compared: &Compared<'_>) -> bool {

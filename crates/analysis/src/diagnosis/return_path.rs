@@ -11,6 +11,7 @@ use super::datagrams::{self, TIME};
 use super::outcome::{self, Around, INTERVAL, Outcome};
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, repeatable};
+use crate::thresholds::return_path::{FASTEST, FEWEST, LOSSY};
 use linerate_model::run::{Change, Run, Trial};
 use linerate_model::signals::NIC_TX_PACKETS;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
@@ -28,10 +29,6 @@ pub(super) const CHANGE: Change = Change::ReturnDatagrams { factor: FACTOR };
 const PAYLOAD: ByteCount = ByteCount::new(24);
 /// Data segments for each acknowledgement where nothing counted these (RFC 5681 §4.2).
 const SEGMENTS_EACH: f64 = 2.0;
-/// More datagrams a second than an ordinary host sends and receives on one core.
-const FASTEST: f64 = 150_000.0;
-/// Fewer in a probe say little.
-const FEWEST: f64 = 20.0;
 
 classes! {
     /// Few and small as they are, they find no other queue.
@@ -102,9 +99,6 @@ fn outcome(changed: &Trial) -> Option<Outcome> {
     let intended = changed.intended_load.map(BitRate::as_f64);
     outcome::read(changed, intended, &Around::default())
 }
-
-/// A path that carries half as many again loses fewer.
-const LOSSY: f64 = 0.1;
 
 /// What the ends did with them says nothing of the path.
 fn answer(outcome: Outcome, lost: f64) -> Option<Answer> {

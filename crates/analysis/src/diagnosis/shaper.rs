@@ -2,6 +2,8 @@
 
 use super::class::classes;
 use crate::readings::{carried_rate, counted_packet};
+use crate::thresholds::exclusion::LEAST_GAIN;
+use crate::thresholds::shaper::REACHED;
 use linerate_model::run::{Run, Trial};
 use linerate_model::signals::QDISC_OVERLIMITS;
 use linerate_model::spec::Side;
@@ -23,9 +25,6 @@ classes! {
         Below "below", Reached "reached",
     }
 }
-
-/// A byte stream takes this share of a rate that limits it, and more.
-const REACHED: f64 = 0.93;
 
 /// The class of `trial` beside a shaper that lets pass `payload_rate` bit/s.
 pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
@@ -49,9 +48,6 @@ pub(super) fn is_full(run: &Run, trial: &Trial) -> bool {
     let rate = || rate(trial, payload_rate(run, trial)?);
     is_held_back(trial) && rate() == Some(Rate::Reached)
 }
-
-/// A limit is what gains this much when it is relieved.
-const LEAST_GAIN: f64 = 1.1;
 
 /// Whether it leaves what `limited` carried no room for the gain that relieving another limit would bring.
 pub(super) fn leaves_no_room(run: &Run, limited: &Trial) -> bool {

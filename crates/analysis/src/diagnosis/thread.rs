@@ -2,6 +2,8 @@
 
 use super::class::classes;
 use crate::readings::throttled_share;
+use crate::thresholds::cpu::THROTTLED;
+use crate::thresholds::thread::{ALWAYS, HELD_UP, LATE, RUNNABLE, STARVED, THROTTLED_MUCH};
 use linerate_model::Ratio;
 use linerate_model::run::Trial;
 use linerate_model::spec::Side;
@@ -15,17 +17,6 @@ pub(super) enum Thread {
     /// It ran or waited for a core nearly all the time; or it waited, or was stopped by a quota, much of it.
     Starved,
 }
-
-/// Shares of the time in which a thread waited for a core.
-const LATE: f64 = 0.12;
-const STARVED: f64 = 0.35;
-/// Shares of the time in which its control group was stopped.
-const THROTTLED: f64 = 0.05;
-const THROTTLED_MUCH: f64 = 0.25;
-/// Share of the time in which a thread that is short of CPU time would run: less, and it sleeps for other reasons.
-const RUNNABLE: f64 = 0.4;
-/// Of one that would run all the time.
-const ALWAYS: f64 = 0.9;
 
 /// Of `side`'s thread; `None` where its host tells nothing.
 pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
@@ -65,9 +56,6 @@ pub(super) fn described(trial: &Trial, side: Side) -> String {
         None => format!("ran {ran} of the time and waited for a core {waited}"),
     }
 }
-
-/// From these shares of the time in its calls on, a thread is held up by what is behind them: partly, and mostly.
-const HELD_UP: [f64; 2] = [0.15, 0.5];
 
 /// Whether `side`'s thread waited for its own schedule more than it did anything else, and hardly ever in its calls.
 pub(super) fn is_paused(trial: &Trial, side: Side) -> bool {

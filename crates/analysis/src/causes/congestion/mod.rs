@@ -5,8 +5,9 @@ use super::evidence::{
     Delays, Evidence, Need, Others, Regime, Stall, WindowEffect, is_misled, needless, range,
     share_of, time_told, window_share,
 };
-use super::receiver_window::LEAST_SHARE;
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, supported_if, words};
+use crate::thresholds::congestion::{AMONG_OTHERS, WITH_ROOM};
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
@@ -302,13 +303,6 @@ fn more_windows(least: f64) -> Experiment {
         ],
     )
 }
-
-/// What more windows gain at least on a link that has room.
-const WITH_ROOM: f64 = 1.2;
-/// The same on a link that others share: a stream that has just begun takes more than its part, up to
-/// three quarters of what one other had, and four can take no more than the link. Alone they would
-/// gain nothing (the proof of `link` asks for less than this).
-const AMONG_OTHERS: f64 = 1.07;
 
 fn case(
     (share, least_gain): (Option<f64>, f64),

@@ -1,6 +1,7 @@
 //! A bucket of tokens: a burst passes at any rate, and only what follows it is lost.
 
 use super::Evidence;
+use crate::thresholds::bucket::{CHANCE, LONGER, SAME_LOAD};
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Direction;
 
@@ -17,15 +18,6 @@ pub(in crate::causes) struct Bucket {
     /// Share that it lost.
     pub(in crate::causes) loss: f64,
 }
-
-/// A longer trial takes at least this many times the shorter one's time: trials that were asked to last as long
-/// differ by a packet, and say nothing of time.
-const LONGER: f64 = 2.0;
-/// Loads within this of each other are one load; a path may forward less the more it is overloaded.
-const SAME_LOAD: f64 = 0.95;
-/// Chance of the shorter trial to pass whole if the path forwarded no more, or lost as large a share, as in the
-/// longer one.
-const CHANCE: f64 = 1e-6;
 
 /// Whether trials of `run` in `direction` emptied a bucket of tokens, or filled a queue.
 pub(crate) fn has_bucket(run: &Run, direction: Direction) -> bool {

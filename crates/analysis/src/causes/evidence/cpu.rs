@@ -3,6 +3,9 @@
 use super::Evidence;
 use crate::causes::words;
 use crate::readings::throttled_share;
+use crate::thresholds::cpu::{
+    FULL, HOLDS_UP, HOT, LEAST_WAIT, RUN_DELAY_THRESHOLD, STEAL_THRESHOLD, THROTTLED,
+};
 use linerate_model::Ratio;
 use linerate_model::run::CpuSide;
 use linerate_model::spec::Side;
@@ -25,22 +28,6 @@ pub(in crate::causes) struct Cpu {
     /// Soft interrupts in units of one core.
     pub(in crate::causes) softirq_cores: Option<f64>,
 }
-
-/// A thread above this has no time left that matters.
-pub(in crate::causes) const HOT: f64 = 0.9;
-/// A quota that stops a thread for this share of the time shapes its rate.
-const THROTTLED: f64 = 0.05;
-/// A core that is this busy, in ticks of 10 ms, has no time free.
-const FULL: f64 = 0.95;
-/// Waiting for a core for this share of the time delays a paced sender.
-const RUN_DELAY_THRESHOLD: f64 = 0.1;
-/// A thread that runs, or waits to run, this much of the time on a full core makes a byte stream
-/// wait: pinned beside three busy loops it was 0.66 to 0.75, on a host that is merely full up to 0.6.
-const HOLDS_UP: f64 = 0.62;
-/// Waiting for less than this happens on any host.
-const LEAST_WAIT: f64 = 0.02;
-/// A hypervisor that takes this share is felt.
-const STEAL_THRESHOLD: f64 = 0.1;
 
 impl Cpu {
     /// What is known of `side`; `None` if nothing is.

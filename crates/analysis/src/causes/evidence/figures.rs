@@ -3,6 +3,8 @@
 use super::{Evidence, is_short, load, range};
 use crate::causes::words;
 use crate::readings::mean;
+use crate::thresholds::delay::{CALM, QUEUE_FACTOR, QUEUE_NANOS};
+use crate::thresholds::plateau::{FAR_RATIO, FLAT_MOST, FLAT_RATIO, NEAR_RATIO, SPAN_RATIO};
 use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
 use linerate_model::{BitRate, PacketCount, Ratio};
 
@@ -88,19 +90,6 @@ pub(in crate::causes) struct Plateau {
     /// Whether the received rate stayed the same while the load grew; `None` if the load did not grow.
     pub(in crate::causes) flat: Option<bool>,
 }
-
-/// Received rates within this of each other are one rate; a shaper's own granularity and
-/// one-second trials stay below it.
-const FLAT_RATIO: f64 = 0.02;
-/// Stressed loads must span at least this factor for their received rates to say anything.
-const SPAN_RATIO: f64 = 1.05;
-
-/// The most that rates which count as one may differ, when the loads differ by three times as much.
-const FLAT_MOST: f64 = 0.05;
-/// One load beyond saturation says as much as two when it is this far above the peak…
-const FAR_RATIO: f64 = 1.5;
-/// …and a load of at least this share of the peak passed whole.
-const NEAR_RATIO: f64 = 0.7;
 
 impl Plateau {
     /// `None` unless a stressed trial has both a load and a received rate.
@@ -188,14 +177,6 @@ pub(in crate::causes) struct Delays {
     /// Under load: PDV median of the stressed trials, or the mean RTT.
     pub(in crate::causes) loaded: f64,
 }
-
-/// A queue stands when delay under load is this many times the delay without…
-const QUEUE_FACTOR: f64 = 2.0;
-/// …and longer by at least this: below it lie interrupts and scheduling, in nanoseconds.
-const QUEUE_NANOS: f64 = 200_000.0;
-
-/// From this share of the lowest stressed load on, a load that is carried may keep a queue of its own.
-const CALM: f64 = 0.9;
 
 impl Delays {
     /// `None` if either is not known.

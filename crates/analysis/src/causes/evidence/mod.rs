@@ -9,9 +9,10 @@ mod reader;
 mod tcp;
 mod window;
 
+use crate::thresholds::load::{ABOVE_BOUND, SHORT_RATIO};
 pub(super) use bucket::Bucket;
 pub(crate) use bucket::has_bucket;
-pub(super) use cpu::{Cpu, HOT};
+pub(super) use cpu::Cpu;
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
 pub(super) use overload::Overload;
 pub(super) use reader::Reader;
@@ -28,13 +29,6 @@ use crate::readings::{mean, streams};
 use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
-
-/// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
-/// pacing on an absolute schedule leaves, and what the search takes for a sender's limit too.
-const SHORT_RATIO: f64 = 0.005;
-
-/// A bound is an offered load; what was intended there may lie this little above it.
-const ABOVE_BOUND: f64 = 1.001;
 
 /// What stopped the load from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::{Cpu, Evidence, range};
 use crate::causes::words;
 use crate::readings::{late_delay_floors, mean};
+use crate::thresholds::reader::{EMPTYING_SHARE, HELD_UP_SHARE, STANDING_SHARE};
 use linerate_model::Ratio;
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::spec::Side;
@@ -24,13 +25,6 @@ pub(in crate::causes) struct Reader {
 /// A reader that sleeps until a packet comes takes it within this, however busy its host's
 /// interrupts are; longer means that it was not there.
 const LATE_NANOS: u64 = 1_000_000;
-/// A queue that never falls below this share of its highest is full for good: a reader that empties
-/// it from time to time brings it to zero.
-const STANDING_SHARE: f64 = 0.2;
-/// A reader that leaves its socket empty at least this often keeps up between its pauses.
-const EMPTYING_SHARE: f64 = 0.1;
-/// A reader that was runnable for this share of the time in which packets waited was held up by its CPU.
-const HELD_UP_SHARE: f64 = 0.5;
 
 impl Reader {
     pub(in crate::causes) fn from_evidence(evidence: &Evidence<'_>) -> Self {

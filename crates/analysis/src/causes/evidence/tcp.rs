@@ -2,7 +2,10 @@
 
 use super::Evidence;
 use crate::causes::words;
-use crate::readings::{HOUSEKEEPING, cross_traffic, mean, streams, unread_shares};
+use crate::readings::{cross_traffic, mean, streams, unread_shares};
+use crate::thresholds::load::HOUSEKEEPING;
+use crate::thresholds::reader::UNREAD;
+use crate::thresholds::retransmissions::{NEEDLESS, RETREATING};
 use linerate_model::run::TcpSummary;
 use linerate_model::sample::StreamReport;
 use linerate_model::signals;
@@ -61,18 +64,11 @@ const fn name(wait: TcpWait) -> &'static str {
     }
 }
 
-/// From this share of needless retransmissions on, reordering made them and not loss.
-const NEEDLESS: f64 = 0.5;
-
 /// Share of the retransmissions that the receiver already had (DSACK), if most were such.
 pub(in crate::causes) fn needless(evidence: &Evidence<'_>) -> Option<f64> {
     let share = |tcp: &TcpSummary| Some(tcp.retransmissions?.needless_share()?.get());
     evidence.tcp(share).filter(|share| *share >= NEEDLESS)
 }
-
-/// When one segment in twenty goes out twice for nothing, its sender takes reordering for loss all
-/// the time; then a longer RTT is that of the segments which were held back.
-const RETREATING: f64 = 0.05;
 
 /// Whether needless retransmissions are so many that congestion control keeps backing off for them.
 pub(in crate::causes) fn is_misled(evidence: &Evidence<'_>) -> bool {
@@ -126,10 +122,6 @@ pub(in crate::causes) struct StreamReader {
     /// Times that the window closed to nothing, over all trials; of the receiver's whole host.
     zero_windows: Option<u64>,
 }
-
-/// A reader that keeps up leaves next to nothing right after it has read (below 0.13 in runs that
-/// something else limited); one that does not, left 0.4 and more.
-const UNREAD: f64 = 0.25;
 
 impl StreamReader {
     /// `None` if nothing is known of it.

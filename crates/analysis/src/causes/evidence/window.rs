@@ -3,6 +3,7 @@
 use super::{Evidence, range};
 use crate::causes::words;
 use crate::readings::whole_intervals;
+use crate::thresholds::window::{FOLLOWS, SPREAD, STANDS};
 use linerate_model::run::Trial;
 
 /// What a trial's congestion window had to do with its rate.
@@ -29,11 +30,6 @@ pub(in crate::causes) struct Slope {
 
 /// Intervals from which on a slope, or a window that stands, says something.
 const INTERVALS: usize = 6;
-/// Windows that differ by less show nothing: more than a few steps of congestion avoidance.
-const SPREAD: f64 = 1.2;
-/// Below this the rate hardly follows, and it is below [`FOLLOWS`] whatever chance did.
-const STANDS: f64 = 0.25;
-const FOLLOWS: f64 = 0.75;
 
 impl WindowEffect {
     /// Of the first trial that tells.

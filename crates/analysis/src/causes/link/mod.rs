@@ -5,6 +5,7 @@ mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof_from, supported_if, words};
+use crate::thresholds::link::QUEUE_LEFT;
 use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
 use linerate_model::{BitRate, FrameOverhead, Layer};
 use std::ops::RangeInclusive;
@@ -12,9 +13,6 @@ use std::ops::RangeInclusive;
 /// Where packets are lost that a link or shaper had no room for.
 pub(crate) const BEFORE_RECEIVER: &[Place] =
     &[Place::SenderQdisc, Place::SenderNic, Place::Network];
-
-/// A queue that stands keeps at least this share of its delay when only the packets change.
-const QUEUE_LEFT: f64 = 0.1;
 
 /// Shares of an interface's speed at which it is full: the rest are gaps, pauses and other traffic. What is well above the
 /// speed did not go through it.

@@ -3,6 +3,7 @@
 use super::View;
 use crate::causes::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled, share_of};
 use crate::causes::{RuleOutcome, clear, not_recorded, words};
+use crate::thresholds::link::CARRIED;
 use linerate_model::run::Trial;
 use linerate_model::tcp::TcpWait;
 
@@ -78,10 +79,6 @@ fn nothing_waits(evidence: &Evidence<'_>) -> Option<String> {
         )
     })
 }
-
-/// A paced stream of which this much arrived in time left nothing behind; a full link would leave the
-/// send buffer full.
-const CARRIED: f64 = 0.995;
 
 /// What the transfer does to the delay of everything else on the link.
 pub(super) fn bufferbloat(evidence: &Evidence<'_>) -> Option<String> {

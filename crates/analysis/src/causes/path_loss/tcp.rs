@@ -5,11 +5,9 @@ use crate::causes::evidence::{
     Delays, Evidence, Need, Others, Regime, Stall, needless, share_of, time_told, window_share,
 };
 use crate::causes::{Case, RuleOutcome, clear, not_recorded, proof_from, words};
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Baseline, Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::tcp::TcpWait;
-
-/// Loss that holds TCP back for less of the time is not what limits.
-const LEAST_SHARE: f64 = 0.2;
 
 /// TCP sees its losses as retransmissions; without a standing queue, load did not cause them.
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {

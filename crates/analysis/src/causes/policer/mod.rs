@@ -4,11 +4,9 @@ use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{
     Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
 };
+use crate::thresholds::policer::SHORTEST_QUEUE;
 use linerate_model::ByteCount;
 use linerate_model::run::{Baseline, Change, Experiment, Place, Prediction, Quantity};
-
-/// A queue of fewer packets than these is none that a link would have.
-const SHORTEST_QUEUE: f64 = 4.0;
 
 /// Something in the path drops what exceeds a rate.
 pub(crate) static CAUSE: Cause = Cause {

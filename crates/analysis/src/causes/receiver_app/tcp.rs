@@ -4,10 +4,10 @@ use super::CAUSE;
 use crate::causes::evidence::{
     Cpu, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
-use crate::causes::receiver_window::LEAST_SHARE;
 use crate::causes::{
     Case, RuleOutcome, clear, not_evaluated, not_recorded, proof, supported_if, words,
 };
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Change, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 

@@ -3,12 +3,10 @@
 use super::CAUSE;
 use crate::causes::evidence::{Cpu, Evidence, Need, Placed, Reader};
 use crate::causes::{Case, RuleOutcome, clear, not_recorded, place, proof, words};
+use crate::thresholds::reader::RESTS;
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
-
-/// A thread that was runnable for less than this was not kept busy by what it does.
-const RESTS: f64 = 0.5;
 
 /// A buffer smaller than this is no ordinary one: a quarter of what Linux gives by default (208 KiB),
 /// some twenty full frames. Whatever stands before it, the buffer is the first thing to change.

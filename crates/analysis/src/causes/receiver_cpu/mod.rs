@@ -2,9 +2,9 @@
 
 use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
 use super::overload_cpu::requests;
-use super::receiver_window::LEAST_SHARE;
 use super::sender_cpu::not_busy;
 use super::{Case, Cause, clear, not_recorded, proof, proof_from, words};
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{
     Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity, RuleOutcome,
 };

@@ -4,11 +4,9 @@ use super::evidence::{
     Delays, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, words};
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
-
-/// A chronograph below this share of the time is not what limits.
-pub(super) const LEAST_SHARE: f64 = 0.2;
 
 /// TCP waited for the window that the receiver advertises.
 pub(crate) static CAUSE: Cause = Cause {

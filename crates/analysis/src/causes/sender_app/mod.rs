@@ -2,11 +2,9 @@
 
 use super::evidence::{Cpu, Evidence, Need, Regime, time_told};
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, supported_if, words};
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Change, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
-
-/// A sender that is idle for less than this share of the time is not starved.
-const LEAST_IDLE: f64 = 0.2;
 
 /// The application did not give TCP enough data.
 pub(crate) static CAUSE: Cause = Cause {
@@ -31,7 +29,7 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let Some(busy) = evidence.tcp(|tcp| Some(tcp.busy_ratio?.get())) else {
         return not_recorded(&[Need::Chronographs]);
     };
-    if busy > 1.0 - LEAST_IDLE {
+    if busy > 1.0 - LEAST_SHARE {
         return clear(format!(
             "TCP had data to send {} of the time",
             words::percent(busy)

@@ -1,9 +1,10 @@
 //! The sender's socket buffer: what was in flight filled it, so the application had to wait.
 
 use super::evidence::{Evidence, Gap, Need, Regime, share_of, time_told};
-use super::receiver_window::{LEAST_SHARE, queue};
+use super::receiver_window::queue;
 use super::{Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, proof, words};
 use crate::readings::streams;
+use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;

@@ -2,12 +2,10 @@
 
 use super::CAUSE;
 use crate::causes::{receiver_cpu, sender_cpu, words};
+use crate::thresholds::ceiling::NEAR;
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Limit, Run, Verdict};
 use linerate_model::spec::{Direction, Side};
-
-/// From this share of the ceiling on, a result cannot be told from it.
-const NEAR: f64 = 0.9;
 
 /// Turns a verdict that blames a host's CPU, the tool or nothing known into one that names the ceiling, where the
 /// best trial reached it.

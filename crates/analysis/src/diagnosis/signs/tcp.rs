@@ -2,9 +2,13 @@
 
 use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
 use crate::diagnosis::class::classes;
-use crate::diagnosis::queue::QUEUED_PACKETS;
 use crate::diagnosis::thread::{Spent, Thread, spent, thread};
-use crate::readings::{HOUSEKEEPING, cross_traffic, mean, unread_shares};
+use crate::readings::{cross_traffic, mean, unread_shares};
+use crate::thresholds::load::HOUSEKEEPING;
+use crate::thresholds::queue::QUEUED_PACKETS;
+use crate::thresholds::signs::{
+    APP_LIMITED, FEW_AGAIN, FILLS, LEAST_GROWTH, STANDING, UNREAD, USED,
+};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
 use linerate_model::signals::{NIC_TX_PACKETS, QDISC_OVERLIMITS};
@@ -94,9 +98,6 @@ classes! {
     }
 }
 
-/// Of the readings this share shows an application that had given all it had.
-const APP_LIMITED: f64 = 0.3;
-
 fn application(trial: &Trial) -> Option<Application> {
     let waited = range(share(trial, TcpWait::Application)?, [0.05, 0.3]);
     let limited = readings(trial, |sample| sample.delivery_rate_app_limited);
@@ -121,9 +122,6 @@ classes! {
         ReadStarved "read-starved",
     }
 }
-
-/// Of a receiver's space, held by bytes that its application had not read.
-const UNREAD: [f64; 2] = [0.05, 0.25];
 
 fn reader(trial: &Trial) -> Option<Reader> {
     let unread = range(mean(unread_shares(trial))?, UNREAD);
@@ -190,9 +188,6 @@ classes! {
     }
 }
 
-/// Below this share of the segments few were sent again.
-const FEW_AGAIN: f64 = 0.003;
-
 fn sent_again(trial: &Trial) -> Option<SentAgain> {
     let again = retransmitted(trial)?;
     let of = |queued: [SentAgain; 3]| match is_queued(trial) {
@@ -227,9 +222,6 @@ classes! {
         Little "little", Part "part", All "all",
     }
 }
-
-/// Edges of the share; one congestion control (BBR) has a window of twice what it carries.
-const USED: [f64; 2] = [0.3, 0.6];
 
 fn window_used(trial: &Trial) -> Option<WindowUsed> {
     retransmitted(trial).filter(|again| *again >= FEW_AGAIN)?;
@@ -292,9 +284,6 @@ classes! {
     }
 }
 
-/// Others that take this share of what the test leaves them, and more, had been waiting for it: they fill the link.
-const FILLS: f64 = 0.3;
-
 fn cross_traffic_class(shown: &Shown<'_>) -> Option<CrossTraffic> {
     let sides = [Side::Sender, Side::Receiver].into_iter();
     let shares = sides.filter_map(|side| Some(cross_traffic(shown.trial, side)?.share));
@@ -341,10 +330,6 @@ fn retransmitted(trial: &Trial) -> Option<f64> {
 const LEAST_RTT: Duration = Duration::from_micros(50);
 /// A queue adds this, and a tenth of the least round trip.
 const LEAST_QUEUE: Duration = Duration::from_micros(300);
-const LEAST_GROWTH: f64 = 1.1;
-
-/// The mean round trip is so many times the least behind a queue that holds more than the path.
-const STANDING: f64 = 2.0;
 
 /// The mean round trip, how much longer than the least it was, and how many times that.
 fn round_trip(tcp: &TcpSummary) -> Option<(Duration, Duration, f64)> {
