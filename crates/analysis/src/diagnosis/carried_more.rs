@@ -1,6 +1,6 @@
 //! A link that let far more pass in a probe than the run ever carried: its rate is not what limited.
 
-use super::conclusion::Explained;
+use super::explained::Explained;
 use super::weights::Suspect;
 use crate::causes::{link, own_shaper};
 use crate::readings::whole_intervals;

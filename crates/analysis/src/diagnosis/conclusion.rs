@@ -1,6 +1,7 @@
 //! From weights to a verdict.
 
 use super::contention::{self, contention};
+use super::explained::Explained;
 use super::made::compared;
 use super::weights::{Suspect, Suspects};
 use super::{
@@ -12,23 +13,11 @@ use crate::thresholds::weight::{LIKELY, SUPPORTED};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Run, Trial, Verdict, Weighed};
 
-/// The trials of a run that tell what limits it.
-#[derive(Clone, Copy)]
-pub(super) struct Explained<'a> {
-    pub(super) run: &'a Run,
-    /// The one whose rate is to be explained.
-    pub(super) limited: &'a Trial,
-    /// The one that shows what limits: of a search one above the bound that it found.
-    pub(super) shown: &'a Trial,
-}
-
-impl<'a> Explained<'a> {
-    fn new(run: &'a Run, limited: &'a Trial) -> Self {
-        Self {
-            run,
-            limited,
-            shown: shown_by(run, limited),
-        }
+fn explained<'a>(run: &'a Run, limited: &'a Trial) -> Explained<'a> {
+    Explained {
+        run,
+        limited,
+        shown: shown_by(run, limited),
     }
 }
 
@@ -45,7 +34,7 @@ static EXCLUSIONS: &[fn(&Explained<'_>, Suspect) -> bool] = &[
 pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     Observation::of(run, limited).update(&mut suspects, counts);
-    let refuted = refuted(&Explained::new(run, limited), &suspects);
+    let refuted = refuted(&explained(run, limited), &suspects);
     suspects.retain(|suspect| !refuted.contains(&suspect));
     suspects
 }
@@ -75,7 +64,7 @@ pub(crate) struct Conclusion {
 /// `by_trials` is what single trials make of it.
 pub(crate) fn conclude(run: &Run, findings: &[Finding], by_trials: &Verdict) -> Option<Conclusion> {
     let limited = candidate(run).filter(|_| !is_whole_story(by_trials))?;
-    let explained = Explained::new(run, limited);
+    let explained = explained(run, limited);
     let probes = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     Some(Conclusion {
         verdict: Weighing {

@@ -1,6 +1,6 @@
 //! Datagrams that all arrived, and were fewer than intended: what kept them from being sent is what limited.
 
-use super::conclusion::Explained;
+use super::explained::Explained;
 use super::shaper;
 use super::thread::is_paused;
 use super::weights::Suspect;

@@ -1,6 +1,6 @@
 //! An interface that is full: whatever else were relieved, hardly more would fit through it.
 
-use super::conclusion::Explained;
+use super::explained::Explained;
 use super::outcome::greatest_place;
 use super::shaper;
 use super::weights::Suspect;

@@ -1,7 +1,7 @@
 //! Datagrams that were sent as intended and lost: what their places rule out, and whether that would come again.
 
-use super::conclusion::Explained;
 use super::delivered::{is_as_intended, is_sent};
+use super::explained::Explained;
 use super::outcome::loss_on_path;
 use super::weights::Suspect;
 use crate::readings::whole_intervals;

@@ -17,6 +17,7 @@ mod contention;
 mod counts;
 mod datagrams;
 mod delivered;
+mod explained;
 mod half_load;
 mod likelihoods;
 mod line_rate;

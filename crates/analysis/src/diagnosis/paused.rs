@@ -1,6 +1,6 @@
 //! Applications whose threads hardly ever rest: without their pauses they would do no more.
 
-use super::conclusion::Explained;
+use super::explained::Explained;
 use super::weights::Suspect;
 use crate::causes::{receiver_app, sender_app};
 use crate::thresholds::exclusion::LEAST_GAIN;

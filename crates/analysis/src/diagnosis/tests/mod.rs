@@ -12,7 +12,7 @@ mod paused;
 mod queue;
 mod searches;
 
-use super::conclusion::Explained;
+use super::explained::Explained;
 use super::likelihoods::Fitted;
 use super::weights::Suspect;
 use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
