@@ -2,59 +2,49 @@
 
 use crate::KERNEL_SERVER;
 use crate::kind::{Buffers, StackKind};
-use crate::link::{Attachment, StackAddresses};
+use crate::link::Attachment;
 use crate::options::Options;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::stack::{StackCounts, StackTraffic};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The registry entry.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kernel;
-
 /// Prefixes of settings that are per network namespace.
 const OWN: [&str; 2] = ["net.ipv4.", "net.ipv6."];
 
-impl StackKind for Kernel {
-    fn id(&self) -> &'static str {
-        "kernel"
-    }
+/// The registry entry.
+pub(crate) static KIND: StackKind = StackKind {
+    id: "kernel",
+    summary: "This host's Linux kernel in a network namespace of its own; options: buffers, and sysctls of net.ipv4 and net.ipv6.",
+    check,
+    attachment: |_| Attachment::Veth,
+    arguments: |_, _| vec![KERNEL_SERVER.to_owned()],
+    configure,
+    ..StackKind::OWN
+};
 
-    fn summary(&self) -> &'static str {
-        "This host's Linux kernel in a network namespace of its own; options: buffers, and sysctls of net.ipv4 and net.ipv6."
+/// Checks the names of the options.
+fn check(options: &Options) -> Result<(), String> {
+    Buffers::of(options)?;
+    let mut names = options.keys().filter(|name| *name != "buffers");
+    let is_known = |name: &String| OWN.iter().any(|own| name.starts_with(own));
+    let is_path = |name: &String| name.contains("..") || name.contains('/');
+    match names.find(|name| !is_known(name) || is_path(name)) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "\"{name}\" is not an option; there are buffers, and sysctls of a namespace such as net.ipv4.tcp_rmem or net.ipv6.conf.all.mtu"
+        )),
     }
+}
 
-    fn check(&self, options: &Options) -> Result<(), String> {
-        Buffers::of(options)?;
-        let mut names = options.keys().filter(|name| *name != "buffers");
-        let is_known = |name: &String| OWN.iter().any(|own| name.starts_with(own));
-        let is_path = |name: &String| name.contains("..") || name.contains('/');
-        match names.find(|name| !is_known(name) || is_path(name)) {
-            None => Ok(()),
-            Some(name) => Err(format!(
-                "\"{name}\" is not an option; there are buffers, and sysctls of a namespace such as net.ipv4.tcp_rmem or net.ipv6.conf.all.mtu"
-            )),
-        }
-    }
-
-    fn attachment(&self, _: &Options) -> Attachment {
-        Attachment::Veth
-    }
-
-    fn arguments(&self, _: &Options, _: StackAddresses) -> Vec<String> {
-        vec![KERNEL_SERVER.to_owned()]
-    }
-
-    fn configure(&self, options: &Options) -> Result<(), Failure> {
-        settings(options).into_iter().try_for_each(|(name, value)| {
-            let path = format!("/proc/sys/{}", name.replace('.', "/"));
-            fs::write(&path, &value).map_err(|error| {
-                let message = format!("setting {name} = {value} for the stack kernel: {error}");
-                Failure::new(ExitCode::HostLacks, message)
-            })
+fn configure(options: &Options) -> Result<(), Failure> {
+    settings(options).into_iter().try_for_each(|(name, value)| {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        fs::write(&path, &value).map_err(|error| {
+            let message = format!("setting {name} = {value} for the stack kernel: {error}");
+            Failure::new(ExitCode::HostLacks, message)
         })
-    }
+    })
 }
 
 /// Sysctls that the options set, with their values.
@@ -163,12 +153,9 @@ mod tests {
     #[test]
     fn only_settings_of_a_namespace_are_options() {
         for name in ["net.core.rmem_max", "kernel.panic", "net.ipv4./../x", "opt"] {
-            assert!(Kernel.check(&options(&[(name, "1")])).is_err(), "{name}");
+            assert!(check(&options(&[(name, "1")])).is_err(), "{name}");
         }
-        assert_eq!(
-            Kernel.check(&options(&[("net.ipv4.tcp_sack", "0")])),
-            Ok(())
-        );
+        assert_eq!(check(&options(&[("net.ipv4.tcp_sack", "0")])), Ok(()));
     }
 
     #[test]

@@ -8,63 +8,53 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Gets a program with these options, and says what it does.
+type GetProgram = fn(&Options, &Places, &mut dyn FnMut(&str)) -> Result<PathBuf, Failure>;
+
 /// A network stack that can be started as a peer.
-pub trait StackKind: Sync {
+pub struct StackKind {
     /// The name in addresses, plans and reports.
-    fn id(&self) -> &'static str;
-
+    pub id: &'static str,
     /// One sentence for help and the guide.
-    fn summary(&self) -> &'static str;
-
-    /// Checks that it supports these options and their values.
-    fn check(&self, options: &Options) -> Result<(), String>;
-
-    /// The program to start, built if necessary; by default this one. `tell` receives progress messages.
-    fn program(
-        &self,
-        options: &Options,
-        places: &Places,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, Failure> {
-        let _ = (options, tell);
-        Ok(places.own.clone())
-    }
-
-    /// How it is attached to this host.
-    fn attachment(&self, options: &Options) -> Attachment;
-
-    /// Arguments of its program.
-    fn arguments(&self, options: &Options, addresses: StackAddresses) -> Vec<String>;
-
-    /// Applies its options in the calling thread's network namespace, which is the stack's.
-    fn configure(&self, options: &Options) -> Result<(), Failure> {
-        let _ = options;
-        Ok(())
-    }
-
-    /// Address of its tests, in the syntax of a peer, for this IP address.
-    fn peer(&self, options: &Options, address: IpAddr) -> String {
-        let _ = options;
-        let host = SocketAddr::new(address, protocol().about().default_port);
-        format!("{}://{host}", protocol().id())
-    }
-
-    /// Timeouts of a foreign program; `None`: our own answers at once, and is killed at its end.
-    fn patience(&self, options: &Options) -> Option<Patience> {
-        let _ = options;
-        None
-    }
-
+    pub summary: &'static str,
     /// Default option values.
-    fn usual(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
+    pub usual: &'static [(&'static str, &'static str)],
+    /// Checks that it supports these options and their values.
+    pub(crate) check: fn(&Options) -> Result<(), String>,
+    /// The program to start, built if necessary.
+    pub(crate) program: GetProgram,
+    /// How it is attached to this host.
+    pub(crate) attachment: fn(&Options) -> Attachment,
+    /// Arguments of its program.
+    pub(crate) arguments: fn(&Options, StackAddresses) -> Vec<String>,
+    /// Applies its options in the calling thread's network namespace, which is the stack's.
+    pub(crate) configure: fn(&Options) -> Result<(), Failure>,
+    /// Address of its tests, in the syntax of a peer, for this IP address.
+    pub(crate) peer: fn(&Options, IpAddr) -> String,
+    /// Timeouts of a foreign program; `None`: our own answers at once, and is killed at its end.
+    pub(crate) patience: fn(&Options) -> Option<Patience>,
+    /// What the program at this path was built from, where its counts do not say it.
+    pub(crate) source: fn(&Path) -> Option<String>,
+}
 
-    /// What `program` was built from, where its counts do not say it.
-    fn source(&self, program: &Path) -> Option<String> {
-        let _ = program;
-        None
-    }
+impl StackKind {
+    /// This program on a TAP device, with the protocol of every stack's server.
+    pub(crate) const OWN: Self = Self {
+        id: "",
+        summary: "",
+        usual: &[],
+        check: |_| Ok(()),
+        program: |_, places, _| Ok(places.own.clone()),
+        attachment: |_| Attachment::Tap,
+        arguments: |_, _| Vec::new(),
+        configure: |_| Ok(()),
+        peer: |_, address| {
+            let host = SocketAddr::new(address, protocol().about().default_port);
+            format!("{}://{host}", protocol().id())
+        },
+        patience: |_| None,
+        source: |_| None,
+    };
 }
 
 /// Timeouts of a program.

@@ -36,7 +36,7 @@ pub struct RunningStack {
 impl RunningStack {
     pub(crate) fn start(spec: &StackSpec, program: &Path) -> Result<Self, Failure> {
         let (own, theirs) = UnixStream::pair().map_err(|error| failed(spec, "a socket", &error))?;
-        let patience = spec.kind.patience(&spec.options);
+        let patience = (spec.kind.patience)(&spec.options);
         let start = patience.map_or(Duration::ZERO, |patience| patience.start);
         own.set_read_timeout(Some(start + ANSWER_TIMEOUT))
             .map_err(|error| failed(spec, "a socket", &error))?;
@@ -49,7 +49,7 @@ impl RunningStack {
         if patience.is_none() {
             die_with_parent(&mut command);
         }
-        let (child, addresses) = match spec.kind.attachment(&spec.options) {
+        let (child, addresses) = match (spec.kind.attachment)(&spec.options) {
             Attachment::OwnTap => beside(spec, &mut command)?,
             Attachment::Tap => on_tap(spec, &mut command)?,
             Attachment::Veth => in_namespace(spec, &mut command)?,
@@ -58,7 +58,7 @@ impl RunningStack {
         drop(command);
         let mut running = Self {
             spec: spec.clone(),
-            source: spec.kind.source(program),
+            source: (spec.kind.source)(program),
             addresses,
             child,
             said: BufReader::new(own),
@@ -84,7 +84,7 @@ impl RunningStack {
         let mut counts: StackCounts = serde_json::from_str(&line).map_err(|_| self.wrong(&line))?;
         counts.source = counts.source.or_else(|| self.source.clone());
         Ok(StackReport {
-            stack: self.spec.kind.id().to_owned(),
+            stack: self.spec.kind.id.to_owned(),
             options: self.spec.options.clone(),
             usual: self.usual(),
             counts,
@@ -99,7 +99,7 @@ impl RunningStack {
     /// Default option values.
     fn usual(&self) -> BTreeMap<String, String> {
         let StackSpec { kind, options } = &self.spec;
-        let usual = kind.usual().iter();
+        let usual = kind.usual.iter();
         let missing = usual.filter(|(name, _)| !options.contains_key(*name));
         missing
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -141,7 +141,7 @@ impl RunningStack {
 
     /// Ends it; it may have ended by itself.
     fn end(&mut self) {
-        if let Some(patience) = self.spec.kind.patience(&self.spec.options) {
+        if let Some(patience) = (self.spec.kind.patience)(&self.spec.options) {
             let deadline = MonoClock.now().after(patience.stop + ANSWER_TIMEOUT);
             let _ = self.said.get_ref().shutdown(Shutdown::Both);
             let _ = wait_for_end(&self.child, deadline);
@@ -161,7 +161,7 @@ impl Drop for RunningStack {
 fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
     let (tap, addresses) = link::tap()?;
     command
-        .args(spec.kind.arguments(&spec.options, addresses))
+        .args((spec.kind.arguments)(&spec.options, addresses))
         .stdin(Stdio::from(OwnedFd::from(tap)));
     Ok((spawn(spec, command)?, addresses))
 }
@@ -170,7 +170,7 @@ fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddres
 fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
     let addresses = link::unmade()?;
     command
-        .args(spec.kind.arguments(&spec.options, addresses))
+        .args((spec.kind.arguments)(&spec.options, addresses))
         .stdin(Stdio::null());
     Ok((spawn(spec, command)?, addresses))
 }
@@ -198,9 +198,9 @@ fn within(
         NetNamespace::unshare().map_err(|error| failed(spec, "a network namespace", &error))?;
     let addresses = link::veth(near, &far)?;
     let StackSpec { kind, options } = spec;
-    kind.configure(options)?;
+    (kind.configure)(options)?;
     command
-        .args(kind.arguments(options, addresses))
+        .args((kind.arguments)(options, addresses))
         .stdin(Stdio::null());
     Ok((spawn(spec, command)?, addresses))
 }

@@ -10,14 +10,14 @@ use std::str::FromStr;
 /// A stack and its options.
 #[derive(Clone)]
 pub struct StackSpec {
-    pub(crate) kind: &'static dyn StackKind,
+    pub(crate) kind: &'static StackKind,
     pub(crate) options: Options,
 }
 
 impl StackSpec {
     /// Address of its tests, in the syntax of a peer, for this IP address.
     pub fn peer(&self, address: IpAddr) -> String {
-        self.kind.peer(&self.options, address)
+        (self.kind.peer)(&self.options, address)
     }
 
     /// Adds one option.
@@ -26,7 +26,7 @@ impl StackSpec {
         if self.options.insert(name.to_owned(), value).is_some() {
             return Err(format!("{name} is given twice"));
         }
-        self.kind.check(&self.options)?;
+        (self.kind.check)(&self.options)?;
         Ok(self)
     }
 }
@@ -37,20 +37,20 @@ impl FromStr for StackSpec {
     /// Parses `lwip` or `lwip?buffers=base&opt=O2`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (id, rest) = text.split_once('?').unwrap_or((text, ""));
-        let found = ALL.iter().find(|kind| kind.id() == id);
+        let found = ALL.iter().find(|kind| kind.id == id);
         let kind = *found.ok_or_else(|| {
-            let known: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+            let known: Vec<_> = ALL.iter().map(|kind| kind.id).collect();
             format!("\"{id}\" is not a stack; known are {}", known.join(", "))
         })?;
         let options = read_options(rest)?;
-        kind.check(&options).map_err(|why| format!("{id}: {why}"))?;
+        (kind.check)(&options).map_err(|why| format!("{id}: {why}"))?;
         Ok(Self { kind, options })
     }
 }
 
 impl fmt::Display for StackSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.id())?;
+        f.write_str(self.kind.id)?;
         if self.options.is_empty() {
             return Ok(());
         }

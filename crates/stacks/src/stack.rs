@@ -31,7 +31,7 @@ impl Stack {
     /// this process leaves its network. `tell` receives progress messages.
     pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let StackSpec { kind, options } = &self.spec;
-        self.program = Some(kind.program(options, places, tell)?);
+        self.program = Some((kind.program)(options, places, tell)?);
         Ok(())
     }
 

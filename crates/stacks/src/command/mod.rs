@@ -14,15 +14,11 @@ pub use server::serve;
 
 use crate::COMMAND_SERVER;
 use crate::kind::{Patience, StackKind};
-use crate::link::{Attachment, StackAddresses};
+use crate::link::Attachment;
 use crate::options::{Options, write_options};
 use linerate_model::units::parse_duration;
 use std::net::IpAddr;
 use std::time::Duration;
-
-/// The registry entry.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Command;
 
 /// Placeholder of the stack's address.
 const ADDRESS: &str = "{address}";
@@ -128,48 +124,39 @@ fn port(peer: &str) -> Result<u16, String> {
     }
 }
 
-impl StackKind for Command {
-    fn id(&self) -> &'static str {
-        "command"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Any other program, in a network namespace or on a TAP device; options: run, link, peer, ready, start-time and stop-time."
-    }
-
-    fn check(&self, options: &Options) -> Result<(), String> {
-        Settings::of(options).map(drop)
-    }
-
-    fn attachment(&self, options: &Options) -> Attachment {
-        Settings::of(options).map_or(Attachment::Veth, |settings| settings.link)
-    }
-
-    fn arguments(&self, options: &Options, addresses: StackAddresses) -> Vec<String> {
+/// The registry entry.
+pub(crate) static KIND: StackKind = StackKind {
+    id: "command",
+    summary: "Any other program, in a network namespace or on a TAP device; options: run, link, peer, ready, start-time and stop-time.",
+    check: |options| Settings::of(options).map(drop),
+    attachment: |options| Settings::of(options).map_or(Attachment::Veth, |settings| settings.link),
+    arguments: |options, addresses| {
         vec![
             COMMAND_SERVER.to_owned(),
             addresses.number().to_string(),
             write_options(options),
         ]
-    }
-
-    fn peer(&self, options: &Options, address: IpAddr) -> String {
-        let peer = options.get("peer").map_or(USUAL_PEER, String::as_str);
-        let host = match address {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => format!("[{address}]"),
-        };
-        peer.replacen(ADDRESS, &host, 1)
-            .replace(ADDRESS, &address.to_string())
-    }
-
-    fn patience(&self, options: &Options) -> Option<Patience> {
+    },
+    peer,
+    patience: |options| {
         let settings = Settings::of(options).ok()?;
         Some(Patience {
             start: settings.start_time,
             stop: settings.stop_time,
         })
-    }
+    },
+    ..StackKind::OWN
+};
+
+/// Address of its tests, with the stack's put in.
+fn peer(options: &Options, address: IpAddr) -> String {
+    let peer = options.get("peer").map_or(USUAL_PEER, String::as_str);
+    let host = match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    peer.replacen(ADDRESS, &host, 1)
+        .replace(ADDRESS, &address.to_string())
 }
 
 #[cfg(test)]
@@ -226,7 +213,7 @@ mod tests {
             Options::from([("peer", "zperf+telnet://{address}?host={address}")].map(owned));
         let address = "fd79::2".parse().unwrap();
         assert_eq!(
-            Command.peer(&options, address),
+            peer(&options, address),
             "zperf+telnet://[fd79::2]?host=fd79::2"
         );
     }

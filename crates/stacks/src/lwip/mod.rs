@@ -5,7 +5,6 @@
 
 use crate::cache::{self, failed};
 use crate::kind::{Buffers, StackKind};
-use crate::link::{Attachment, StackAddresses};
 use crate::options::{Options, Places};
 use crate::{debian, tools};
 use linerate_model::exit::{ExitCode, Failure};
@@ -13,10 +12,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The registry entry.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Lwip;
 
 /// The server's own files.
 const FILES: [(&str, &str); 7] = [
@@ -100,83 +95,70 @@ const COMPILER: &str = "cc";
 const PROGRAM: &str = "server";
 const SOURCE: &str = "source";
 
-impl StackKind for Lwip {
-    fn id(&self) -> &'static str {
-        "lwip"
-    }
+/// The registry entry.
+pub(crate) static KIND: StackKind = StackKind {
+    id: "lwip",
+    summary: "lwIP from Debian's source package on a TAP device; options: api, buffers, opt, and settings of lwipopts.h in small letters.",
+    usual: &[("api", "raw"), ("buffers", "base"), ("opt", USUAL_LEVEL)],
+    check,
+    program,
+    arguments: |_, addresses| vec![addresses.ipv4().to_string(), addresses.ipv6().to_string()],
+    source: |program| fs::read_to_string(program.with_file_name(SOURCE)).ok(),
+    ..StackKind::OWN
+};
 
-    fn summary(&self) -> &'static str {
-        "lwIP from Debian's source package on a TAP device; options: api, buffers, opt, and settings of lwipopts.h in small letters."
-    }
+/// Checks the options and their values.
+fn check(options: &Options) -> Result<(), String> {
+    Api::of(options)?;
+    Buffers::of(options)?;
+    level(options)?;
+    macros(options).try_for_each(|(name, value)| {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if !name.chars().all(is_name) {
+            return Err(format!(
+                "\"{name}\" is not an option; there are api, buffers, opt, and settings of lwipopts.h in small letters, such as tcp_wnd"
+            ));
+        }
+        if FIXED.contains(&name.as_str()) {
+            return Err(format!("{name}: the server relies on it and cannot change it"));
+        }
+        let number: Result<u32, _> = value.parse();
+        number
+            .map(drop)
+            .map_err(|_| format!("{name}={value}: must be a whole number"))
+    })
+}
 
-    fn check(&self, options: &Options) -> Result<(), String> {
-        Api::of(options)?;
-        Buffers::of(options)?;
-        level(options)?;
-        macros(options).try_for_each(|(name, value)| {
-            let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            if !name.chars().all(is_name) {
-                return Err(format!(
-                    "\"{name}\" is not an option; there are api, buffers, opt, and settings of lwipopts.h in small letters, such as tcp_wnd"
-                ));
-            }
-            if FIXED.contains(&name.as_str()) {
-                return Err(format!("{name}: the server relies on it and cannot change it"));
-            }
-            let number: Result<u32, _> = value.parse();
-            number
-                .map(drop)
-                .map_err(|_| format!("{name}={value}: must be a whole number"))
-        })
-    }
-
-    fn program(
-        &self,
-        options: &Options,
-        places: &Places,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, Failure> {
-        let cache = places.cache.join("stacks");
-        let fetched = cache::folder(&cache, "lwip-source", |folder| {
-            tell("fetching the source package of lwIP; later starts need no network");
-            debian::source(self.id(), folder).map(drop)
-        })?;
-        let source = fetched.join(debian::UNPACKED);
-        let build = Build {
-            source: &source,
-            options,
-        };
-        let package = package(&fetched)?;
-        let key = build.key(&package.1)?;
-        let folder = cache::folder(&cache, &format!("lwip-{key}"), |folder| {
-            let words: Vec<_> = options
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
-            tell(format!("building lwIP {}", words.join(" ")).trim_end());
-            let named = cache::named_hash(&package.0, &package.1[..]);
-            let noted = named.and_then(|named| fs::write(folder.join(SOURCE), named));
-            noted.map_err(|error| failed("writing into", folder, &error))?;
-            build.run(folder)
-        })?;
-        Ok(folder.join(PROGRAM))
-    }
-
-    fn attachment(&self, _: &Options) -> Attachment {
-        Attachment::Tap
-    }
-
-    fn arguments(&self, _: &Options, addresses: StackAddresses) -> Vec<String> {
-        vec![addresses.ipv4().to_string(), addresses.ipv6().to_string()]
-    }
-
-    fn usual(&self) -> &'static [(&'static str, &'static str)] {
-        &[("api", "raw"), ("buffers", "base"), ("opt", USUAL_LEVEL)]
-    }
-
-    fn source(&self, program: &Path) -> Option<String> {
-        fs::read_to_string(program.with_file_name(SOURCE)).ok()
-    }
+/// The server, built for these options unless it is in the cache.
+fn program(
+    options: &Options,
+    places: &Places,
+    tell: &mut dyn FnMut(&str),
+) -> Result<PathBuf, Failure> {
+    let cache = places.cache.join("stacks");
+    let fetched = cache::folder(&cache, "lwip-source", |folder| {
+        tell("fetching the source package of lwIP; later starts need no network");
+        debian::source(KIND.id, folder).map(drop)
+    })?;
+    let source = fetched.join(debian::UNPACKED);
+    let build = Build {
+        source: &source,
+        options,
+    };
+    let package = package(&fetched)?;
+    let key = build.key(&package.1)?;
+    let folder = cache::folder(&cache, &format!("lwip-{key}"), |folder| {
+        let words: Vec<_> = options
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        tell(format!("building lwIP {}", words.join(" ")).trim_end());
+        let named = cache::named_hash(&package.0, &package.1[..]);
+        let noted = named.and_then(|named| fs::write(folder.join(SOURCE), named));
+        noted.map_err(|error| failed("writing into", folder, &error))?;
+        build.run(folder)
+    })?;
+    Ok(folder.join(PROGRAM))
 }
 
 /// The `.dsc` file of the source package, with its name: it has the hashes of all files.

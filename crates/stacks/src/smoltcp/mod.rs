@@ -10,12 +10,7 @@ pub use server::serve;
 
 use crate::SMOLTCP_SERVER;
 use crate::kind::{Buffers, StackKind};
-use crate::link::{Attachment, StackAddresses};
 use crate::options::Options;
-
-/// The registry entry.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Smoltcp;
 
 /// Buffer sizes of sockets, from options and on the server's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,24 +63,13 @@ impl Sizes {
     }
 }
 
-impl StackKind for Smoltcp {
-    fn id(&self) -> &'static str {
-        "smoltcp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "smoltcp, as it is built into this program, on a TAP device; options: buffers, tcp_wnd, tcp_snd_buf and udp_datagrams."
-    }
-
-    fn check(&self, options: &Options) -> Result<(), String> {
-        Sizes::of(options).map(drop)
-    }
-
-    fn attachment(&self, _: &Options) -> Attachment {
-        Attachment::Tap
-    }
-
-    fn arguments(&self, options: &Options, addresses: StackAddresses) -> Vec<String> {
+/// The registry entry.
+pub(crate) static KIND: StackKind = StackKind {
+    id: "smoltcp",
+    summary: "smoltcp, as it is built into this program, on a TAP device; options: buffers, tcp_wnd, tcp_snd_buf and udp_datagrams.",
+    usual: &[("buffers", "base")],
+    check: |options| Sizes::of(options).map(drop),
+    arguments: |options, addresses| {
         let sizes =
             Sizes::of(options).expect("invariant: options were checked when they were read");
         vec![
@@ -96,12 +80,9 @@ impl StackKind for Smoltcp {
             sizes.send.to_string(),
             sizes.datagrams.to_string(),
         ]
-    }
-
-    fn usual(&self) -> &'static [(&'static str, &'static str)] {
-        &[("buffers", "base")]
-    }
-}
+    },
+    ..StackKind::OWN
+};
 
 #[cfg(test)]
 mod tests {

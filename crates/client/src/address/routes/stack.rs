@@ -25,7 +25,7 @@ pub(super) static KIND: RouteKind = RouteKind {
     schemes: &["stack"],
     carries: is_own,
     help: |_| {
-        let names: Vec<_> = linerate_stacks::ALL.iter().map(|kind| kind.id()).collect();
+        let names: Vec<_> = linerate_stacks::ALL.iter().map(|kind| kind.id).collect();
         Some(RouteHelp {
             addresses: vec!["stack://NAME".to_owned()],
             what: format!(
