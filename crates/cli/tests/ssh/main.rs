@@ -9,7 +9,7 @@ mod server;
 
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::disturbance::undisturbed;
-use linerate_testkit::namespaces::{Case, Cases, namespace_main};
+use linerate_testkit::namespaces::{Case, Cases, namespace_main, not_run};
 use server::Server;
 use std::process::ExitCode;
 
@@ -58,8 +58,9 @@ fn an_ordinary_user_is_enough_and_nothing_is_left() {
     let ended = measured.value;
     let run = ended.json();
     let packets = |what: &str| run["trials"][0]["packets"][what].as_u64().unwrap();
-    assert!(packets("received") > 0);
-    assert!(packets("lost") == 0 || is_disturbed, "{run}");
+    let (received, lost) = (packets("received"), packets("lost"));
+    assert!(received > 0);
+    assert_eq!(received + lost, packets("sent"), "{run}");
     assert!(!ended.out.contains("sha256sum"), "{}", ended.out);
     server.has_no_files();
     server.wait_for_no_agent();
@@ -68,6 +69,10 @@ fn an_ordinary_user_is_enough_and_nothing_is_left() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     server.wait_for_no_agent();
     server.close();
+    if lost > 0 && is_disturbed {
+        not_run("other programs took the CPU, and datagrams were lost");
+    }
+    assert_eq!(lost, 0, "{run}");
 }
 
 fn an_agent_ends_when_its_client_is_killed() {
