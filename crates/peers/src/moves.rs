@@ -2,7 +2,7 @@
 
 use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
 use crate::session::{
-    Action, Limits, PeerEvent, PeerHello, PeerKind, Refusal, RefusalCode, ServerConfig, StopCause,
+    Action, Limits, PeerEvent, PeerHello, PeerKind, RefusalCode, ServerConfig, StopCause,
     StreamTarget,
 };
 use crate::steps::{Phase, Steps};
@@ -120,11 +120,6 @@ impl<P: Phase> Steps<P> {
             self.refuse(code, why);
         }
         is_refused
-    }
-
-    /// Refuses a test that the driver cannot prepare.
-    pub(crate) fn refuse_unprepared(&mut self, refusal: &Refusal) {
-        self.refuse(refusal.code, clean(&refusal.message, MAX_TEXT));
     }
 
     /// Passes on the peer's reports.

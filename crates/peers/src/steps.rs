@@ -1,6 +1,6 @@
 //! Common part of the sessions of other tools' protocols: state, actions, deadline.
 
-use crate::error::ProtocolError;
+use crate::error::{MAX_TEXT, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
     Action, Ending, Input, Progress, Refusal, RefusalCode, Session, StopCause, TestEnd,
@@ -261,7 +261,20 @@ pub(crate) trait Stepping: fmt::Debug + Send {
 
     /// The driver has dropped the test that ended early: in most protocols that ends the session.
     fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
-        self.steps_mut().act(Action::TestOver(TestEnd::Aborted));
+        self.close_with(TestEnd::Aborted)
+    }
+
+    /// The driver cannot prepare the test.
+    fn unprepared(&mut self, refusal: &Refusal) -> Result<(), ProtocolError> {
+        self.close_with(TestEnd::Refused(Refusal {
+            code: refusal.code,
+            message: clean(&refusal.message, MAX_TEXT),
+        }))
+    }
+
+    /// Ends the session with its test.
+    fn close_with(&mut self, end: TestEnd) -> Result<(), ProtocolError> {
+        self.steps_mut().act(Action::TestOver(end));
         self.close();
         Ok(())
     }

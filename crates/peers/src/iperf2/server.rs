@@ -375,8 +375,7 @@ impl Stepping for Server {
             }
             Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {}
             Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
-                self.steps.refuse_unprepared(&refusal);
-                self.close();
+                return self.unprepared(&refusal);
             }
             Input::Connected if self.steps.state == State::Preparing => self.run(now),
             Input::Finished { sent }

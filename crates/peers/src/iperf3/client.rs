@@ -371,23 +371,14 @@ impl Stepping for Client {
 
     fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         match self.steps.state {
-            State::Parting => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-                return Ok(());
-            }
+            State::Parting => return self.close_with(TestEnd::Complete),
             // 3.22 closes without a message on a failed login, and before 3.21 no reason was given either.
             State::Preparing if self.steps.inbox.pending().is_empty() => {
                 return Err(self.steps.turned_away(RefusalCode::Denied, "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned()));
             }
             State::Failing => {
-                // The time is irrelevant: nothing more can arrive.
-                let has_error = self.take_error(MonoInstant::default(), true)?;
-                if has_error && self.steps.state == State::Stopping {
-                    self.steps.act(Action::TestOver(TestEnd::Aborted));
-                    self.close();
-                }
-                if has_error {
+                self.take_error(now, true)?;
+                if self.steps.state == State::Closed {
                     return Ok(());
                 }
             }
@@ -407,11 +398,7 @@ impl Stepping for Client {
 
     fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
         match self.steps.state {
-            State::Parting => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-                Ok(())
-            }
+            State::Parting => self.close_with(TestEnd::Complete),
             State::Greeting => Err(self.steps.silent(limit)),
             State::Failing => Err(self.steps.late(limit, "its error message never ended")),
             _ => {

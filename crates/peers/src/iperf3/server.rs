@@ -201,10 +201,7 @@ impl Server {
                 self.say(byte::EXCHANGE_RESULTS);
                 self.steps.enter(now, State::Exchanging, PATIENCE);
             }
-            (State::Parting, byte::IPERF_DONE) => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-            }
+            (State::Parting, byte::IPERF_DONE) => return self.close_with(TestEnd::Complete),
             // A client that cannot open its streams sends one of these.
             (at, byte::CLIENT_TERMINATE | byte::IPERF_DONE) if at.has_test() => {
                 let reason = match state {
@@ -363,11 +360,7 @@ impl Stepping for Server {
 
     fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         match self.steps.state {
-            State::Parting => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-                Ok(())
-            }
+            State::Parting => self.close_with(TestEnd::Complete),
             _ => self.cut_off(now),
         }
     }
@@ -376,11 +369,7 @@ impl Stepping for Server {
         let seconds = limit.as_secs_f64();
         match self.steps.state {
             State::Greeting | State::Asking => Err(self.steps.silent(limit)),
-            State::Parting => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-                Ok(())
-            }
+            State::Parting => self.close_with(TestEnd::Complete),
             State::Connecting => {
                 let reason = format!("the data streams did not come within {seconds} s");
                 self.abort(now, RefusalCode::Timeout, code::STREAM, &reason);
@@ -412,8 +401,7 @@ impl Stepping for Server {
             }
             Input::Prepared(Err(refusal)) if self.steps.state == State::Preparing => {
                 self.say_error(self.code_of(refusal.code));
-                self.steps.refuse_unprepared(&refusal);
-                self.close();
+                return self.unprepared(&refusal);
             }
             Input::Connected if self.steps.state == State::Connecting => self.start(now),
             // Only the client ends a test: a sender that stops earlier waits.

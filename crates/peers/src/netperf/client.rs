@@ -225,9 +225,7 @@ impl Client {
         };
         let report = self.report(&results)?;
         self.steps.report(report);
-        self.steps.act(Action::TestOver(TestEnd::Complete));
-        self.close();
-        Ok(())
+        self.close_with(TestEnd::Complete)
     }
 
     fn report(&self, results: &Block) -> Result<Vec<EndpointReport>, ProtocolError> {

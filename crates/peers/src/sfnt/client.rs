@@ -299,10 +299,7 @@ impl Stepping for Client {
             (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
             | (State::Ending, Input::Finished { .. }) => {}
             (State::Preparing, Input::Prepared(Ok(ports))) => return self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(refusal))) => {
-                self.steps.refuse_unprepared(&refusal);
-                self.close();
-            }
+            (State::Preparing, Input::Prepared(Err(refusal))) => return self.unprepared(&refusal),
             (State::Connecting, Input::Connected) => self.run(now),
             (State::Running, Input::Stream(StreamEvent::GrantSpent)) => {
                 self.batches.spent();

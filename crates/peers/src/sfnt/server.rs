@@ -267,10 +267,7 @@ impl Stepping for Server {
                 Input::Stream(StreamEvent::GrantSpent),
             ) => {}
             (State::Preparing, Input::Prepared(Ok(ports))) => return self.prepared(now, &ports),
-            (State::Preparing, Input::Prepared(Err(refusal))) => {
-                self.steps.refuse_unprepared(&refusal);
-                self.close();
-            }
+            (State::Preparing, Input::Prepared(Err(refusal))) => return self.unprepared(&refusal),
             (State::Connecting, Input::Connected) => {
                 self.steps.act(Action::Start(Side::Receiver));
                 self.moved = Movement::from(now);
@@ -278,10 +275,7 @@ impl Stepping for Server {
                 self.steps.enter(now, State::Running, limit);
                 return self.advance(now);
             }
-            (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-            }
+            (State::Ending, Input::Reports(_)) => return self.close_with(TestEnd::Complete),
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
         Ok(())

@@ -89,19 +89,13 @@ impl Stepping for Server {
             (State::Waiting, Input::Stream(StreamEvent::Opened { transport, bytes })) => {
                 self.welcome(now, transport, bytes)?;
             }
-            (State::Preparing, Input::Prepared(Err(refusal))) => {
-                self.steps.refuse_unprepared(&refusal);
-                self.close();
-            }
+            (State::Preparing, Input::Prepared(Err(refusal))) => return self.unprepared(&refusal),
             (State::Preparing, Input::Connected) => {
                 self.steps.act(Action::Start(Side::Receiver));
                 let limit = self.config.limits.max_duration;
                 self.steps.enter(now, State::Running, limit);
             }
-            (State::Running, Input::Reports(_)) => {
-                self.steps.act(Action::TestOver(TestEnd::Complete));
-                self.close();
-            }
+            (State::Running, Input::Reports(_)) => return self.close_with(TestEnd::Complete),
             (_, Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }))
             | (State::Preparing, Input::Prepared(Ok(_))) => {}
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),

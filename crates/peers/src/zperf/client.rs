@@ -161,10 +161,7 @@ impl Client {
                 State::Starting | State::Listening | State::Receiving,
                 Input::End(Ending::Test { code, reason }),
             ) => self.stop(code, &reason),
-            (State::Stopping, Input::Stopped) => {
-                self.steps.act(Action::TestOver(TestEnd::Aborted));
-                self.close();
-            }
+            (State::Stopping, Input::Stopped) => return self.aborted(now),
             (State::Receiving, Input::Reports(reports)) => {
                 self.known.own = reports.last().cloned();
                 self.hand_on(now, Input::Reports(reports))?;
@@ -366,10 +363,7 @@ impl Client {
                 self.shell.traffic_ended(now);
             }
             Action::TestOver(TestEnd::Complete) => self.conclude(now),
-            Action::TestOver(end) => {
-                self.steps.act(Action::TestOver(end));
-                self.close();
-            }
+            Action::TestOver(end) => return self.close_with(end),
             Action::Closed if self.known.own.is_none() => {
                 let hint = "what the board sent had no end that could be seen";
                 return Err(self.steps.late(self.config.timeout, hint));
