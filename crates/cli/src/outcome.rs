@@ -4,12 +4,12 @@ use crate::args::output::OutputArgs;
 use crate::context::in_context;
 use crate::terminal::{self, Layout};
 use anyhow::{Error, Result};
+use linerate_archive as archive;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
 use linerate_model::spec::Direction;
 use linerate_report::document::{Document, Indent, as_json, as_text};
 use linerate_report::{Whereabouts, details_text, missed_goals, summaries_text, summary_text};
-use linerate_studies::archive;
 use linerate_studies::context::Context;
 
 /// Runs something that measures, shows its result, and derives the exit code from it.

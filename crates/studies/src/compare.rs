@@ -1,10 +1,10 @@
 //! `linerate compare A B`: finds both, judges B against A, writes the answer down.
 
-use crate::archive;
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::compare::{Named, compare, known_metrics};
+use linerate_archive::{self as archive, Hints};
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Run;
@@ -19,7 +19,7 @@ pub use linerate_model::comparison::Comparison;
 pub fn compare_named(
     context: &mut Context<'_>,
     (a, b): (&str, &str),
-    hints: &archive::Hints,
+    hints: &Hints,
     options: &Options,
 ) -> Result<Comparison> {
     check_metrics(options)?;
@@ -69,7 +69,7 @@ fn reason(comparison: &Comparison) -> String {
 }
 
 /// A run by its name: a file that is no run document is a log of another tool.
-fn find(context: &mut Context<'_>, name: &str, hints: &archive::Hints) -> Result<Run> {
+fn find(context: &mut Context<'_>, name: &str, hints: &Hints) -> Result<Run> {
     let path = Path::new(name);
     if path.is_file() && !archive::is_run_document(path)? {
         return imported(context, path, hints);
@@ -79,15 +79,16 @@ fn find(context: &mut Context<'_>, name: &str, hints: &archive::Hints) -> Result
     archive::load(store, name)
 }
 
-fn imported(context: &mut Context<'_>, path: &Path, hints: &archive::Hints) -> Result<Run> {
+fn imported(context: &mut Context<'_>, path: &Path, hints: &Hints) -> Result<Run> {
     let (mut first, mut count) = (None, 0);
-    let refused = archive::read_logs(context, &[path.to_owned()], hints, &mut |runs| {
+    let findings = archive::read_logs(&[path.to_owned()], hints, &mut |runs| {
         count += runs.len();
         first = first.take().or_else(|| runs.into_iter().next());
         Ok(())
     })?;
-    for error in &refused {
-        let note = format!("left out: {error}");
+    let left_out = findings.refused.iter();
+    let left_out = left_out.map(|error| format!("left out: {error}"));
+    for note in findings.warnings.iter().cloned().chain(left_out) {
         context.watcher.event(Event::Note(&note));
     }
     first.filter(|_| count == 1).ok_or_else(|| {

@@ -2,7 +2,6 @@
 //! footprints of builds, and whether published results hold.
 #![forbid(unsafe_code)]
 
-pub mod archive;
 pub mod compare;
 pub mod context;
 pub mod footprint;
@@ -16,8 +15,6 @@ mod recorder;
 pub mod reproduce;
 pub mod run;
 pub mod watch;
-
-pub use linerate_store::Store;
 
 use linerate_model::exit::{ExitCode, Failure};
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use linerate_studies::archive::{HgrmHint, Hints, UnitStep};
+use linerate_archive::{HgrmHint, Hints, UnitStep};
 
 /// One stored run.
 #[derive(Debug, Clone, Args)]

@@ -7,9 +7,10 @@ use crate::outcome::{print_json, write_report};
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
+use linerate_archive as archive;
 use linerate_model::exit::ExitCode;
 use linerate_report::explanation_text;
-use linerate_studies::{archive, run};
+use linerate_studies::run;
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Args)]

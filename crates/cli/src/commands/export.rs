@@ -6,8 +6,9 @@ use crate::context::open_store;
 use crate::terminal;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use linerate_archive as archive;
 use linerate_model::exit::ExitCode;
-use linerate_studies::archive;
+use linerate_report::export;
 use std::path::Path;
 
 /// Arguments of `export`.
@@ -54,9 +55,9 @@ impl ExportArgs {
         let file = output.output.as_deref();
         let format = self.format.unwrap_or_else(|| ExportFormat::from_file(file));
         let text = match (format, file) {
-            (ExportFormat::Json, _) => archive::to_json(&run),
-            (ExportFormat::Csv, _) => archive::to_csv(&run),
-            (ExportFormat::CsvIntervals, _) => archive::to_interval_csv(&run),
+            (ExportFormat::Json, _) => export::json(&run),
+            (ExportFormat::Csv, _) => export::csv([&run]),
+            (ExportFormat::CsvIntervals, _) => export::intervals_csv(&run),
             (ExportFormat::Hgrm, Some(path)) if self.trial.is_none() => {
                 archive::write_hgrm(path, &run)?;
                 return Ok(ExitCode::Done);
@@ -64,7 +65,7 @@ impl ExportArgs {
             (ExportFormat::Hgrm, _) => archive::to_hgrm(&run, self.trial)?,
         };
         match file {
-            Some(path) => archive::write_text(path, &text)?,
+            Some(path) => archive::write_file(path, &text)?,
             None => terminal::print_line(text.trim_end())?,
         }
         Ok(ExitCode::Done)

@@ -8,9 +8,10 @@ use crate::outcome::RunsInParts;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
+use linerate_archive::{Columns, Hints, QUANTITIES, import_logs, import_tables};
 use linerate_model::BitRate;
 use linerate_model::exit::ExitCode;
-use linerate_studies::archive::{self, Columns, Hints, QUANTITIES};
+use linerate_studies::watch::Event;
 use std::path::PathBuf;
 
 /// Arguments of `import`.
@@ -52,10 +53,15 @@ impl ImportArgs {
         let mut shown = RunsInParts::new(output);
         let refused = in_context(output, |context| {
             let show = &mut |runs| shown.add(runs);
-            match &self.columns {
-                Some(columns) => archive::import_tables(context, &self.csv, columns, show),
-                None => archive::import_logs(context, &self.files, &hints, show),
+            let store = context.store.as_ref();
+            let findings = match &self.columns {
+                Some(columns) => import_tables(store, &self.csv, columns, show),
+                None => import_logs(store, &self.files, &hints, show),
+            }?;
+            for warning in &findings.warnings {
+                context.watcher.event(Event::Note(warning));
             }
+            Ok(findings.refused)
         })?;
         shown.finish()?;
         for error in &refused {

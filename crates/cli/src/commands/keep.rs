@@ -6,8 +6,8 @@ use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
+use linerate_archive::refused;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_studies::archive;
 
 /// Arguments of `rm`.
 #[derive(Debug, Clone, Args)]
@@ -23,10 +23,10 @@ impl RmArgs {
         no_report(output, "rm")?;
         let store = open_store(output)?;
         // `last` and `last~1` are the two newest, not the newest and what is then the third.
-        let loaded = self.runs.iter().map(|run| archive::id(&store, run));
-        let ids = loaded.collect::<Result<Vec<_>>>()?;
+        let loaded = self.runs.iter().map(|run| store.id(run));
+        let ids = loaded.collect::<Result<Vec<_>, _>>().map_err(refused)?;
         for id in &ids {
-            archive::remove(&store, id)?;
+            store.remove(id).map_err(refused)?;
             if !output.quiet {
                 terminal::print_line(&format!("removed {id}"))?;
             }
@@ -55,15 +55,15 @@ impl TagArgs {
         no_report(output, "tag")?;
         let store = open_store(output)?;
         for tag in &self.delete {
-            archive::untag(&store, tag)?;
+            store.untag(tag).map_err(refused)?;
         }
         if let (Some(run), Some(name)) = (&self.run, &self.name) {
-            let id = archive::tag(&store, run, name)?;
+            let id = store.tag(run, name).map_err(refused)?;
             if !output.quiet {
                 terminal::print_line(&format!("{name} is {id}"))?;
             }
         } else if self.delete.is_empty() {
-            let tags = archive::tags(&store)?;
+            let tags = store.tags().map_err(refused)?;
             let text = if output.json {
                 serde_json::to_string_pretty(&tags)?
             } else if tags.is_empty() {
@@ -95,10 +95,10 @@ impl NoteArgs {
         no_report(output, "note")?;
         let store = open_store(output)?;
         if let Some(text) = &self.text {
-            archive::set_note(&store, &self.run, text)?;
+            store.set_note(&self.run, text).map_err(refused)?;
             return Ok(ExitCode::Done);
         }
-        let Some(note) = archive::note(&store, &self.run)? else {
+        let Some(note) = store.note(&self.run).map_err(refused)? else {
             let message = format!(
                 "there is no note on {}; `linerate note {} TEXT` keeps one",
                 self.run, self.run

@@ -6,10 +6,10 @@ use crate::outcome::no_report;
 use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use linerate_archive::{Entry, Figure, Filter, Kept, listing_json};
 use linerate_model::exit::ExitCode;
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_report::{ListedEntry, ListedResult, ListedRun, listing_text};
-use linerate_studies::archive::{self, Entry, Figure, Filter, Kept};
 
 /// For short help.
 const EXAMPLES: &str = "Examples:
@@ -75,9 +75,9 @@ impl ListArgs {
     /// Lists the stored runs, newest first; as JSON oldest first.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         no_report(output, "list")?;
-        let mut kept = archive::list(&open_store(output)?, &self.filter())?;
+        let mut kept = linerate_archive::list(&open_store(output)?, &self.filter())?;
         if output.json {
-            terminal::print_line(&archive::listing_json(&kept)?)?;
+            terminal::print_line(&listing_json(&kept)?)?;
             return Ok(ExitCode::Done);
         }
         kept.reverse();

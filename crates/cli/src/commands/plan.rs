@@ -7,9 +7,9 @@ use crate::terminal;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
+use linerate_archive as archive;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_report::figures::significant;
-use linerate_studies::archive;
 use linerate_studies::plan::{EXAMPLES, StudyPlan, json_schema};
 use linerate_studies::plan_power::{PlanPower, PowerRow, plan_power};
 use serde_json::json;
@@ -80,7 +80,7 @@ fn init(purpose: &str, output: &OutputArgs) -> Result<()> {
         );
         return Err(Failure::new(ExitCode::Usage, message).into());
     }
-    archive::write_text(path, text)?;
+    archive::write_file(path, text)?;
     if !output.quiet {
         let name = path.display();
         terminal::note(&format!(

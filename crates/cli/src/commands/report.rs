@@ -5,8 +5,8 @@ use crate::context::open_store;
 use crate::outcome::{show_runs, write_report};
 use anyhow::Result;
 use clap::Args;
+use linerate_archive as archive;
 use linerate_model::exit::ExitCode;
-use linerate_studies::archive;
 
 /// Arguments of `report`.
 #[derive(Debug, Clone, Args)]

@@ -8,10 +8,10 @@ use crate::outcome::{NOT_KEPT, show_document};
 use crate::stacks::ready;
 use anyhow::{Error, Result};
 use clap::Args;
+use linerate_archive as archive;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_studies::archive;
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::reproduce::{
     self, Answer, JudgeOptions, Judged, Measurements, Package, PublishedTable, ReproducePlan,

@@ -7,11 +7,12 @@ use crate::outcome::measured;
 use crate::stacks::ready;
 use anyhow::Result;
 use clap::Args;
+use linerate_archive as archive;
 use linerate_client::address::PeerAddress;
 use linerate_model::exit::ExitCode;
 use linerate_model::units::parse_duration;
 use linerate_studies::plan::StudyPlan;
-use linerate_studies::{archive, run};
+use linerate_studies::run;
 use std::path::PathBuf;
 use std::time::Duration;
 

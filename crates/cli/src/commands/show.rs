@@ -5,8 +5,8 @@ use crate::args::stored::OneRun;
 use crate::context::open_store;
 use crate::outcome::show_run;
 use anyhow::Result;
+use linerate_archive as archive;
 use linerate_model::exit::ExitCode;
-use linerate_studies::archive;
 use std::path::Path;
 
 /// Shows a stored run.

@@ -13,11 +13,11 @@
 //! names one. The host of its plan is not contacted: who repeats it names another.
 
 use super::mapping::measured;
-use crate::archive::{check_place, write_bytes};
 use crate::plan::StudyPlan;
 use anyhow::{Context as _, Result};
 use linerate_analysis::compare::recorded_fact;
 use linerate_analysis::published::{PublishedTable, as_published};
+use linerate_archive::{check_place, write_file};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
 use linerate_report::Answer;
@@ -161,7 +161,7 @@ pub fn write_package(path: &Path, texts: &Texts, answer: &Answer) -> Result<()> 
         add(&format!("runs/{number}.json"), &document)?;
     }
     let bytes = archive.into_inner().context("packing")?;
-    write_bytes(path, &bytes)
+    write_file(path, &bytes)
 }
 
 const README: &str = "A published table, measured again by linerate.

@@ -1,6 +1,5 @@
 //! `--diagnose`: short trials after a run, each with one thing changed, that tell apart what may limit it.
 
-use crate::archive;
 use crate::context::Context;
 use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
@@ -45,7 +44,7 @@ fn probed(
     }
     probe(context, target, &mut run, time, choice);
     if !run.probes.is_empty() {
-        archive::conclude(&mut run);
+        linerate_analysis::conclude(&mut run);
         context.replace(&run);
     }
     run

@@ -1,6 +1,5 @@
 //! `--prove`: runs the experiment that the verdict proposes, pair by pair, and takes its answer.
 
-use crate::archive;
 use crate::context::Context;
 use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
@@ -38,9 +37,9 @@ pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result
     Ok(run)
 }
 
-/// The same for a stored run, named as for [`archive::load`].
+/// The same for a stored run, named as for [`linerate_archive::load`].
 pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Result<Run> {
-    let mut run = archive::load(store, name)?;
+    let mut run = linerate_archive::load(store, name)?;
     let refuse = |why: String| {
         let message = format!("cannot prove what limits {}: {why}", run.id);
         Failure::new(ExitCode::Usage, message)
@@ -65,7 +64,7 @@ pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Res
 
 fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Result<()> {
     run.experiments.clear();
-    archive::conclude(run);
+    linerate_analysis::conclude(run);
     context.watcher.event(Event::Follows {
         kind: run.kind(),
         title: "proof of what limits",
@@ -77,7 +76,7 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
         };
         let record = experiment(context, &mut bench, run, &verdict)?;
         run.experiments.push(record);
-        archive::conclude(run);
+        linerate_analysis::conclude(run);
     }
     context.watcher.event(Event::Ended);
     Ok(())

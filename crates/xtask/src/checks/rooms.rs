@@ -24,6 +24,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("report", &["model"]),
     ("live", &["model", "report"]),
     ("site", &["model", "analysis", "store", "report"]),
+    ("archive", &["model", "sys", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("boards", &["model", "sys", "testbed"]),
     ("stacks", &["wire", "model", "sys", "peers"]),
@@ -53,6 +54,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "store",
             "footprint",
             "report",
+            "archive",
             "session",
             "stacks",
             "client",
@@ -62,8 +64,8 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "live", "session", "boards", "stacks", "deploy", "client", "agent",
-            "doctor", "studies",
+            "model", "report", "live", "archive", "session", "boards", "stacks", "deploy",
+            "client", "agent", "doctor", "studies",
         ],
     ),
     ("responder", &["wire"]),

@@ -1,0 +1,224 @@
+//! Logs and tables of other tools become runs of the store.
+
+use anyhow::Result;
+use linerate_analysis::conclude;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Run, RunWork};
+use linerate_store::Store;
+use linerate_store::import::{
+    self, Columns, Findings, Hints, ImportError, LogFile, Source, import_table,
+};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
+const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. An error, after which
+/// nothing is stored, if they make no run.
+pub fn import_logs(
+    store: Option<&Store>,
+    files: &[PathBuf],
+    hints: &Hints,
+    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Findings> {
+    let mut stored = Vec::new();
+    let mut keep = |runs: Vec<Run>| {
+        if let Some(store) = store {
+            stored.extend(store.add_all(&runs)?);
+        }
+        show(runs)
+    };
+    let imported = read_logs(files, hints, &mut keep);
+    imported.inspect_err(|_| {
+        if let Some(store) = store {
+            store.take_back(&stored);
+        }
+    })
+}
+
+/// Reads tables of old results as `columns` says, stores the runs they make, and shows them. An error, after which
+/// nothing is stored, if a table makes no run.
+pub fn import_tables(
+    store: Option<&Store>,
+    files: &[PathBuf],
+    columns: &Columns,
+    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Findings> {
+    let (mut runs, mut findings) = (Vec::new(), Findings::default());
+    for path in files {
+        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let mut read = import_table(&path.display().to_string(), &bytes, columns)
+            .map_err(|e| no_import(&e))?;
+        runs.append(&mut read.runs);
+        findings.refused.append(&mut read.refused);
+    }
+    runs.iter_mut().for_each(conclude_all);
+    if let Some(store) = store {
+        store.add_all(&runs)?;
+    }
+    show(runs)?;
+    Ok(findings)
+}
+
+fn no_import(error: &ImportError) -> Failure {
+    Failure::new(ExitCode::Plan, format!("cannot import: {error}"))
+}
+
+/// Draws the verdicts of a run and of what it is made of, and the means of a study.
+fn conclude_all(run: &mut Run) {
+    for part in run.parts_mut().into_iter().flatten() {
+        conclude(part);
+    }
+    if let RunWork::Study {
+        estimates,
+        findings,
+        parts,
+    } = &mut run.work
+    {
+        let mut cells: Vec<&str> = Vec::new();
+        for place in parts.iter().filter_map(|part| part.config.place.as_ref()) {
+            if !cells.contains(&&*place.cell) {
+                cells.push(&place.cell);
+            }
+        }
+        let made = linerate_analysis::study::findings(cells.iter().copied(), None, parts);
+        *estimates = linerate_analysis::estimates(cells, parts);
+        *findings = Some(Box::new(made));
+        return;
+    }
+    conclude(run);
+}
+
+/// Hands out the runs that logs of other tools make.
+pub fn read_logs(
+    files: &[PathBuf],
+    hints: &Hints,
+    take: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Findings> {
+    let (files, found) = expanded(files)?;
+    let logs = files
+        .iter()
+        .map(|path| open_log(path))
+        .collect::<Result<Vec<_>>>()?;
+    let mut taken = Ok(());
+    let read = import::import_in_parts(&logs, hints, &mut |mut runs| {
+        runs.iter_mut().for_each(conclude);
+        taken = take(runs);
+        if taken.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
+    taken?;
+    let mut findings = read.map_err(|error| no_import(&error))?;
+    let all = findings.refused.len();
+    findings
+        .refused
+        .retain(|error| !is_beside_logs(error, &found));
+    let beside = all - findings.refused.len();
+    if beside > 0 {
+        findings.warnings.push(format!(
+            "{beside} files of the folder are no logs that linerate reads, and are left out"
+        ));
+    }
+    Ok(findings)
+}
+
+/// Most files that a folder may stand for.
+const MAX_FILES: usize = 10_000;
+
+/// The files that are meant, and the names of those that nobody named: a folder stands for all below it in the order of
+/// their names, hidden ones aside. Links to folders are not followed.
+fn expanded(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, BTreeSet<String>)> {
+    let (mut files, mut found) = (Vec::new(), BTreeSet::new());
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut below = Vec::new();
+        files_below(path, &mut below)?;
+        if below.is_empty() {
+            let message = format!(
+                "{} has no file in it; give a folder of logs",
+                path.display()
+            );
+            return Err(Failure::new(ExitCode::Plan, message).into());
+        }
+        found.extend(below.iter().map(|file| file.display().to_string()));
+        files.append(&mut below);
+    }
+    Ok((files, found))
+}
+
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |error: io::Error| unreadable(folder, &error);
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let path = entry.path();
+        if entry.file_type().map_err(failed)?.is_dir() {
+            files_below(&path, files)?;
+        } else if path.is_file() {
+            files.push(path);
+        }
+        if files.len() > MAX_FILES {
+            let message = format!(
+                "{} has more than {MAX_FILES} files; give its parts",
+                folder.display()
+            );
+            return Err(Failure::new(ExitCode::Plan, message).into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether what was refused is a file that only lies beside logs, and not a damaged one.
+fn is_beside_logs(error: &ImportError, found: &BTreeSet<String>) -> bool {
+    match error {
+        ImportError::Binary { file, .. }
+        | ImportError::Empty { file }
+        | ImportError::Unknown { file, .. } => found.contains(file),
+        _ => false,
+    }
+}
+
+/// Whether a file is a run document, of any version, whole or damaged.
+pub fn is_run_document(path: &Path) -> Result<bool, Failure> {
+    linerate_store::is_document(|| fs::File::open(path)).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let name = path.display();
+    let message = format!("cannot read {name}: {error}; give a log file that this user may read");
+    Failure::new(ExitCode::Plan, message)
+}
+
+/// A log of a file, which is read when it is needed, or of a pipe, which is read now.
+fn open_log(path: &Path) -> Result<Box<dyn Source>> {
+    let failed = |error: io::Error| unreadable(path, &error);
+    let file = fs::File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_file() {
+        return Ok(Box::new(LogFile::new(path)));
+    }
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    let mut piped = io::Read::take(file, MAX_PIPED_BYTES + 1);
+    let count = piped.read_to_end(&mut bytes).map_err(failed)?;
+    if count as u64 > MAX_PIPED_BYTES {
+        let message = format!(
+            "{name} is not a file, and more than 64 MiB come from it; write it to a file and import that"
+        );
+        return Err(Failure::new(ExitCode::Plan, message).into());
+    }
+    Ok(Box::new((name, bytes)))
+}
