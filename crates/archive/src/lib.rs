@@ -15,7 +15,7 @@ pub use files::{
 pub use import::{import_logs, import_tables, is_run_document, read_logs};
 pub use linerate_analysis::conclude;
 pub use linerate_store::import::{
-    Columns, Findings, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep,
+    Columns, Findings, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep, tools,
 };
 pub use linerate_store::{Entry, Figure, Listed, Store};
 pub use listing::{Filter, Kept, list, listing_json};

@@ -55,6 +55,7 @@ fn around(program: &str) -> String {
         hash_source(&whole_style),
     );
     PAGE.replace("{policy}", &policy)
+        .replace("{tools}", &linerate_store::import::tools())
         .replace("{version}", env!("CARGO_PKG_VERSION"))
         .replace("{style}", &whole_style)
         .replace("{script}", SCRIPT)

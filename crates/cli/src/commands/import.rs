@@ -8,7 +8,7 @@ use crate::outcome::RunsInParts;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
-use linerate_archive::{Columns, Hints, QUANTITIES, import_logs, import_tables};
+use linerate_archive::{Columns, Hints, QUANTITIES, import_logs, import_tables, tools};
 use linerate_model::BitRate;
 use linerate_model::exit::ExitCode;
 use linerate_studies::watch::Event;
@@ -18,10 +18,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = quantities())]
 pub(crate) struct ImportArgs {
-    /// Logs of iperf3 (text or JSON), iperf 2 (text or CSV), zperf, lwiperf, netperf, neper, sockperf and
-    /// sfnt-pingpong, and HdrHistogram's percentile text; views of both ends of one test become one trial. A folder stands for all
-    /// files below it.
-    #[arg(value_name = "FILE", required_unless_present = "csv")]
+    /// Logs of other tools.
+    #[arg(value_name = "FILE", required_unless_present = "csv", help = files())]
     files: Vec<PathBuf>,
     /// Read a table of old results in place of logs: lines separated by commas, semicolons or tabs, with a heading for
     /// each column. May be given several times.
@@ -73,6 +71,13 @@ impl ImportArgs {
             ExitCode::Plan
         })
     }
+}
+
+fn files() -> String {
+    format!(
+        "Logs of {}; views of both ends of one test become one trial. A folder stands for all files below it",
+        tools()
+    )
 }
 
 /// What a column of a table can be, for `--help`.

@@ -113,6 +113,13 @@ pub static ALL: &[&LogFormat] = &[
     &zperf::FORMAT,
 ];
 
+/// The tools whose logs can be imported, as a sentence lists them.
+pub fn tools() -> String {
+    let mut tools: Vec<_> = ALL.iter().map(|format| format.tool).collect();
+    tools.dedup();
+    tools.join(", ")
+}
+
 /// What came out of an import.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Imported {
