@@ -7,6 +7,7 @@ mod context;
 mod habits;
 mod live;
 mod outcome;
+mod programs;
 mod stacks;
 mod terminal;
 
@@ -14,6 +15,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
 use commands::Cli;
 use linerate_model::exit::{ExitCode, Failure};
+use std::env;
 use std::io;
 use std::process;
 use std::sync::Arc;
@@ -22,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 fn main() -> process::ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(refused) => return exit(explain(&refused)),
+        Err(refused) => return exit(explain(refused)),
     };
     match survive_file_size_limits().and_then(|()| cli.run()) {
         Ok(code) => exit(code),
@@ -34,15 +36,22 @@ fn main() -> process::ExitCode {
     }
 }
 
-/// Shows help, or says what is wrong with the arguments.
-fn explain(refused: &clap::Error) -> ExitCode {
-    let words: Vec<_> = std::env::args_os()
-        .skip(1)
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+/// Starts the program beside linerate that is named, shows help, or says what is wrong with the arguments.
+fn explain(refused: clap::Error) -> ExitCode {
+    let words: Vec<_> = env::args_os().skip(1).collect();
+    let programs = programs::find();
+    if let Some(failure) = programs::start(&words, &refused, &programs) {
+        terminal::error(&failure.message);
+        return failure.code;
+    }
+    let mut known = programs::add_to(Cli::command(), &programs);
+    let again = known.try_get_matches_from_mut(env::args_os());
+    let refused = again.err().unwrap_or(refused);
+    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<_> = words.collect();
     if !refused.use_stderr() {
         if words == ["-h"] {
-            let _ = terminal::print_line(commands::screen::HELP.trim_end());
+            let _ = terminal::print_line(&commands::screen::help(programs.keys()));
         } else {
             let _ = refused.print();
         }
@@ -52,7 +61,7 @@ fn explain(refused: &clap::Error) -> ExitCode {
         terminal::usage(commands::screen::HELP);
         return ExitCode::Usage;
     }
-    match habits::answer(&words, refused, &mut Cli::command()) {
+    match habits::answer(&words, &refused, &mut known) {
         Some(answer) => {
             terminal::error(&answer.error);
             for note in &answer.notes {

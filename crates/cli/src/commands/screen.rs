@@ -28,6 +28,15 @@ Every command has -h, --json, -o REPORT, -v (all figures), -q (no progress)
 Options and exit codes: linerate --help; of a command: linerate COMMAND --help
 ";
 
+/// That screen, and a line of the programs that are commands too.
+pub(crate) fn help<'a>(programs: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<_> = programs.map(String::as_str).collect();
+    if names.is_empty() {
+        return HELP.trim_end().to_owned();
+    }
+    format!("{HELP}Programs of their own: {}", names.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,7 @@ mod help;
 mod live;
 mod measure;
 mod peer;
+mod programs;
 mod proof;
 mod reproduce;
 mod screen;
