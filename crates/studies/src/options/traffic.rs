@@ -27,8 +27,12 @@ pub(super) static TRAFFIC: Group = Group {
             .short('u')
             .shown(Shown::Never)
             .only(Source::CommandLine),
-        option("workload", SINGLE, "ID", "Workload in place of the usual one, by its id")
-            .otherwise(Usual::Words("`bulk`, `datagrams`"))
+        option("workload", TCP, "ID", "Workload in place of the usual one, by its id")
+            .usual("bulk")
+            .page("workloads.md")
+            .sets(|d, v| set(&mut d.spec.workload, Ok(WorkloadId::new(v)))),
+        option("workload", UDP, "ID", "Workload in place of the usual one, by its id")
+            .usual("datagrams")
             .page("workloads.md")
             .sets(|d, v| set(&mut d.spec.workload, Ok(WorkloadId::new(v)))),
         option("time", SINGLE, "TIME", "Length of the test")
