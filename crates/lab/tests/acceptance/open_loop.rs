@@ -6,7 +6,7 @@ use linerate_model::spec::{
     Arrival, DEFAULT_ANSWER_TIMEOUT, Observe, Pinning, Stall, TransactionBounds, Transport,
 };
 use linerate_model::{BitRate, ByteCount, Layer, PacketCount, PacketRate, units::FrameOverhead};
-use linerate_studies::run::{LatencyPlan, Mode, OpenLoop, RequestRate, latency};
+use linerate_studies::run::{LatencyPlan, Mode, OpenLoop, RequestRate, Sending, latency};
 use linerate_testbed::{Link, LinkConfig};
 use linerate_testkit::disturbance::undisturbed;
 use std::time::Duration;
@@ -30,8 +30,7 @@ fn plan() -> LatencyPlan {
         warm_up: Duration::from_millis(100),
         load: None,
         observe: Observe::Counters,
-        open: None,
-        rpm: false,
+        sending: Sending::InTurn,
         stall: None,
         rounds: None,
         seed: 1,
@@ -71,7 +70,7 @@ pub(crate) fn a_stall_shows_in_an_open_loop_and_not_in_a_closed_one() {
     let measured = undisturbed(|| {
         let rate = RequestRate::At(PacketRate::from_pps(1000.0));
         let open = LatencyPlan {
-            open: Some(at(rate)),
+            sending: Sending::AtRate(at(rate)),
             stall: Some(STALL),
             ..plan()
         };
@@ -112,7 +111,7 @@ pub(crate) fn the_curve_holds_the_capacity_of_a_link() {
     let curve = LatencyPlan {
         sizes: vec![ByteCount::new(1000)],
         time: Duration::from_secs(1),
-        open: Some(at(rising)),
+        sending: Sending::AtRate(at(rising)),
         ..plan()
     };
     let measured = undisturbed(|| {
@@ -148,7 +147,7 @@ pub(crate) fn round_trips_per_minute_are_those_of_the_path_and_its_queue() {
     let rig = Rig::shaped(link);
     let rpm = LatencyPlan {
         time: Duration::from_secs(1),
-        rpm: true,
+        sending: Sending::Responsiveness,
         ..plan()
     };
     let run = rig.run(move |context, target| latency(context, target, &rpm));

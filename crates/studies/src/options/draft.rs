@@ -1,7 +1,7 @@
 //! A test in the making, which options change one by one.
 
 use super::TestKind;
-use crate::run::{After, LatencyPlan, OpenLoop, RequestRate, SaturatePlan, Test};
+use crate::run::{After, LatencyPlan, OpenLoop, RequestRate, SaturatePlan, Sending, Test};
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::link::EmulatedLink;
@@ -151,9 +151,16 @@ impl Draft {
 
     fn latency(self) -> Result<LatencyPlan, String> {
         let (spec, messages) = (self.spec, self.messages);
+        let sending = self.rate.map_or(messages.sending, |rate| {
+            Sending::AtRate(OpenLoop {
+                rate,
+                arrival: self.arrival,
+                answer_timeout: self.answer_timeout,
+            })
+        });
         let is_in_turns =
             messages.wrap.is_some() || messages.rounds.is_some_and(|rounds| rounds > 1);
-        if (self.rate.is_some() || messages.rpm) && is_in_turns {
+        if sending != Sending::InTurn && is_in_turns {
             let why = "requests at a rate are measured at once and as they are: leave out wrap and rounds, or rate, curve and rpm";
             return Err(why.to_owned());
         }
@@ -163,11 +170,7 @@ impl Draft {
             warm_up: spec.warm_up,
             observe: spec.observe,
             seed: spec.seed,
-            open: self.rate.map(|rate| OpenLoop {
-                rate,
-                arrival: self.arrival,
-                answer_timeout: self.answer_timeout,
-            }),
+            sending,
             ..messages
         })
     }

@@ -4,8 +4,8 @@ use super::choice::{arrivals, modes, transports};
 use super::draft::{duration, named, read, set};
 use super::{Group, LATENCY, Shown, Takes, Usual, flag, list, option};
 use crate::run::{
-    Iterations, Mode, RequestRate, USUAL_RISING, Wrap, parse_percentile, parse_rising, parse_stall,
-    sizes,
+    Iterations, Mode, RequestRate, Sending, USUAL_RISING, Wrap, parse_percentile, parse_rising,
+    parse_stall, sizes,
 };
 use linerate_model::spec::TransactionBounds;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ pub(super) static OPEN_LOOP: Group = Group {
             .shown(Shown::Short)
             .excludes(&["rate", "curve", "load", "transport", "sizes", "wait"])
             .is_beside(true)
-            .sets(|d, _| set(&mut d.messages.rpm, Ok(true))),
+            .sets(|d, _| set(&mut d.messages.sending, Ok(Sending::Responsiveness))),
         option("arrival", LATENCY, "ARRIVAL", "Distances between requests: all the same, or random and independent")
             .choices(arrivals)
             .usual("constant")

@@ -1,6 +1,6 @@
 use super::*;
 use crate::options;
-use crate::run::{LatencyPlan, RequestRate, Test};
+use crate::run::{LatencyPlan, RequestRate, Sending, Test};
 use linerate_client::address::IpChoice;
 use linerate_model::ByteCount;
 use linerate_model::run::{Asked, StudyPlace};
@@ -469,12 +469,11 @@ fn messages_are_asked_as_on_the_command_line() {
     assert_eq!(closed.wrap.unwrap().text(), "onload --profile=latency");
     assert!(closed.stall.is_some());
     let none = latency("load='none'\nwrap='none'\ncurve=false\nrpm=false\ndecompose=false");
-    assert!(none.load.is_none() && none.wrap.is_none() && none.open.is_none() && !none.rpm);
-    let is_rising =
-        |plan: LatencyPlan| matches!(plan.open.unwrap().rate, RequestRate::Rising { .. });
+    assert!(none.load.is_none() && none.wrap.is_none() && none.sending == Sending::InTurn);
+    let is_rising = |plan: LatencyPlan| matches!(plan.sending, Sending::AtRate(open) if matches!(open.rate, RequestRate::Rising { .. }));
     assert!(is_rising(latency("curve='100-1k'\narrival='poisson'")));
     assert!(is_rising(latency("curve=true")));
-    assert!(latency("rpm=true").rpm);
+    assert!(latency("rpm=true").sending == Sending::Responsiveness);
 }
 
 #[test]

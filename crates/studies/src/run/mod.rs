@@ -17,8 +17,8 @@ pub use calibrate::{CalibratePlan, Calibrated, calibrate};
 pub use demo::{DemoPlan, demo};
 pub use diagnose::{diagnose, probe_all};
 pub use latency::{
-    CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, USUAL_RISING,
-    Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
+    CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Sending,
+    USUAL_RISING, Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
 };
 pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};

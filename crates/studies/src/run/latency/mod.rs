@@ -56,10 +56,8 @@ pub struct LatencyPlan {
     pub load: Option<Load>,
     /// How much both ends look at their hosts.
     pub observe: Observe,
-    /// Requests at a rate, in place of one message at a time.
-    pub open: Option<OpenLoop>,
-    /// Round trips per minute under load, in place of everything else.
-    pub rpm: bool,
+    /// When messages are sent.
+    pub sending: Sending,
     /// A peer that stands still at regular intervals.
     pub stall: Option<Stall>,
     /// Whether each point is measured once more with the kernel's stamps, which take its round trips apart.
@@ -74,6 +72,17 @@ pub struct LatencyPlan {
     pub percentiles: Vec<Quantile>,
     /// Bounds by number of messages, per size and mode.
     pub transactions: TransactionBounds,
+}
+
+/// When the messages of a latency measurement are sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sending {
+    /// One after the answer to the other.
+    InTurn,
+    /// Requests at a rate.
+    AtRate(OpenLoop),
+    /// One after the other while TCP streams fill the path: round trips per minute.
+    Responsiveness,
 }
 
 /// One of the ways that each size is measured in.
@@ -170,8 +179,7 @@ impl LatencyPlan {
             warm_up: spec.warm_up,
             load: None,
             observe: spec.observe,
-            open: None,
-            rpm: false,
+            sending: Sending::InTurn,
             stall: None,
             decompose: false,
             rounds: Some(1),
@@ -230,11 +238,19 @@ impl LatencyPlan {
     /// Turns of each size and mode with a peer of this kind.
     fn rounds_with(&self, tests: Tests) -> u32 {
         let cells = self.sizes.len() * self.ways().len();
-        if self.open.is_some() || self.rpm {
+        if self.sending != Sending::InTurn {
             return 1;
         }
         self.rounds
             .unwrap_or_else(|| order::usual_rounds(cells, self.time, tests))
+    }
+
+    /// Requests at a rate, if that is how they are sent.
+    fn open(&self) -> Option<OpenLoop> {
+        match self.sending {
+            Sending::AtRate(open) => Some(open),
+            Sending::InTurn | Sending::Responsiveness => None,
+        }
     }
 
     /// The tests that it is made of, without the load.
@@ -267,7 +283,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     recorder.list_quantiles(&plan.percentiles);
     recorder.run_mut().instance = bench.client.instance();
     recorder.run_mut().notes.extend(bench.notes(plan));
-    if plan.rpm {
+    if plan.sending == Sending::Responsiveness {
         let mut run = Measurement {
             context,
             recorder: &mut recorder,
@@ -304,7 +320,7 @@ fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
     for mode in &plan.modes {
         mode.check_host()?;
     }
-    if plan.open.is_some() || plan.rpm {
+    if plan.sending != Sending::InTurn {
         OpenLoop::check(target, plan)?;
     }
     Ok(())
@@ -318,7 +334,7 @@ fn sweep(
     plan: &LatencyPlan,
     load: Option<Load>,
 ) -> Result<()> {
-    match plan.open.filter(OpenLoop::rises) {
+    match plan.open().filter(OpenLoop::rises) {
         Some(open) => {
             let mut run = Measurement {
                 context,
@@ -361,7 +377,7 @@ fn spec(plan: &LatencyPlan, size: ByteCount, way: &Way) -> TestSpec {
         seed: plan.seed,
         ..TestSpec::ping_pong(plan.transport)
     };
-    match plan.open {
+    match plan.open() {
         None => spec,
         Some(open) => open.apply(spec),
     }

@@ -81,7 +81,7 @@ impl OpenLoop {
         let kind = target.far.kind();
         if !kind.about().is_foreign {
             let format = own_streams();
-            let specs = plan.specs().into_iter().filter(|_| plan.open.is_some());
+            let specs = plan.specs().into_iter().filter(|_| plan.open().is_some());
             let refused = specs.map(|spec| linerate_engine::check(&spec, &format));
             return refused.collect::<Result<_, _>>().map_err(|error| {
                 Failure::new(ExitCode::Usage, format!("requests at a rate: {error}"))
@@ -223,6 +223,7 @@ pub fn parse_rising(text: &str) -> Result<RequestRate, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Sending;
 
     #[test]
     fn a_stall_is_read() {
@@ -239,7 +240,7 @@ mod tests {
         let far =
             |text: &str| Target::new(linerate_client::address::PeerAddress::parse(text).unwrap());
         let mut plan = LatencyPlan::from_spec(&TestSpec::ping_pong(Transport::Udp));
-        plan.open = Some(OpenLoop {
+        plan.sending = Sending::AtRate(OpenLoop {
             rate: RequestRate::At(PacketRate::from_pps(10.0)),
             arrival: Arrival::Constant,
             answer_timeout: spec::DEFAULT_ANSWER_TIMEOUT,

@@ -1,7 +1,7 @@
 //! Round trips taken apart: each point is measured once more with the kernel's stamps, after it was measured
 //! without, so that what the stamps cost is known.
 
-use super::LatencyPlan;
+use super::{LatencyPlan, Sending};
 use crate::run::Measurement;
 use anyhow::Result;
 use linerate_client::Client;
@@ -18,7 +18,7 @@ pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> 
     let why =
         if plan.wrap.is_some() {
             "what runs under a wrapper may not pass the kernel; leave --wrap out"
-        } else if plan.open.is_some() || plan.rpm {
+        } else if plan.sending != Sending::InTurn {
             "it takes apart one message at a time; leave --rate and --rpm out"
         } else if !client.shows_clock() {
             "only `linerate serve` at the peer takes stamps of its own; leave --decompose out"
