@@ -2,7 +2,7 @@
 //! network.
 
 use crate::AgentPlan;
-use crate::state::serve_one;
+use crate::serving::serve_one;
 use anyhow::{Context as _, Result};
 use linerate_deploy::CONSOLE_GREETING;
 use linerate_model::Clock as _;

@@ -1,6 +1,7 @@
 //! Server side: `linerate serve`, and the peer in the demo.
 #![forbid(unsafe_code)]
 
+mod accept;
 pub mod access;
 mod connections;
 mod console;
@@ -10,6 +11,7 @@ mod notices;
 mod pending;
 mod per_address;
 mod port;
+mod serving;
 mod state;
 
 pub use console::{ConsolePlan, serve_console};
@@ -17,6 +19,7 @@ pub use deployed::{DeployedPlan, serve_deployed};
 pub use linerate_peers::{Setting, SettingValues};
 pub use port::Speaking;
 
+use accept::accept_loop;
 use access::{Access, Network};
 use anyhow::{Context as _, Result};
 use linerate_model::agent::AgentEvent;
@@ -31,7 +34,6 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::wake::Waker;
 use linerate_testbed::Host;
 use port::Port;
-use state::accept_loop;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,0 +1,299 @@
+//! The session with each client, to its end.
+
+use crate::AgentPlan;
+use crate::access::{is_in, unproved_sending};
+use crate::data_streams::events;
+use crate::per_address::Counted as Place;
+use crate::port::Port;
+use crate::state::{AgentState, canonical, failed};
+use anyhow::{Context as _, Result, bail};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
+use linerate_model::agent::AgentEvent;
+use linerate_model::facts::Facts;
+use linerate_model::spec::{MAX_STREAMS, TestSpec};
+use linerate_model::{ByteCount, Clock as _};
+use linerate_observe::{Observer, Scope};
+use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig};
+use linerate_session::key::credential;
+use linerate_session::login::{Gate, moment};
+use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::random::random_bytes;
+use std::io;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Idle timeout of a datagram stream whose test was ended, and polling interval of the server's stop flag meanwhile.
+const QUIET: Duration = Duration::from_secs(2);
+const QUIET_READS: u32 = 10;
+
+/// How long a client keeps its slot without a test.
+const IDLE_LIMIT: Duration = Duration::from_mins(10);
+
+/// Serves one client of linerate's own protocol over `line`, to its end.
+pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Result<()> {
+    let wakeup_fd = crate::wakeup_fd()?;
+    let (events, _) = mpsc::channel();
+    let state = AgentState::new(plan, stop, events, &wakeup_fd);
+    state.converse(line, None, linerate_peers::own(), None)
+}
+
+/// Starts a thread in `scope`; an error if the host allows no more.
+pub(crate) fn start_thread<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    thread: thread::Builder,
+    work: impl FnOnce() + Send + 'scope,
+) -> io::Result<()> {
+    thread.spawn_scoped(scope, work).map(drop)
+}
+
+impl AgentState<'_> {
+    /// Serves a stream that is a test, and begins with `bytes`.
+    pub(crate) fn host(
+        &self,
+        line: Line,
+        data_streams: DataStreams,
+        bytes: &[u8],
+        place: Place<'_>,
+        port: &Port,
+    ) -> Result<()> {
+        let from = line.remote();
+        let from = canonical(from);
+        let (_counted, before) = self.data_streams.one_more(from.ip());
+        let busy = || (before >= u32::from(self.plan.max_clients)).then(|| self.busy());
+        let turn_away = self.denied(from.ip(), port).or_else(busy);
+        let mut driver = self.driver(line, &*port.kind, turn_away)?;
+        let datagrams = data_streams.udp.first();
+        let datagrams = datagrams.and_then(|(socket, _)| socket.try_clone().ok());
+        let mut is_cut = false;
+        driver.host(data_streams, bytes)?;
+        let opening = Opening {
+            bytes: ByteCount::new(bytes.len() as u64),
+            place,
+        };
+        thread::scope(|scope| {
+            let result = answer(&mut driver, self.stop, Some(opening), &mut |event| {
+                is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
+                for event in events(from, &*port.kind, event) {
+                    self.tell(event);
+                }
+                if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
+                    let to = SocketAddr::new(from.ip(), *there);
+                    let spec = spec.clone();
+                    let work = move || self.call_back(to, &spec, &*port.kind);
+                    if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
+                        let error = error.to_string();
+                        self.tell(AgentEvent::NotCalledBack { client: to, error });
+                    }
+                }
+            });
+            driver.end_session();
+            if let Some(socket) = datagrams.filter(|_| is_cut) {
+                self.outlast(&socket);
+            }
+            result
+        })
+    }
+
+    /// Waits for the end of a datagram stream whose test was ended by a limit: the rest of it must not be taken for
+    /// another test.
+    fn outlast(&self, socket: &UdpSocket) {
+        if socket.set_read_timeout(Some(QUIET / QUIET_READS)).is_err() {
+            return;
+        }
+        let mut silent = 0;
+        while silent < QUIET_READS && !self.stop.load(Ordering::Relaxed) {
+            silent = match socket.recv(&mut [0; 1]) {
+                Ok(_) => 0,
+                Err(_) => silent + 1,
+            };
+        }
+    }
+
+    /// Runs a test towards a client that requested it.
+    fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
+        let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
+            .map_err(anyhow::Error::from)
+            .and_then(|peer| Client::connect(&Target::new(peer)))
+            .and_then(|mut client| client.run(spec, &mut |_| !self.stop.load(Ordering::Relaxed)));
+        match made {
+            Ok(outcome) => {
+                let reports = outcome
+                    .directions
+                    .into_iter()
+                    .filter_map(|done| done.sender);
+                for event in events(to, kind, &SessionEvent::OwnReports(reports.collect())) {
+                    self.tell(event);
+                }
+            }
+            Err(error) => self.tell(failed(to, &error)),
+        }
+    }
+
+    /// Serves one client to its end.
+    pub(crate) fn serve(
+        &self,
+        stream: TcpStream,
+        place: Place<'_>,
+        handle: Option<DemuxHandle>,
+        port: &Port,
+    ) -> Result<()> {
+        let from = stream.peer_addr()?.ip();
+        let (turn_away, _counted) = match self.admit(from, port) {
+            Ok(counted) => (None, Some(counted)),
+            Err(why) => (Some(why), None),
+        };
+        let _waiting = turn_away.is_some().then_some(place);
+        stream.set_nonblocking(false)?;
+        let line = Line::over(stream, self.plan.timeout)?;
+        self.converse(line, handle, &*port.kind, turn_away)
+    }
+
+    /// Users that are accepted, for a session that begins now.
+    fn gate(&self) -> Option<Gate> {
+        let logins = self.plan.logins.clone()?;
+        let moment = moment();
+        Some(Gate { logins, moment })
+    }
+
+    fn converse(
+        &self,
+        line: Line,
+        handle: Option<DemuxHandle>,
+        kind: &dyn PeerKind,
+        turn_away: Option<(RefusalCode, String)>,
+    ) -> Result<()> {
+        let mut driver = self.driver(line, kind, turn_away)?;
+        if let Some(handle) = handle {
+            driver.admit(handle)?;
+        }
+        let result = answer(&mut driver, self.stop, None, &mut |_| {});
+        driver.end_session();
+        result
+    }
+
+    /// Server side of a session over `line`.
+    fn driver(
+        &self,
+        line: Line,
+        kind: &dyn PeerKind,
+        turn_away: Option<(RefusalCode, String)>,
+    ) -> Result<Driver> {
+        let (local, remote) = (line.local().ip(), line.remote().ip());
+        // A refused client does not cause a reading of the host's facts.
+        let is_served = turn_away.is_none();
+        let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
+        let interface = self.plan.interface.clone();
+        let interface = interface.or_else(|| is_served.then(found).flatten());
+        let observer = Observer::new(Scope::live(interface));
+        let facts = if is_served {
+            facts(kind, || observer.facts())
+        } else {
+            Facts::default()
+        };
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let config = ServerConfig {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            timeout: self.plan.timeout,
+            session: format!("{number:08}"),
+            facts,
+            limits: Limits {
+                max_duration: self.plan.max_duration,
+                max_streams: MAX_STREAMS,
+                max_rate: self.plan.max_rate,
+                imitation: self.plan.allow_imitation,
+                intrusion: self.asks_for_key(kind) || is_in(remote, &self.plan.allow_intrusive),
+            },
+            unproved: unproved_sending(remote, &self.plan.allow_unproved),
+            random: random_bytes()?,
+            local,
+            turn_away,
+            credential: credential(self.plan.key.as_ref())?,
+            logins: self.gate(),
+        };
+        let session = kind.server(config, MonoClock.now());
+        Ok(Driver::server(line, session, observer, self.plan.timeout))
+    }
+}
+
+/// Facts that a server of this kind reports; not read if it cannot.
+fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
+    if kind.about().tells_facts {
+        read()
+    } else {
+        Facts::default()
+    }
+}
+
+/// First bytes of a stream that is a test. Their source address may be forged: the stream stays pending until more has
+/// arrived or been sent.
+struct Opening<'a> {
+    bytes: ByteCount,
+    place: Place<'a>,
+}
+
+/// Serves until the client leaves, was idle for long, or the agent is stopped.
+fn answer(
+    driver: &mut Driver,
+    stop: &AtomicBool,
+    mut opening: Option<Opening<'_>>,
+    tell: &mut dyn FnMut(&SessionEvent),
+) -> Result<()> {
+    let mut busy = MonoClock.now();
+    while !stop.load(Ordering::Relaxed) {
+        let now = MonoClock.now();
+        if driver.has_test() {
+            busy = now;
+        } else if now.saturating_since(busy) >= IDLE_LIMIT {
+            bail!("it made no test for {IDLE_LIMIT:?}: its place is free for others");
+        }
+        if let Some(Opening { place, .. }) =
+            opening.take_if(|opening| driver.progress().bytes > opening.bytes)
+        {
+            drop(place);
+        }
+        match driver.turn().context("the session ended")? {
+            Some(SessionEvent::Closed) => break,
+            Some(event) => tell(&event),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its client sends without waiting, so what is read before its traffic is missed.
+    #[test]
+    fn the_host_is_not_looked_at_for_a_client_that_is_told_nothing_of_it() {
+        for kind in linerate_peers::ALL {
+            let mut reads = 0;
+            facts(*kind, || {
+                reads += 1;
+                Facts::default()
+            });
+            assert_eq!(reads, u32::from(kind.about().tells_facts), "{}", kind.id());
+        }
+    }
+
+    #[test]
+    fn a_thread_that_the_host_refuses_is_an_error_and_others_go_on() {
+        // More than any address space has.
+        let refused = thread::Builder::new().stack_size(1 << 60);
+        let (done, outcome) = mpsc::channel();
+        thread::scope(|scope| {
+            start_thread(scope, refused, || {}).expect_err("no such stack");
+            start_thread(scope, thread::Builder::new(), move || {
+                done.send(()).unwrap();
+            })
+            .unwrap();
+        });
+        outcome.recv().unwrap();
+    }
+}
