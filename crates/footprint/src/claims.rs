@@ -33,7 +33,7 @@ pub(crate) fn add_elf(tree: &mut Tree, elf: &Elf<'_>, map: Option<&Map>, contain
             },
             class: section.class,
             source: section.source,
-            places: places(tree, section.class, (section.address, load), map),
+            places: places(tree, section.class, section.address, load, map),
         };
         let claimant = Claimant {
             elf,
@@ -45,7 +45,7 @@ pub(crate) fn add_elf(tree: &mut Tree, elf: &Elf<'_>, map: Option<&Map>, contain
         let inputs = listed.map_or(&[][..], |listed| &listed.inputs);
         sweep(section, inputs, &mut |claim, size| {
             let (owner, from, leaf) = claimant.leaf(&claim, size);
-            tree.add(&open, (&owner, from), leaf);
+            tree.add(&open, &owner, from, leaf);
         });
     }
 }
@@ -60,18 +60,18 @@ pub(crate) fn add_map(tree: &mut Tree, map: &Map) {
             name: listed.name.clone(),
             class,
             source: FigureSource::Map,
-            places: places(tree, class, (listed.address, listed.load), Some(map)),
+            places: places(tree, class, listed.address, listed.load, Some(map)),
         };
         let open = tree.open(&slot);
         let end = listed.address.saturating_add(listed.size);
-        gap(&listed.inputs, (listed.address, end), &mut |claim, size| {
+        gap(&listed.inputs, listed.address, end, &mut |claim, size| {
             let (owner, leaf) = match claim {
                 Claim::Input(input) => input_leaf(input, size, None),
                 Claim::Symbol(_) | Claim::Gap => {
                     (Owner::default(), leftover(size, FigureSource::Map))
                 }
             };
-            tree.add(&open, (&owner, FigureSource::Map), leaf);
+            tree.add(&open, &owner, FigureSource::Map, leaf);
         });
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn add_stack(tree: &mut Tree, name: &str, size: u64) {
         source: FigureSource::Given,
     };
     let open = tree.open(&slot);
-    tree.add(&open, (&Owner::default(), FigureSource::Given), leaf);
+    tree.add(&open, &Owner::default(), FigureSource::Given, leaf);
 }
 
 /// Default memory regions, without a map.
@@ -107,7 +107,8 @@ const ELSEWHERE: &str = "*default*";
 fn places(
     tree: &mut Tree,
     class: SectionClass,
-    (address, load): (u64, Option<u64>),
+    address: u64,
+    load: Option<u64>,
     map: Option<&Map>,
 ) -> Vec<(usize, SectionPlace)> {
     let Some(map) = map.filter(|map| !map.memories.is_empty()) else {
@@ -181,7 +182,7 @@ fn sweep<'c>(
             continue;
         }
         if symbol.start > position {
-            gap(inputs, (position, symbol.start), emit);
+            gap(inputs, position, symbol.start, emit);
         }
         emit(
             Claim::Symbol(symbol),
@@ -189,11 +190,11 @@ fn sweep<'c>(
         );
         position = symbol.end;
     }
-    gap(inputs, (position, section.end()), emit);
+    gap(inputs, position, section.end(), emit);
 }
 
 /// Passes on the bytes between two symbols.
-fn gap<'c>(inputs: &'c [MapInput], (start, end): (u64, u64), emit: &mut dyn FnMut(Claim<'c>, u64)) {
+fn gap<'c>(inputs: &'c [MapInput], start: u64, end: u64, emit: &mut dyn FnMut(Claim<'c>, u64)) {
     let mut position = start;
     let first = inputs.partition_point(|input| input.end <= start);
     for input in inputs[first..].iter().take_while(|input| input.start < end) {

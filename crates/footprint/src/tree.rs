@@ -109,21 +109,22 @@ impl Tree {
     }
 
     /// Adds a part to a section, in each of its memories; `from` is the source of the owner.
-    pub(crate) fn add(&mut self, to: &Open, (owner, from): (&Owner, FigureSource), leaf: Leaf) {
+    pub(crate) fn add(&mut self, to: &Open, owner: &Owner, from: FigureSource, leaf: Leaf) {
         let Some((last, others)) = to.0.split_last() else {
             return;
         };
         for place in others {
             let name = leaf.name.clone();
-            self.add_to(*place, (owner, from), Leaf { name, ..leaf });
+            self.add_to(*place, owner, from, Leaf { name, ..leaf });
         }
-        self.add_to(*last, (owner, from), leaf);
+        self.add_to(*last, owner, from, leaf);
     }
 
     fn add_to(
         &mut self,
         (region, section): (usize, usize),
-        (owner, from): (&Owner, FigureSource),
+        owner: &Owner,
+        from: FigureSource,
         leaf: Leaf,
     ) {
         let (_, parts) = &mut self.regions[region].sections[section];

@@ -18,7 +18,8 @@ pub use linerate_model::comparison::Comparison;
 /// Nothing is stored.
 pub fn compare_named(
     context: &mut Context<'_>,
-    (a, b): (&str, &str),
+    a: &str,
+    b: &str,
     hints: &Hints,
     options: &Options,
 ) -> Result<Comparison> {

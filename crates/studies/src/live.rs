@@ -80,7 +80,7 @@ impl Intervals {
                 retransmitted: interval.retransmitted_segments.map(PacketCount::new),
                 srtt_ns: interval.srtt_ns,
                 cwnd: interval.cwnd_bytes,
-                ..way.blank(self.transport, (interval.start, interval.end))
+                ..way.blank(self.transport, interval.start, interval.end)
             })
         });
         rest.collect()
@@ -134,12 +134,12 @@ impl Way {
             packets_received: receiver.and_then(|receiver| packets(transport, receiver)),
             sender_cpu: sender.and_then(|sender| sender.busiest_core),
             receiver_cpu: receiver.and_then(|receiver| receiver.busiest_core),
-            ..self.blank(transport, (before.elapsed, seen.elapsed))
+            ..self.blank(transport, before.elapsed, seen.elapsed)
         })
     }
 
     /// An interval of which nothing is told.
-    fn blank(&self, transport: Transport, (start, end): (Duration, Duration)) -> LiveInterval {
+    fn blank(&self, transport: Transport, start: Duration, end: Duration) -> LiveInterval {
         LiveInterval {
             transport,
             is_duplex: self.is_duplex,

@@ -94,7 +94,7 @@ impl CompareArgs {
             })?
         } else {
             with_store(output, |context| {
-                compare::compare_named(context, (&self.a, &self.b), &hints, &options)
+                compare::compare_named(context, &self.a, &self.b, &hints, &options)
             })?
         };
         show_document(output, &comparison)?;

@@ -76,7 +76,8 @@ pub(crate) fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Elf<'a>, Footprint
     }
     symbols::assign(
         &file,
-        (name, bytes.len()),
+        name,
+        bytes.len(),
         &mut sections,
         &indices,
         &mut notes,

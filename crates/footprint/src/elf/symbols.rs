@@ -24,7 +24,8 @@ const MAX_MANGLED: usize = 4096;
 /// Assigns the symbols to their sections, in order.
 pub(super) fn assign<'a>(
     file: &object::File<'a>,
-    (name, length): (&str, usize),
+    name: &str,
+    length: usize,
     sections: &mut [Section<'a>],
     indices: &Indices,
     notes: &mut Vec<String>,

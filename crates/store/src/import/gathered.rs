@@ -197,7 +197,7 @@ mod tests {
         let figure = |value| Rounded::exact(f64::from(value));
         let row = |second| {
             let (start, end) = (figure(second), figure(second + 1));
-            Row::of_rate(line, (start, end), figure(1), figure(8))
+            Row::of_rate(line, start, end, figure(1), figure(8))
         };
         test.flows = vec![Flow {
             sent_rows: Series::from((0..seconds).map(row).collect::<Vec<_>>()),

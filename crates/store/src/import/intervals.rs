@@ -289,7 +289,8 @@ mod tests {
             jitter: Some(Rounded::exact(f64::from(second))),
             ..Row::of_rate(
                 second as usize + 1,
-                (time(second), time(second + 1)),
+                time(second),
+                time(second + 1),
                 bytes,
                 bytes.scaled(8.0),
             )

@@ -81,7 +81,7 @@ pub(super) fn kind(line: &str) -> Kind<'_> {
 impl DataLine<'_> {
     /// The row of the table that this line, of that number, is.
     pub(super) const fn row(&self, line: usize) -> Row {
-        Row::of_rate(line, (self.start, self.end), self.bytes, self.bps)
+        Row::of_rate(line, self.start, self.end, self.bytes, self.bps)
     }
 }
 

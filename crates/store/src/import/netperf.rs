@@ -201,7 +201,7 @@ impl Output {
         let start = self.interim_end;
         let end = start.plus(seconds);
         let bytes = bps.times(seconds).scaled(0.125);
-        Some(Row::of_rate(number, (start, end), bytes, bps))
+        Some(Row::of_rate(number, start, end, bytes, bps))
     }
 
     /// Receive socket, send socket, message, seconds, throughput: what the sender gave TCP.

@@ -33,7 +33,8 @@ impl Row {
     /// An interval of which only what was carried is known.
     pub(super) const fn of_rate(
         line: usize,
-        (start, end): (Rounded, Rounded),
+        start: Rounded,
+        end: Rounded,
         bytes: Rounded,
         bps: Rounded,
     ) -> Self {

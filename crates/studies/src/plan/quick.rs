@@ -54,20 +54,22 @@ impl Quick {
             replace(
                 &mut series.defaults,
                 &mut series.factors,
-                (short.defaults, short.factors),
+                short.defaults,
+                short.factors,
             );
         }
         replace(
             &mut file.defaults,
             &mut file.factors,
-            (self.defaults, self.factors),
+            self.defaults,
+            self.factors,
         );
         Ok(())
     }
 }
 
 /// Puts values and levels into the place of those of the same settings, whichever they were.
-fn replace(defaults: &mut Values, factors: &mut Factors, (values, levels): (Values, Factors)) {
+fn replace(defaults: &mut Values, factors: &mut Factors, values: Values, levels: Factors) {
     for (key, value) in values {
         factors.remove(&key);
         // The old key would stay with its own place in the file.

@@ -204,14 +204,14 @@ impl Measuring<'_, '_> {
         };
         let (command, interrupt) = (&self.context.command, self.context.interrupt);
         let mut inner = Context::of_part(command, interrupt, &mut watcher);
-        let mut measured = measure(&mut inner, self.plan, (cell, far.clone()));
+        let mut measured = measure(&mut inner, self.plan, cell, far.clone());
         if let Err(error) = &measured
             && far.kind().about().is_foreign
             && is_of_peer(error)
         {
             let note = format!("{name} was measured again: {error:#}");
             self.recorder.run_mut().notes.push(note);
-            measured = measure(&mut inner, self.plan, (cell, far));
+            measured = measure(&mut inner, self.plan, cell, far);
         }
         let mut part = measured?;
         if self.context.interrupted() {
@@ -234,7 +234,8 @@ fn since(begun: MonoInstant) -> Duration {
 fn measure(
     context: &mut Context<'_>,
     plan: &StudyPlan,
-    (cell, far): (&Cell, PeerAddress),
+    cell: &Cell,
+    far: PeerAddress,
 ) -> Result<Run> {
     let target = Target {
         key: plan.key.clone(),
