@@ -41,8 +41,8 @@ impl Observer {
         };
         for collector in collectors::ALL {
             let mut part = Snapshot::default();
-            collector.read(&host, &mut part);
-            settle(*collector, &mut part, &mut history);
+            (collector.read)(&host, &mut part);
+            settle(collector, &mut part, &mut history);
             whole.values.append(&mut part.values);
             whole.missing.append(&mut part.missing);
         }
@@ -54,15 +54,15 @@ impl Observer {
         let host = HostView::new(&self.scope);
         let mut facts = Facts::default();
         for collector in collectors::ALL {
-            collector.facts(&host, &mut facts);
+            (collector.facts)(&host, &mut facts);
         }
         facts
     }
 }
 
 /// Replaces the raw counters of `part` by their monotonic values from [`History`].
-fn settle(collector: &dyn Collector, part: &mut Snapshot, history: &mut History) {
-    let rule = collector.backwards();
+fn settle(collector: &Collector, part: &mut Snapshot, history: &mut History) {
+    let rule = collector.backwards;
     let missing = &mut part.missing;
     part.values.retain(|signal, value| {
         if is_gauge(signal) {

@@ -3,8 +3,6 @@
 use super::Collector;
 use crate::host_view::HostView;
 use crate::text::tidy;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 
 const LEDS: &str = "sys/class/leds";
 
@@ -17,24 +15,8 @@ const TRACERS: &[&str] = &[
     "sys/kernel/debug/tracing/available_tracers",
 ];
 
-pub(super) struct Board;
-
-impl Collector for Board {
-    fn id(&self) -> &'static str {
-        "board"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Device tree, LEDs, and tracers of the kernel."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         into.device_tree = list(
             host.read("sys/firmware/devicetree/base/compatible")
                 .ok()
@@ -47,8 +29,9 @@ impl Collector for Board {
         into.leds = (!leds.is_empty()).then_some(leds);
         let tracers = TRACERS.iter().find_map(|path| host.read(path).ok());
         into.kernel_tracers = list(tracers.as_deref(), ' ');
-    }
-}
+    },
+    ..Collector::new("board", "Device tree, LEDs, and tracers of the kernel.")
+};
 
 fn list(text: Option<&str>, separator: char) -> Option<Vec<String>> {
     let words = text?.split(separator).filter_map(tidy);

@@ -4,32 +4,14 @@ use super::{Collector, record};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::text::{field, tidy};
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::CPU_FREQUENCY_HZ;
 
 const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
 
-pub(super) struct Frequency;
-
-impl Collector for Frequency {
-    fn id(&self) -> &'static str {
-        "frequency"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Clock frequency of the fastest core, and its governor."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[CPU_FREQUENCY_HZ]
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        record(into, CPU_FREQUENCY_HZ, fastest(host));
-    }
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[CPU_FREQUENCY_HZ],
+    read: |host, into| record(into, CPU_FREQUENCY_HZ, fastest(host)),
+    facts: |host, into| {
         let of_first = |file: &str| {
             let policy = policies(host).into_iter().next()?;
             tidy(&host.read(&format!("{POLICIES}/{policy}/{file}")).ok()?)
@@ -42,8 +24,12 @@ impl Collector for Frequency {
         let steps: Vec<_> = steps.split(' ').filter_map(hertz_from_khz).collect();
         into.cpu_frequency_steps_hz = (!steps.is_empty()).then_some(steps);
         into.cpu_frequency_hz = fastest(host).ok().or_else(|| nominal(host));
-    }
-}
+    },
+    ..Collector::new(
+        "frequency",
+        "Clock frequency of the fastest core, and its governor.",
+    )
+};
 
 /// One directory per group of cores with a common clock.
 fn policies(host: &HostView<'_>) -> Vec<String> {
@@ -79,6 +65,7 @@ fn hertz_from_khz(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::testing::host_with;
+    use linerate_model::facts::Facts;
 
     #[test]
     fn the_fastest_policy_counts() {
@@ -100,7 +87,7 @@ mod tests {
         let host = HostView::new(&scope);
         assert_eq!(fastest(&host), Ok(2_200_000_000));
         let mut facts = Facts::default();
-        Frequency.facts(&host, &mut facts);
+        (COLLECTOR.facts)(&host, &mut facts);
         assert_eq!(facts.cpu_governor.as_deref(), Some("powersave"));
     }
 

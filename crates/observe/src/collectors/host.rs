@@ -4,8 +4,6 @@ use super::Collector;
 use crate::host_view::{HostView, Scope};
 use crate::text::{field, tidy};
 use linerate_model::ByteCount;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_sys::tsc;
 
 /// Kernel command-line options that affect measurements.
@@ -32,24 +30,8 @@ const HYPERVISORS: &[(&str, &str)] = &[
     ("xen", "xen"),
 ];
 
-pub(super) struct Host;
-
-impl Collector for Host {
-    fn id(&self) -> &'static str {
-        "host"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Machine, kernel, memory, virtualisation and boot options."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         let line = |path: &str| host.read(path).ok().and_then(|text| tidy(&text));
         into.hostname = line("proc/sys/kernel/hostname");
         into.kernel_release = line("proc/sys/kernel/osrelease");
@@ -72,8 +54,12 @@ impl Collector for Host {
         for (key, value) in boot_options(&command_line) {
             into.insert(format!("boot_{key}"), value);
         }
-    }
-}
+    },
+    ..Collector::new(
+        "host",
+        "Machine, kernel, memory, virtualisation and boot options.",
+    )
+};
 
 /// Architecture of the machine, not of this program.
 fn architecture(host: &HostView<'_>) -> Option<String> {
@@ -170,11 +156,12 @@ fn boot_options(command_line: &str) -> impl Iterator<Item = (&str, String)> {
 mod tests {
     use super::*;
     use crate::testing::host_with;
+    use linerate_model::facts::Facts;
 
     fn facts_of(files: &[(&str, &str)]) -> Facts {
         let (_root, scope) = host_with(files);
         let mut facts = Facts::default();
-        Host.facts(&HostView::new(&scope), &mut facts);
+        (COLLECTOR.facts)(&HostView::new(&scope), &mut facts);
         facts
     }
 

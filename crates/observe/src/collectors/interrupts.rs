@@ -11,34 +11,17 @@ use crate::history::Backwards;
 use crate::host_view::HostView;
 use crate::sysfs::interface_directory;
 use crate::text::whole_lines;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{NIC_INTERRUPTS, SOFTIRQ_NET_RX, SOFTIRQ_NET_TX};
 use std::collections::BTreeSet;
 
 const HARD: &str = "proc/interrupts";
 const SOFT: &str = "proc/softirqs";
 
-pub(super) struct Interrupts;
-
-impl Collector for Interrupts {
-    fn id(&self) -> &'static str {
-        "interrupts"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Interrupts of the interface that carries the traffic, and runs of the network's soft interrupts."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[NIC_INTERRUPTS, SOFTIRQ_NET_RX, SOFTIRQ_NET_TX]
-    }
-
-    /// 32-bit counters per core.
-    fn backwards(&self) -> Backwards {
-        Backwards::Wrap32
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[NIC_INTERRUPTS, SOFTIRQ_NET_RX, SOFTIRQ_NET_TX],
+    // 32-bit counters per core.
+    backwards: Backwards::Wrap32,
+    read: |host, into| {
         record(into, NIC_INTERRUPTS, of_interface(host));
         match host.text(SOFT) {
             Ok(text) => {
@@ -53,8 +36,13 @@ impl Collector for Interrupts {
             }
             Err(error) => record_missing(into, &[SOFTIRQ_NET_RX, SOFTIRQ_NET_TX], &error),
         }
-    }
-}
+    },
+    ..Collector::new(
+        "interrupts",
+        "Interrupts of the interface that carries the traffic, and runs of the network's soft \
+         interrupts.",
+    )
+};
 
 /// How an interface's interrupts are recognised.
 #[derive(Debug, Default)]

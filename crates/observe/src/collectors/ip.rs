@@ -2,9 +2,7 @@
 
 use super::Collector;
 use crate::history::Backwards;
-use crate::host_view::HostView;
 use crate::snmp::{self, Columns};
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     IP_FRAG_FAILS, IP_IN_DELIVERS, IP_IN_DISCARDS, IP_IN_RECEIVES, IP_OUT_DISCARDS,
     IP_OUT_NO_ROUTES, IP_REASM_FAILS,
@@ -20,27 +18,14 @@ const COLUMNS: &[Columns; 7] = &[
     Columns::both(IP_IN_DELIVERS, &["InDelivers"], "Ip6InDelivers"),
 ];
 
-pub(super) struct Ip;
-
-impl Collector for Ip {
-    fn id(&self) -> &'static str {
-        "ip"
-    }
-
-    fn summary(&self) -> &'static str {
-        "IP packets that came in, were delivered, discarded, had no route or could not be put together, IPv4 and IPv6."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        const { &snmp::signals(COLUMNS) }
-    }
-
-    /// 32-bit counters on a 32-bit kernel.
-    fn backwards(&self) -> Backwards {
-        Backwards::Wrap32
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, snmp::SNMP, "Ip", COLUMNS, into);
-    }
-}
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: const { &snmp::signals(COLUMNS) },
+    // 32-bit counters on a 32-bit kernel.
+    backwards: Backwards::Wrap32,
+    read: |host, into| snmp::read(host, snmp::SNMP, "Ip", COLUMNS, into),
+    ..Collector::new(
+        "ip",
+        "IP packets that came in, were delivered, discarded, had no route or could not be put \
+         together, IPv4 and IPv6.",
+    )
+};

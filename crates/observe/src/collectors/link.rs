@@ -8,37 +8,26 @@ use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::sysfs;
 use linerate_model::BitRate;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{LINK_SPEED_BPS, NIC_INDEX, NIC_PEER_INDEX};
 
-pub(super) struct LinkSpeed;
-
-impl Collector for LinkSpeed {
-    fn id(&self) -> &'static str {
-        "link"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Number of the interface that carries the traffic, of its peer if it is a veth, its speed if it is a real one."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[LINK_SPEED_BPS, NIC_INDEX, NIC_PEER_INDEX]
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[LINK_SPEED_BPS, NIC_INDEX, NIC_PEER_INDEX],
+    read: |host, into| {
         record(into, LINK_SPEED_BPS, speed(host));
         let index = host.link().map(|link| link.index.number().into());
         record(into, NIC_INDEX, index);
         record(into, NIC_PEER_INDEX, peer(host));
-    }
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+    },
+    facts: |host, into| {
         into.link_speed_bps = speed(host).ok().map(BitRate::from_bps);
         into.link_duplex = sysfs::interface_value(host, "duplex");
-    }
-}
+    },
+    ..Collector::new(
+        "link",
+        "Number of the interface that carries the traffic, of its peer if it is a veth, its \
+         speed if it is a real one.",
+    )
+};
 
 /// Index of a veth's peer in its own network namespace.
 fn peer(host: &HostView<'_>) -> Result<u64, ReadError> {

@@ -33,51 +33,58 @@ use linerate_model::facts::Facts;
 use linerate_model::sample::Snapshot;
 
 /// Every collector. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn Collector] = &[
-    &host::Host,
-    &board::Board,
-    &preloaded::PreloadedLibraries,
-    &program::Program,
-    &cpu::Cpu,
-    &frequency::Frequency,
-    &thermal::Thermal,
-    &cgroup::Cgroup,
-    &interrupts::Interrupts,
-    &nic::Nic,
-    &pci::Pci,
-    &link::LinkSpeed,
-    &phy::Phy,
-    &qdisc::Qdisc,
-    &softnet::Softnet,
-    &ip::Ip,
-    &udp::Udp,
-    &tcp::Tcp,
-    &sysctl::Sysctl,
-    &timestamping::Timestamping,
+pub static ALL: &[&Collector] = &[
+    &host::COLLECTOR,
+    &board::COLLECTOR,
+    &preloaded::COLLECTOR,
+    &program::COLLECTOR,
+    &cpu::COLLECTOR,
+    &frequency::COLLECTOR,
+    &thermal::COLLECTOR,
+    &cgroup::COLLECTOR,
+    &interrupts::COLLECTOR,
+    &nic::COLLECTOR,
+    &pci::COLLECTOR,
+    &link::COLLECTOR,
+    &phy::COLLECTOR,
+    &qdisc::COLLECTOR,
+    &softnet::COLLECTOR,
+    &ip::COLLECTOR,
+    &udp::COLLECTOR,
+    &tcp::COLLECTOR,
+    &sysctl::COLLECTOR,
+    &timestamping::COLLECTOR,
 ];
 
-/// One source of signals and facts. Holds no state and derives nothing.
-pub trait Collector: Sync {
+/// One source of signals and facts. Derives nothing.
+pub struct Collector {
     /// The name in help and reports, kebab-case.
-    fn id(&self) -> &'static str;
-
+    pub id: &'static str,
     /// One sentence for help and the reference table.
-    fn summary(&self) -> &'static str;
-
+    pub summary: &'static str,
     /// The signals it reads, by their name in [`linerate_model::signals`]. A per-core signal is
     /// listed as `cpu.N.user_ns`, with `N` for the core.
-    fn signals(&self) -> &'static [&'static str];
-
+    pub signals: &'static [&'static str],
     /// How a counter that is lower than before is treated.
-    fn backwards(&self) -> Backwards {
-        Backwards::Refuse
-    }
-
+    pub backwards: Backwards,
     /// Reads each of its signals into `values`, or the reason into `missing`.
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot);
-
+    pub read: fn(&HostView<'_>, &mut Snapshot),
     /// Adds its facts; what cannot be read is left out.
-    fn facts(&self, _host: &HostView<'_>, _into: &mut Facts) {}
+    pub facts: fn(&HostView<'_>, &mut Facts),
+}
+
+impl Collector {
+    /// A collector of nothing.
+    const fn new(id: &'static str, summary: &'static str) -> Self {
+        Self {
+            id,
+            summary,
+            signals: &[],
+            backwards: Backwards::Refuse,
+            read: |_, _| {},
+            facts: |_, _| {},
+        }
+    }
 }
 
 /// Puts `value` into `into.values`, or its reason into `into.missing`.

@@ -10,7 +10,6 @@ use crate::sysfs;
 use crate::text::{tidy, whole_lines};
 use linerate_model::ByteCount;
 use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     NIC_RX_BYTES, NIC_RX_DROPPED, NIC_RX_ERRORS, NIC_RX_PACKETS, NIC_TX_BYTES, NIC_TX_DROPPED,
     NIC_TX_PACKETS,
@@ -30,33 +29,17 @@ const SIGNALS: &[&str] = &[
     NIC_TX_DROPPED,
 ];
 
-pub(super) struct Nic;
-
-impl Collector for Nic {
-    fn id(&self) -> &'static str {
-        "nic"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Packets, bytes, drops and errors of the interface that carries the traffic."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        SIGNALS
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        match counters(host) {
-            Ok(counters) => {
-                for (signal, value) in SIGNALS.iter().zip(counters) {
-                    record(into, signal, Ok(value));
-                }
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: SIGNALS,
+    read: |host, into| match counters(host) {
+        Ok(counters) => {
+            for (signal, value) in SIGNALS.iter().zip(counters) {
+                record(into, signal, Ok(value));
             }
-            Err(error) => record_missing(into, SIGNALS, &error),
         }
-    }
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        Err(error) => record_missing(into, SIGNALS, &error),
+    },
+    facts: |host, into| {
         let number = |file| sysfs::interface_value(host, file)?.parse().ok();
         into.interface = host.interface().ok().map(str::to_owned);
         let mtu = if let Ok(link) = host.link() {
@@ -74,8 +57,12 @@ impl Collector for Nic {
         into.mtu_bytes = mtu.map(|bytes| ByteCount::new(bytes.into()));
         driver_facts(host, into);
         into.nic_numa_node = number("device/numa_node");
-    }
-}
+    },
+    ..Collector::new(
+        "nic",
+        "Packets, bytes, drops and errors of the interface that carries the traffic.",
+    )
+};
 
 /// Driver facts as in `ethtool -i`; from sysfs where the driver cannot be queried.
 fn driver_facts(host: &HostView<'_>, into: &mut Facts) {

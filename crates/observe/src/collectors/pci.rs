@@ -3,37 +3,24 @@
 use super::Collector;
 use crate::host_view::HostView;
 use crate::text::tidy;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 
 const DEVICES: &str = "sys/bus/pci/devices";
 /// Maximum number of devices reported.
 const MAX_DEVICES: usize = 32;
 
-pub(super) struct Pci;
-
-impl Collector for Pci {
-    fn id(&self) -> &'static str {
-        "pci"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Network devices on the PCI bus: place, vendor and device numbers, revision, driver, link."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         let names = host.names(DEVICES);
         let devices = names.iter().filter_map(|name| device(host, name));
         let devices: Vec<String> = devices.take(MAX_DEVICES).collect();
         into.pci_network_devices = (!devices.is_empty()).then_some(devices);
-    }
-}
+    },
+    ..Collector::new(
+        "pci",
+        "Network devices on the PCI bus: place, vendor and device numbers, revision, driver, \
+         link.",
+    )
+};
 
 /// `0000:03:00.0 8086:1572 rev 0x02 i40e, 8.0 GT/s PCIe x8`
 fn device(host: &HostView<'_>, name: &str) -> Option<String> {
@@ -64,6 +51,7 @@ mod tests {
     use super::*;
     use crate::host_view::Scope;
     use crate::testing::write;
+    use linerate_model::facts::Facts;
 
     #[test]
     fn only_network_devices_are_told_with_what_identifies_their_kind() {
@@ -88,7 +76,7 @@ mod tests {
             root: root.path().to_owned(),
         };
         let mut facts = Facts::default();
-        Pci.facts(&HostView::new(&scope), &mut facts);
+        (COLLECTOR.facts)(&HostView::new(&scope), &mut facts);
         assert_eq!(
             facts.pci_network_devices.unwrap(),
             ["0000:03:00.0 8086:1572 rev 0x02 i40e, 8.0 GT/s PCIe x8"]

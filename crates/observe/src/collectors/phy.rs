@@ -9,30 +9,15 @@ use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::sysfs;
 use crate::text::tidy;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{LINK_CARRIER_CHANGES, NIC_RX_CRC_ERRORS, PHY_MDIO_ERRORS};
 use linerate_sys::ethtool::Ethtool;
 use std::path::PathBuf;
 
 const SIGNALS: &[&str] = &[LINK_CARRIER_CHANGES, NIC_RX_CRC_ERRORS, PHY_MDIO_ERRORS];
 
-pub(super) struct Phy;
-
-impl Collector for Phy {
-    fn id(&self) -> &'static str {
-        "phy"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The PHY of the interface that carries the traffic: who it is, link changes, damaged frames, failed transfers to it."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        SIGNALS
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: SIGNALS,
+    read: |host, into| {
         let directory = match sysfs::interface_directory(host) {
             Ok(directory) => directory,
             Err(error) => return record_missing(into, SIGNALS, &error),
@@ -41,9 +26,8 @@ impl Collector for Phy {
         record(into, LINK_CARRIER_CHANGES, counter("carrier_changes"));
         record(into, NIC_RX_CRC_ERRORS, counter("statistics/rx_crc_errors"));
         record(into, PHY_MDIO_ERRORS, mdio_errors(host));
-    }
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+    },
+    facts: |host, into| {
         let of_phy = |file: &str| sysfs::interface_value(host, &format!("phydev/{file}"));
         into.phy_id = of_phy("phy_id");
         into.phy_interface = of_phy("phy_interface");
@@ -52,8 +36,13 @@ impl Collector for Phy {
             tidy(driver.file_name()?.to_str()?)
         });
         into.link_autonegotiation = autonegotiation(host);
-    }
-}
+    },
+    ..Collector::new(
+        "phy",
+        "The PHY of the interface that carries the traffic: who it is, link changes, damaged \
+         frames, failed transfers to it.",
+    )
+};
 
 /// Directory of the PHY on its bus.
 fn phy(host: &HostView<'_>) -> Option<PathBuf> {

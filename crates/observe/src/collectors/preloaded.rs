@@ -2,34 +2,22 @@
 
 use super::Collector;
 use crate::host_view::{HostView, Scope};
-use linerate_model::facts::{Facts, Preloaded};
-use linerate_model::sample::Snapshot;
+use linerate_model::facts::Preloaded;
 use std::path::Path;
 
 /// Prefixes of environment settings of preloaded stacks: Onload, VMA and XLIO.
 const PREFIXES: [&str; 3] = ["EF_", "VMA_", "XLIO_"];
 
-pub(super) struct PreloadedLibraries;
-
-impl Collector for PreloadedLibraries {
-    fn id(&self) -> &'static str {
-        "preloaded"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Libraries preloaded into this process, such as an accelerated stack, and their settings."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         into.preloaded = read(host);
-    }
-}
+    },
+    ..Collector::new(
+        "preloaded",
+        "Libraries preloaded into this process, such as an accelerated stack, and their \
+         settings.",
+    )
+};
 
 /// Libraries preloaded into this process.
 pub fn preloaded() -> Preloaded {

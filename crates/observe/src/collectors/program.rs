@@ -2,36 +2,22 @@
 
 use super::Collector;
 use crate::host_view::HostView;
-use linerate_model::facts::Facts;
 use linerate_model::hex;
-use linerate_model::sample::Snapshot;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{ReadCache, ReadRef};
 use std::fs::File;
 use std::path::Path;
 
-pub(super) struct Program;
-
-impl Collector for Program {
-    fn id(&self) -> &'static str {
-        "program"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Start and build of the program that measures, which runs of a study may share."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         into.program_start = start(host);
         into.program_build = build_id(&host.path("proc/self/exe"));
-    }
-}
+    },
+    ..Collector::new(
+        "program",
+        "Start and build of the program that measures, which runs of a study may share.",
+    )
+};
 
 /// Boot id, PID namespace, PID and start time: unique to this process.
 fn start(host: &HostView<'_>) -> Option<String> {
@@ -93,10 +79,11 @@ where
 mod tests {
     use super::*;
     use crate::host_view::Scope;
+    use linerate_model::facts::Facts;
 
     fn facts(scope: &Scope) -> Facts {
         let mut facts = Facts::default();
-        Program.facts(&HostView::new(scope), &mut facts);
+        (COLLECTOR.facts)(&HostView::new(scope), &mut facts);
         facts
     }
 

@@ -7,30 +7,13 @@ use super::{Collector, record};
 use crate::error::ReadError;
 use crate::history::Backwards;
 use crate::host_view::HostView;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{QDISC_BACKLOG_BYTES, QDISC_DROPPED, QDISC_OVERLIMITS};
 use linerate_sys::netlink::{Netlink, QdiscStats};
 
-pub(super) struct Qdisc;
-
-impl Collector for Qdisc {
-    fn id(&self) -> &'static str {
-        "qdisc"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Packets dropped, bytes waiting and times held back in the queueing discipline of the interface."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[QDISC_DROPPED, QDISC_OVERLIMITS, QDISC_BACKLOG_BYTES]
-    }
-
-    fn backwards(&self) -> Backwards {
-        Backwards::Wrap32
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[QDISC_DROPPED, QDISC_OVERLIMITS, QDISC_BACKLOG_BYTES],
+    backwards: Backwards::Wrap32,
+    read: |host, into| {
         let stats = stats(host);
         let mut put = |signal, field: fn(&QdiscStats) -> u32| {
             record(
@@ -45,8 +28,13 @@ impl Collector for Qdisc {
         put(QDISC_DROPPED, |stats| stats.dropped);
         put(QDISC_OVERLIMITS, |stats| stats.overlimits);
         put(QDISC_BACKLOG_BYTES, |stats| stats.backlog_bytes);
-    }
-}
+    },
+    ..Collector::new(
+        "qdisc",
+        "Packets dropped, bytes waiting and times held back in the queueing discipline of the \
+         interface.",
+    )
+};
 
 fn stats(host: &HostView<'_>) -> Result<QdiscStats, ReadError> {
     let link = host.link()?;

@@ -7,9 +7,7 @@
 use super::{Collector, record, record_missing};
 use crate::error::ReadError;
 use crate::history::Backwards;
-use crate::host_view::HostView;
 use crate::text::whole_lines;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{SOFTNET_DROPPED, SOFTNET_PROCESSED, SOFTNET_TIME_SQUEEZE};
 
 const PATH: &str = "proc/thread-self/net/softnet_stat";
@@ -17,26 +15,10 @@ const PATH: &str = "proc/thread-self/net/softnet_stat";
 /// Signals in the order of the file's columns.
 const SIGNALS: &[&str] = &[SOFTNET_PROCESSED, SOFTNET_DROPPED, SOFTNET_TIME_SQUEEZE];
 
-pub(super) struct Softnet;
-
-impl Collector for Softnet {
-    fn id(&self) -> &'static str {
-        "softnet"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Packets that the softnet backlog of all cores processed, dropped or put off."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        SIGNALS
-    }
-
-    fn backwards(&self) -> Backwards {
-        Backwards::Wrap32
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: SIGNALS,
+    backwards: Backwards::Wrap32,
+    read: |host, into| {
         let sums = host.text(PATH).and_then(|text| {
             sums(&text)
                 .ok_or_else(|| ReadError::no_field(PATH, "line of three hexadecimal columns"))
@@ -49,8 +31,12 @@ impl Collector for Softnet {
             }
             Err(error) => record_missing(into, SIGNALS, &error),
         }
-    }
-}
+    },
+    ..Collector::new(
+        "softnet",
+        "Packets that the softnet backlog of all cores processed, dropped or put off.",
+    )
+};
 
 /// First three columns summed over all cores; `None` unless every line has them.
 fn sums(text: &str) -> Option<[u64; 3]> {

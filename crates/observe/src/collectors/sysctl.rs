@@ -4,10 +4,7 @@
 //! unit: `net.core.rmem_max` is in bytes.
 
 use super::Collector;
-use crate::host_view::HostView;
 use crate::text::tidy;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use serde_json::Value;
 
 /// The settings, by their `sysctl` name.
@@ -39,24 +36,8 @@ const SETTINGS: &[&str] = &[
     "net.ipv4.udp_mem",
 ];
 
-pub(super) struct Sysctl;
-
-impl Collector for Sysctl {
-    fn id(&self) -> &'static str {
-        "sysctl"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Kernel settings of buffers, queues and TCP, in this network namespace."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         for name in SETTINGS {
             let path = format!("proc/sys/{}", name.replace('.', "/"));
             let found = host.read(&path).ok().and_then(|text| value(&text));
@@ -64,8 +45,12 @@ impl Collector for Sysctl {
                 into.insert(*name, value);
             }
         }
-    }
-}
+    },
+    ..Collector::new(
+        "sysctl",
+        "Kernel settings of buffers, queues and TCP, in this network namespace.",
+    )
+};
 
 /// A number if the text is one, else its words separated by single spaces.
 fn value(text: &str) -> Option<Value> {

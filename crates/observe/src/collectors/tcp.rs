@@ -2,9 +2,7 @@
 
 use super::Collector;
 use crate::history::Backwards;
-use crate::host_view::HostView;
 use crate::snmp::{self, Columns};
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     TCP_BACKLOG_DROPPED, TCP_DSACKS_RECEIVED, TCP_IN_ERRORS, TCP_IN_SEGMENTS, TCP_LOST_RETRANSMITS,
     TCP_OUT_SEGMENTS, TCP_RCVBUF_DROPPED, TCP_RETRANS_SEGMENTS, TCP_SPURIOUS_TIMEOUTS,
@@ -30,40 +28,28 @@ const EXTENDED: &[Columns] = &[
     Columns::new(TCP_ZERO_WINDOWS, &["TCPToZeroWindowAdv"]),
 ];
 
-pub(super) struct Tcp;
-
-impl Collector for Tcp {
-    fn id(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "TCP segments, retransmissions, timeouts and drops of the whole host."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[
-            TCP_RETRANS_SEGMENTS,
-            TCP_IN_SEGMENTS,
-            TCP_OUT_SEGMENTS,
-            TCP_IN_ERRORS,
-            TCP_TIMEOUTS,
-            TCP_LOST_RETRANSMITS,
-            TCP_SPURIOUS_TIMEOUTS,
-            TCP_DSACKS_RECEIVED,
-            TCP_BACKLOG_DROPPED,
-            TCP_RCVBUF_DROPPED,
-            TCP_ZERO_WINDOWS,
-        ]
-    }
-
-    /// 32-bit counters on a 32-bit kernel.
-    fn backwards(&self) -> Backwards {
-        Backwards::Wrap32
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[
+        TCP_RETRANS_SEGMENTS,
+        TCP_IN_SEGMENTS,
+        TCP_OUT_SEGMENTS,
+        TCP_IN_ERRORS,
+        TCP_TIMEOUTS,
+        TCP_LOST_RETRANSMITS,
+        TCP_SPURIOUS_TIMEOUTS,
+        TCP_DSACKS_RECEIVED,
+        TCP_BACKLOG_DROPPED,
+        TCP_RCVBUF_DROPPED,
+        TCP_ZERO_WINDOWS,
+    ],
+    // 32-bit counters on a 32-bit kernel.
+    backwards: Backwards::Wrap32,
+    read: |host, into| {
         snmp::read(host, snmp::SNMP, "Tcp", STANDARD, into);
         snmp::read(host, snmp::NETSTAT, "TcpExt", EXTENDED, into);
-    }
-}
+    },
+    ..Collector::new(
+        "tcp",
+        "TCP segments, retransmissions, timeouts and drops of the whole host.",
+    )
+};

@@ -48,7 +48,7 @@ fn is_counter(signal: &str) -> bool {
 
 #[test]
 fn ids_are_unique_and_kebab_case() {
-    let ids: BTreeSet<_> = ALL.iter().map(|collector| collector.id()).collect();
+    let ids: BTreeSet<_> = ALL.iter().map(|collector| collector.id).collect();
     assert_eq!(ids.len(), ALL.len());
     for id in ids {
         assert!(
@@ -61,7 +61,7 @@ fn ids_are_unique_and_kebab_case() {
 #[test]
 fn summaries_are_one_sentence() {
     for collector in ALL {
-        let summary = collector.summary();
+        let summary = collector.summary;
         assert!(summary.ends_with('.'), "{summary}");
         assert_eq!(summary.matches(". ").count(), 0, "{summary}");
     }
@@ -70,7 +70,7 @@ fn summaries_are_one_sentence() {
 #[test]
 fn every_signal_is_known_and_read_by_one_collector() {
     let mut seen = BTreeSet::new();
-    for signal in ALL.iter().flat_map(|collector| collector.signals()) {
+    for signal in ALL.iter().flat_map(|collector| collector.signals) {
         assert!(is_known(signal), "{signal} is not in model::signals");
         assert!(seen.insert(*signal), "{signal} is listed twice");
     }
@@ -85,15 +85,11 @@ fn each_collector_reads_exactly_what_it_lists() {
     let host = HostView::new(&scope);
     for collector in ALL {
         let mut snapshot = Snapshot::default();
-        collector.read(&host, &mut snapshot);
+        (collector.read)(&host, &mut snapshot);
         let signals = snapshot.values.keys().chain(snapshot.missing.keys());
         let signals: BTreeSet<_> = signals.map(|signal| declared_form(signal)).collect();
-        let listed: BTreeSet<_> = collector
-            .signals()
-            .iter()
-            .map(|s| (*s).to_owned())
-            .collect();
-        assert_eq!(signals, listed, "{}", collector.id());
+        let listed: BTreeSet<_> = collector.signals.iter().map(|s| (*s).to_owned()).collect();
+        assert_eq!(signals, listed, "{}", collector.id);
     }
 }
 
@@ -104,7 +100,7 @@ fn without_any_file_each_signal_is_missing_with_a_reason() {
     let snapshot = observer.snapshot(MonoInstant::from_nanos(5));
     assert_eq!(snapshot.at_ns, 5);
     assert_eq!(snapshot.values.len(), 0);
-    for signal in ALL.iter().flat_map(|collector| collector.signals()) {
+    for signal in ALL.iter().flat_map(|collector| collector.signals) {
         let reason = snapshot.missing.get(*signal);
         assert!(reason.is_some_and(|reason| !reason.is_empty()), "{signal}");
     }
@@ -184,10 +180,10 @@ fn the_cost_of_each_collector_is_measured() {
         let start = MonoClock.now();
         for _ in 0..ROUNDS {
             let mut snapshot = Snapshot::default();
-            collector.read(&HostView::new(&scope), &mut snapshot);
+            (collector.read)(&HostView::new(&scope), &mut snapshot);
         }
         let cost = MonoClock.now().saturating_since(start) / ROUNDS;
-        println!("{:>10}: {cost:?}", collector.id());
+        println!("{:>10}: {cost:?}", collector.id);
     }
     let observer = Observer::new(scope);
     let start = MonoClock.now();

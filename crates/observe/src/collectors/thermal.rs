@@ -4,8 +4,6 @@ use super::{Collector, record};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::text::tidy;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::THERMAL_HOTTEST_MILLICELSIUS;
 
 /// Sensor directories: path, file of the name, files of the readings.
@@ -32,37 +30,27 @@ struct Source {
     readings: &'static [&'static str],
 }
 
-pub(super) struct Thermal;
-
-impl Collector for Thermal {
-    fn id(&self) -> &'static str {
-        "thermal"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Temperature of the hottest sensor, and which sensors there are."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[THERMAL_HOTTEST_MILLICELSIUS]
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[THERMAL_HOTTEST_MILLICELSIUS],
+    read: |host, into| {
         let all = sensors(host).into_iter().map(|(_, value)| value);
         let hottest = all.max().ok_or_else(|| ReadError::Unfit {
             what: "no sensor tells a temperature".to_owned(),
         });
         record(into, THERMAL_HOTTEST_MILLICELSIUS, hottest);
-    }
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+    },
+    facts: |host, into| {
         let names: Vec<_> = sensors(host)
             .into_iter()
             .filter_map(|(name, _)| name)
             .collect();
         into.thermal_sensors = (!names.is_empty()).then_some(names);
-    }
-}
+    },
+    ..Collector::new(
+        "thermal",
+        "Temperature of the hottest sensor, and which sensors there are.",
+    )
+};
 
 /// Name and temperature of every sensor, in thousandths of a degree Celsius. Negative readings are invalid on a running
 /// board.

@@ -1,29 +1,10 @@
 //! Timestamping capabilities of the interface, and the clocks of timestamps: facts only.
 
 use super::Collector;
-use crate::host_view::HostView;
-use linerate_model::facts::Facts;
-use linerate_model::sample::Snapshot;
 use linerate_sys::ethtool::Ethtool;
 
-pub(super) struct Timestamping;
-
-impl Collector for Timestamping {
-    fn id(&self) -> &'static str {
-        "timestamping"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Timestamps that the interface can take, and its own (PTP) clock."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    facts: |host, into| {
         let space = std::fs::read_link(host.path("proc/self/ns/time"));
         into.time_namespace = space.ok().map(|link| link.display().to_string());
         let Some(name) = host.interface_name().ok().filter(|_| host.is_live()) else {
@@ -39,8 +20,12 @@ impl Collector for Timestamping {
         into.timestamps_software = Some(software.to_owned());
         into.timestamps_hardware = Some(hardware.to_owned());
         into.timestamps_ptp_clock = Some(clock.unwrap_or_else(|| "none".to_owned()));
-    }
-}
+    },
+    ..Collector::new(
+        "timestamping",
+        "Timestamps that the interface can take, and its own (PTP) clock.",
+    )
+};
 
 const fn words(transmit: bool, receive: bool) -> &'static str {
     match (transmit, receive) {
@@ -54,13 +39,15 @@ const fn words(transmit: bool, receive: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_view::HostView;
     use crate::host_view::Scope;
+    use linerate_model::facts::Facts;
 
     #[test]
     fn the_loopback_says_that_it_has_no_clock_of_its_own() {
         let scope = Scope::live(Some("lo".to_owned()));
         let mut facts = Facts::default();
-        Timestamping.facts(&HostView::new(&scope), &mut facts);
+        (COLLECTOR.facts)(&HostView::new(&scope), &mut facts);
         let software = facts.timestamps_software.as_deref();
         assert_eq!(software, Some("transmit, receive"));
         assert_eq!(facts.timestamps_hardware.as_deref(), Some("none"));

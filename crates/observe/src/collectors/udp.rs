@@ -2,9 +2,7 @@
 
 use super::Collector;
 use crate::history::Backwards;
-use crate::host_view::HostView;
 use crate::snmp::{self, Columns};
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     UDP_CSUM_ERRORS, UDP_IN_DATAGRAMS, UDP_MEM_ERRORS, UDP_NO_PORTS, UDP_OUT_DATAGRAMS,
     UDP_RCVBUF_ERRORS, UDP_SNDBUF_ERRORS,
@@ -20,27 +18,13 @@ const COLUMNS: &[Columns; 7] = &[
     Columns::both(UDP_MEM_ERRORS, &["MemErrors"], "Udp6MemErrors"),
 ];
 
-pub(super) struct Udp;
-
-impl Collector for Udp {
-    fn id(&self) -> &'static str {
-        "udp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "UDP datagrams sent, delivered and dropped at sockets, IPv4 and IPv6 together."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        const { &snmp::signals(COLUMNS) }
-    }
-
-    /// 32-bit counters on a 32-bit kernel.
-    fn backwards(&self) -> Backwards {
-        Backwards::Wrap32
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, snmp::SNMP, "Udp", COLUMNS, into);
-    }
-}
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: const { &snmp::signals(COLUMNS) },
+    // 32-bit counters on a 32-bit kernel.
+    backwards: Backwards::Wrap32,
+    read: |host, into| snmp::read(host, snmp::SNMP, "Udp", COLUMNS, into),
+    ..Collector::new(
+        "udp",
+        "UDP datagrams sent, delivered and dropped at sockets, IPv4 and IPv6 together.",
+    )
+};

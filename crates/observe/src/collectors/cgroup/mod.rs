@@ -11,7 +11,6 @@ use super::{Collector, record, record_missing};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::text::whole_lines;
-use linerate_model::sample::Snapshot;
 use linerate_model::signals::{CGROUP_THROTTLED, CGROUP_THROTTLED_NS};
 
 const MEMBERSHIP: &str = "proc/self/cgroup";
@@ -25,31 +24,20 @@ const V2_MOUNTS: &[&str] = &["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 /// Maximum nesting of groups. systemd and container managers stay below ten.
 const DEPTH_MAX: usize = 32;
 
-pub(super) struct Cgroup;
-
-impl Collector for Cgroup {
-    fn id(&self) -> &'static str {
-        "cgroup"
-    }
-
-    fn summary(&self) -> &'static str {
-        "How often and how long the CPU quota of its control group stopped this process."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[CGROUP_THROTTLED, CGROUP_THROTTLED_NS]
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        match throttling(host) {
-            Ok(sum) => {
-                record(into, CGROUP_THROTTLED, Ok(sum.times));
-                record(into, CGROUP_THROTTLED_NS, Ok(sum.nanos));
-            }
-            Err(error) => record_missing(into, self.signals(), &error),
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[CGROUP_THROTTLED, CGROUP_THROTTLED_NS],
+    read: |host, into| match throttling(host) {
+        Ok(sum) => {
+            record(into, CGROUP_THROTTLED, Ok(sum.times));
+            record(into, CGROUP_THROTTLED_NS, Ok(sum.nanos));
         }
-    }
-}
+        Err(error) => record_missing(into, COLLECTOR.signals, &error),
+    },
+    ..Collector::new(
+        "cgroup",
+        "How often and how long the CPU quota of its control group stopped this process.",
+    )
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Throttling {

@@ -12,7 +12,6 @@ use crate::error::ReadError;
 use crate::history::Backwards;
 use crate::host_view::HostView;
 use crate::text::{field, tidy, whole_lines};
-use linerate_model::facts::Facts;
 use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     self, CPU_CONTEXT_SWITCHES, CPU_IDLE_NS, CPU_INTERRUPTS, CPU_IRQ_NS, CPU_SOFTIRQ_NS,
@@ -48,59 +47,44 @@ const fn part(host_signal: &'static str, in_core: &'static str, columns: &'stati
     }
 }
 
-pub(super) struct Cpu;
-
-impl Collector for Cpu {
-    fn id(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Time of all cores and of each in user, kernel, interrupts, idle and stolen."
-    }
-
-    fn signals(&self) -> &'static [&'static str] {
-        &[
-            CPU_USER_NS,
-            CPU_SYSTEM_NS,
-            CPU_IDLE_NS,
-            CPU_IRQ_NS,
-            CPU_SOFTIRQ_NS,
-            CPU_STEAL_NS,
-            "cpu.N.user_ns",
-            "cpu.N.system_ns",
-            "cpu.N.idle_ns",
-            "cpu.N.irq_ns",
-            "cpu.N.softirq_ns",
-            "cpu.N.steal_ns",
-            CPU_INTERRUPTS,
-            CPU_CONTEXT_SWITCHES,
-        ]
-    }
-
-    fn backwards(&self) -> Backwards {
-        Backwards::Hold
-    }
-
-    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        match host.text(PATH) {
-            Ok(text) => parse(&text, rustix::param::clock_ticks_per_second(), into),
-            Err(error) => record_missing(into, self.signals(), &error),
-        }
-    }
-
-    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+pub(super) static COLLECTOR: Collector = Collector {
+    signals: &[
+        CPU_USER_NS,
+        CPU_SYSTEM_NS,
+        CPU_IDLE_NS,
+        CPU_IRQ_NS,
+        CPU_SOFTIRQ_NS,
+        CPU_STEAL_NS,
+        "cpu.N.user_ns",
+        "cpu.N.system_ns",
+        "cpu.N.idle_ns",
+        "cpu.N.irq_ns",
+        "cpu.N.softirq_ns",
+        "cpu.N.steal_ns",
+        CPU_INTERRUPTS,
+        CPU_CONTEXT_SWITCHES,
+    ],
+    backwards: Backwards::Hold,
+    read: |host, into| match host.text(PATH) {
+        Ok(text) => parse(&text, rustix::param::clock_ticks_per_second(), into),
+        Err(error) => record_missing(into, COLLECTOR.signals, &error),
+    },
+    facts: |host, into| {
         let cores_in = |path| cpu_list(&host.read(path).ok()?);
         into.cores_online = cores(host);
         into.cpu_model = model(host);
         into.cores_isolated = cores_in("sys/devices/system/cpu/isolated");
         into.cores_nohz_full = cores_in("sys/devices/system/cpu/nohz_full");
-    }
-}
+    },
+    ..Collector::new(
+        "cpu",
+        "Time of all cores and of each in user, kernel, interrupts, idle and stolen.",
+    )
+};
 
 /// Reads only the CPU time by state, of the host and of each core.
 pub(crate) fn read_cores(host: &HostView<'_>, into: &mut Snapshot) {
-    Cpu.read(host, into);
+    (COLLECTOR.read)(host, into);
 }
 
 /// Parses `/proc/stat` at `hertz` ticks per second.

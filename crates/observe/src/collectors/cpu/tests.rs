@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::host_with;
+use linerate_model::facts::Facts;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
@@ -83,7 +84,7 @@ fn a_kernel_without_a_tick_is_no_division_by_zero() {
 fn facts_of(files: &[(&str, &str)]) -> Facts {
     let (_root, scope) = host_with(files);
     let mut facts = Facts::default();
-    Cpu.facts(&HostView::new(&scope), &mut facts);
+    (COLLECTOR.facts)(&HostView::new(&scope), &mut facts);
     facts
 }
 
