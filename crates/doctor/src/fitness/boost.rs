@@ -1,22 +1,12 @@
 //! CPU boost: frequencies above the nominal one.
 
 use super::{FitnessCheck, fine, found};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 
-/// Boost ("turbo").
-pub(super) struct Boost;
-
-impl FitnessCheck for Boost {
-    fn id(&self) -> &'static str {
-        "boost"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Whether cores may run above their nominal frequency for a while."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "boost",
+    summary: "Whether cores may run above their nominal frequency for a while.",
+    examine: |condition| {
         if !condition.boost.clone()? {
             return Ok(fine("off: every run has the same highest frequency"));
         }
@@ -30,5 +20,5 @@ impl FitnessCheck for Boost {
                 .to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

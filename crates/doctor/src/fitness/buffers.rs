@@ -1,12 +1,9 @@
 //! Maximum socket buffers.
 
 use super::{FitnessCheck, fine, found, setting, words};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::condition::Condition;
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
-
-/// Socket buffers.
-pub(super) struct Buffers;
 
 /// Minimum value of a setting, and the value to set.
 struct Wanted {
@@ -42,16 +39,10 @@ const TCP: &[Wanted] = &[
     },
 ];
 
-impl FitnessCheck for Buffers {
-    fn id(&self) -> &'static str {
-        "buffers"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The largest buffers that sockets may ask for and TCP may take."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "buffers",
+    summary: "The largest buffers that sockets may ask for and TCP may take.",
+    examine: |condition| {
         let mut small = Small::default();
         for wanted in PLAIN {
             small.plain(condition, wanted);
@@ -73,8 +64,8 @@ impl FitnessCheck for Buffers {
             set: format!("sysctl -w {}; datagram tests then ask for it: --receive-buffer 16M", small.set.join(" ")),
             settings: small.settings,
         }))
-    }
-}
+    },
+};
 
 /// A limit that is too small.
 #[derive(Default)]

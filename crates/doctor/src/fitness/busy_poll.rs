@@ -1,27 +1,17 @@
 //! Busy polling of the device by sockets.
 
 use super::{FitnessCheck, fine, found, setting};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob};
-
-/// Busy polling.
-pub(super) struct BusyPoll;
 
 /// Value recommended by the kernel's documentation for several sockets, in µs.
 const RECOMMENDED: &str = "50";
 const NAMES: &[&str] = &["net.core.busy_poll", "net.core.busy_read"];
 
-impl FitnessCheck for BusyPoll {
-    fn id(&self) -> &'static str {
-        "busy-poll"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Whether sockets poll the device by default while they wait."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "busy-poll",
+    summary: "Whether sockets poll the device by default while they wait.",
+    examine: |condition| {
         let mut off = Vec::new();
         let mut now = Vec::new();
         for name in NAMES {
@@ -53,5 +43,5 @@ impl FitnessCheck for BusyPoll {
                 .map(|name| setting(Consent::Named, Knob::Sysctl { name }, RECOMMENDED))
                 .collect(),
         }))
-    }
-}
+    },
+};

@@ -1,28 +1,19 @@
 //! CPU idle states with long exit latency.
 
 use super::{FitnessCheck, fine, found, setting, words};
-use linerate_model::condition::{Condition, CoreSet, IdleState, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::condition::{CoreSet, IdleState};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob};
-
-/// Idle states (C-states) and `/dev/cpu_dma_latency`.
-pub(super) struct CStates;
 
 /// Exit latency below which a state costs less than one pass of a packet through the stack, µs.
 const SHORT_US: u64 = 10;
 /// Exit latency above a round trip in a rack, µs.
 const LONG_US: u64 = 50;
 
-impl FitnessCheck for CStates {
-    fn id(&self) -> &'static str {
-        "c-states"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Idle states of the cores and the time to leave them; /dev/cpu_dma_latency."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "c-states",
+    summary: "Idle states of the cores and the time to leave them; /dev/cpu_dma_latency.",
+    examine: |condition| {
         let states = condition.idle_states.as_ref().map_err(Clone::clone)?;
         let limit = condition.wake_limit_us.as_ref().ok().copied();
         let is_used = |state: &&IdleState| {
@@ -61,8 +52,8 @@ impl FitnessCheck for CStates {
             ),
             settings: slow.iter().map(|state| ban(state)).collect(),
         }))
-    }
-}
+    },
+};
 
 fn ban(state: &IdleState) -> linerate_model::knob::Setting {
     let knob = Knob::IdleState {

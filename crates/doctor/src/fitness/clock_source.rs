@@ -1,11 +1,8 @@
 //! Kernel clock source, and the cost of reading it.
 
 use super::{FitnessCheck, fine, found, words};
-use linerate_model::condition::{ClockSource, Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
-
-/// The clock source.
-pub(super) struct Clock;
+use linerate_model::condition::ClockSource;
+use linerate_model::doctor::{Finding, Severity};
 
 /// Clock sources that are read without a system call.
 const FAST: &[&str] = &[
@@ -18,16 +15,10 @@ const FAST: &[&str] = &[
 /// Threshold, ns: a reading without a system call takes some tens of ns, one with it some hundreds.
 const SLOW_NS: u64 = 200;
 
-impl FitnessCheck for Clock {
-    fn id(&self) -> &'static str {
-        "clock-source"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The kernel's clock, and the time that one reading of it takes."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "clock-source",
+    summary: "The kernel's clock, and the time that one reading of it takes.",
+    examine: |condition| {
         let clock = condition.clock.as_ref().map_err(Clone::clone)?;
         let is_fast = FAST.contains(&clock.current.as_str());
         let is_slow = clock.reading_ns.is_some_and(|ns| ns > SLOW_NS);
@@ -57,8 +48,8 @@ impl FitnessCheck for Clock {
             },
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};
 
 fn in_words(clock: &ClockSource) -> String {
     match clock.reading_ns {

@@ -1,23 +1,13 @@
 //! Interrupt coalescing, which delays frames.
 
 use super::{FitnessCheck, fine, found, setting};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{CoalescingPart, Consent, Knob};
 
-/// Interrupt moderation.
-pub(super) struct Coalescing;
-
-impl FitnessCheck for Coalescing {
-    fn id(&self) -> &'static str {
-        "coalescing"
-    }
-
-    fn summary(&self) -> &'static str {
-        "How long the interface holds back interrupts for received frames."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "coalescing",
+    summary: "How long the interface holds back interrupts for received frames.",
+    examine: |condition| {
         let now = condition.coalescing.clone()?;
         let interface = condition.interface.clone()?;
         let parts = [
@@ -75,5 +65,5 @@ impl FitnessCheck for Coalescing {
                 })
                 .collect(),
         }))
-    }
-}
+    },
+};

@@ -1,22 +1,12 @@
 //! Packet filters in the path.
 
 use super::{FitnessCheck, fine, found, words};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 
-/// Firewall hooks.
-pub(super) struct Firewall;
-
-impl FitnessCheck for Firewall {
-    fn id(&self) -> &'static str {
-        "firewall"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Packet filters and connection tracking at the hooks of the stack."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "firewall",
+    summary: "Packet filters and connection tracking at the hooks of the stack.",
+    examine: |condition| {
         let firewall = condition.firewall.as_ref().map_err(Clone::clone)?;
         let mut now = Vec::new();
         if !firewall.chains.is_empty() {
@@ -46,5 +36,5 @@ impl FitnessCheck for Firewall {
                 .to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

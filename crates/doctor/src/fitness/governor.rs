@@ -1,25 +1,16 @@
 //! CPU frequency governor.
 
 use super::{FitnessCheck, fine, found, setting, words};
-use linerate_model::condition::{ClockPolicy, Condition, CoreSet, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::condition::{ClockPolicy, CoreSet};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob};
-
-/// The frequency governor.
-pub(super) struct Governor;
 
 const WANTED: &str = "performance";
 
-impl FitnessCheck for Governor {
-    fn id(&self) -> &'static str {
-        "governor"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The governor that chooses the cores' clock frequency."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "governor",
+    summary: "The governor that chooses the cores' clock frequency.",
+    examine: |condition| {
         let all = condition.clocks.as_ref().map_err(Clone::clone)?;
         let slow: Vec<&ClockPolicy> = all.iter().filter(|p| p.governor != WANTED).collect();
         let Some(first) = slow.first() else {
@@ -55,8 +46,8 @@ impl FitnessCheck for Governor {
                 })
                 .collect(),
         }))
-    }
-}
+    },
+};
 
 /// Present frequency as a share of the maximum.
 fn share(policy: &ClockPolicy) -> Option<f64> {

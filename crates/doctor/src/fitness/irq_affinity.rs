@@ -1,23 +1,14 @@
 //! Affinity of the interface's interrupts.
 
 use super::{FitnessCheck, fine, found, setting, words};
-use linerate_model::condition::{Condition, CoreSet, Interrupt, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::condition::{Condition, CoreSet, Interrupt};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob};
 
-/// Interrupt affinity.
-pub(super) struct IrqAffinity;
-
-impl FitnessCheck for IrqAffinity {
-    fn id(&self) -> &'static str {
-        "irq-affinity"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Cores that the interface's interrupts come to."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "irq-affinity",
+    summary: "Cores that the interface's interrupts come to.",
+    examine: |condition| {
         let interrupts = condition.interrupts.as_ref().map_err(Clone::clone)?;
         if interrupts.is_empty() {
             return Err(
@@ -75,8 +66,8 @@ impl FitnessCheck for IrqAffinity {
                 .to_owned(),
             settings,
         }))
-    }
-}
+    },
+};
 
 fn names(interrupts: &[&Interrupt]) -> String {
     let each: Vec<_> = interrupts

@@ -1,22 +1,12 @@
 //! irqbalance, the daemon that moves interrupts.
 
 use super::{FitnessCheck, fine, found};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 
-/// irqbalance.
-pub(super) struct Irqbalance;
-
-impl FitnessCheck for Irqbalance {
-    fn id(&self) -> &'static str {
-        "irqbalance"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Whether irqbalance runs and moves interrupts."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "irqbalance",
+    summary: "Whether irqbalance runs and moves interrupts.",
+    examine: |condition| {
         if !condition.irqbalance.clone()? {
             return Ok(fine("no process of that name is seen"));
         }
@@ -29,5 +19,5 @@ impl FitnessCheck for Irqbalance {
             set: "systemctl stop irqbalance while measuring (linerate stops no service)".to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

@@ -1,22 +1,12 @@
 //! Cores reserved for measurements.
 
 use super::{FitnessCheck, fine, found, words};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 
-/// Isolated and tickless cores.
-pub(super) struct Isolation;
-
-impl FitnessCheck for Isolation {
-    fn id(&self) -> &'static str {
-        "isolation"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Cores that the scheduler and the timer tick leave alone."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "isolation",
+    summary: "Cores that the scheduler and the timer tick leave alone.",
+    examine: |condition| {
         let isolated = condition.isolated.as_ref().map_err(Clone::clone)?;
         // A kernel without CONFIG_NO_HZ_FULL has neither the file nor such cores.
         let tickless = condition.tickless.clone().unwrap_or_default();
@@ -57,5 +47,5 @@ impl FitnessCheck for Isolation {
             ),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

@@ -31,51 +31,50 @@ use linerate_model::doctor::{CheckOutcome, Checked, Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
 
 /// Every check. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn FitnessCheck] = &[
-    &steal::Steal,
-    &clock_source::Clock,
-    &governor::Governor,
-    &boost::Boost,
-    &c_states::CStates,
-    &isolation::Isolation,
-    &smt::Smt,
-    &numa::Numa,
-    &irq_affinity::IrqAffinity,
-    &irqbalance::Irqbalance,
-    &coalescing::Coalescing,
-    &rings::Rings,
-    &offloads::Offloads,
-    &qdisc::Qdisc,
-    &firewall::Firewall,
-    &buffers::Buffers,
-    &busy_poll::BusyPoll,
-    &mtu::Mtu,
-    &tuned::Tuned,
-    &tracing::Tracing,
+pub static ALL: &[&FitnessCheck] = &[
+    &steal::CHECK,
+    &clock_source::CHECK,
+    &governor::CHECK,
+    &boost::CHECK,
+    &c_states::CHECK,
+    &isolation::CHECK,
+    &smt::CHECK,
+    &numa::CHECK,
+    &irq_affinity::CHECK,
+    &irqbalance::CHECK,
+    &coalescing::CHECK,
+    &rings::CHECK,
+    &offloads::CHECK,
+    &qdisc::CHECK,
+    &firewall::CHECK,
+    &buffers::CHECK,
+    &busy_poll::CHECK,
+    &mtu::CHECK,
+    &tuned::CHECK,
+    &tracing::CHECK,
 ];
 
 /// One property of a host that affects measurements.
-pub trait FitnessCheck: Sync {
+pub struct FitnessCheck {
     /// The check's kebab-case name on the command line, in documents and docs.
-    fn id(&self) -> &'static str;
+    pub id: &'static str,
     /// What it checks, one sentence for help and the reference table.
-    fn summary(&self) -> &'static str;
+    pub summary: &'static str,
     /// Its outcome; the error says why the check could not be made.
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome>;
+    pub examine: fn(&Condition) -> Known<CheckOutcome>,
 }
 
 /// Makes the checks named in `only`, or all if that is empty; the worst outcome first.
 pub fn examine(condition: &Condition, only: &[String]) -> Vec<Checked> {
     let asked =
-        |check: &&&dyn FitnessCheck| only.is_empty() || only.iter().any(|name| name == check.id());
+        |check: &&&FitnessCheck| only.is_empty() || only.iter().any(|name| name == check.id);
     let mut checked: Vec<_> = ALL
         .iter()
         .filter(asked)
         .map(|check| Checked {
-            id: check.id().to_owned(),
-            summary: check.summary().to_owned(),
-            outcome: check
-                .examine(condition)
+            id: check.id.to_owned(),
+            summary: check.summary.to_owned(),
+            outcome: (check.examine)(condition)
                 .unwrap_or_else(|missing| CheckOutcome::NotChecked { missing }),
         })
         .collect();

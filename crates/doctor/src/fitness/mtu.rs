@@ -1,11 +1,7 @@
 //! MTU of the interface.
 
 use super::{FitnessCheck, fine, found};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
-
-/// MTU.
-pub(super) struct Mtu;
+use linerate_model::doctor::{Finding, Severity};
 
 /// MTU of Ethernet.
 const ETHERNET: u32 = 1500;
@@ -14,16 +10,10 @@ const HEADERS: f64 = 40.0;
 /// Ethernet header, FCS, preamble and gap.
 const FRAME: f64 = 38.0;
 
-impl FitnessCheck for Mtu {
-    fn id(&self) -> &'static str {
-        "mtu"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The longest IP packet that the interface takes."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "mtu",
+    summary: "The longest IP packet that the interface takes.",
+    examine: |condition| {
         let mtu = condition.mtu_bytes.clone()?;
         let share = |mtu: u32| (f64::from(mtu) - HEADERS) / (f64::from(mtu) + FRAME) * 100.0;
         let now = format!(
@@ -45,5 +35,5 @@ impl FitnessCheck for Mtu {
             set: "if no tunnel needs the room: ip link set dev … mtu 1500 at both ends".to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

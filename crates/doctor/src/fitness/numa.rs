@@ -1,25 +1,16 @@
 //! NUMA nodes of the interface and of the measuring core.
 
 use super::{FitnessCheck, fine, found, setting, words};
-use linerate_model::condition::{Condition, Known, Node};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::condition::Node;
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob};
-
-/// NUMA placement.
-pub(super) struct Numa;
 
 const BALANCING: &str = "kernel.numa_balancing";
 
-impl FitnessCheck for Numa {
-    fn id(&self) -> &'static str {
-        "numa"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Memory node of the interface against that of the measuring core."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "numa",
+    summary: "Memory node of the interface against that of the measuring core.",
+    examine: |condition| {
         let nodes = condition.nodes.as_ref().map_err(Clone::clone)?;
         if nodes.len() < 2 {
             return Ok(fine("one memory node"));
@@ -64,8 +55,8 @@ impl FitnessCheck for Numa {
             set: set.join("; "),
             settings,
         }))
-    }
-}
+    },
+};
 
 /// How far the core is from the interface; without a core, that it may be far.
 fn far_away(core: Option<u32>, near: &Node, nodes: &[Node]) -> Option<String> {

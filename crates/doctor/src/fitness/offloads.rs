@@ -1,22 +1,12 @@
 //! Offloads to the device or the lower stack.
 
 use super::{FitnessCheck, fine, found};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 
-/// Offloads.
-pub(super) struct Offloads;
-
-impl FitnessCheck for Offloads {
-    fn id(&self) -> &'static str {
-        "offloads"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Segmentation, aggregation and checksums that the device or the lower stack does."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "offloads",
+    summary: "Segmentation, aggregation and checksums that the device or the lower stack does.",
+    examine: |condition| {
         let now = condition.offloads.clone()?;
         let interface = condition.interface.clone()?;
         let wanted = [
@@ -61,5 +51,5 @@ impl FitnessCheck for Offloads {
             ),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

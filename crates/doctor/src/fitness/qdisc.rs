@@ -5,9 +5,6 @@ use linerate_model::condition::{Condition, Known, RootQdisc};
 use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
 
-/// The queueing discipline.
-pub(super) struct Qdisc;
-
 /// Disciplines without effect: queues of the interface's own length.
 const PLAIN: &[&str] = &["noqueue", "pfifo_fast"];
 /// Disciplines that bound or manage their queue, with the consequence.
@@ -37,16 +34,10 @@ const MANAGED: &[(&str, &str, &str)] = &[
 /// Kinds whose parameters survive reading and writing unchanged.
 const EXACT: &[&str] = &["bfifo", "fq_codel", "pfifo"];
 
-impl FitnessCheck for Qdisc {
-    fn id(&self) -> &'static str {
-        "qdisc"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The queueing discipline at the root of the interface."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "qdisc",
+    summary: "The queueing discipline at the root of the interface.",
+    examine: |condition| {
         let interface = condition.interface.clone()?;
         let root = condition.qdisc.as_ref().map_err(Clone::clone)?;
         let kind = root.kind.as_str();
@@ -74,8 +65,8 @@ impl FitnessCheck for Qdisc {
             set: format!("look what it is for (tc -s qdisc show dev {interface}), and remove it while measuring: tc qdisc del dev {interface} root"),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};
 
 /// A setting to replace the root discipline, only if that can be restored exactly: the kernel's default, by deleting
 /// ours, and kinds that show all their parameters.

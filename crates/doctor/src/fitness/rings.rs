@@ -1,28 +1,18 @@
 //! Ring sizes of the interface.
 
 use super::{FitnessCheck, fine, found, setting, words};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob, RingPart};
-
-/// Ring sizes.
-pub(super) struct Rings;
 
 /// Maximum descriptors proposed: more would thrash the cache.
 const MAX_DESCRIPTORS: u32 = 1024;
 /// Bits of a maximum-length Ethernet frame at L1.
 const FRAME_BITS: f64 = 1538.0 * 8.0;
 
-impl FitnessCheck for Rings {
-    fn id(&self) -> &'static str {
-        "rings"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Descriptors of the interface's rings against the most that its driver takes."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "rings",
+    summary: "Descriptors of the interface's rings against the most that its driver takes.",
+    examine: |condition| {
         let rings = condition.rings.clone()?;
         let interface = condition.interface.clone()?;
         let all = [
@@ -68,5 +58,5 @@ impl FitnessCheck for Rings {
                 })
                 .collect(),
         }))
-    }
-}
+    },
+};

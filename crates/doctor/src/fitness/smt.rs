@@ -1,22 +1,12 @@
 //! SMT: logical cores that share a physical one.
 
 use super::{FitnessCheck, fine, found, words};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 
-/// SMT siblings.
-pub(super) struct Smt;
-
-impl FitnessCheck for Smt {
-    fn id(&self) -> &'static str {
-        "smt"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Logical cores that share one physical core."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "smt",
+    summary: "Logical cores that share one physical core.",
+    examine: |condition| {
         let groups = condition.siblings.as_ref().map_err(Clone::clone)?;
         let concerned = match condition.core {
             Some(core) => groups.iter().find(|group| group.has(core)),
@@ -49,5 +39,5 @@ impl FitnessCheck for Smt {
                 .to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

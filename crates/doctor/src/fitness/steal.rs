@@ -1,27 +1,17 @@
 //! Steal time: CPU time that the hypervisor takes.
 
 use super::{FitnessCheck, fine, found};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
-
-/// Stolen time since boot.
-pub(super) struct Steal;
+use linerate_model::doctor::{Finding, Severity};
 
 /// Share above which one run in a few is affected.
 const PROBLEM_SHARE: f64 = 0.01;
 /// Share below the resolution of the timer ticks in which it is counted.
 const NEGLIGIBLE_SHARE: f64 = 0.0001;
 
-impl FitnessCheck for Steal {
-    fn id(&self) -> &'static str {
-        "steal"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Share of the cores' time that the hypervisor gave to others, since boot."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "steal",
+    summary: "Share of the cores' time that the hypervisor gave to others, since boot.",
+    examine: |condition| {
         let share = condition.stolen.clone()?.get();
         let now = format!("{:.3} % of all cores' time since boot", share * 100.0);
         if share < NEGLIGIBLE_SHARE {
@@ -43,5 +33,5 @@ impl FitnessCheck for Steal {
                 .to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};

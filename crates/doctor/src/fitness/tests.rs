@@ -210,15 +210,15 @@ fn pair(knob: &str, value: &str) -> (String, String) {
 
 #[test]
 fn names_are_unique_and_kebab_case_and_summaries_are_sentences() {
-    let ids: BTreeSet<_> = ALL.iter().map(|check| check.id()).collect();
+    let ids: BTreeSet<_> = ALL.iter().map(|check| check.id).collect();
     assert_eq!(ids.len(), ALL.len());
     for check in ALL {
-        let id = check.id();
+        let id = check.id;
         assert!(
             id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'),
             "{id}"
         );
-        assert!(check.summary().ends_with('.'), "{id}");
+        assert!(check.summary.ends_with('.'), "{id}");
     }
 }
 
@@ -227,9 +227,9 @@ fn every_check_is_in_the_guide() {
     let text = include_str!("../../../../docs/guide/doctor.md");
     for check in ALL {
         assert!(
-            text.contains(&format!("| `{}` |", check.id())),
+            text.contains(&format!("| `{}` |", check.id)),
             "{}",
-            check.id()
+            check.id
         );
     }
 }
@@ -238,7 +238,7 @@ fn every_check_is_in_the_guide() {
 fn every_check_passes_a_good_host_finds_a_bad_one_and_passes_nothing_unseen() {
     let unknown = Condition::unknown("it is dark");
     for check in ALL {
-        let id = check.id();
+        let id = check.id;
         let good = outcome(id, &good());
         assert!(matches!(good, CheckOutcome::Fine { .. }), "{id}: {good:?}");
         let finding = finding(id, &bad());

@@ -1,26 +1,16 @@
 //! Visibility of the kernel, and tracers that slow it down.
 
 use super::{FitnessCheck, fine, found, setting};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob};
-
-/// Tracing options.
-pub(super) struct Tracing;
 
 const PARANOID: &str = "kernel.perf_event_paranoid";
 const POINTERS: &str = "kernel.kptr_restrict";
 
-impl FitnessCheck for Tracing {
-    fn id(&self) -> &'static str {
-        "tracing"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Kernel options that profiles and drop reasons need; tracers that are running."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "tracing",
+    summary: "Kernel options that profiles and drop reasons need; tracers that are running.",
+    examine: |condition| {
         let tracing = condition.tracing.as_ref().map_err(Clone::clone)?;
         if let Some(tracer) = &tracing.tracer {
             return Ok(found(Finding {
@@ -65,5 +55,5 @@ impl FitnessCheck for Tracing {
             set: format!("run as root, or {} (every user then sees it too: --apply --only tracing)", set.join("; ")),
             settings,
         }))
-    }
-}
+    },
+};

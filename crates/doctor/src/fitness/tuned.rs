@@ -1,11 +1,7 @@
 //! Active profile of tuned.
 
 use super::{FitnessCheck, fine, found};
-use linerate_model::condition::{Condition, Known};
-use linerate_model::doctor::{CheckOutcome, Finding, Severity};
-
-/// tuned.
-pub(super) struct Tuned;
+use linerate_model::doctor::{Finding, Severity};
 
 /// Profiles for throughput or latency.
 const GOOD: &[&str] = &[
@@ -19,16 +15,10 @@ const GOOD: &[&str] = &[
     "throughput-performance",
 ];
 
-impl FitnessCheck for Tuned {
-    fn id(&self) -> &'static str {
-        "tuned"
-    }
-
-    fn summary(&self) -> &'static str {
-        "The active profile of tuned."
-    }
-
-    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+pub(super) static CHECK: FitnessCheck = FitnessCheck {
+    id: "tuned",
+    summary: "The active profile of tuned.",
+    examine: |condition| {
         let Some(profile) = condition.tuned.clone()? else {
             return Ok(fine("tuned has no active profile here"));
         };
@@ -44,5 +34,5 @@ impl FitnessCheck for Tuned {
             set: "tuned-adm profile network-latency (or network-throughput)".to_owned(),
             settings: Vec::new(),
         }))
-    }
-}
+    },
+};
