@@ -18,7 +18,7 @@ pub use levels::{Levels, label};
 pub use measured::as_published;
 pub use statement::{Held, Statement};
 pub use table::{PublishedCell, PublishedTable, Statistic, TableError};
-pub use unit::{Quantity, TableUnit};
+pub use unit::TableUnit;
 pub use verdict::{JudgeOptions, Judgement, Measured, judge};
 
 #[cfg(test)]

@@ -19,7 +19,8 @@
 use super::figure::Figure;
 use super::levels::{Levels, label, quantile};
 use super::statement::{Cells, Statement};
-use super::unit::{Quantity, TableUnit};
+use super::unit::TableUnit;
+use linerate_model::quantity::QuantityUnit;
 use linerate_model::{BitRate, Interval};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -408,7 +409,7 @@ impl Cells for PublishedTable {
     fn figure(&self, index: usize, name: &str) -> Option<Interval> {
         let cell = self.cells.get(index)?;
         let figure = cell.named(name)?;
-        if cell.unit.quantity == Quantity::Memory && (cell.unit.base - 1.0).abs() < f64::EPSILON {
+        if cell.unit.of == QuantityUnit::Bytes && (cell.unit.base - 1.0).abs() < f64::EPSILON {
             // Bytes are counted, not rounded.
             return Some(Interval {
                 low: figure.value,

@@ -1,11 +1,10 @@
 //! Which runs of a study measure which cells of a published table.
 
 use crate::plan::{Cell, PublishedLevel, PublishedMap, PublishedQuantity, StudyPlan};
-use linerate_analysis::published::{
-    Levels, Measured, PublishedCell, PublishedTable, Quantity, Statistic,
-};
+use linerate_analysis::published::{Levels, Measured, PublishedCell, PublishedTable, Statistic};
 use linerate_analysis::repetition::{OfRun, units};
 use linerate_analysis::statistics::Unit;
+use linerate_model::quantity::QuantityUnit;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, ByteCount, PacketCount};
@@ -145,12 +144,14 @@ fn quantity(cell: &PublishedCell, map: &PublishedMap) -> Result<PublishedQuantit
     if let Some(quantity) = map.quantity {
         return Ok(quantity);
     }
-    match (cell.unit.quantity, cell.statistic) {
-        (Quantity::Rate, _) => Ok(PublishedQuantity::Received),
-        (Quantity::Time, Statistic::Median) => Ok(PublishedQuantity::RoundTripMedian),
-        (Quantity::Time, _) => Ok(PublishedQuantity::RoundTripMean),
-        (Quantity::Number, _) if cell.unit.name == "percent" => Ok(PublishedQuantity::LossPercent),
-        (Quantity::Memory | Quantity::Number, _) => Err(format!(
+    match (cell.unit.of, cell.statistic) {
+        (QuantityUnit::BitRate, _) => Ok(PublishedQuantity::Received),
+        (QuantityUnit::Nanoseconds, Statistic::Median) => Ok(PublishedQuantity::RoundTripMedian),
+        (QuantityUnit::Nanoseconds, _) => Ok(PublishedQuantity::RoundTripMean),
+        (QuantityUnit::Plain, _) if cell.unit.name == "percent" => {
+            Ok(PublishedQuantity::LossPercent)
+        }
+        _ => Err(format!(
             "linerate measures nothing in the unit \"{}\"",
             cell.unit.name
         )),

@@ -3,7 +3,7 @@
 use super::{Check, Contradiction, Examined};
 use crate::published::figure::number;
 use crate::published::table::{PublishedCell, PublishedTable};
-use crate::published::unit::Quantity;
+use linerate_model::quantity::QuantityUnit;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
 pub(super) const CHECK: Check = Check {
@@ -48,7 +48,7 @@ pub(super) struct Ceiling {
 pub(super) fn ceiling(table: &PublishedTable, cell: &PublishedCell) -> Option<Ceiling> {
     let link = table
         .link
-        .filter(|_| cell.unit.quantity == Quantity::Rate)?;
+        .filter(|_| cell.unit.of == QuantityUnit::BitRate)?;
     let is = |factor: &str, level: &str| {
         let known = cell.levels.get(factor);
         known.is_some_and(|known| known.eq_ignore_ascii_case(level))

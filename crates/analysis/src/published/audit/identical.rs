@@ -18,9 +18,9 @@ use super::{Check, Contradiction, Examined};
 use crate::published::figure::number;
 use crate::published::levels::{Levels, label};
 use crate::published::table::{PublishedCell, PublishedTable};
-use crate::published::unit::Quantity;
 use crate::statistics::to_f64;
 use linerate_model::BitRate;
+use linerate_model::quantity::QuantityUnit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Probability of a false finding in a table.
@@ -74,9 +74,11 @@ fn can_tell(table: &PublishedTable, cell: &PublishedCell) -> bool {
         let asked = level.parse().map(BitRate::as_f64);
         asked.is_ok_and(|asked| (cell.base_value() - asked).abs() <= AS_ASKED * asked)
     };
-    let is_asked = cell.unit.quantity == Quantity::Rate && cell.levels.values().any(is_asked);
-    matches!(cell.unit.quantity, Quantity::Rate | Quantity::Time)
-        && !is_asked
+    let is_asked = cell.unit.of == QuantityUnit::BitRate && cell.levels.values().any(is_asked);
+    matches!(
+        cell.unit.of,
+        QuantityUnit::BitRate | QuantityUnit::Nanoseconds
+    ) && !is_asked
         && cell.value.step <= COARSEST * cell.value.value.abs()
         && !is_link
 }
