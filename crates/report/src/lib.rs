@@ -28,6 +28,7 @@ mod missed;
 mod page;
 mod paper;
 mod path;
+mod proof;
 pub mod renderers;
 mod report;
 mod reproduction;

@@ -29,7 +29,7 @@ fn a_stored_run_is_proved_against_the_peer_that_it_measured() {
         .done();
     let text = place.run(&["explain", "last", "--prove"]).done();
     assert!(
-        text.contains("answer: ") || text.contains("not run: "),
+        text.contains("  answer ") || text.contains("could not be run: "),
         "{text}"
     );
     let kept = place.run(&["export", "last"]).document();

@@ -110,7 +110,7 @@ fn exports_of_every_format_to_the_screen_and_to_a_file() {
 fn a_verdict_is_explained_rule_by_rule() {
     let place = filled();
     let text = place.run(&["explain", "last"]).done();
-    assert!(text.contains("limit: "), "{text}");
+    assert!(text.contains("  limit "), "{text}");
     assert!(text.contains("not evaluated"), "{text}");
     let document = place.run(&["explain", "last", "--json"]).document();
     assert!(!document["findings"].as_array().unwrap().is_empty());

@@ -1,10 +1,11 @@
 //! The verdict: what limits, on which side, how much, how sure, the evidence, the experiment.
 
+use crate::charts::capital;
 use crate::figures::percent;
 use crate::headline::headlines;
 use crate::page::heading;
-use crate::words;
-use linerate_model::run::{Experiment, ExperimentOutcome, Run, Verdict};
+use crate::{proof, words};
+use linerate_model::run::{Experiment, Run, Verdict};
 use maud::{Markup, html};
 
 /// The card that opens a run's section.
@@ -83,51 +84,17 @@ fn proof(experiment: &Experiment) -> Markup {
     html! {
         p.label { @if tried { "Experiment" } @else { "To confirm" } }
         dl.experiment {
-            dt { "Change" } dd { (experiment.change) }
-            dt { "Expect" } dd { (experiment.expect) }
-            @if let Some(outcome) = &experiment.outcome {
-                (seen(outcome))
-            } @else {
-                dt { "Result" }
-                dd {
-                    @match (&experiment.result, &experiment.not_run) {
-                        (Some(result), _) => (result),
-                        (None, Some(why)) => { "could not be run: " (why) }
-                        (None, None) => "not run yet",
-                    }
-                }
-            }
+            @for (label, text) in proof::rows(experiment) { dt { (capital(label)) } dd { (text) } }
         }
     }
 }
 
-/// Prediction by prediction, what was observed, and the answer.
-fn seen(outcome: &ExperimentOutcome) -> Markup {
-    html! {
-        @for seen in &outcome.observed {
-            dt { "Predicted" } dd { (seen.prediction) }
-            dt { "Observed" } dd { (words::observed(seen)) " – " (words::came_true(seen.came_true)) }
-        }
-        dt { "Answer" }
-        dd {
-            (words::answer(outcome.answer)) " over " (outcome.pairs) " pairs"
-            @for note in &outcome.notes { "; " (note) }
-        }
-    }
-}
-
-/// Experiments on findings that are not the verdict: those that were refuted before it.
+/// Experiments on findings that are not the verdict.
 fn others(run: &Run) -> Markup {
-    let own = run
-        .verdict
-        .as_ref()
-        .map(|verdict| (&verdict.limit, verdict.side));
     html! {
-        @for record in &run.experiments {
-            @if own != Some((&record.limit, record.side)) {
-                p.claim { "Tried before: " (words::limited(&record.limit)) }
-                (proof(&record.experiment))
-            }
+        @for record in proof::others(run) {
+            p.claim { "Tried before: " (words::limited(&record.limit)) }
+            (proof(&record.experiment))
         }
     }
 }
