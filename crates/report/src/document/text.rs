@@ -11,7 +11,7 @@ pub(crate) fn write(paper: &mut Paper, blocks: &[Block<'_>]) {
             Block::Fact(Fact { label, text, tone }) => paper.inked(ink(*tone), label, text),
             Block::Gap => paper.gap(),
             Block::List { label, items, most } => paper.list(label, items, *most),
-            Block::Notes(notes) => paper.list("note", notes, usize::MAX),
+            Block::Notes(notes) => paper.rows("note", notes),
             Block::Only(media, inner) if media.contains(&Medium::Terminal) => write(paper, inner),
             Block::Cards(_)
             | Block::Charts(_)

@@ -1,6 +1,6 @@
 //! The stack under test: what crossed it, its counters, its memory, its settings.
 
-use crate::page::{self, heading};
+use crate::page::titled;
 use crate::table::{Cell, Table, column};
 use crate::words;
 use linerate_model::run::Run;
@@ -14,22 +14,10 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
     };
     let counts = &report.counts;
     html! {
-        p { (words::stack::name(report)) }
-        @for said in [words::stack::traffic(report), words::stack::losses(report), words::stack::memory(report)].into_iter().flatten() {
-            p { (said) }
-        }
-        (shown(&counters(counts), "Counters of the stack", level))
-        (shown(&pools(counts), "Memory pools of the stack", level))
-        (shown(&settings(report), "The stack and its settings", level))
-    }
-}
-
-fn shown(table: &Table, name: &str, level: u8) -> Markup {
-    html! {
-        @if !table.rows.is_empty() {
-            (heading(level, None, name))
-            (page::scrolled(table, name))
-        }
+        @for said in words::stack::said(report) { p { (said) } }
+        (titled(&counters(counts), "Counters of the stack", level))
+        (titled(&pools(counts), "Memory pools of the stack", level))
+        (titled(&settings(report), "The stack and its settings", level))
     }
 }
 

@@ -83,6 +83,26 @@ pub(crate) fn scrolled(data: &Table, title: &str) -> Markup {
     }
 }
 
+/// A table under its title; nothing without rows.
+pub(crate) fn titled(data: &Table, title: &str, level: u8) -> Markup {
+    html! {
+        @if !data.rows.is_empty() {
+            (heading(level, None, title))
+            (scrolled(data, title))
+        }
+    }
+}
+
+/// A table behind a click on `summary`.
+pub(crate) fn folded(data: &Table, title: &str, summary: &str, is_open: bool) -> Markup {
+    html! {
+        details open[is_open] {
+            summary { (summary) }
+            (scrolled(data, title))
+        }
+    }
+}
+
 /// A table as data, as a table on the page.
 pub(crate) fn table(table: &Table, title: &str) -> Markup {
     html! {

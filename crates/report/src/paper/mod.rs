@@ -112,11 +112,20 @@ impl Paper {
         }
     }
 
+    /// Under a label all of `items`.
+    pub(crate) fn rows<Item: AsRef<str>>(
+        &mut self,
+        label: &str,
+        items: impl IntoIterator<Item = Item>,
+    ) {
+        for (index, item) in items.into_iter().enumerate() {
+            self.row(if index == 0 { label } else { "" }, item.as_ref());
+        }
+    }
+
     /// Under a label the first `most` of `items`.
     pub(crate) fn list(&mut self, label: &str, items: &[String], most: usize) {
-        for (index, item) in items.iter().take(most).enumerate() {
-            self.row(if index == 0 { label } else { "" }, item);
-        }
+        self.rows(label, items.iter().take(most));
         if items.len() > most {
             self.row("", &format!("and {} more", items.len() - most));
         }

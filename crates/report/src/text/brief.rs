@@ -115,11 +115,7 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
             add(0, &|paper| emulated(paper, hosts(run)));
         }
         _ if !run.parts().is_empty() => {
-            for part in run.parts() {
-                add(0, &|paper| {
-                    paper.item(&words::title(part), &conclusion::outcome(part));
-                });
-            }
+            add(0, &|paper| super::outcomes(paper, run.parts()));
             add(0, &|paper| emulated(paper, hosts(run)));
         }
         _ => of_one(&mut add, run),
@@ -136,7 +132,7 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     add(0, &|paper| emulated(paper, &run.hosts));
     add(0, &|paper| super::link(paper, run));
     add(3, &|paper| notes(paper, run));
-    add(4, &|paper| super::stack::stack(paper, run));
+    add(4, &|paper| super::stack(paper, run));
     if latency::is_of(run) {
         add(0, &|paper| latency::table(paper, run));
     }
@@ -200,9 +196,7 @@ fn emulated(paper: &mut Paper, hosts: &[Host]) {
 
 fn notes(paper: &mut Paper, run: &Run) {
     if run.status != RunStatus::Complete || run.kind() == RunKind::Study {
-        for (index, note) in run.notes.iter().enumerate() {
-            paper.row(if index == 0 { "note" } else { "" }, note);
-        }
+        paper.rows("note", &run.notes);
     }
 }
 

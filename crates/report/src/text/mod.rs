@@ -8,8 +8,6 @@ mod latency;
 mod listing;
 mod live;
 mod one_way;
-mod parts;
-mod stack;
 mod study;
 
 pub use brief::{Whereabouts, summaries_text, summary_text};
@@ -51,7 +49,7 @@ pub fn details_text(run: &Run, width: usize, style: Style) -> String {
     } else if run.parts().is_empty() {
         body(&mut paper, run);
     } else {
-        parts::overview(&mut paper, run.parts());
+        outcomes(&mut paper, run.parts());
         verdict(&mut paper, run);
     }
     let mut text = paper.finish();
@@ -66,17 +64,22 @@ pub fn details_text(run: &Run, width: usize, style: Style) -> String {
 /// The table of several runs.
 pub(crate) fn overview_text(runs: &[Run], width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
-    parts::overview(&mut paper, runs);
+    outcomes(&mut paper, runs);
     paper.finish()
+}
+
+/// What each run is, and what came of it.
+fn outcomes(paper: &mut Paper, runs: &[Run]) {
+    for run in runs {
+        paper.item(&words::title(run), &conclusion::outcome(run));
+    }
 }
 
 fn head(paper: &mut Paper, run: &Run) {
     paper.title(&words::title(run));
     if run.status != RunStatus::Complete {
         paper.inked(Ink::Red, "status", words::status(run.status));
-        for note in &run.notes {
-            paper.row("", note);
-        }
+        paper.rows("", &run.notes);
     }
 }
 
@@ -90,16 +93,17 @@ fn body_results(paper: &mut Paper, run: &Run) {
     if results.is_empty() && !in_table {
         paper.row("result", UNKNOWN);
     }
-    for (index, result) in results.iter().enumerate() {
-        let label = if index == 0 { "result" } else { "" };
-        paper.row(label, &format!("{} {}", result.figure, result.about));
-    }
+    let said = results.iter();
+    paper.rows(
+        "result",
+        said.map(|one| format!("{} {}", one.figure, one.about)),
+    );
 }
 
 fn body(paper: &mut Paper, run: &Run) {
     body_results(paper, run);
     link(paper, run);
-    stack::stack(paper, run);
+    stack(paper, run);
     verdict(paper, run);
     curve(paper, run);
     tcp(paper, run);
@@ -126,6 +130,11 @@ fn link(paper: &mut Paper, run: &Run) {
     }
 }
 
+/// What the stack under test said of itself.
+fn stack(paper: &mut Paper, run: &Run) {
+    paper.rows("stack", run.stack.iter().flat_map(words::stack::said));
+}
+
 /// What the far tool printed itself.
 fn far_output(paper: &mut Paper, run: &Run) {
     for text in run
@@ -133,9 +142,7 @@ fn far_output(paper: &mut Paper, run: &Run) {
         .iter()
         .filter_map(|t| t.measured()?.peer_output.as_ref())
     {
-        for (index, line) in text.lines().enumerate() {
-            paper.row(if index == 0 { "peer" } else { "" }, line);
-        }
+        paper.rows("peer", text.lines());
     }
 }
 
@@ -196,10 +203,8 @@ fn answer(paper: &mut Paper, verdict: &Verdict) {
 }
 
 fn evidence(paper: &mut Paper, verdict: &Verdict) {
-    for (index, evidence) in verdict.evidence.iter().enumerate() {
-        let label = if index == 0 { "evidence" } else { "" };
-        paper.row(label, &format!("· {evidence}"));
-    }
+    let all = verdict.evidence.iter();
+    paper.rows("evidence", all.map(|evidence| format!("· {evidence}")));
 }
 
 fn curve(paper: &mut Paper, run: &Run) {
@@ -267,9 +272,7 @@ fn loops(paper: &mut Paper, run: &Run) {
     for line in crate::loops::responsiveness(run) {
         paper.row("responsiveness", &line);
     }
-    for (index, line) in crate::loops::side_by_side(run).iter().enumerate() {
-        paper.row(if index == 0 { "under load" } else { "" }, line);
-    }
+    paper.rows("under load", crate::loops::side_by_side(run));
     if run.curve().is_none_or(|facts| facts.knee.is_none()) {
         for trial in &run.trials {
             if let Some(requests) = trial.requests() {
@@ -285,32 +288,29 @@ fn loops(paper: &mut Paper, run: &Run) {
 fn tcp(paper: &mut Paper, run: &Run) {
     let known = run.trials.iter().filter(|trial| trial.valid);
     let known: Vec<_> = known.filter_map(|t| Some((t, t.tcp()?))).collect();
-    for (index, (trial, tcp)) in known.iter().enumerate() {
+    let mut lines = Vec::new();
+    for (trial, tcp) in &known {
         let size = tcp.cwnd_mean_bytes.map(crate::figures::bytes);
         let rtt = tcp.srtt_mean_ns.map(|ns| nanos(float(ns)));
         let segments = tcp.retransmitted_segments.map(|n| n.to_string());
-        let name = match known.len() {
-            1 => String::new(),
-            _ => format!("{}: ", crate::charts::trial_name(run, trial)),
-        };
+        let name = words::which(run, trial, known.len());
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
-        let label = if index == 0 { "tcp, sender" } else { "" };
-        let said = format!(
+        lines.push(format!(
             "{name}cwnd {}, rtt {}, retransmitted {}{}",
             or_unknown(size),
             or_unknown(rtt),
             or_unknown(segments),
             chronographs(tcp)
-        );
-        paper.row(label, &said);
+        ));
         if let Some(shares) = &tcp.shares {
             let mut finding = crate::charts::tcp_finding(shares);
             if tcp.queueing.is_some_and(|queueing| queueing.bloated) {
                 finding.push_str(" Bufferbloat.");
             }
-            paper.row("", &finding);
+            lines.push(finding);
         }
     }
+    paper.rows("tcp, sender", lines);
 }
 
 /// Shares of time that the sender was limited, if the kernel told.
@@ -394,10 +394,7 @@ fn trials(paper: &mut Paper, run: &Run) {
 fn invalid(paper: &mut Paper, run: &Run) {
     let bad = run.trials.iter().filter(|trial| !trial.valid);
     for trial in bad {
-        let why = match trial.reasons.as_slice() {
-            [] => "no reason is given".to_owned(),
-            reasons => reasons.join("; "),
-        };
+        let why = words::reasons(trial);
         // The rows of latency bear names.
         let named = if latency::is_of(run) {
             format!(" ({})", crate::charts::trial_name(run, trial))
@@ -420,7 +417,6 @@ fn cautions(paper: &mut Paper, run: &Run) {
     for (why, index) in all {
         first.entry(why).or_insert(index);
     }
-    for (why, index) in first {
-        paper.row("", &format!("trial {index}: {}", clean(why)));
-    }
+    let said = first.into_iter();
+    paper.rows("", said.map(|(why, index)| format!("trial {index}: {why}")));
 }

@@ -5,7 +5,7 @@ use crate::figures::{float, nanos};
 use crate::paper::Paper;
 use crate::words;
 use linerate_model::one_way::OneWay;
-use linerate_model::run::{Delay, Run, RunKind};
+use linerate_model::run::{Delay, Run, RunKind, Trial};
 
 pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     // A search has too many trials for it.
@@ -14,14 +14,10 @@ pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     let known: Vec<_> = known
         .filter_map(|trial| Some((trial, trial.one_way()?)))
         .collect();
-    for (index, (trial, one_way)) in known.iter().enumerate() {
-        let label = if index == 0 { "one way" } else { "" };
-        let name = match known.len() {
-            1 => String::new(),
-            _ => format!("{}: ", trial_name(run, trial)),
-        };
-        paper.row(label, &format!("{name}{}", said(one_way)));
-    }
+    let line = |(trial, one_way): &(&Trial, &OneWay)| {
+        words::which(run, trial, known.len()) + &said(one_way)
+    };
+    paper.rows("one way", known.iter().map(line));
 }
 
 /// The delays of both ways, what they may be off by and how the clocks are known.
@@ -54,10 +50,7 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
         .trials
         .iter()
         .filter_map(|trial| Some((trial, trial.decomposition()?)));
-    for (index, (trial, parts)) in apart.enumerate() {
-        let label = if index == 0 { "parts" } else { "" };
-        paper.row(label, &trial_name(run, trial));
-        paper.row("", &parts_finding(parts));
+    let lines = apart.flat_map(|(trial, parts)| {
         let described: Vec<_> = parts
             .parts
             .iter()
@@ -66,6 +59,11 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
                 Some(format!("{} {mean}", words::stage(part.stage)))
             })
             .collect();
-        paper.row("", &described.join(" · "));
-    }
+        [
+            trial_name(run, trial),
+            parts_finding(parts),
+            described.join(" · "),
+        ]
+    });
+    paper.rows("parts", lines);
 }

@@ -50,12 +50,12 @@ pub(super) fn effects(paper: &mut Paper, findings: &StudyFindings) {
     if let Some(alarm) = &said.alarm {
         paper.inked(Ink::Red, "control", alarm);
     }
-    rows(paper, "effects", &said.effects);
+    paper.rows("effects", &said.effects);
 }
 
 /// How the runs scatter.
 pub(super) fn scatter(paper: &mut Paper, findings: &StudyFindings) {
-    rows(paper, "scatter", &crate::study::said(findings).runs);
+    paper.rows("scatter", crate::study::said(findings).runs);
 }
 
 /// What goes first: that the control fails, what was compared, what limits where the study has several questions, else the
@@ -83,12 +83,6 @@ fn alarm_or_comparison(findings: Option<&StudyFindings>) -> Option<String> {
 /// Whether there are several questions, so that the first answer does not stand for all.
 fn has_series(run: &Run) -> bool {
     matches!(&run.config.asked, Some(Asked::Study(settings)) if settings.series.len() > 1)
-}
-
-fn rows(paper: &mut Paper, label: &str, all: &[String]) {
-    for (index, said) in all.iter().enumerate() {
-        paper.row(if index == 0 { label } else { "" }, said);
-    }
 }
 
 /// The means of each cell.

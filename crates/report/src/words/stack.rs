@@ -3,8 +3,14 @@
 use linerate_model::ByteCount;
 use linerate_model::stack::{StackReport, StackTraffic};
 
+/// Which stack it was, what crossed it, what it dropped, and what it took of memory.
+pub(crate) fn said(report: &StackReport) -> impl Iterator<Item = String> {
+    let known = [traffic(report), losses(report), memory(report)];
+    std::iter::once(name(report)).chain(known.into_iter().flatten())
+}
+
 /// The stack, its version, and what was asked of it: `lwip 2.1.3 (buffers=base, opt=O2)`.
-pub(crate) fn name(report: &StackReport) -> String {
+fn name(report: &StackReport) -> String {
     let mut name = report.stack.clone();
     if let Some(version) = &report.counts.version {
         name = format!("{name} {version}");
@@ -20,7 +26,7 @@ pub(crate) fn name(report: &StackReport) -> String {
 }
 
 /// What crossed the border of the stack and its program; `None` if nothing did.
-pub(crate) fn traffic(report: &StackReport) -> Option<String> {
+fn traffic(report: &StackReport) -> Option<String> {
     let both = [("TCP", &report.counts.tcp), ("UDP", &report.counts.udp)];
     let said: Vec<_> = both
         .into_iter()
@@ -61,7 +67,7 @@ const LOSSES: [&str; 9] = [
 ];
 
 /// What it dropped or sent again, if anything.
-pub(crate) fn losses(report: &StackReport) -> Option<String> {
+fn losses(report: &StackReport) -> Option<String> {
     let layers = report.counts.counters.iter();
     let all = layers.flat_map(|(layer, counters)| {
         let found = move |name: &'static str| Some((layer, name, *counters.get(name)?));
@@ -75,7 +81,7 @@ pub(crate) fn losses(report: &StackReport) -> Option<String> {
 }
 
 /// The memory of its pools: how much was in use at most, of how much, and requests that found none.
-pub(crate) fn memory(report: &StackReport) -> Option<String> {
+fn memory(report: &StackReport) -> Option<String> {
     let pools = &report.counts.pools;
     if pools.is_empty() {
         return None;
