@@ -95,17 +95,12 @@ fn list(title: &str, items: &[String]) -> Markup {
 /// A table under or behind its title; nothing without rows.
 fn table(sheet: &Sheet) -> Markup {
     let data = sheet.table(Medium::Page);
-    let shown = page::scrolled(&data, &sheet.title);
-    html! {
-        @match sheet.look {
-            _ if data.rows.is_empty() => {}
-            Look::Folded { open_up_to } => {
-                details open[data.rows.len() <= open_up_to] {
-                    summary { (sheet.title) " (" (data.rows.len()) ")" }
-                    (shown)
-                }
-            }
-            Look::Beside | Look::Open => { h3 { (sheet.title) } (shown) }
+    let count = data.rows.len();
+    match sheet.look {
+        Look::Folded { open_up_to } if count > 0 => {
+            let summary = format!("{} ({count})", sheet.title);
+            page::folded(&data, &sheet.title, &summary, count <= open_up_to)
         }
+        Look::Beside | Look::Folded { .. } | Look::Open => page::titled(&data, &sheet.title, 3),
     }
 }

@@ -85,10 +85,7 @@ fn path_figure(picture: &PathPicture, id: &str) -> Markup {
                 p { (picture.account()) ". " (picture.about) "." }
             }
             (path::picture(picture, id))
-            details {
-                summary { "The same numbers as a table" }
-                (page::scrolled(&path::table(picture), &format!("Table: {title}")))
-            }
+            (page::folded(&path::table(picture), &format!("Table: {title}"), "The same numbers as a table", false))
         }
     }
 }

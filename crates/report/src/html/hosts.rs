@@ -12,31 +12,43 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
     let all_facts: Vec<_> = hosts.iter().map(|host| host.facts.entries()).collect();
     let keys: BTreeSet<&String> = all_facts.iter().flat_map(BTreeMap::keys).collect();
+    let row = |key: &String| {
+        let of = |facts: &BTreeMap<String, Value>| {
+            facts
+                .get(key)
+                .map_or_else(|| UNKNOWN.to_owned(), |v| shown(key, v))
+        };
+        let values = all_facts.iter().map(of).collect();
+        (key.replace(['-', '_'], " "), values)
+    };
+    let mut rows: Vec<_> = keys.into_iter().map(row).collect();
+    if rows.is_empty() {
+        rows.push(("all".to_owned(), vec![UNKNOWN.to_owned(); hosts.len()]));
+    }
     html! {
         (heading(level, None, "Hosts"))
         @if hosts.is_empty() {
             p { "Facts of the hosts: " (UNKNOWN) "." }
         } @else {
-            div.scroll tabindex="0" role="group" aria-label="Facts of the hosts" {
-                table.facts {
-                    thead {
-                        tr {
-                            th scope="col" { "Fact" }
-                            @for host in hosts { th scope="col" { (name(host)) } }
-                        }
-                    }
-                    tbody {
-                        @if keys.is_empty() {
-                            tr { th scope="row" { "all" } @for _ in hosts { td { (UNKNOWN) } } }
-                        }
-                        @for key in keys {
-                            tr {
-                                th scope="row" { (key.replace(['-', '_'], " ")) }
-                                @for facts in &all_facts {
-                                    td { (facts.get(key).map_or_else(|| UNKNOWN.to_owned(), |v| shown(key, v))) }
-                                }
-                            }
-                        }
+            (named_values("Facts of the hosts", "Fact", hosts.iter().map(name), &rows))
+        }
+    }
+}
+
+/// A name and its values in each row.
+fn named_values(
+    title: &str,
+    of: &str,
+    heads: impl Iterator<Item = String>,
+    rows: &[(String, Vec<String>)],
+) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="group" aria-label=(title) {
+            table.facts {
+                thead { tr { th scope="col" { (of) } @for head in heads { th scope="col" { (head) } } } }
+                tbody {
+                    @for (name, values) in rows {
+                        tr { th scope="row" { (name) } @for value in values { td { (value) } } }
                     }
                 }
             }
@@ -85,6 +97,8 @@ fn size(bytes: u64) -> String {
 
 /// The command line that repeats the run, and everything that was set.
 pub(super) fn configuration(run: &Run, level: u8) -> Markup {
+    let settings = run.config.settings().into_iter();
+    let settings: Vec<_> = settings.map(|(name, value)| (name, vec![value])).collect();
     html! {
         (heading(level, None, "Configuration"))
         @match &run.config.command {
@@ -100,20 +114,10 @@ pub(super) fn configuration(run: &Run, level: u8) -> Markup {
                 ul { @for file in &source.files { li { code { (file) } } } }
             }
         }
-        @let settings = run.config.settings();
         @if !settings.is_empty() {
             details {
                 summary { "Everything that was set (" (settings.len()) ")" }
-                div.scroll tabindex="0" role="group" aria-label="Everything that was set" {
-                    table.facts {
-                        thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } } }
-                        tbody {
-                            @for (key, value) in &settings {
-                                tr { th scope="row" { (key) } td { (value) } }
-                            }
-                        }
-                    }
-                }
+                (named_values("Everything that was set", "Setting", std::iter::once("Value".to_owned()), &settings))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One-way delays with their error, and delay variation from packet to packet.
 
+use super::trials::trial_column;
 use crate::charts::trial_name;
 use crate::figures::{Unit, float};
 use crate::page::{self, heading};
@@ -30,12 +31,8 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
 }
 
 fn scroll(table: &Table, name: &str) -> Markup {
-    html! {
-        details open[table.rows.len() <= SHOWN] {
-            summary { (name) " in figures" }
-            (page::scrolled(table, name))
-        }
-    }
+    let is_short = table.rows.len() <= SHOWN;
+    page::folded(table, name, &format!("{name} in figures"), is_short)
 }
 
 fn one_way(run: &Run) -> Table {
@@ -108,9 +105,7 @@ fn variation(run: &Run) -> Table {
         })
     };
     let columns = [
-        column("Trial", |(trial, _): &Told<'_>| {
-            Cell::text(trial_name(run, trial))
-        }),
+        trial_column(run),
         micros("IPDV p1 (µs)", |ipdv| ipdv.p01_ns),
         micros("IPDV p50 (µs)", |ipdv| ipdv.p50_ns),
         micros("IPDV p99 (µs)", |ipdv| ipdv.p99_ns),

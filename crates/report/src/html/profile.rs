@@ -101,10 +101,7 @@ fn graph(title: &str, profile: &Profile, cost: &ProfileCost, id: &str, level: u8
                 p.muted.flame-said aria-live="polite" { (READING) }
                 div.tools { button type="button" data-does="unzoom" { "Whole graph" } }
             }
-            details {
-                summary { "Functions with the most time of their own" }
-                (page::scrolled(&table, &format!("Functions: {title}")))
-            }
+            (page::folded(&table, &format!("Functions: {title}"), "Functions with the most time of their own", false))
         }
     }
 }

@@ -1,16 +1,17 @@
 //! Tables beside the charts: notes, invalid trials, goals, ledger, rules.
 
+use super::trials::trial_column;
 use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::page::{self, heading};
 use crate::table::{Cell, Table, column, words as text};
 use crate::words;
-use linerate_model::run::{Finding, GoalResult, LedgerEntry, RuleOutcome, Run, Trial};
+use linerate_model::run::{Finding, GoalResult, LedgerEntry, Run, Trial};
 use linerate_model::{BitRate, PacketCount};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
-/// Invalid trials listed in full above the table of all trials.
+/// Invalid trials, or runs with some, that are listed in full.
 const MAX_INVALID: usize = 10;
 
 /// What the user should know.
@@ -41,20 +42,24 @@ pub(super) fn loops(run: &Run, level: u8) -> Markup {
 
 /// Trials that do not count, in red, with their reasons.
 pub(super) fn invalid(run: &Run) -> Markup {
-    let bad: Vec<_> = run.trials.iter().filter(|trial| !trial.valid).collect();
+    let bad = run.trials.iter().filter(|trial| !trial.valid);
+    let why = bad.map(|trial| {
+        let name = trial_name(run, trial);
+        format!("Trial {} ({name}): {}", trial.index, words::reasons(trial))
+    });
+    let of = format!("{} trials do not count", run.trials.len());
+    alarm(&why.collect::<Vec<_>>(), &of, ", in the table of trials")
+}
+
+/// What does not count and why, in red; `rest` says where those are that are too many.
+pub(super) fn alarm(why: &[String], of: &str, rest: &str) -> Markup {
     html! {
-        @if !bad.is_empty() {
+        @if !why.is_empty() {
             div.alarm role="note" {
-                p { strong { (bad.len()) " of " (run.trials.len()) " trials do not count" } }
+                p { strong { (why.len()) " of " (of) } }
                 ul {
-                    @for trial in bad.iter().take(MAX_INVALID) {
-                        li {
-                            "Trial " (trial.index) " (" (trial_name(run, trial)) "): "
-                            @if trial.reasons.is_empty() { "no reason is given" }
-                            @else { (trial.reasons.join("; ")) }
-                        }
-                    }
-                    @if bad.len() > MAX_INVALID { li { "and " (bad.len() - MAX_INVALID) " more, in the table of trials" } }
+                    @for one in why.iter().take(MAX_INVALID) { li { (one) } }
+                    @if why.len() > MAX_INVALID { li { "and " (why.len() - MAX_INVALID) " more" (rest) } }
                 }
             }
         }
@@ -107,21 +112,17 @@ pub(super) fn goals(run: &Run, level: u8) -> Markup {
             Cell::number(Some(goal.time.as_secs_f64()), Unit::SECONDS)
         }),
     ];
-    html! {
-        (heading(level, None, "Search goals"))
-        (page::scrolled(&Table::from_rows(run.goals(), columns), "Search goals"))
-    }
+    let table = Table::from_rows(run.goals(), columns);
+    page::titled(&table, "Search goals", level)
 }
 
 /// A table behind a click, under its heading; nothing without rows.
 fn folded((level, title): (u8, &str), name: &str, counted: &str, table: &Table) -> Markup {
+    let count = digits(float(table.rows.len() as u64));
     html! {
         @if !table.rows.is_empty() {
             (heading(level, None, title))
-            details {
-                summary { (name) " (" (digits(float(table.rows.len() as u64))) (counted) ")" }
-                (page::scrolled(table, name))
-            }
+            (page::folded(table, name, &format!("{name} ({count}{counted})"), false))
         }
     }
 }
@@ -132,9 +133,7 @@ pub(super) fn ledger(run: &Run, level: u8) -> Markup {
         entries.map(move |entry| (trial, entry))
     });
     let columns = [
-        text("Trial", |(trial, _): &(&Trial, &LedgerEntry)| {
-            trial_name(run, trial)
-        }),
+        trial_column(run),
         text("Place", |(_, entry): &(&Trial, &LedgerEntry)| {
             words::place(entry.place)
         }),
@@ -190,11 +189,7 @@ pub(super) fn unread(run: &Run, level: u8) -> Markup {
 pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
     let mut table = Table::new(["Rule", "Outcome", "Why"]);
     for finding in findings {
-        let (outcome, why) = match &finding.outcome {
-            RuleOutcome::Found { verdict } => ("found", &verdict.claim),
-            RuleOutcome::Clear { because } => ("ruled out", because),
-            RuleOutcome::NotEvaluated { missing } => ("could not be checked", missing),
-        };
+        let (outcome, why) = crate::proof::outcome(finding);
         table.push([finding.rule.as_str(), outcome, why].map(Cell::text).into());
     }
     folded((level, "What else was checked"), "All rules", "", &table)

@@ -114,10 +114,8 @@ fn differences(runs: &[Run]) -> Markup {
             p { "Nothing that is recorded. The same in all runs: " (same) " settings and facts." }
         } @else {
             p { "Settings and facts that differ: " (different.len()) "; the same in all runs: " (same) "." }
-            details open[different.len() <= 12] {
-                summary { "Differences (" (different.len()) ")" }
-                (page::scrolled(&table, "What was set up differently"))
-            }
+            @let summary = format!("Differences ({})", different.len());
+            (page::folded(&table, "What was set up differently", &summary, different.len() <= 12))
         }
     }
 }

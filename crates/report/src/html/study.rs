@@ -3,10 +3,10 @@
 
 use super::{hosts, results, verdict};
 use crate::chart::Chart;
-use crate::figures::{Unit, percent};
+use crate::figures::Unit;
 use crate::page::{self, Drawings, heading};
 use crate::study::{self, CommonLimit, Levels, Observation, Series, StudyView, limit_name};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, column, words};
 use linerate_model::run::Run;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -160,11 +160,7 @@ fn rows<'v, 'a>(view: &'v StudyView<'a>, column: Option<usize>) -> Vec<Row<'v, '
 fn matrix(view: &StudyView<'_>, level: u8) -> Markup {
     let column = column_factor(view);
     let rows = rows(view, column);
-    let largest = view
-        .observations
-        .iter()
-        .map(|one| one.value)
-        .fold(0.0, f64::max);
+    let largest = view.largest();
     let unit = view.measure.unit(largest);
     let columns: Vec<(usize, String)> = match column {
         Some(at) => (0..view.factors[at].levels.len())
@@ -251,67 +247,42 @@ fn invalid(run: &Run) -> Markup {
         .parts()
         .iter()
         .filter(|part| part.trials.iter().any(|trial| !trial.valid));
-    let bad: Vec<&Run> = bad.collect();
-    html! {
-        @if !bad.is_empty() {
-            div.alarm role="note" {
-                p { strong { (bad.len()) " of " (run.parts().len()) " runs have trials that do not count" } }
-                ul {
-                    @for part in bad.iter().take(5) {
-                        @let reasons: Vec<&str> = part.trials.iter().flat_map(|trial| trial.reasons.iter().map(String::as_str)).collect();
-                        li { (crate::words::title(part)) ": " (reasons.join("; ")) }
-                    }
-                    @if bad.len() > 5 { li { "and " (bad.len() - 5) " more" } }
-                }
-            }
-        }
-    }
+    let why = bad.map(|part| {
+        let reasons = part.trials.iter().flat_map(|trial| trial.reasons.clone());
+        let reasons: Vec<String> = reasons.collect();
+        format!("{}: {}", crate::words::title(part), reasons.join("; "))
+    });
+    let of = format!("{} runs have trials that do not count", run.parts().len());
+    results::alarm(&why.collect::<Vec<_>>(), &of, "")
 }
 
 fn every_run(view: &StudyView<'_>) -> Markup {
-    let largest = view
-        .observations
-        .iter()
-        .map(|one| one.value)
-        .fold(0.0, f64::max);
-    let unit = view.measure.unit(largest);
-    let mut table = Table::new([
-        "Cell".to_owned(),
-        "Repetition".to_owned(),
-        format!(
-            "{} ({})",
-            crate::charts::capital(view.measure.name()),
-            unit.symbol()
+    let unit = view.measure.unit(view.largest());
+    let measured = crate::charts::capital(view.measure.name());
+    let columns = [
+        words("Cell", |one: &&Observation<'_>| {
+            view.words(&one.levels, None)
+        }),
+        column("Repetition", |one: &&Observation<'_>| {
+            let place = one.run.config.place.as_ref();
+            Cell::count(place.map(|place| u64::from(place.repetition)))
+        }),
+        column(
+            format!("{measured} ({})", unit.symbol()),
+            |one: &&Observation<'_>| Cell::number(Some(one.value), unit),
         ),
-        "Loss (%)".to_owned(),
-        "Limit".to_owned(),
-        "Run".to_owned(),
-    ]);
-    let ordered = view.cells().into_values().flatten();
-    for one in ordered.take(MAX_ROWS) {
-        let losses = one.trials.iter().filter_map(|trial| trial.loss_ratio());
-        let loss = losses.max_by(|a, b| a.get().total_cmp(&b.get()));
-        let repetition = one
-            .run
-            .config
-            .place
-            .as_ref()
-            .map(|place| u64::from(place.repetition));
-        let verdict = one.run.verdict.as_ref();
-        table.push(vec![
-            Cell::text(view.words(&one.levels, None)),
-            Cell::count(repetition),
-            Cell::number(Some(one.value), unit),
-            loss.map_or_else(Cell::unknown, |loss| Cell {
-                text: percent(loss),
-                value: Some(loss.get() * 100.0),
-            }),
-            Cell::text(
-                verdict.map_or_else(|| "–".to_owned(), |verdict| limit_name(&verdict.limit)),
-            ),
-            Cell::text(&one.run.id),
-        ]);
-    }
+        column("Loss (%)", |one: &&Observation<'_>| {
+            let losses = one.trials.iter().filter_map(|trial| trial.loss_ratio());
+            Cell::percent(losses.max_by(|a, b| a.get().total_cmp(&b.get())))
+        }),
+        words("Limit", |one: &&Observation<'_>| {
+            let verdict = one.run.verdict.as_ref();
+            verdict.map_or_else(|| "–".to_owned(), |verdict| limit_name(&verdict.limit))
+        }),
+        words("Run", |one: &&Observation<'_>| one.run.id.as_str()),
+    ];
+    let ordered = view.cells().into_values().flatten().take(MAX_ROWS);
+    let table = Table::from_rows(&ordered.collect::<Vec<_>>(), columns);
     html! {
         (page::scrolled(&table, "Every run"))
         @if view.observations.len() > MAX_ROWS { (rest(view.observations.len() - MAX_ROWS)) }

@@ -1,9 +1,10 @@
 //! What held TCP back: shares of time, what its windows allow, RFC 6349, retransmissions, bufferbloat.
 
-use crate::charts::{tcp_finding, trial_name};
+use super::trials::trial_column;
+use crate::charts::tcp_finding;
 use crate::figures::{UNKNOWN, Unit, float, nanos};
-use crate::page::{self, heading};
-use crate::table::{Cell, Column, Table, column, words};
+use crate::page::{folded, heading};
+use crate::table::{Cell, Table, column, words};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, TcpSummary, Trial};
 use linerate_model::tcp::{
@@ -19,20 +20,21 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
         .filter_map(|trial| Some((trial, trial.tcp()?)))
         .filter(|(_, tcp)| tcp.shares.is_some() || tcp.rfc6349.is_some())
         .collect();
+    let is_short = known.len() <= SHOWN;
     html! {
         @if !known.is_empty() {
             (heading(level, None, "TCP: what held it back"))
             @for (trial, tcp) in known.iter().take(SHOWN) {
                 p {
-                    @if known.len() > 1 { (trial_name(run, trial)) ": " }
+                    (crate::words::which(run, trial, known.len()))
                     @if let Some(shares) = &tcp.shares { (tcp_finding(shares)) " " }
                     (tcp.queueing.as_ref().map_or_else(String::new, bufferbloat))
                 }
             }
-            (folded("Shares of the time", &known, &shares(run, &known)))
-            (folded("Rate against what each window allows", &known, &windows(run, &known)))
-            (folded("RFC 6349", &known, &rfc6349(run, &known)))
-            (folded("Retransmissions", &known, &retransmissions(run, &known)))
+            (folded(&shares(run, &known), "Shares of the time", "Shares of the time", is_short))
+            (folded(&windows(run, &known), "Rate against what each window allows", "Rate against what each window allows", is_short))
+            (folded(&rfc6349(run, &known), "RFC 6349", "RFC 6349", is_short))
+            (folded(&retransmissions(run, &known), "Retransmissions", "Retransmissions", is_short))
         }
     }
 }
@@ -44,15 +46,6 @@ type Known<'a> = [Told<'a>];
 
 /// A trial and its TCP.
 type Told<'a> = (&'a Trial, &'a TcpSummary);
-
-fn folded(name: &str, known: &Known<'_>, table: &Table) -> Markup {
-    html! {
-        details open[known.len() <= SHOWN] {
-            summary { (name) }
-            (page::scrolled(table, name))
-        }
-    }
-}
 
 /// One sentence with the threshold.
 pub(crate) fn bufferbloat(queueing: &TcpQueueing) -> String {
@@ -75,7 +68,7 @@ pub(crate) fn bufferbloat(queueing: &TcpQueueing) -> String {
 
 fn shares(run: &Run, known: &Known<'_>) -> Table {
     let split = known.iter().filter(|(_, tcp)| tcp.shares.is_some());
-    let mut columns = vec![named(run)];
+    let mut columns = vec![trial_column(run)];
     columns.extend(TcpWait::ALL.iter().map(|wait| {
         column(
             format!("{} (%)", crate::words::tcp_wait(*wait)),
@@ -83,11 +76,6 @@ fn shares(run: &Run, known: &Known<'_>) -> Table {
         )
     }));
     Table::from_columns(&split.copied().collect::<Vec<_>>(), columns)
-}
-
-/// The trial of a row.
-fn named(run: &Run) -> Column<'_, Told<'_>> {
-    words("Trial", |(trial, _): &Told<'_>| trial_name(run, trial))
 }
 
 fn windows(run: &Run, known: &Known<'_>) -> Table {
@@ -103,7 +91,7 @@ fn windows(run: &Run, known: &Known<'_>) -> Table {
         column(head, move |row| Cell::rate(get(&of(row)), unit))
     };
     let columns = [
-        named(run),
+        trial_column(run),
         column(
             format!("Received ({symbol}, L4 payload)"),
             |row: &Told<'_>| Cell::rate(row.0.received_rate, unit),
@@ -132,7 +120,7 @@ fn rfc6349(run: &Run, known: &Known<'_>) -> Table {
     let rates = known.iter().filter_map(|row| of(row).bottleneck);
     let unit = Unit::for_rate(rates.map(BitRate::as_f64).fold(0.0, f64::max));
     let columns = [
-        named(run),
+        trial_column(run),
         column("TCP efficiency (%)", |row| {
             Cell::percent(of(row).efficiency_ratio)
         }),
@@ -164,7 +152,7 @@ fn retransmissions(run: &Run, known: &Known<'_>) -> Table {
         column(head, move |row| Cell::count(get(&of(row))))
     };
     let columns = [
-        named(run),
+        trial_column(run),
         count("Segments sent", |of| of.sent),
         count("Retransmitted", |of| of.segments),
         count("Needless (DSACK)", |of| of.needless),

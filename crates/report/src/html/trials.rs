@@ -4,7 +4,7 @@ use crate::charts::trial_name;
 use crate::curve::seen;
 use crate::figures::{Unit, Value, digits};
 use crate::page::{self, heading};
-use crate::table::{Cell, Table, column};
+use crate::table::{Cell, Column, Table, column};
 use crate::words;
 use linerate_model::cost::{CoreShares, InterruptKind};
 use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
@@ -18,36 +18,28 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
             p { "No trial was recorded." }
         } @else {
             (heading(level, None, &format!("All trials ({})", run.trials.len())))
-            (scrolled("All trials", &rates(run)))
+            div.scroll.tall tabindex="0" role="group" aria-label="All trials" { (rates(run)) }
         }
     }
 }
 
+/// The trial of a row.
+pub(super) fn trial_column<T>(run: &Run) -> Column<'_, (&Trial, T)> {
+    column("Trial", |(trial, _): &(&Trial, T)| {
+        Cell::text(trial_name(run, trial))
+    })
+}
+
 /// What TCP told of every trial; nothing without any.
 pub(super) fn tcp_state(run: &Run, level: u8) -> Markup {
-    table_of("TCP state of the sender", &tcp(run), level)
+    page::titled(&tcp(run), "TCP state of the sender", level)
 }
 
 /// What the CPUs of both ends did; nothing where it was not recorded.
 pub(super) fn cost(run: &Run, level: u8) -> Markup {
     html! {
-        (table_of("CPU of both ends", &cpu(run), level))
-        (table_of("Each core of both ends", &cores(run), level))
-    }
-}
-
-fn table_of(name: &str, table: &Table, level: u8) -> Markup {
-    html! {
-        @if !table.rows.is_empty() {
-            (heading(level, None, name))
-            (scrolled(name, &page::table(table, name)))
-        }
-    }
-}
-
-fn scrolled(name: &str, table: &Markup) -> Markup {
-    html! {
-        div.scroll.tall tabindex="0" role="group" aria-label=(name) { (table) }
+        (page::titled(&cpu(run), "CPU of both ends", level))
+        (page::titled(&cores(run), "Each core of both ends", level))
     }
 }
 
@@ -143,9 +135,7 @@ fn tcp(run: &Run) -> Table {
         })
     };
     let columns = [
-        column("Trial", |(trial, _): &Told<'_>| {
-            Cell::text(trial_name(run, trial))
-        }),
+        trial_column(run),
         column("Congestion control", |(_, tcp): &Told<'_>| {
             let name = tcp.congestion_control.as_ref();
             name.map_or_else(Cell::unknown, Cell::text)

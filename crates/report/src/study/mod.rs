@@ -114,6 +114,12 @@ impl<'a> StudyView<'a> {
         })
     }
 
+    /// The largest value.
+    pub(crate) fn largest(&self) -> f64 {
+        let values = self.observations.iter().map(|one| one.value);
+        values.fold(0.0, f64::max)
+    }
+
     /// The cells in the order of their levels, each with its runs.
     pub(crate) fn cells(&self) -> BTreeMap<&Levels, Vec<&Observation<'a>>> {
         let mut cells: BTreeMap<&Levels, Vec<&Observation<'a>>> = BTreeMap::new();
