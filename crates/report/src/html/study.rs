@@ -202,7 +202,7 @@ fn rest(count: usize) -> Markup {
 }
 
 fn row_name(view: &StudyView<'_>, key: &[usize], column: Option<usize>) -> String {
-    let name = view.words(key, column);
+    let name = view.words(key, |at| Some(at) != column);
     if name.is_empty() {
         "all".to_owned()
     } else {
@@ -261,7 +261,7 @@ fn every_run(view: &StudyView<'_>) -> Markup {
     let measured = crate::charts::capital(view.measure.name());
     let columns = [
         words("Cell", |one: &&Observation<'_>| {
-            view.words(&one.levels, None)
+            view.words(&one.levels, |_| true)
         }),
         column("Repetition", |one: &&Observation<'_>| {
             let place = one.run.config.place.as_ref();

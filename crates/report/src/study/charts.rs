@@ -23,10 +23,37 @@ impl Multiples {
             left_out: 0,
         }
     }
+
+    /// A chart for each of the first facets.
+    pub(super) fn of<F>(
+        facets: &BTreeMap<Levels, F>,
+        chart: impl Fn(usize, &Levels, &F) -> Chart,
+    ) -> Self {
+        let shown = facets.iter().take(MAX_CHARTS).enumerate();
+        Self {
+            charts: shown
+                .map(|(place, (key, facet))| chart(place, key, facet))
+                .collect(),
+            left_out: facets.len().saturating_sub(MAX_CHARTS),
+        }
+    }
+}
+
+/// What tables have of some runs: their mean and its interval.
+pub(super) fn mean_cells(runs: &[&Observation<'_>], unit: Unit) -> [Cell; 2] {
+    let value = mean(runs);
+    let interval = value.and_then(|value| value.estimate.interval);
+    [
+        Cell::number(value.map(|value| value.point()), unit),
+        Cell::text(interval.map_or_else(
+            || "none: it takes two runs".to_owned(),
+            |interval| crate::figures::range(interval, unit),
+        )),
+    ]
 }
 
 /// More small charts than this are not compared; the matrix has all.
-pub(super) const MAX_CHARTS: usize = 8;
+const MAX_CHARTS: usize = 8;
 
 /// Most dots of single runs in one chart: more cannot be told apart, and make the page heavy.
 pub(super) const MAX_DOTS: usize = 500;
@@ -67,14 +94,7 @@ pub(crate) fn multiples(view: &StudyView<'_>) -> Multiples {
             .push(one);
     }
     let frame = Frame::new(view, axis);
-    let left_out = facets.len().saturating_sub(MAX_CHARTS);
-    let charts = facets.iter().take(MAX_CHARTS).enumerate();
-    Multiples {
-        charts: charts
-            .map(|(place, (key, facet))| frame.chart(place, key, facet))
-            .collect(),
-        left_out,
-    }
+    Multiples::of(&facets, |place, key, facet| frame.chart(place, key, facet))
 }
 
 impl<'v> Frame<'v> {
@@ -86,11 +106,7 @@ impl<'v> Frame<'v> {
         let ends = levels.fold((f64::INFINITY, 0.0_f64), |(least, most), at| {
             (least.min(at), most.max(at))
         });
-        let highest = view
-            .observations
-            .iter()
-            .map(|one| one.value)
-            .fold(0.0, f64::max);
+        let highest = view.largest();
         let load = view.factors[axis].is_load();
         let y = view.measure.unit(highest);
         Self {
@@ -123,15 +139,15 @@ impl<'v> Frame<'v> {
         let factor = &self.view.factors[self.axis];
         let scale = self.scale();
         let (least, most) = (self.x.of(self.least), self.x.of(self.most.0));
+        let x = if self.is_load() {
+            Axis::new("Intended load, L4 payload", self.x.symbol(), scale)
+        } else {
+            Axis::new(crate::charts::capital(&factor.name), "", scale)
+        };
         let x = match (self.is_load(), scale) {
-            (true, Scale::Log) => Axis::new("Intended load, L4 payload", self.x.symbol(), scale),
-            (true, _) => Axis::new("Intended load, L4 payload", self.x.symbol(), scale)
-                .within(0.0, rounded(most)),
-            (false, Scale::Log) => {
-                Axis::new(crate::charts::capital(&factor.name), "", scale).within(least, most)
-            }
-            (false, _) => Axis::new(crate::charts::capital(&factor.name), "", scale)
-                .within(0.0, rounded(most)),
+            (true, Scale::Log) => x,
+            (false, Scale::Log) => x.within(least, most),
+            _ => x.within(0.0, rounded(most)),
         };
         let y = Axis::new(
             crate::charts::capital(self.view.measure.name()),
@@ -144,7 +160,7 @@ impl<'v> Frame<'v> {
 
     fn chart(&self, place: usize, key: &Levels, facet: &Facet<'_, '_>) -> Chart {
         let (x, y) = self.axes();
-        let name = self.view.words(key, Some(self.axis));
+        let name = self.view.words(key, |at| at != self.axis);
         let title = if name.is_empty() {
             "All runs".to_owned()
         } else {
@@ -297,8 +313,7 @@ impl<'v> Frame<'v> {
             "Runs (n)".to_owned(),
         ]);
         for (level, runs) in facet {
-            let value = mean(runs);
-            let interval = value.and_then(|value| value.estimate.interval);
+            let [middle, interval] = mean_cells(runs, self.y);
             let losses = runs
                 .iter()
                 .flat_map(|one| &one.trials)
@@ -307,11 +322,8 @@ impl<'v> Frame<'v> {
             let loss = crate::figures::Value::from_observations(&losses);
             table.push(vec![
                 Cell::text(&factor.levels[*level].text),
-                Cell::number(value.map(|value| value.point()), self.y),
-                Cell::text(interval.map_or_else(
-                    || "none: it takes two runs".to_owned(),
-                    |interval| crate::figures::range(interval, self.y),
-                )),
+                middle,
+                interval,
                 Cell::number(loss.map(|loss| loss.point()), Unit::PERCENT),
                 Cell::count(Some(runs.len() as u64)),
             ]);

@@ -1,11 +1,11 @@
 //! A study of things that have names: a row for each test, and in it the mean of each thing that was compared.
 
-use super::charts::{MAX_CHARTS, MAX_DOTS, Multiples, WIDE, rounded};
+use super::charts::{MAX_DOTS, Multiples, WIDE, mean_cells, rounded};
 use super::findings::THINGS;
 use super::{Levels, Observation, StudyView, mean};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::charts::capital;
-use crate::figures::{Unit, Value, float, range};
+use crate::figures::{Unit, Value, float};
 use crate::table::{Cell, Table};
 use std::collections::BTreeMap;
 
@@ -66,23 +66,15 @@ pub(crate) fn groups(view: &StudyView<'_>) -> Multiples {
         let row = facets.entry(facet).or_default().entry(row).or_default();
         row.entry(level).or_default().push(one);
     }
-    let values = || view.observations.iter().map(|one| one.value);
+    let values = view.observations.iter().map(|one| one.value);
     let frame = Frame {
         view,
         layout,
-        unit: view.measure.unit(values().fold(0.0, f64::max)),
-        least: values().fold(f64::INFINITY, f64::min),
-        most: values().fold(0.0, f64::max),
+        unit: view.measure.unit(view.largest()),
+        least: values.fold(f64::INFINITY, f64::min),
+        most: view.largest(),
     };
-    Multiples {
-        left_out: facets.len().saturating_sub(MAX_CHARTS),
-        charts: facets
-            .iter()
-            .take(MAX_CHARTS)
-            .enumerate()
-            .map(|(place, (key, rows))| frame.chart(place, key, rows))
-            .collect(),
-    }
+    Multiples::of(&facets, |place, key, rows| frame.chart(place, key, rows))
 }
 
 impl Layout {
@@ -113,7 +105,7 @@ impl Layout {
 
 impl Frame<'_> {
     fn chart(&self, place: usize, key: &Levels, rows: &Rows<'_, '_>) -> Chart {
-        let facet = self.words(key, |at| {
+        let facet = self.view.words(key, |at| {
             !self.layout.tests.contains(&at) && self.layout.compared != Some(at)
         });
         let title = if facet.is_empty() {
@@ -150,14 +142,6 @@ impl Frame<'_> {
 
     fn is_log(&self) -> bool {
         self.least > 0.0 && self.most > WIDE * self.least
-    }
-
-    /// Levels of the factors that are `wanted`, in words.
-    fn words(&self, levels: &Levels, wanted: impl Fn(usize) -> bool) -> String {
-        let all = self.view.factors.iter().zip(levels).enumerate();
-        let said = all.filter(|(at, _)| wanted(*at));
-        let said = said.map(|(_, (factor, level))| factor.said(*level));
-        said.collect::<Vec<_>>().join(", ")
     }
 
     /// A row's levels stand in the order of the tests' factors.
@@ -282,17 +266,13 @@ impl Frame<'_> {
         ]);
         for (name, levels) in names.iter().zip(rows.values()) {
             for (level, runs) in levels {
-                let value = mean(runs);
-                let interval = value.and_then(|value| value.estimate.interval);
+                let [middle, interval] = mean_cells(runs, self.unit);
                 let level = compared.map_or("all", |factor| &factor.levels[*level].text);
                 table.push(vec![
                     Cell::text(name),
                     Cell::text(level),
-                    Cell::number(value.map(|value| value.point()), self.unit),
-                    Cell::text(interval.map_or_else(
-                        || "none: it takes two runs".to_owned(),
-                        |interval| range(interval, self.unit),
-                    )),
+                    middle,
+                    interval,
                     Cell::count(Some(runs.len() as u64)),
                 ]);
             }

@@ -144,10 +144,10 @@ impl<'a> StudyView<'a> {
             .map(|(at, _)| at)
     }
 
-    /// Levels in words: `forward, 1448`.
-    pub(crate) fn words(&self, levels: &[usize], without: Option<usize>) -> String {
+    /// Levels of the factors that are `wanted`, in words: `forward, 1448`.
+    pub(crate) fn words(&self, levels: &[usize], wanted: impl Fn(usize) -> bool) -> String {
         let named = self.factors.iter().zip(levels).enumerate();
-        let shown = named.filter(|(at, _)| Some(*at) != without);
+        let shown = named.filter(|(at, _)| wanted(*at));
         let words: Vec<String> = shown
             .map(|(_, (factor, level))| factor.said(*level))
             .collect();
