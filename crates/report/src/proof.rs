@@ -1,6 +1,6 @@
 //! What a verdict rests on, in words: experiments and rules.
 
-use crate::words::{answer, came_true, observed};
+use crate::words::{came_true, observed};
 use linerate_model::run::{Experiment, ExperimentRecord, Finding, RuleOutcome, Run};
 
 /// What an experiment changes, what it expects, and what came of it: a label and its text in each row.
@@ -25,7 +25,7 @@ pub(crate) fn rows(experiment: &Experiment) -> Vec<(&'static str, String)> {
     }
     let mut said = vec![format!(
         "{} over {} pairs",
-        answer(outcome.answer),
+        outcome.answer.as_str(),
         outcome.pairs
     )];
     said.extend(outcome.notes.iter().cloned());

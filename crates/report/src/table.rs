@@ -136,6 +136,9 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<Cell>>,
+    /// Places of the rows that do not count.
+    #[serde(skip)]
+    pub(crate) invalid: Vec<usize>,
 }
 
 impl Table {
@@ -143,7 +146,7 @@ impl Table {
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Self {
         Self {
             columns: columns.into_iter().map(Into::into).collect(),
-            rows: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -159,6 +162,7 @@ impl Table {
         Self {
             columns: columns.into_iter().map(|column| column.head).collect(),
             rows,
+            invalid: Vec::new(),
         }
     }
 

@@ -1,10 +1,9 @@
 //! One-way delays with their error, and delay variation from packet to packet.
 
 use super::trials::trial_column;
-use crate::charts::trial_name;
-use crate::figures::{Unit, float};
+use crate::figures::{UNKNOWN, Unit, float};
 use crate::page::{self, heading};
-use crate::table::{Cell, Table, column};
+use crate::table::{Cell, Table, column, words as text};
 use crate::words;
 use linerate_model::one_way::{ClockRelation, Ipdv, OneWay};
 use linerate_model::run::{Delay, Run, Trial};
@@ -35,64 +34,59 @@ fn scroll(table: &Table, name: &str) -> Markup {
     page::folded(table, name, &format!("{name} in figures"), is_short)
 }
 
-fn one_way(run: &Run) -> Table {
-    let mut table = Table::new([
-        "Trial",
-        "Way",
-        "Smallest (µs)",
-        "p50 (µs)",
-        "p99 (µs)",
-        "Largest (µs)",
-        "Error at most (µs)",
-        "Of it asymmetry (µs)",
-        "Clocks' offset (µs)",
-        "Skew (ppm)",
-        "Clocks",
-    ]);
-    for trial in &run.trials {
-        let Some(known) = trial.one_way() else {
-            continue;
-        };
-        let ways = [
-            ("sender to receiver", known.forward.as_ref()),
-            ("receiver to sender", known.backward.as_ref()),
-        ];
-        for (way, delay) in ways {
-            if let Some(delay) = delay {
-                table.push(row(run, trial, way, (known, delay)));
-            }
-        }
-        if let Some(missing) = &known.missing {
-            let mut row = vec![Cell::text(trial_name(run, trial))];
-            row.resize_with(table.columns.len() - 1, Cell::unknown);
-            row.push(Cell::text(missing));
-            table.push(row);
-        }
-    }
-    table
-}
+/// A trial, the way of its packets, and their delays; or without these, why they are not known.
+type Way<'a> = (&'a Trial, (&'static str, &'a OneWay, Option<&'a Delay>));
 
-fn row(run: &Run, trial: &Trial, way: &str, (known, delay): (&OneWay, &Delay)) -> Vec<Cell> {
-    let clock = known.clock.as_ref();
-    let of = |get: fn(&ClockRelation) -> Option<f64>| clock.and_then(get);
-    let micros = |ns: Option<f64>| Cell::number(ns, Unit::MICROS);
-    let time = |ns: Option<u64>| micros(ns.map(float));
-    vec![
-        Cell::text(trial_name(run, trial)),
-        Cell::text(way),
-        time(delay.min_ns),
-        time(delay.p50_ns),
-        time(delay.p99_ns),
-        time(delay.max_ns),
-        micros(of(|clock| Some(float(clock.uncertainty_ns)))),
-        clock.and_then(|clock| clock.asymmetry_ns).map_or_else(
-            || Cell::text("none"),
-            |ns| Cell::number(Some(float(ns)), Unit::MICROS),
-        ),
-        micros(of(|clock| Some(words::signed(clock.offset_ns)))),
-        Cell::number(of(|clock| Some(clock.skew_ppm)), Unit::PLAIN),
-        Cell::text(clock.map_or("", |clock| words::clock_method(clock.method))),
-    ]
+fn one_way(run: &Run) -> Table {
+    let told = run.trials.iter().filter_map(|t| Some((t, t.one_way()?)));
+    let ways = told.flat_map(|(trial, told)| {
+        let forward = told.forward.as_ref();
+        let backward = told.backward.as_ref();
+        let ways = [
+            forward.map(|delay| ("sender to receiver", told, Some(delay))),
+            backward.map(|delay| ("receiver to sender", told, Some(delay))),
+            told.missing.as_ref().map(|_| (UNKNOWN, told, None)),
+        ];
+        ways.into_iter().flatten().map(move |way| (trial, way))
+    });
+    let time = |head: &str, get: fn(&Delay) -> Option<u64>| {
+        column(head, move |(_, (.., delay)): &Way<'_>| {
+            Cell::time(delay.and_then(get), Unit::MICROS)
+        })
+    };
+    let clock = |head: &str, unit: Unit, get: fn(&ClockRelation) -> f64| {
+        column(head, move |(_, (_, told, _)): &Way<'_>| {
+            Cell::number(told.clock.as_ref().map(get), unit)
+        })
+    };
+    let columns = [
+        trial_column(run),
+        text("Way", |(_, (way, ..)): &Way<'_>| *way),
+        time("Smallest (µs)", |delay| delay.min_ns),
+        time("p50 (µs)", |delay| delay.p50_ns),
+        time("p99 (µs)", |delay| delay.p99_ns),
+        time("Largest (µs)", |delay| delay.max_ns),
+        clock("Error at most (µs)", Unit::MICROS, |clock| {
+            float(clock.uncertainty_ns)
+        }),
+        column("Of it asymmetry (µs)", |(_, (_, told, _)): &Way<'_>| {
+            let clock = told.clock.as_ref();
+            clock.map_or_else(Cell::unknown, |clock| match clock.asymmetry_ns {
+                None => Cell::text("none"),
+                known => Cell::time(known, Unit::MICROS),
+            })
+        }),
+        clock("Clocks' offset (µs)", Unit::MICROS, |clock| {
+            words::signed(clock.offset_ns)
+        }),
+        clock("Skew (ppm)", Unit::PLAIN, |clock| clock.skew_ppm),
+        text("Clocks", |(_, (_, told, delay)): &Way<'_>| {
+            let clock = told.clock.as_ref().filter(|_| delay.is_some());
+            let missing = told.missing.as_deref().unwrap_or_default();
+            clock.map_or(missing, |clock| words::clock_method(clock.method))
+        }),
+    ];
+    Table::from_rows(&ways.collect::<Vec<_>>(), columns)
 }
 
 fn variation(run: &Run) -> Table {

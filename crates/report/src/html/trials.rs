@@ -3,8 +3,8 @@
 use crate::charts::trial_name;
 use crate::curve::seen;
 use crate::figures::{Unit, Value, digits};
-use crate::page::{self, heading};
-use crate::table::{Cell, Column, Table, column};
+use crate::page;
+use crate::table::{Cell, Column, Table, column, words as text};
 use crate::words;
 use linerate_model::cost::{CoreShares, InterruptKind};
 use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
@@ -13,14 +13,11 @@ use maud::{Markup, html};
 
 /// The rates of every trial.
 pub(super) fn all(run: &Run, level: u8) -> Markup {
-    html! {
-        @if run.trials.is_empty() {
-            p { "No trial was recorded." }
-        } @else {
-            (heading(level, None, &format!("All trials ({})", run.trials.len())))
-            div.scroll.tall tabindex="0" role="group" aria-label="All trials" { (rates(run)) }
-        }
+    if run.trials.is_empty() {
+        return html! { p { "No trial was recorded." } };
     }
+    let title = format!("All trials ({})", run.trials.len());
+    page::titled(&rates(run), &title, level)
 }
 
 /// The trial of a row.
@@ -51,71 +48,49 @@ fn largest_rate(run: &Run) -> f64 {
     rates.flatten().map(BitRate::as_f64).fold(0.0, f64::max)
 }
 
-fn trial_columns(unit: Unit) -> Vec<String> {
-    let rate = |name: &str| format!("{name} ({})", unit.symbol());
-    vec![
-        "#".to_owned(),
-        "Trial".to_owned(),
-        "Transport".to_owned(),
-        "Layer".to_owned(),
-        "Payload (B)".to_owned(),
-        rate("Intended"),
-        rate("Offered, sender"),
-        rate("Received, receiver"),
-        "Loss (%)".to_owned(),
-        "Lost".to_owned(),
-        "Duplicated".to_owned(),
-        "Reordered".to_owned(),
-        "Time (s)".to_owned(),
-        "Valid".to_owned(),
-    ]
-}
-
-/// The row of a trial; a bad one is red and says why.
-fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
-    let one = |quantity, unit| {
-        let observed: Vec<_> = seen(trial, quantity).into_iter().collect();
-        Cell::value(Value::from_observations(&observed).as_ref(), unit)
-    };
-    let count = |get: fn(&Packets) -> Option<PacketCount>| {
-        Cell::count(trial.packets().and_then(get).map(PacketCount::get))
-    };
-    let cells = [
-        Cell::count(Some(u64::from(trial.index))),
-        Cell::text(trial_name(run, trial)),
-        Cell::text(words::transport(trial.transport)),
-        Cell::text(trial.layer.to_string()),
-        Cell::count(trial.payload_bytes.map(ByteCount::get)),
-        trial.intended_load.map_or_else(
-            || Cell::text("not set or not recorded"),
-            |load| Cell::number(Some(load.as_f64()), unit),
-        ),
-        one(Quantity::OfferedRate, unit),
-        one(Quantity::ReceivedRate, unit),
-        one(Quantity::LossRatio, Unit::PERCENT),
-        count(|p| p.lost),
-        count(|p| p.duplicated),
-        count(|p| p.reordered),
-        Cell::number(trial.duration.map(|d| d.as_secs_f64()), Unit::SECONDS),
-    ];
-    html! {
-        tr.invalid[!trial.valid] {
-            @for cell in &cells { td.number[cell.value.is_some()].short[cell.text.chars().count() <= page::SHORT] { (cell.text) } }
-            td.why {
-                @if trial.valid { "yes" } @else { strong { "no" } }
-                @for reason in &trial.reasons { br; (reason) }
-            }
-        }
-    }
-}
-
-fn rates(run: &Run) -> Markup {
+/// The rates of each trial; of one that does not count, why.
+fn rates(run: &Run) -> Table {
     let unit = Unit::for_rate(largest_rate(run));
-    html! {
-        table {
-            thead { tr { @for column in trial_columns(unit) { th scope="col" { (column) } } } }
-            tbody { @for trial in &run.trials { (trial_row(run, trial, unit)) } }
-        }
+    let one = |head: String, quantity, unit| {
+        column(head, move |trial: &Trial| {
+            let observed: Vec<_> = seen(trial, quantity).into_iter().collect();
+            Cell::value(Value::from_observations(&observed).as_ref(), unit)
+        })
+    };
+    let rate = |name: &str| format!("{name} ({})", unit.symbol());
+    let count = |head: &str, get: fn(&Packets) -> Option<PacketCount>| {
+        column(head, move |trial: &Trial| {
+            Cell::count(trial.packets().and_then(get).map(PacketCount::get))
+        })
+    };
+    let columns = [
+        column("#", |t: &Trial| Cell::count(Some(u64::from(t.index)))),
+        text("Trial", |t: &Trial| trial_name(run, t)),
+        text("Transport", |t: &Trial| words::transport(t.transport)),
+        text("Layer", |t: &Trial| t.layer.to_string()),
+        column("Payload (B)", |t: &Trial| {
+            Cell::count(t.payload_bytes.map(ByteCount::get))
+        }),
+        column(rate("Intended"), |t: &Trial| match t.intended_load {
+            Some(load) => Cell::rate(Some(load), unit),
+            None => Cell::text("not set or not recorded"),
+        }),
+        one(rate("Offered, sender"), Quantity::OfferedRate, unit),
+        one(rate("Received, receiver"), Quantity::ReceivedRate, unit),
+        one("Loss (%)".to_owned(), Quantity::LossRatio, Unit::PERCENT),
+        count("Lost", |p| p.lost),
+        count("Duplicated", |p| p.duplicated),
+        count("Reordered", |p| p.reordered),
+        column("Time (s)", |t: &Trial| {
+            Cell::number(t.duration.map(|d| d.as_secs_f64()), Unit::SECONDS)
+        }),
+        text("Valid", words::counts),
+    ];
+    let numbered = run.trials.iter().enumerate();
+    let invalid = numbered.filter(|(_, trial)| !trial.valid);
+    Table {
+        invalid: invalid.map(|(place, _)| place).collect(),
+        ..Table::from_rows(&run.trials, columns)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::table::Table;
 use maud::{Markup, html};
 
 /// Cells up to this long are not broken.
-pub(crate) const SHORT: usize = 24;
+const SHORT: usize = 24;
 /// Charts with longer tables print without them.
 const LONG: usize = 30;
 /// Longer tables scroll within the page.
@@ -104,14 +104,14 @@ pub(crate) fn folded(data: &Table, title: &str, summary: &str, is_open: bool) ->
 }
 
 /// A table as data, as a table on the page.
-pub(crate) fn table(table: &Table, title: &str) -> Markup {
+fn table(table: &Table, title: &str) -> Markup {
     html! {
         table {
             caption.sr-only { (title) }
             thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
             tbody {
-                @for row in &table.rows {
-                    tr {
+                @for (place, row) in table.rows.iter().enumerate() {
+                    tr class=[table.invalid.contains(&place).then_some("invalid")] {
                         @for cell in row {
                             td.number[cell.value.is_some()].short[cell.text.chars().count() <= SHORT] data-value=[cell.value] {
                                 (cell.text)

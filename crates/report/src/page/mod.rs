@@ -7,7 +7,7 @@ use crate::figures::clean_char;
 use crate::report::ReportError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-pub(crate) use figure::{SHORT, drawn_charts, folded, scrolled, titled};
+pub(crate) use figure::{drawn_charts, folded, scrolled, titled};
 use linerate_model::WallTime;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};

@@ -10,8 +10,8 @@ pub(crate) use cost::cost_line;
 use crate::figures::UNKNOWN;
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
-    Answer, BoundedBy, Confidence, DelayOf, HostRole, Limit, Observed, Place, Requests, Run,
-    RunKind, RunStatus, Trial,
+    BoundedBy, Confidence, DelayOf, HostRole, Limit, Observed, Place, Requests, Run, RunKind,
+    RunStatus, Trial,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
@@ -282,10 +282,10 @@ pub(crate) fn title(run: &Run) -> String {
 
 /// Whether a trial counts, and if not why.
 pub(crate) fn counts(trial: &Trial) -> String {
-    match (trial.valid, trial.reasons.as_slice()) {
-        (true, _) => "yes".to_owned(),
-        (false, []) => "no, no reason is given".to_owned(),
-        (false, reasons) => format!("no: {}", reasons.join("; ")),
+    if trial.valid {
+        "yes".to_owned()
+    } else {
+        format!("no: {}", reasons(trial))
     }
 }
 
@@ -306,14 +306,6 @@ fn collect_directions(run: &Run, seen: &mut Vec<Direction>) {
     seen.extend(run.trials.iter().map(|trial| trial.direction));
     for part in run.parts() {
         collect_directions(part, seen);
-    }
-}
-
-pub(crate) const fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Agreed => "agreed",
-        Answer::Disagreed => "disagreed",
-        Answer::Undecided => "undecided",
     }
 }
 

@@ -275,7 +275,7 @@ fn conditions_that_do_not_count_have_their_rows_and_their_reasons() {
             "yes",
             "yes",
             "no: the core was shared",
-            "no, no reason is given"
+            "no: no reason is given"
         ]
     );
     let page = page(run);
