@@ -33,7 +33,7 @@ pub(crate) use load_delay::capital;
 pub(crate) use load_rate::saturation;
 pub(crate) use size_axis::SizeAxis;
 pub(crate) use tcp_time::finding as tcp_finding;
-pub(crate) use timeline::trial_name;
+pub(crate) use timeline::{trial_name, which};
 
 /// Every kind of chart. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&ChartKind] = &[

@@ -294,6 +294,14 @@ pub(crate) fn trial_name(run: &Run, trial: &Trial) -> String {
     format!("{base}{way}")
 }
 
+/// What a sentence on one of `several` trials begins with; empty where it is the only one.
+pub(crate) fn which(run: &Run, trial: &Trial, several: usize) -> String {
+    match several {
+        1 => String::new(),
+        _ => format!("{}: ", trial_name(run, trial)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What held TCP back: shares of time, what its windows allow, RFC 6349, retransmissions, bufferbloat.
 
 use super::trials::trial_column;
-use crate::charts::tcp_finding;
+use crate::charts::{tcp_finding, which};
 use crate::figures::{UNKNOWN, Unit, float, nanos};
 use crate::page::{folded, heading};
 use crate::table::{Cell, Table, column, words};
@@ -26,7 +26,7 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
             (heading(level, None, "TCP: what held it back"))
             @for (trial, tcp) in known.iter().take(SHOWN) {
                 p {
-                    (crate::words::which(run, trial, known.len()))
+                    (which(run, trial, known.len()))
                     @if let Some(shares) = &tcp.shares { (tcp_finding(shares)) " " }
                     (tcp.queueing.as_ref().map_or_else(String::new, bufferbloat))
                 }

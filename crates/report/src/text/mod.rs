@@ -293,7 +293,7 @@ fn tcp(paper: &mut Paper, run: &Run) {
         let size = tcp.cwnd_mean_bytes.map(crate::figures::bytes);
         let rtt = tcp.srtt_mean_ns.map(|ns| nanos(float(ns)));
         let segments = tcp.retransmitted_segments.map(|n| n.to_string());
-        let name = words::which(run, trial, known.len());
+        let name = crate::charts::which(run, trial, known.len());
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         lines.push(format!(
             "{name}cwnd {}, rtt {}, retransmitted {}{}",

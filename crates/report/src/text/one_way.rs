@@ -1,6 +1,6 @@
 //! One-way delay and the parts of a round trip, for a terminal.
 
-use crate::charts::{parts_finding, trial_name};
+use crate::charts::{parts_finding, trial_name, which};
 use crate::figures::{float, nanos};
 use crate::paper::Paper;
 use crate::words;
@@ -14,9 +14,8 @@ pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     let known: Vec<_> = known
         .filter_map(|trial| Some((trial, trial.one_way()?)))
         .collect();
-    let line = |(trial, one_way): &(&Trial, &OneWay)| {
-        words::which(run, trial, known.len()) + &said(one_way)
-    };
+    let line =
+        |(trial, one_way): &(&Trial, &OneWay)| which(run, trial, known.len()) + &said(one_way);
     paper.rows("one way", known.iter().map(line));
 }
 

@@ -91,14 +91,6 @@ pub(crate) fn reasons(trial: &Trial) -> String {
     }
 }
 
-/// What a sentence on one of `several` trials begins with; empty where it is the only one.
-pub(crate) fn which(run: &Run, trial: &Trial, several: usize) -> String {
-    match several {
-        1 => String::new(),
-        _ => format!("{}: ", crate::charts::trial_name(run, trial)),
-    }
-}
-
 /// `1 cell`, `3 cells`.
 pub(crate) fn counted(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
