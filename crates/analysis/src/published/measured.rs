@@ -2,7 +2,7 @@
 
 use super::figure::Figure;
 use super::table::{PublishedCell, PublishedTable, Statistic};
-use super::verdict::Measured;
+use super::verdict::{Measured, values};
 use std::collections::BTreeMap;
 
 /// The cells of `table` that were measured, with mean, n and sd of the runs; `setup` are the facts of that measurement.
@@ -32,7 +32,7 @@ pub fn as_published(
 
 fn one(cell: &PublishedCell, measured: &Measured) -> Option<PublishedCell> {
     let base = cell.unit.base;
-    let values: Vec<f64> = measured.values.iter().map(|value| value / base).collect();
+    let values: Vec<f64> = values(measured).iter().map(|value| value / base).collect();
     let moments = crate::statistics::Moments::from_samples(&values)?;
     let runs = u32::try_from(values.len()).ok();
     Some(PublishedCell {

@@ -13,15 +13,8 @@ use std::time::Duration;
 /// What `runs`, parts of studies of `plan`, tell of each cell of the table.
 pub(super) fn measured(table: &PublishedTable, plan: &StudyPlan, runs: &[&Run]) -> Vec<Measured> {
     let one = |cell: &PublishedCell| {
-        let found = plan_cell(&cell.levels, plan);
-        let values = found.and_then(|found| values(cell, plan, found, runs));
-        match values {
-            Ok(values) => Measured { values, why: None },
-            Err(why) => Measured {
-                values: Vec::new(),
-                why: Some(why),
-            },
-        }
+        let found = plan_cell(&cell.levels, plan)?;
+        values(cell, plan, found, runs)
     };
     table.cells.iter().map(one).collect()
 }
@@ -339,7 +332,7 @@ mod tests {
         }
         let runs: Vec<&Run> = runs.iter().collect();
         let values = |plan: &StudyPlan, metric: &str| {
-            measured(&table, plan, &runs)[at(metric)].values.clone()
+            measured(&table, plan, &runs)[at(metric)].clone().unwrap()
         };
         assert_eq!(values(&plan, "received"), [180e6, 180e6]);
         assert_eq!(values(&plan, "loss"), [25.0, 25.0]);
@@ -347,11 +340,7 @@ mod tests {
         assert_eq!(values(&plan, "lost"), [55_000.0, 55_250.0]);
         plan.published.time = None;
         let unknown = &measured(&table, &plan, &runs)[at("lost")];
-        assert!(unknown.values.is_empty());
-        assert!(
-            unknown.why.as_ref().unwrap().contains("time ="),
-            "{unknown:?}"
-        );
+        assert!(unknown.as_ref().unwrap_err().contains("time ="));
     }
 
     #[test]

@@ -29,14 +29,9 @@ use linerate_model::reproduction::{
 };
 use linerate_model::{Estimate, Interval, Ratio};
 
-/// What was measured under the levels of a published cell: one value for each run, in the base unit of the table.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Measured {
-    /// The values.
-    pub values: Vec<f64>,
-    /// Why nothing was measured, where nothing was.
-    pub why: Option<String>,
-}
+/// What was measured under the levels of a published cell: one value for each run, in the base unit of the table; or why
+/// nothing was.
+pub type Measured = Result<Vec<f64>, String>;
 
 /// What counts as the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +67,11 @@ pub fn judge(
 ) -> Judgement {
     let pairs = || table.cells.iter().zip(measured);
     let tested: Vec<Option<Tested>> = pairs()
-        .map(|(cell, measured)| setup.is_none().then(|| Tested::new(cell, measured))?)
+        .map(|(cell, measured)| {
+            setup
+                .is_none()
+                .then(|| Tested::new(cell, values(measured)))?
+        })
         .collect();
     let p: Vec<f64> = tested
         .iter()
@@ -127,9 +126,8 @@ struct Tested {
 }
 
 impl Tested {
-    fn new(cell: &PublishedCell, measured: &Measured) -> Option<Self> {
+    fn new(cell: &PublishedCell, values: &[f64]) -> Option<Self> {
         let published = cell.base_value();
-        let values = &measured.values;
         let scale = if published > 0.0 && values.iter().all(|value| *value > 0.0) {
             Scale::Ratio
         } else {
@@ -190,6 +188,11 @@ fn is_printed(cell: &PublishedCell, values: &[f64]) -> bool {
     values.len() > 1 && values.iter().all(rounds)
 }
 
+/// What was measured, if anything was.
+pub(super) fn values(measured: &Measured) -> &[f64] {
+    measured.as_deref().unwrap_or_default()
+}
+
 /// One cell with what is known of it.
 struct Judge<'a> {
     cell: &'a PublishedCell,
@@ -201,22 +204,10 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn verdict(&self, verdict: CellOutcome, why: Option<String>) -> CellVerdict {
         let base = self.cell.unit.base;
-        let logs: Vec<f64> = self
-            .measured
-            .values
-            .iter()
-            .map(|value| (value / base).ln())
-            .collect();
+        let values = values(self.measured).iter().map(|value| value / base);
+        let logs: Vec<f64> = values.clone().map(f64::ln).collect();
         let seen = mean(&logs, USUAL_CONFIDENCE).ok().map(exponential);
-        let plain = || {
-            let values: Vec<f64> = self
-                .measured
-                .values
-                .iter()
-                .map(|value| value / base)
-                .collect();
-            mean(&values, USUAL_CONFIDENCE).ok()
-        };
+        let plain = || mean(&values.collect::<Vec<_>>(), USUAL_CONFIDENCE).ok();
         CellVerdict {
             cell: label(&self.cell.levels),
             unit: self.cell.unit.name.clone(),
@@ -231,21 +222,21 @@ impl Judge<'_> {
     }
 
     fn untested(&self, setup: Option<&str>) -> CellVerdict {
-        let measured = self.measured;
-        if measured.values.is_empty() {
-            return self.verdict(CellOutcome::NotMeasured, measured.why.clone());
+        let values = values(self.measured);
+        if values.is_empty() {
+            return self.verdict(CellOutcome::NotMeasured, self.measured.clone().err());
         }
         if let Some(setup) = setup {
             return self.verdict(CellOutcome::NotComparable, Some(setup.to_owned()));
         }
-        if measured.values.len() < 2 {
+        if values.len() < 2 {
             let why = "n = 1: nothing is known of the scatter; 5 repetitions would tell it";
             return self.verdict(
                 CellOutcome::CannotTell { repetitions: None },
                 Some(why.to_owned()),
             );
         }
-        if is_printed(self.cell, &measured.values) {
+        if is_printed(self.cell, values) {
             let why = "every run rounds to the printed zero";
             return self.verdict(CellOutcome::Reproduced, Some(why.to_owned()));
         }
@@ -363,7 +354,7 @@ struct MeasuredCells<'a> {
 impl MeasuredCells<'_> {
     fn estimate(&self, index: usize) -> Option<Estimate> {
         let base = self.table.cells.get(index)?.unit.base;
-        let values = &self.measured.get(index)?.values;
+        let values = values(self.measured.get(index)?);
         let values: Vec<f64> = values.iter().map(|value| value / base).collect();
         mean(&values, USUAL_CONFIDENCE).ok()
     }

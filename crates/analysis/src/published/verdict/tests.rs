@@ -1,6 +1,6 @@
 //! Verdicts on simulated studies whose truth is known: the stated error rates hold.
 
-use super::{JudgeOptions, Judgement, Measured, judge};
+use super::{JudgeOptions, Judgement, judge};
 use crate::published::PublishedTable;
 use linerate_model::Ratio;
 use linerate_model::random::Random;
@@ -52,10 +52,7 @@ impl Study {
                 Prints::Means => writeln!(text, "c{cell},{mean:.3},"),
             };
             let values = draw(truth * self.factor, self.runs[1]);
-            measured.push(Measured {
-                values: values.into_iter().map(|value| value * 1e6).collect(),
-                why: None,
-            });
+            measured.push(Ok(values.into_iter().map(|value| value * 1e6).collect()));
         }
         let table = PublishedTable::parse(&text).unwrap();
         judge(&table, &measured, None, options())
@@ -186,14 +183,8 @@ fn what_was_not_measured_or_is_another_set_up_has_no_ratio_and_claims_are_asked_
     let text = "# unit: Mbit/s\n# claim: [ip=ipv4] > [ip=ipv6] -- IPv4 is faster\nip,way,value\n\
         ipv4,up,10.0\nipv6,up,9.0\nipv4,down,8.0\nipv6,down,7.0\nipv4,both,5.0\nipv6,both,6.0\n";
     let table = PublishedTable::parse(text).unwrap();
-    let values = |values: &[f64]| Measured {
-        values: values.iter().map(|value| value * 1e6).collect(),
-        why: None,
-    };
-    let none = Measured {
-        values: Vec::new(),
-        why: Some("the plan has no such cell".to_owned()),
-    };
+    let values = |values: &[f64]| Ok(values.iter().map(|value| value * 1e6).collect());
+    let none = Err("the plan has no such cell".to_owned());
     let measured = [
         values(&[100.0, 101.0, 102.0]),
         values(&[50.0, 51.0, 52.0]),
@@ -232,10 +223,7 @@ fn what_was_not_measured_or_is_another_set_up_has_no_ratio_and_claims_are_asked_
 fn a_published_zero_has_no_ratio_and_is_compared_all_the_same() {
     let text = "# unit: percent\nload,value\n1,0\n2,0\n3,0\n4,0\n5,28\n";
     let table = PublishedTable::parse(text).unwrap();
-    let values = |values: &[f64]| Measured {
-        values: values.to_vec(),
-        why: None,
-    };
+    let values = |values: &[f64]| Ok(values.to_vec());
     let measured = [
         values(&[0.0, 0.0, 0.3, 0.0, 0.0]),
         values(&[40.0, 42.0, 41.0, 40.0, 43.0]),
