@@ -133,7 +133,8 @@ pub fn compare_interleaved(
         named(&plan.a.name, again),
         named(&plan.b.name, b),
         options,
-        (plan.repetitions, plan.seed),
+        plan.repetitions,
+        plan.seed,
     );
     comparable(comparison)
 }

@@ -21,7 +21,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<OneWay> {
     let sender = ends.sender?;
     let backward = ends.has_round_trips().then_some(sender);
     if let Some(resolution) = common_clock(sender, forward)
-        && let Some(one_way) = with_one_clock((forward, backward), resolution)
+        && let Some(one_way) = with_one_clock(forward, backward, resolution)
     {
         return Some(one_way);
     }
@@ -34,7 +34,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<OneWay> {
     for (there, back) in times(forward).zip(times(back)) {
         bounds.add(there, back);
     }
-    Some(with_bounds(&bounds, (sender, forward), backward))
+    Some(with_bounds(&bounds, sender, forward, backward))
 }
 
 /// One-way delays of datagrams whose hosts exchanged messages before and after: `exchanges` are the reports of
@@ -53,7 +53,7 @@ pub fn with_exchanges(trial: &mut Trial, exchanges: &[[EndpointReport; 2]]) {
         return;
     };
     if times(receiver).next().is_some() {
-        let one_way = with_bounds(&bounds, (sender, receiver), None);
+        let one_way = with_bounds(&bounds, sender, receiver, None);
         if let TrialWork::Datagrams(result) = &mut trial.work {
             result.one_way = Some(Box::new(one_way));
         }
@@ -86,7 +86,8 @@ fn missing(why: &str) -> OneWay {
 
 /// With one clock differences are delays. `None` if one is negative: then it is not one clock.
 fn with_one_clock(
-    (forward, backward): (&EndpointReport, Option<&EndpointReport>),
+    forward: &EndpointReport,
+    backward: Option<&EndpointReport>,
     resolution: u64,
 ) -> Option<OneWay> {
     let reports = || [Some(forward), backward].into_iter().flatten();
@@ -166,7 +167,8 @@ fn one_way_delay(least: u64, above: &Histogram) -> Option<Delay> {
 
 fn with_bounds(
     bounds: &Bounds,
-    (sender, receiver): (&EndpointReport, &EndpointReport),
+    sender: &EndpointReport,
+    receiver: &EndpointReport,
     backward: Option<&EndpointReport>,
 ) -> OneWay {
     let fit = match bounds.fit() {
@@ -179,7 +181,7 @@ fn with_bounds(
     OneWay {
         forward,
         backward: back,
-        clock: Some(relation(bounds, &fit, (sender, receiver))),
+        clock: Some(relation(bounds, &fit, sender, receiver)),
         missing: None,
     }
 }
@@ -228,7 +230,8 @@ fn back(bounds: &Bounds, fit: &Fit, transits: &Transits) -> Vec<f64> {
 fn relation(
     bounds: &Bounds,
     fit: &Fit,
-    (sender, receiver): (&EndpointReport, &EndpointReport),
+    sender: &EndpointReport,
+    receiver: &EndpointReport,
 ) -> ClockRelation {
     let base = bounds.base().unwrap_or_default();
     // Stamps have 48 bits; the readings of both clocks just before the traffic have all.

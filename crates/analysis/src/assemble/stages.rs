@@ -22,14 +22,14 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<Decomposition> {
         let why = "the peer took no stamps: its parts are in the wire's";
         decomposition.missing = Some(why.to_owned());
         let all: BTreeMap<i64, i64> = by_number(&near.between).collect();
-        fill(&mut decomposition, (near, None), &all);
+        fill(&mut decomposition, near, None, &all);
         return Some(decomposition);
     };
     let there: BTreeMap<i64, i64> = by_number(&far.between).collect();
     let wire = by_number(&near.between)
         .filter_map(|(number, took)| Some((number, took.saturating_sub(*there.get(&number)?))))
         .collect();
-    fill(&mut decomposition, (near, Some(far)), &wire);
+    fill(&mut decomposition, near, Some(far), &wire);
     decomposition.covered_ratio = covered(ends, &decomposition);
     if decomposition.messages == 0 {
         let why = "no message has all stamps of both ends";
@@ -61,7 +61,8 @@ fn by_number(passages: &Passages) -> impl Iterator<Item = (i64, i64)> + '_ {
 /// All parts of the messages in `wire`, which is what each took between the drivers.
 fn fill(
     decomposition: &mut Decomposition,
-    (near, far): (&StageReport, Option<&StageReport>),
+    near: &StageReport,
+    far: Option<&StageReport>,
     wire: &BTreeMap<i64, i64>,
 ) {
     decomposition.messages = wire.len() as u64;

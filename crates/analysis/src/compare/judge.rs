@@ -220,7 +220,7 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> Met
         why = why.or_else(|| not_shown(tested, within_threshold, alpha));
     }
     if answer == CompareAnswer::CannotTell {
-        let limits = limits(power.as_ref(), (a.n, b.n), wanted.sensitivity);
+        let limits = limits(power.as_ref(), a.n, b.n, wanted.sensitivity);
         why = Some(why.map_or_else(|| limits.clone(), |why| format!("{why}: {limits}")));
     }
     MetricComparison {
@@ -244,7 +244,7 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> Met
 }
 
 /// `cannot show less than 34 %; 6 repetitions would show 5 %`, with what is not sure of it.
-fn limits(power: Option<&Power>, (a, b): (u64, u64), wanted: f64) -> String {
+fn limits(power: Option<&Power>, a: u64, b: u64, wanted: f64) -> String {
     let percent = |ratio: f64| {
         let digits = usize::from(ratio < 0.1);
         let text = format!("{:.digits$}", ratio * 100.0);

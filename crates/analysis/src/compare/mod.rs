@@ -157,7 +157,8 @@ pub fn compare_in_turns(
     again: Named<'_>,
     b: Named<'_>,
     options: &Options,
-    (repetitions, seed): (u32, u64),
+    repetitions: u32,
+    seed: u64,
 ) -> Comparison {
     let mut comparison = compare(a, b, options);
     let control = compare(a, again, options);

@@ -46,7 +46,7 @@ impl Grid {
         let scale = scale(quantity);
         let named: Vec<Named> = cells
             .iter()
-            .flat_map(|cell| of_cell(cell, (quantity, scale), runs))
+            .flat_map(|cell| of_cell(cell, quantity, scale, runs))
             .filter(|(_, units)| units.len() > 1)
             .collect();
         let factors = factors(&named);
@@ -72,7 +72,7 @@ impl Grid {
 }
 
 /// A cell, once for each direction of its traffic.
-fn of_cell(cell: &str, (quantity, scale): (Quantity, EffectScale), runs: &Runs<'_>) -> Vec<Named> {
+fn of_cell(cell: &str, quantity: Quantity, scale: EffectScale, runs: &Runs<'_>) -> Vec<Named> {
     let seen = values_of_runs(runs.of_cell(cell).iter().copied());
     let ways = seen.into_iter().filter(|((_, of), _)| *of == quantity);
     let ways =

@@ -39,14 +39,14 @@ fn cell(cell: &PublishedCell) -> Option<Vec<Contradiction>> {
     }
     let count = f64::from(n);
     let ranges = |sum| {
-        let sample = squares(sd, resolution, sum, (count, count - 1.0))?;
-        Some([sample, squares(sd, resolution, sum, (count, count))?])
+        let sample = squares(sd, resolution, sum, count, count - 1.0)?;
+        Some([sample, squares(sd, resolution, sum, count, count)?])
     };
     // A mean on the edge of its rounding has two sums.
     for sum in [first, last] {
         if ranges(sum)?
             .iter()
-            .any(|range| has_whole(*range, sum, count))
+            .any(|(low, high)| has_whole(*low, *high, sum, count))
         {
             return Some(Vec::new());
         }
@@ -72,12 +72,7 @@ fn cell(cell: &PublishedCell) -> Option<Vec<Contradiction>> {
 }
 
 /// The sums of squares that give the printed deviation; `None` if so many that all parities are there.
-fn squares(
-    sd: &Figure,
-    resolution: f64,
-    sum: f64,
-    (count, freedom): (f64, f64),
-) -> Option<(f64, f64)> {
+fn squares(sd: &Figure, resolution: f64, sum: f64, count: f64, freedom: f64) -> Option<(f64, f64)> {
     let range = sd.rounded_from();
     let of = |deviation: f64| {
         let deviation = deviation.max(0.0) / resolution;
@@ -89,7 +84,7 @@ fn squares(
 }
 
 /// Whether a whole number of the right parity lies there that readings can have.
-fn has_whole((low, high): (f64, f64), sum: f64, count: f64) -> bool {
+fn has_whole(low: f64, high: f64, sum: f64, count: f64) -> bool {
     let slack = 1e-9 * high.abs().max(1.0);
     let parity = sum.rem_euclid(2.0);
     let mut whole = (low - slack).ceil().max(least_squares(sum, count));
