@@ -35,7 +35,6 @@ pub fn open_store(dir: &Path) -> Result<Store> {
 }
 
 /// What a store cannot do is what the command line asked of it, unless the system refused.
-/// What a store cannot do is what the command line asked of it, unless the system refused.
 pub fn refused(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Io { .. } => error.into(),
