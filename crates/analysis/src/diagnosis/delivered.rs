@@ -14,7 +14,7 @@ use linerate_model::{BitRate, PacketCount};
 ///
 /// A sender of datagrams learns of nothing behind its own host. Where none is lost and yet fewer are sent than were
 /// intended, the sender limits, or what takes packets from it; and not that either where its thread waited for its own
-/// schedule, and hardly ever for room, unless it is known of what takes them that it was full: a thread that keeps a
+/// schedule, and hardly ever for room, unless what takes them may have been full: a thread that keeps a
 /// schedule waits for little room where that is hardly above what goes through.
 pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
     if *suspect == link::CAUSE || *suspect == own_shaper::CAUSE {
@@ -36,7 +36,7 @@ pub(super) fn describe(run: &Run, trial: &Trial) -> Option<String> {
 
 /// Whether all that was sent arrived, and nothing held the sender back.
 pub(super) fn is_sender_alone(run: &Run, trial: &Trial) -> bool {
-    is_short_and_whole(trial) && is_paused(trial, Side::Sender) && !shaper::is_full(run, trial)
+    is_short_and_whole(trial) && is_paused(trial, Side::Sender) && !shaper::may_be_full(run, trial)
 }
 
 /// Whether as much was sent as was intended, where that was some rate.

@@ -45,8 +45,16 @@ pub(super) fn is_held_back(trial: &Trial) -> bool {
 
 /// Whether it, and not the thread that sends, kept `trial` at its rate.
 pub(super) fn is_full(run: &Run, trial: &Trial) -> bool {
-    let rate = || rate(trial, payload_rate(run, trial)?);
-    is_held_back(trial) && rate() == Some(Rate::Reached)
+    is_held_back(trial) && rate_of(run, trial) == Some(Rate::Reached)
+}
+
+/// The same where its rate may not be known: that of `htb` stands in its classes.
+pub(super) fn may_be_full(run: &Run, trial: &Trial) -> bool {
+    is_held_back(trial) && rate_of(run, trial) != Some(Rate::Below)
+}
+
+fn rate_of(run: &Run, trial: &Trial) -> Option<Rate> {
+    rate(trial, payload_rate(run, trial)?)
 }
 
 /// Whether it leaves what `limited` carried no room for the gain that relieving another limit would bring.

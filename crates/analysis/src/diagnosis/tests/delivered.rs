@@ -43,6 +43,15 @@ fn what_all_arrived_and_waited_for_nothing_was_limited_by_its_sender() {
 }
 
 #[test]
+fn a_shaper_of_unknown_rate_that_held_packets_back_may_limit() {
+    let mut shaped = serde_json::to_value(sent(7.5, 0, 0.03)).unwrap();
+    shaped["counters"] = json!({"sender": {"qdisc.overlimits": 900}, "receiver": {}});
+    let shaped: Trial = serde_json::from_value(shaped).unwrap();
+    assert_eq!(left(&shaped), ["link", "own-shaper", "sender-cpu"]);
+    assert_eq!(describe(&run(), &shaped), None);
+}
+
+#[test]
 fn loss_or_a_load_that_was_sent_rules_out_nothing() {
     for open in [sent(7.5, 1, 0.03), sent(8.0, 0, 0.03)] {
         assert_eq!(left(&open).len(), of(Transport::Udp).len());
