@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Polling interval while a program is not ready.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Starts the program with these words, from [`StackKind::arguments`](crate::StackKind::arguments), and supervises it
+/// Starts the program with these words, from `StackKind::arguments`, and supervises it
 /// until the caller is gone.
 pub fn serve(words: &[String]) -> Result<(), Failure> {
     let Some((addresses, settings)) = read(words) else {

@@ -27,7 +27,7 @@ const MAC: EthernetAddress = EthernetAddress([0x02, 0, 0, 0x4e, 0, 2]);
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Serves on the TAP device on standard input until the caller is gone; `words` come from
-/// [`StackKind::arguments`](crate::StackKind::arguments).
+/// `StackKind::arguments`.
 pub fn serve(words: &[String]) -> Result<(), Failure> {
     let Some((addresses, sizes)) = read(words) else {
         let message = "the server on smoltcp is started by stack://smoltcp only";
