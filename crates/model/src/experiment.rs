@@ -77,33 +77,25 @@ impl fmt::Display for Change {
             Self::Load { factor } => {
                 write!(
                     f,
-                    "intend {} times the rate that was received",
+                    "set the intended load to {} times the received rate",
                     short(factor)
                 )
             }
             Self::Payload { factor } => write!(
                 f,
-                "{} the payload per packet at the same intended load",
-                scaled(factor)
+                "{} at the same intended load",
+                scaled(factor, "the payload per packet")
             ),
-            Self::Streams { factor } => write!(f, "{} the streams", scaled(f64::from(factor))),
+            Self::Streams { factor } => f.write_str(&scaled(f64::from(factor), "the streams")),
             Self::SendBuffer { factor } => {
-                write!(
-                    f,
-                    "give the sender's socket {} times the buffer",
-                    short(factor)
-                )
+                f.write_str(&scaled(factor, "the sender's socket buffer"))
             }
             Self::ReceiveBuffer { factor } => {
-                write!(
-                    f,
-                    "give the receiver's socket {} times the buffer",
-                    short(factor)
-                )
+                f.write_str(&scaled(factor, "the receiver's socket buffer"))
             }
             Self::Datagrams { factor } => write!(
                 f,
-                "send datagrams at {} times the rate that was carried",
+                "send datagrams at {} times the carried rate",
                 short(factor)
             ),
             Self::ReturnDatagrams { factor } => write!(
@@ -259,15 +251,15 @@ impl Prediction {
     }
 }
 
-/// What multiplying by a factor is called: `halve`, `double`, `multiply by 4`.
-fn scaled(factor: f64) -> String {
+/// What multiplying `what` by a factor is called: `halve the streams`, `multiply the streams by 8`.
+fn scaled(factor: f64, what: &str) -> String {
     let is = |wanted: f64| (factor - wanted).abs() < 1e-9;
     if is(0.5) {
-        "halve".to_owned()
+        format!("halve {what}")
     } else if is(2.0) {
-        "double".to_owned()
+        format!("double {what}")
     } else {
-        format!("multiply by {}", short(factor))
+        format!("multiply {what} by {}", short(factor))
     }
 }
 
@@ -516,10 +508,7 @@ mod tests {
             baseline: Baseline::default(),
         };
         let experiment = Experiment::from(test);
-        assert_eq!(
-            experiment.change,
-            "give the receiver's socket 2 times the buffer"
-        );
+        assert_eq!(experiment.change, "double the receiver's socket buffer");
         assert_eq!(
             experiment.expect,
             "the received rate is at least 1.30 times the baseline's, and the delay under load is at most 2.00 ms"

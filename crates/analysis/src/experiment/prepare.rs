@@ -194,7 +194,7 @@ fn fill_time(pilot: &Trial, factor: f64) -> Result<Duration, NotRun> {
     }
     if seconds > MAX_FILL.as_secs_f64() {
         return Err(impossible(format!(
-            "so few packets are lost that {factor} times the buffer would take {seconds:.0} s to fill, and would hide the loss until then"
+            "so few packets are lost that a buffer {factor} times as large would take {seconds:.0} s to fill, and would hide the loss until then"
         )));
     }
     Ok(Duration::from_secs_f64(seconds))

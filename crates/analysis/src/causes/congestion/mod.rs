@@ -33,7 +33,7 @@ pub(crate) static CAUSE: Cause = Cause {
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !evidence.is_tcp() {
-        return clear("datagrams know no congestion window");
+        return clear("UDP has no congestion window");
     }
     if evidence.regime() == Regime::Nothing {
         return clear("everything that was intended was carried");
