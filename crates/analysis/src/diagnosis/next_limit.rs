@@ -13,7 +13,7 @@ use crate::thresholds::next_limit::{GREATEST_GAIN, LEAST_GAIN};
 use linerate_model::BitRate;
 use linerate_model::run::{NextLimit, Run, Trial};
 use linerate_model::signals::CGROUP_THROTTLED_NS;
-use linerate_model::spec::Side;
+use linerate_model::spec::{Side, Transport};
 
 /// What would limit `run` next if `limit` were relieved; `None` where nothing tells.
 pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLimit> {
@@ -21,12 +21,12 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
     let probes = run.probes.iter().filter_map(stopped_by);
     let cpu = [Side::Sender, Side::Receiver]
         .into_iter()
-        .filter_map(|side| busy(limited, side));
+        .filter_map(|side| whole_core(limited, side));
     let shaped = shaper::payload_rate(run, limited).map(|shaped| (&own_shaper::CAUSE, shaped));
     let gains = probes
         .chain(shaped)
-        .map(|(suspect, stopped)| (suspect, stopped / rate))
         .chain(cpu)
+        .map(|(suspect, stopped)| (suspect, stopped / rate))
         .filter(|(suspect, gain)| *suspect != limit && (LEAST_GAIN..=GREATEST_GAIN).contains(gain));
     let (suspect, gain) = gains.min_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(NextLimit {
@@ -40,15 +40,17 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
 pub(super) fn describe(next: &NextLimit, limited: &Trial) -> String {
     let rate = limited.received_rate.unwrap_or_default().as_f64();
     format!(
-        "Were it relieved, {} would limit next, at {} at most ({:+.0} %).",
+        "Next limit: {}, at most {} ({:+.0} %).",
         next.limit.name(),
         next.rate,
         (next.rate.as_f64() / rate - 1.0) * 100.0
     )
 }
 
-/// What one side's traffic thread would do with a whole core, as a multiple of what it does. A quota leaves it less, so nothing is said of a side that was stopped by one.
-fn busy(limited: &Trial, side: Side) -> Option<(Suspect, f64)> {
+/// What one side's traffic thread would do with a whole core, in bit/s of L4 payload: a sender's of what it sends, whatever
+/// is lost of that behind it, a receiver's of what it takes. A quota leaves it less, so nothing is said of a side that was
+/// stopped by one.
+fn whole_core(limited: &Trial, side: Side) -> Option<(Suspect, f64)> {
     let suspect: Suspect = match side {
         Side::Sender => &sender_cpu::CAUSE,
         Side::Receiver => &receiver_cpu::CAUSE,
@@ -58,6 +60,11 @@ fn busy(limited: &Trial, side: Side) -> Option<(Suspect, f64)> {
     if stopped.is_some_and(|nanos| *nanos > 0) {
         return None;
     }
+    let done = match side {
+        Side::Sender if limited.transport == Transport::Udp => limited.offered_load?,
+        // What of a byte stream is under way at its end was not sent in full.
+        Side::Sender | Side::Receiver => limited.received_rate?,
+    };
     let used = limited.cpu_of(side)?.thread_ratio?.get();
-    (used > 0.0).then(|| (suspect, 1.0 / used))
+    (used > 0.0).then(|| (suspect, done.as_f64() / used))
 }

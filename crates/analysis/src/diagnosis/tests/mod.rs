@@ -8,6 +8,7 @@ mod delivered;
 mod line_rate;
 mod loss;
 mod lost;
+mod lost_behind;
 mod paused;
 mod queue;
 mod searches;
@@ -16,7 +17,7 @@ use super::explained::Explained;
 use super::likelihoods::Fitted;
 use super::weights::Suspect;
 use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
-use crate::causes::{own_shaper, sender_app, sender_cpu};
+use crate::causes::{link, own_shaper, sender_app, sender_cpu};
 use crate::diagnose;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
 use linerate_model::sample::{EndpointReport, ErrorCount, StreamReport, StreamWork};
@@ -347,6 +348,26 @@ fn a_shaper_above_the_limit_is_what_limits_next_at_its_rate() {
     // The receiver's own shapes what it sends.
     run.hosts[0].role = linerate_model::run::HostRole::Server;
     assert_eq!(next(&run, &sender_cpu::CAUSE), None);
+}
+
+/// What a sender's thread would do with a whole core it sends, whatever becomes of that.
+#[test]
+fn a_busy_sender_would_limit_next_at_a_multiple_of_what_it_sends() {
+    let next = |megabits: f64| {
+        let mut run = run();
+        let more = json!({
+            "work": "datagrams", "offered_bps": 2_300_000_000_u64, "intended_bps": 10_000_000_000_u64,
+            "cpu": {"sender": {"thread_ratio": 0.8}}
+        });
+        run.trials = vec![serde_json::from_value(trial("udp", megabits, &more)).unwrap()];
+        super::next_limit::next(&run, &run.trials[0], &link::CAUSE)
+    };
+    assert_eq!(next(48.8), None, "far above what arrived");
+    let near = next(900.0).unwrap();
+    assert_eq!(
+        (near.limit.id(), near.rate.bps()),
+        ("sender-cpu", 2_875_000_000)
+    );
 }
 
 #[test]
