@@ -152,8 +152,17 @@ pub(crate) fn late_delay_floors(trial: &Trial) -> impl Iterator<Item = u64> {
 pub(crate) fn packet(trial: &Trial) -> Option<(FrameOverhead, u64)> {
     Some(match trial.transport {
         Transport::Tcp => (FrameOverhead::TCP_IPV4, trial.tcp()?.smss_bytes?),
-        Transport::Udp => (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get()),
+        Transport::Udp => (FrameOverhead::UDP_IPV4, payload_bytes(trial)?),
     })
+}
+
+/// Payload of a datagram; where a log does not say it, that of those which arrived.
+fn payload_bytes(trial: &Trial) -> Option<u64> {
+    let arrived = || {
+        let bytes = trial.received_bytes?.get();
+        bytes.checked_div(trial.packets()?.received?.get())
+    };
+    trial.payload_bytes.map(ByteCount::get).or_else(arrived)
 }
 
 /// What interfaces and queueing disciplines count of a frame before the IP packet, and nothing behind it.

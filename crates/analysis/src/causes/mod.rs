@@ -78,6 +78,11 @@ pub(crate) static ALL: &[&Cause] = &[
     &unknown::CAUSE,
 ];
 
+/// The cause with this id.
+pub(crate) fn with_id(id: &str) -> Option<&'static Cause> {
+    ALL.iter().copied().find(|cause| cause.id == id)
+}
+
 /// Something that may limit a run.
 pub(crate) struct Cause {
     /// The kebab-case name in findings, case files, docs and the tables of likelihoods.
@@ -99,7 +104,7 @@ pub(crate) struct Cause {
     /// Whether nothing is left to weigh beside it: nothing limits, or nothing gets through.
     is_whole_story: bool,
     /// Decides for one direction of one run; none where one trial alone does not show it.
-    pub(crate) examine: Option<fn(&Evidence<'_>) -> RuleOutcome>,
+    examine: Option<fn(&Evidence<'_>) -> RuleOutcome>,
     /// Why it limits, where signs and probes say that it does and `examine` has no words for it.
     because: fn(&Weighed<'_>) -> &'static str,
     /// The whole claim in place of the usual one.
@@ -141,7 +146,7 @@ impl Cause {
         explains_shortage: false,
         is_whole_story: false,
         examine: None,
-        because: |_| "of all that may limit, it fits best with what the probes showed",
+        because: |_| "best fit to what the probes showed",
         claim: None,
     };
 
@@ -158,6 +163,22 @@ impl Cause {
     /// Whether only what the path does to datagrams shows it: TCP alone looks alike before a link and a policer.
     pub(crate) const fn is_on_path(&self) -> bool {
         self.side.is_none()
+    }
+
+    /// Whether it is why a sender offers less than intended: nothing that limits where what was offered is lost.
+    pub(crate) fn is_of_a_sender_that_falls_short(&self) -> bool {
+        self.explains_shortage && self.side == Some(Side::Sender)
+    }
+
+    /// The outcome for one direction of one run; `None` where one trial alone does not show it.
+    pub(crate) fn outcome(&self, evidence: &Evidence<'_>) -> Option<RuleOutcome> {
+        let examine = self.examine?;
+        if self.is_of_a_sender_that_falls_short() && evidence.is_lost_behind_sender() {
+            return Some(clear(
+                "packets that the sender offered were lost behind it: had it offered more, more would have been lost",
+            ));
+        }
+        Some(examine(evidence))
     }
 
     /// The part of the gap between intended and received load that its share is of: shares of datagrams are of what was

@@ -5,8 +5,8 @@ use super::explained::Explained;
 use super::made::compared;
 use super::weights::{Suspect, Suspects};
 use super::{
-    Counts, Observation, candidate, carried_more, delivered, line_rate, lost, next_limit, paused,
-    shown_by, unproved,
+    Counts, Observation, candidate, carried_more, delivered, line_rate, lost, lost_behind,
+    next_limit, paused, shown_by, unproved,
 };
 use crate::causes::{self, Cause, is_whole_story};
 use crate::thresholds::weight::{LIKELY, SUPPORTED};
@@ -25,6 +25,7 @@ fn explained<'a>(run: &'a Run, limited: &'a Trial) -> Explained<'a> {
 static EXCLUSIONS: &[fn(&Explained<'_>, Suspect) -> bool] = &[
     delivered::speaks_against,
     lost::speaks_against,
+    lost_behind::speaks_against,
     paused::speaks_against,
     line_rate::speaks_against,
     carried_more::speaks_against,
@@ -124,7 +125,7 @@ impl Weighing<'_> {
             seen.push(alone);
         } else if confirmed.is_none() && others.is_none() {
             seen.push(format!(
-                "By scenes whose limit was measured, this is the limit with probability {}.",
+                "Probability {}, calibrated on measured bottlenecks.",
                 Ratio::clamped(weight)
             ));
         }

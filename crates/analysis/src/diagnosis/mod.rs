@@ -22,6 +22,7 @@ mod half_load;
 mod likelihoods;
 mod line_rate;
 mod lost;
+mod lost_behind;
 mod made;
 mod next_limit;
 mod observation;

@@ -44,12 +44,12 @@ impl<'a> Draft<'a> {
 
 /// Asks every cause that one trial can show.
 fn examine_causes(draft: &mut Draft<'_>) {
-    for (cause, examine) in examined() {
-        let outcome = examine(&Evidence::new(draft.run, draft.direction, &draft.findings));
-        draft.findings.push(Finding {
-            rule: cause.id.to_owned(),
-            outcome,
-        });
+    for cause in causes::ALL {
+        let evidence = Evidence::new(draft.run, draft.direction, &draft.findings);
+        if let Some(outcome) = cause.outcome(&evidence) {
+            let rule = cause.id.to_owned();
+            draft.findings.push(Finding { rule, outcome });
+        }
     }
 }
 
@@ -64,9 +64,11 @@ fn settle_experiments(draft: &mut Draft<'_>) {
 fn take_what_explains_most(draft: &mut Draft<'_>) {
     let evidence = Evidence::new(draft.run, draft.direction, &draft.findings);
     let mut best: Option<(&Verdict, f64)> = None;
-    for ((cause, _), finding) in examined().zip(&draft.findings) {
+    for finding in &draft.findings {
         let found = finding.found();
-        let Some(verdict) = found.filter(|verdict| !settle::is_refuted(verdict)) else {
+        let Some((cause, verdict)) = causes::with_id(&finding.rule)
+            .zip(found.filter(|verdict| !settle::is_refuted(verdict)))
+        else {
             continue;
         };
         let score = score(verdict) * cause.share_of_gap(&evidence);
@@ -123,14 +125,6 @@ fn distrust_invalid_trials(draft: &mut Draft<'_>) {
     draft.verdict.confidence = Confidence::Weak;
     let sentence = format!("No trial is valid: {why}.");
     draft.verdict.evidence.push(sentence);
-}
-
-type Examine = fn(&Evidence<'_>) -> RuleOutcome;
-
-/// The causes that one trial can show, in order.
-fn examined() -> impl Iterator<Item = (&'static Cause, Examine)> {
-    let all = causes::ALL.iter();
-    all.filter_map(|cause| Some((*cause, cause.examine?)))
 }
 
 /// Draws the verdict of a run from what it holds, in place of the one that it has.

@@ -4,6 +4,7 @@ use super::{Evidence, is_short, load, range};
 use crate::causes::words;
 use crate::readings::mean;
 use crate::thresholds::delay::{CALM, QUEUE_FACTOR, QUEUE_NANOS};
+use crate::thresholds::outcome::LITTLE;
 use crate::thresholds::plateau::{FAR_RATIO, FLAT_MOST, FLAT_RATIO, NEAR_RATIO, SPAN_RATIO};
 use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
 use linerate_model::{BitRate, PacketCount, Ratio};
@@ -60,6 +61,13 @@ impl Gap {
         } else {
             0.0
         }
+    }
+
+    /// Whether it is the sender's alone: more was never offered than was lost, and next to nothing was lost.
+    ///
+    /// Of what is lost behind it, a sender that offered more would only lose more.
+    pub(in crate::causes) fn is_senders(self) -> bool {
+        self.short > self.lost && self.lost <= (self.intended - self.short) * LITTLE
     }
 
     /// Share of the gap that was never offered.

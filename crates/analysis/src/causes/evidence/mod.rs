@@ -182,11 +182,18 @@ impl<'a> Evidence<'a> {
             Regime::Nothing
         } else if self.is_tcp() {
             Regime::Unpaced
-        } else if gap.short > gap.lost {
+        } else if gap.is_senders() {
             Regime::Sender
         } else {
             Regime::Loss
         }
+    }
+
+    /// Whether datagrams that were offered were lost, so that a sender which offered less than intended is not what limits:
+    /// had it offered more, more would have been lost.
+    pub(crate) fn is_lost_behind_sender(&self) -> bool {
+        let is_stream = !self.is_latency() && !self.is_tcp();
+        is_stream && self.regime() == Regime::Loss && !Gap::around_best(self).is_senders()
     }
 
     /// Stressed trials at the lowest load that gave way, and within a tenth above it.

@@ -5,6 +5,7 @@ mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof_from, supported_if, words};
+use crate::readings::packet;
 use crate::thresholds::link::QUEUE_LEFT;
 use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
 use linerate_model::{BitRate, FrameOverhead, Layer};
@@ -85,11 +86,9 @@ impl<'a> View<'a> {
     /// Bit/s on the wire, from the payload rate and the headers of each packet.
     fn on_the_wire(&self) -> Option<f64> {
         let trial = self.evidence.trials().first()?;
-        let (overhead, payload) = if self.evidence.is_tcp() {
-            let smss = trial.tcp().and_then(|tcp| tcp.smss_bytes);
-            (FrameOverhead::TCP_IPV4, smss.unwrap_or(1448))
-        } else {
-            (FrameOverhead::UDP_IPV4, trial.payload_bytes?.get())
+        let (overhead, payload) = match packet(trial) {
+            None if self.evidence.is_tcp() => (FrameOverhead::TCP_IPV4, 1448),
+            packet => packet?,
         };
         let rate = overhead.rate_at(Layer::L1, BitRate::from_f64(self.carried), payload)?;
         Some(rate.as_f64())

@@ -4,7 +4,8 @@ use super::{BEFORE_RECEIVER, CAUSE, View};
 use crate::causes::evidence::{Need, Placed, Plateau};
 use crate::causes::own_shaper;
 use crate::causes::{RuleOutcome, clear, not_recorded, words};
-use linerate_model::run::{Confidence, Place};
+use crate::thresholds::plateau::FAR_RATIO;
+use linerate_model::run::{Confidence, Place, Trial};
 
 impl View<'_> {
     /// Less offered than intended and nothing lost: only a link that pushes back does that.
@@ -76,13 +77,21 @@ impl View<'_> {
                 .all(|t| t.loss_ratio().is_some_and(|l| l.get() <= 0.0))
     }
 
+    /// Whether a load was offered of which so much was lost that no sender or burst is why.
+    fn is_far_exceeded(&self) -> bool {
+        let far = 1.0 - 1.0 / FAR_RATIO;
+        let loss = |trial: &&Trial| trial.loss_ratio().is_some_and(|loss| loss.get() >= far);
+        self.evidence.stressed().iter().any(loss)
+    }
+
     /// The figures of the rate alone, when nothing says where packets were lost.
     fn unplaced(&self, flat: Option<bool>) -> RuleOutcome {
         if flat == Some(false) {
             return clear(self.no_plateau());
         }
         let standard = self.on_the_wire().and_then(nominal);
-        let Some(speed) = standard.filter(|_| flat == Some(true)) else {
+        let is_plateau = flat == Some(true) || self.is_far_exceeded();
+        let Some(speed) = standard.filter(|_| is_plateau) else {
             return not_recorded(&[Need::Ledger, Need::LinkSpeed]);
         };
         let claim = format!(

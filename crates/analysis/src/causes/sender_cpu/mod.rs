@@ -35,9 +35,6 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     }
     match evidence.regime() {
         Regime::Nothing => clear("the sender offered every load that was intended"),
-        Regime::Loss if Gap::around_best(evidence).short_share() < 0.5 => {
-            clear("the bound is made of loss: the sender offered what was then lost")
-        }
         _ => Cpu::of_side(evidence, Side::Sender)
             .map_or_else(|| unrecorded(evidence), |cpu| recorded(evidence, &cpu)),
     }

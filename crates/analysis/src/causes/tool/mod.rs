@@ -31,9 +31,6 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     };
     match evidence.regime() {
         Regime::Nothing => clear("the generator offered every load that was intended"),
-        Regime::Loss if Gap::around_best(evidence).short_share() < 0.5 => {
-            clear("the generator offered what was then lost")
-        }
         Regime::Loss => not_evaluated("Packets were lost, which may be why the sender fell short"),
         Regime::Unpaced => not_recorded(&[Need::IntendedLoad]),
         Regime::Sender => fell_short(evidence, offered),

@@ -99,9 +99,9 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
         return case(
             None,
             format!(
-                "Up to {} of the packets were lost at {} of L4 payload received; where is not known.",
-                words::percent(highest),
-                words::rate(evidence.carried())
+                "The limit lies behind the sender: {} of L4 payload arrived and up to {} of the packets were lost; where is not recorded.",
+                words::rate(evidence.carried()),
+                words::percent(highest)
             ),
             places.into_iter().collect(),
             evidence,
@@ -153,8 +153,8 @@ fn case(
             evidence: figures,
             // No claim, so nothing to predict: people must look further.
             experiment: Experiment::in_words(
-                "repeat with linerate at both ends, so that counters and CPU of both are recorded",
-                "a rule finds what limits",
+                "measure with linerate at both ends",
+                "counters and CPU time of both hosts show where packets or time are lost",
             ),
         },
     )
