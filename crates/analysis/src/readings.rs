@@ -1,5 +1,6 @@
 //! Figures of one trial that rules and signs both read.
 
+use crate::thresholds::exclusion::ALLOWED;
 use linerate_model::run::{Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
@@ -87,6 +88,64 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .flat_map(|stream| stream.work.tcp_samples())
         .filter(|sample| sample.at_ns > 0)
         .filter_map(held)
+}
+
+/// What one window or buffer lets a stream carry, in bit/s: all of it in each round trip.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowed {
+    /// At the mean round trip.
+    usual: f64,
+    /// At the shortest one.
+    most: f64,
+}
+
+impl Allowed {
+    /// By `bytes` at the round trips of `trial`; `None` where these are not known.
+    pub(crate) fn by(bytes: f64, trial: &Trial) -> Option<Self> {
+        let at = |nanos: u64| bytes * 8.0 / Duration::from_nanos(nanos).as_secs_f64();
+        let known = |nanos: Option<u64>| nanos.filter(|nanos| *nanos > 0);
+        let tcp = trial.tcp()?;
+        let usual = at(known(tcp.srtt_mean_ns)?);
+        let most = known(tcp.min_rtt_ns).map_or(usual, at).max(usual);
+        Some(Self { usual, most })
+    }
+
+    /// Whether `rate`, in bit/s, is more than it allows at any round trip.
+    pub(crate) fn is_exceeded_by(self, rate: f64) -> bool {
+        rate > self.most * ALLOWED
+    }
+
+    /// Both in words, the larger where it says more: `1.02 Gbit/s at the mean RTT, 2.10 Gbit/s at the smallest`.
+    pub(crate) fn describe(self) -> String {
+        let [usual, most] = [self.usual, self.most].map(BitRate::from_f64);
+        if usual == most {
+            usual.to_string()
+        } else {
+            format!("{usual} at the mean RTT, {most} at the smallest")
+        }
+    }
+}
+
+/// The largest window that the receiver of `trial` advertised, all streams together, in bytes.
+pub(crate) fn receive_window(trial: &Trial) -> Option<f64> {
+    let tcp = trial.tcp()?;
+    let sampled = || {
+        tcp.samples
+            .iter()
+            .filter_map(|sample| sample.snd_wnd_bytes)
+            .max()
+    };
+    let summed = tcp
+        .windows
+        .and_then(|windows| windows.receiver_window_bytes);
+    let window = summed.or_else(|| sampled().map(ByteCount::new));
+    window.map(ByteCount::as_f64).filter(|bytes| *bytes > 0.0)
+}
+
+/// The send buffers of `trial`, all streams together, in bytes; part of them is the kernel's own.
+pub(crate) fn send_buffer(trial: &Trial) -> Option<f64> {
+    let windows = trial.tcp()?.windows?;
+    windows.send_buffer_bytes.map(ByteCount::as_f64)
 }
 
 /// What others sent through an interface of the test, in the direction of the data.

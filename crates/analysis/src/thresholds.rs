@@ -142,6 +142,12 @@ thresholds! {
         SENT: f64 = 0.99, "of the intended load", judged;
         /// So much of the loss may be without a place: counters of hosts are read a moment before or after the test.
         UNPLACED: f64 = 0.01, "of the loss", judged;
+        /// A path that keeps its rate loses less than half of it under a higher load; a stall of half a trial is rare.
+        FALLS: f64 = 0.5, "of the rate", judged;
+        /// An interface that sends less than this is not full for longer than a burst.
+        FULL_AT: f64 = 0.5, "of the interface's speed", judged;
+        /// What a window or a buffer allows, by readings ten times a second, may be exceeded by so much.
+        ALLOWED: f64 = 1.1, "times the rate", judged;
         /// A limit gains a tenth when it is relieved.
         LEAST_GAIN: f64 = 1.1, "times the rate", derived;
     }
@@ -215,6 +221,12 @@ thresholds! {
         FALLEN: f64 = 0.8, "of the rate", derived;
         /// Loss that a change can halve.
         LOSSY: f64 = 0.005, "of the datagrams", judged;
+    }
+    reach {
+        /// With less room above what arrived, no growth can be told from chance.
+        LEAST_GAIN: f64 = 1.05, "times the received rate", judged;
+        /// A change that relieves a limit closes half of what is missing at least.
+        PART: f64 = 0.5, "of what is missing", judged;
     }
     return_path {
         /// More datagrams a second than an ordinary host sends and receives on one core.

@@ -29,11 +29,11 @@ pub(crate) mod receiver_app;
 mod receiver_backlog;
 pub(crate) mod receiver_cpu;
 mod receiver_socket;
-mod receiver_window;
+pub(crate) mod receiver_window;
 pub(crate) mod return_path;
 mod round_trip;
 pub(crate) mod sender_app;
-mod sender_buffer;
+pub(crate) mod sender_buffer;
 pub(crate) mod sender_cpu;
 pub(crate) mod tool;
 mod unknown;
@@ -118,6 +118,8 @@ pub(crate) struct Weighed<'a> {
     pub(crate) limited: &'a Trial,
     /// Whether everything that was sent arrived, and nothing held the sender back.
     pub(crate) is_sender_alone: bool,
+    /// Whether less was carried than a shaper of the sender's host lets pass.
+    pub(crate) is_shaper_below: bool,
 }
 
 /// One of [`ALL`], or another.

@@ -5,8 +5,8 @@ use super::explained::Explained;
 use super::made::compared;
 use super::weights::{Suspect, Suspects};
 use super::{
-    Counts, Observation, candidate, carried_more, delivered, line_rate, lost, lost_behind,
-    next_limit, paused, shown_by, unproved,
+    Counts, Observation, candidate, carried_more, delivered, falls, line_rate, lost, lost_behind,
+    next_limit, off_path, paused, shaper, shown_by, unproved, window,
 };
 use crate::causes::{self, Cause, is_whole_story};
 use crate::thresholds::weight::{LIKELY, SUPPORTED};
@@ -29,6 +29,10 @@ static EXCLUSIONS: &[fn(&Explained<'_>, Suspect) -> bool] = &[
     paused::speaks_against,
     line_rate::speaks_against,
     carried_more::speaks_against,
+    falls::speaks_against,
+    off_path::speaks_against,
+    shaper::speaks_against,
+    window::speaks_against,
 ];
 
 /// The suspects of `run`, by its signs, and after every probe that was made.
@@ -161,6 +165,7 @@ impl Weighing<'_> {
             run,
             limited,
             is_sender_alone: delivered::describe(run, limited).is_some(),
+            is_shaper_below: shaper::is_below(run, limited),
         })
     }
 }

@@ -6,7 +6,7 @@
 use super::outcome::{self, Around, INTERVAL, Outcome};
 use super::thread::described;
 use super::weights::Suspect;
-use super::{Compared, Probe, shaper, shown};
+use super::{Compared, Probe, shaper};
 use crate::causes::{self, link, own_shaper, policer, receiver_cpu};
 use crate::experiment::NotRun;
 use crate::readings::carried_rate;
@@ -121,10 +121,11 @@ impl Probe for Datagrams {
         let at = changed.intended_load.map_or_else(String::new, |load| {
             format!(" at {load} ({} times what was carried)", self.factor)
         });
+        let Some((sent, arrived)) = changed.offered_load.zip(changed.received_rate) else {
+            return format!("A probe with datagrams{at} could not be measured.");
+        };
         format!(
-            "Of datagrams{at}, {} were sent and {} arrived: {}.",
-            shown(changed.offered_load),
-            shown(changed.received_rate),
+            "Probe with datagrams{at}: {sent} sent, {arrived} arrived: {}.",
             match self.outcome(compared) {
                 Some(outcome) if self.fits_a_bucket(outcome, compared) =>
                     "they fit into a bucket of tokens, which only longer tests empty".to_owned(),

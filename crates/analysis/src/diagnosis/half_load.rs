@@ -5,7 +5,7 @@ use super::datagrams::{self, Datagrams};
 use super::outcome::{Outcome, loss_on_path, would_show};
 use super::queue::{Queue, queue};
 use super::thread::{Thread, thread};
-use super::{Compared, Probe, shown};
+use super::{Compared, Probe};
 use crate::experiment::NotRun;
 use crate::thresholds::half_load::FAR_LESS;
 use linerate_model::Ratio;
@@ -77,10 +77,10 @@ impl Probe for HalfLoad {
             Some(Answer::Short) => "the sender did not send all of them".to_owned(),
             None => datagrams::said(None, changed),
         };
-        format!(
-            "Of datagrams at {}, half the rate or less, {outcome}.",
-            shown(changed.offered_load)
-        )
+        let Some(load) = changed.offered_load else {
+            return "A probe with datagrams at half the rate could not be measured.".to_owned();
+        };
+        format!("Probe with datagrams at {load}, half the rate or less: {outcome}.")
     }
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {

@@ -18,6 +18,7 @@ mod counts;
 mod datagrams;
 mod delivered;
 mod explained;
+mod falls;
 mod half_load;
 mod likelihoods;
 mod line_rate;
@@ -26,6 +27,7 @@ mod lost_behind;
 mod made;
 mod next_limit;
 mod observation;
+mod off_path;
 mod outcome;
 mod paused;
 mod queue;
@@ -35,6 +37,7 @@ mod shaper;
 mod signs;
 mod thread;
 mod weights;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -131,11 +134,6 @@ impl Compared<'_> {
         let (before, after) = (self.baseline.received_rate?, self.changed.received_rate?);
         (before.bps() > 0).then(|| after.as_f64() / before.as_f64())
     }
-}
-
-/// A rate for sentences.
-fn shown(rate: Option<BitRate>) -> String {
-    rate.map_or_else(|| "an unknown rate".to_owned(), |rate| rate.to_string())
 }
 
 /// What to try next.

@@ -1,7 +1,7 @@
 //! Probes of TCP itself: the run's own test with one change, and whether its rate fell, stayed or rose.
 
 use super::class::classes;
-use super::{Compared, Probe, shown};
+use super::{Compared, Probe};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::readings::whole_intervals;
 use crate::statistics::{USUAL_CONFIDENCE, mean};
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) struct RateProbe {
     id: &'static str,
     change: Change,
-    /// The change at the beginning of a sentence.
+    /// The change, to follow "with".
     said: &'static str,
 }
 
@@ -29,28 +29,28 @@ impl RateProbe {
 pub(super) const STREAMS: RateProbe = RateProbe::new(
     "streams",
     Change::Streams { factor: 4 },
-    "With four times the streams",
+    "four times the streams",
 );
 
 /// Where the window limits, the rate follows it.
 pub(super) const RECEIVE_BUFFER: RateProbe = RateProbe::new(
     "receive-buffer",
     Change::ReceiveBuffer { factor: 4.0 },
-    "With four times the receive buffer",
+    "four times the receive buffer",
 );
 
 /// Room for bursts, and for a reader's pauses; a reader that is too slow for good fills any buffer.
 pub(super) const DATAGRAM_BUFFER: RateProbe = RateProbe::new(
     "receive-buffer",
     Change::ReceiveBuffer { factor: 8.0 },
-    "With eight times the receive buffer",
+    "eight times the receive buffer",
 );
 
 /// Where the buffer limits, the rate follows it.
 pub(super) const SEND_BUFFER: RateProbe = RateProbe::new(
     "send-buffer",
     Change::SendBuffer { factor: 4.0 },
-    "With four times the send buffer",
+    "four times the send buffer",
 );
 
 /// A thread that shared its core with others runs freely on the core that was least busy. A CPU limits for other reasons
@@ -58,7 +58,7 @@ pub(super) const SEND_BUFFER: RateProbe = RateProbe::new(
 pub(super) const SENDER_CORE: RateProbe = RateProbe::new(
     "sender-core",
     Change::OtherCore { side: Side::Sender },
-    "With the sender's thread on another core",
+    "the sender's thread on another core",
 );
 
 /// The same of the thread that receives.
@@ -67,21 +67,21 @@ pub(super) const RECEIVER_CORE: RateProbe = RateProbe::new(
     Change::OtherCore {
         side: Side::Receiver,
     },
-    "With the receiver's thread on another core",
+    "the receiver's thread on another core",
 );
 
 /// Half the payload at the same load: twice the packets, for which hosts pay, and a path by their headers only.
 pub(super) const HALF_PAYLOAD: RateProbe = RateProbe::new(
     "payload",
     Change::Payload { factor: 0.5 },
-    "With twice as many packets of half the payload",
+    "twice as many packets of half the payload",
 );
 
 /// Many datagrams per system call: each costs both hosts less, and the path carries what it carried.
 pub(super) const AGGREGATION: RateProbe = RateProbe::new(
     "aggregation",
     Change::Aggregation { on: true },
-    "With many datagrams per system call",
+    "many datagrams per system call",
 );
 
 impl Probe for RateProbe {
@@ -110,12 +110,16 @@ impl Probe for RateProbe {
     }
 
     fn describe(&self, compared: &Compared<'_>) -> String {
-        format!(
-            "{}, {} arrived in place of {}.",
-            self.said,
-            shown(compared.changed.received_rate),
-            shown(compared.baseline.received_rate)
-        )
+        let rates = compared
+            .changed
+            .received_rate
+            .zip(compared.baseline.received_rate);
+        match rates.filter(|_| compared.changed.valid) {
+            Some((changed, before)) => {
+                format!("With {}, {changed} arrived instead of {before}.", self.said)
+            }
+            None => format!("A trial with {} could not be measured.", self.said),
+        }
     }
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
@@ -162,7 +166,18 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
         answer(ratio / chance) as usize,
         answer(ratio * chance) as usize,
     );
-    (lowest..=highest).collect()
+    let mut answers: Vec<usize> = (lowest..=highest).collect();
+    if answers == [RateAnswer::Stayed as usize] && is_capped(compared) {
+        answers.push(RateAnswer::Rose as usize);
+    }
+    answers
+}
+
+/// Whether no more was intended than a rate that would not count as risen.
+fn is_capped(compared: &Compared<'_>) -> bool {
+    let intended = compared.changed.intended_load;
+    let reach = intended.zip(compared.baseline.received_rate);
+    reach.is_some_and(|(intended, before)| intended.as_f64() < before.as_f64() * RISEN)
 }
 
 /// Whether a change at the same load halved the loss of datagrams, which may be a small part of their rate.

@@ -9,7 +9,7 @@
 use super::class::classes;
 use super::datagrams::{self, TIME};
 use super::outcome::{self, Around, INTERVAL, Outcome};
-use super::{Compared, Probe, shown};
+use super::{Compared, Probe};
 use crate::experiment::{NotRun, repeatable};
 use crate::thresholds::return_path::{FASTEST, FEWEST, LOSSY};
 use linerate_model::run::{Change, Run, Trial};
@@ -60,10 +60,14 @@ impl Probe for ReturnPath {
 
     fn describe(&self, compared: &Compared<'_>) -> String {
         let changed = compared.changed;
+        let what = format!(
+            "datagrams as small as acknowledgements, the other way at {FACTOR} times their rate"
+        );
+        let Some((sent, arrived)) = changed.offered_load.zip(changed.received_rate) else {
+            return format!("A probe with {what}, could not be measured.");
+        };
         format!(
-            "Of datagrams as small as acknowledgements, sent the other way at {FACTOR} times their rate, {} were sent and {} arrived: {}.",
-            shown(changed.offered_load),
-            shown(changed.received_rate),
+            "Probe with {what}: {sent} sent, {arrived} arrived: {}.",
             datagrams::said(outcome(changed), changed)
         )
     }

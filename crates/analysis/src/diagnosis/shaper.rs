@@ -1,11 +1,14 @@
 //! A shaper at the sender's own interface, and whether its rate was reached.
 
 use super::class::classes;
-use crate::readings::{carried_rate, counted_packet};
+use super::explained::Explained;
+use super::weights::Suspect;
+use crate::causes::own_shaper;
+use crate::readings::{carried_rate, counted_packet, cross_traffic};
 use crate::thresholds::exclusion::LEAST_GAIN;
 use crate::thresholds::shaper::REACHED;
 use linerate_model::run::{Run, Trial};
-use linerate_model::signals::QDISC_OVERLIMITS;
+use linerate_model::signals::{QDISC_DROPPED, QDISC_OVERLIMITS};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, Layer};
 
@@ -34,6 +37,31 @@ pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
     } else {
         Rate::Below
     })
+}
+
+/// Whether `suspect` is a shaper whose rate is known, and was reached in no test, with what others sent through it, and which
+/// dropped nothing: it only delayed.
+pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+    let (run, limited) = (seen.run, seen.limited);
+    let alike = |trial: &&Trial| trial.valid && trial.direction == limited.direction;
+    let probes = run.probes.iter().map(|made| &made.trial).filter(alike);
+    let mut all = [limited, seen.shown].into_iter().chain(probes);
+    *suspect == own_shaper::CAUSE && all.all(|trial| is_below(run, trial) && dropped_none(trial))
+}
+
+/// Whether a shaper's rate is known, and was not reached by `trial` and what others sent beside it.
+pub(super) fn is_below(run: &Run, trial: &Trial) -> bool {
+    let Some(shaped) = payload_rate(run, trial) else {
+        return false;
+    };
+    let others = cross_traffic(trial, Side::Sender).map_or(0.0, |others| others.rate);
+    rate(trial, shaped - others) == Some(Rate::Below)
+}
+
+/// Whether the queueing disciplines of the sender's host are known to have dropped nothing.
+fn dropped_none(trial: &Trial) -> bool {
+    let counted = trial.counters(Side::Sender);
+    counted.and_then(|counters| counters.get(QDISC_DROPPED)) == Some(&0)
 }
 
 /// Whether a queueing discipline of the sender's host held packets back.

@@ -29,8 +29,13 @@ fn claim(weighed: &Weighed<'_>) -> String {
         || "its rate".to_owned(),
         |rate| format!("its rate of {rate} of L2 frames"),
     );
+    let how = if weighed.is_shaper_below {
+        format!("it drops what its queue has no room for, below {its}")
+    } else {
+        format!("it holds packets back to keep {its}")
+    };
     format!(
-        "The sender's own queueing discipline{kind} limits at {} of L4 payload: it holds packets back to keep {its}.",
+        "The sender's own queueing discipline{kind} limits at {} of L4 payload: {how}.",
         limited.received_rate.unwrap_or_default()
     )
 }

@@ -4,6 +4,7 @@ use super::evidence::{
     Delays, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, words};
+use crate::readings::{Allowed, receive_window};
 use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
@@ -47,6 +48,13 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     let rate = evidence.mean_rate(|trial| trial.received_rate);
+    if let Some((bytes, allowed)) = allowed(evidence).filter(|known| known.1.is_exceeded_by(rate)) {
+        return clear(format!(
+            "{} was received, more than a window of {bytes:.0} B allows ({})",
+            words::rate(rate),
+            allowed.describe()
+        ));
+    }
     CAUSE.found(Case {
             share: Some(share),
             confidence: Confidence::Supported,
@@ -69,6 +77,14 @@ fn larger_window() -> Experiment {
     )
 }
 
+/// The window of the trial that it is known of, and the rate that it allows.
+fn allowed(evidence: &Evidence<'_>) -> Option<(f64, Allowed)> {
+    evidence.subject().into_iter().find_map(|trial| {
+        let bytes = receive_window(trial)?;
+        Some((bytes, Allowed::by(bytes, trial)?))
+    })
+}
+
 /// Why a larger window would not help: a queue already stands in the path.
 pub(super) fn queue(evidence: &Evidence<'_>) -> Option<String> {
     let delays = Delays::from_evidence(evidence).filter(|delays| delays.queue_stands())?;
@@ -84,21 +100,11 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
         "Receiver-window limited {} of the trial (TCP chronograph of the sending side).",
         words::percent(share)
     )];
-    let window = evidence.tcp(|tcp| {
-        let sampled = tcp.samples.iter().filter_map(|s| s.snd_wnd_bytes).max();
-        let summed = tcp.windows.and_then(|w| w.receiver_window_bytes);
-        summed
-            .map(linerate_model::ByteCount::get)
-            .or(sampled)
-            .map(words::nanos)
-    });
-    let delays = Delays::from_evidence(evidence).filter(|d| d.loaded > 0.0);
-    if let (Some(window), Some(delays)) = (window, delays) {
+    let window = evidence.mean(receive_window);
+    if let Some((bytes, allowed)) = allowed(evidence) {
         figures.push(format!(
-            "Window / RTT = {:.0} B / {} = {}; {} was received.",
-            window,
-            words::time(delays.loaded),
-            words::rate(window * 8e9 / delays.loaded),
+            "Window / RTT: {bytes:.0} B allow {}; {} was received.",
+            allowed.describe(),
             words::rate(rate)
         ));
     }

@@ -5,13 +5,17 @@ mod carried_more;
 mod contention;
 mod cross_traffic;
 mod delivered;
+mod falls;
 mod line_rate;
 mod loss;
 mod lost;
 mod lost_behind;
+mod off_path;
 mod paused;
 mod queue;
 mod searches;
+mod shaper;
+mod window;
 
 use super::explained::Explained;
 use super::likelihoods::Fitted;
@@ -523,6 +527,38 @@ fn a_receiver_is_told_from_its_socket_by_what_more_room_does() {
         (half, at(48.0, 100_000, 6600)),
     ];
     assert_eq!(judged(no_better), "receiver-cpu");
+}
+
+/// A paced stream may stay at its rate for that alone.
+#[test]
+fn what_no_more_was_intended_of_did_not_stay_for_a_limit() {
+    let judged = |intended: u64| {
+        let mut run = run();
+        run.trials[0].intended_load = Some(BitRate::from_bps(intended));
+        run.probes = vec![bytes(Change::Streams { factor: 4 }, 94.0)];
+        run.probes[0].trial.intended_load = run.trials[0].intended_load;
+        Observation::from_run(&run)
+            .unwrap()
+            .seen
+            .into_iter()
+            .find(|seen| seen.id == "streams")
+            .unwrap()
+            .classes
+    };
+    assert_eq!(judged(100_000_000), ["stayed", "rose"]);
+    assert_eq!(judged(500_000_000), ["stayed"]);
+}
+
+#[test]
+fn a_probe_without_a_figure_is_said_to_have_none() {
+    let mut run = run();
+    run.probes = vec![bytes(Change::Streams { factor: 4 }, 94.0)];
+    let said = |run: &Run| diagnose(run).0.evidence.join(" ");
+    assert!(
+        said(&run).contains("With four times the streams, 94.00 Mbit/s arrived instead of 94.00")
+    );
+    run.probes[0].trial.received_rate = None;
+    assert!(said(&run).contains("A trial with four times the streams could not be measured."));
 }
 
 #[test]

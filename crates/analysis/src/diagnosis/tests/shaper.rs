@@ -1,0 +1,59 @@
+//! Shapers of the sender's own host.
+
+use super::{left_by, run, trial};
+use crate::causes::{Weighed, own_shaper};
+use crate::diagnosis::shaper::{is_below, speaks_against};
+use linerate_model::run::{Run, Trial};
+use serde_json::json;
+
+/// TCP at so many Mbit/s behind a shaper of 300 Mbit/s that held packets back, and dropped so many.
+fn shaped(megabits: f64, dropped: u64) -> (Run, Trial) {
+    let mut run = run();
+    let own = json!({
+        "role": "client",
+        "facts": {"queueing_discipline": "tbf", "queueing_discipline_rate_bps": 300_000_000}
+    });
+    run.hosts = vec![serde_json::from_value(own).unwrap()];
+    let more = json!({
+        "work": "byte-stream", "tcp": {"smss_bytes": 1448},
+        "counters": {"sender": {"qdisc.overlimits": 900, "qdisc.dropped": dropped}}
+    });
+    let trial: Trial = serde_json::from_value(trial("tcp", megabits, &more)).unwrap();
+    run.trials = vec![trial.clone()];
+    (run, trial)
+}
+
+#[test]
+fn a_shaper_whose_rate_was_not_reached_and_which_dropped_nothing_does_not_limit() {
+    let is_open = |megabits: f64, dropped: u64| {
+        let (run, trial) = shaped(megabits, dropped);
+        left_by(speaks_against, &run, &trial).contains(&"own-shaper")
+    };
+    assert!(is_open(285.0, 0));
+    assert!(!is_open(178.2, 0));
+    assert!(is_open(178.2, 30));
+}
+
+#[test]
+fn a_shaper_that_drops_below_its_rate_is_not_said_to_keep_it() {
+    let said = |megabits: f64| {
+        let (run, trial) = shaped(megabits, 30);
+        let weighed = Weighed {
+            run: &run,
+            limited: &trial,
+            is_sender_alone: false,
+            is_shaper_below: is_below(&run, &trial),
+        };
+        own_shaper::CAUSE.weighed(&weighed).claim
+    };
+    assert!(
+        said(285.0).contains("to keep its rate of 300.0 Mbit/s"),
+        "{}",
+        said(285.0)
+    );
+    assert!(
+        said(178.2).contains("no room for, below its rate of 300.0 Mbit/s"),
+        "{}",
+        said(178.2)
+    );
+}
