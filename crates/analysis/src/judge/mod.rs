@@ -1,5 +1,6 @@
 //! The verdict of a run, stage by stage: [`STAGES`] is the whole way.
 
+mod reach;
 mod settle;
 
 use crate::causes::{self, Cause, Evidence, tool};
@@ -46,7 +47,8 @@ impl<'a> Draft<'a> {
 fn examine_causes(draft: &mut Draft<'_>) {
     for cause in causes::ALL {
         let evidence = Evidence::new(draft.run, draft.direction, &draft.findings);
-        if let Some(outcome) = cause.outcome(&evidence) {
+        if let Some(mut outcome) = cause.outcome(&evidence) {
+            reach::fit(&mut outcome, &evidence);
             let rule = cause.id.to_owned();
             draft.findings.push(Finding { rule, outcome });
         }

@@ -246,6 +246,18 @@ impl<'a> Evidence<'a> {
         relaxed.iter().filter_map(|trial| trial.intended_load).max()
     }
 
+    /// What was intended, as a multiple of what arrived, where all trials were made at one load; `None` of a search, whose
+    /// experiments have loads of their own.
+    pub(crate) fn reach(&self) -> Option<f64> {
+        let intended = self.trials.iter().map(|trial| trial.intended_load);
+        let mut intended = intended.collect::<Option<Vec<_>>>()?.into_iter();
+        let load = intended
+            .next()
+            .filter(|_| self.run.kind() != RunKind::Saturate)?;
+        let received = self.highest_rate(|trial| trial.received_rate)?;
+        (received > 0.0 && intended.all(|other| other == load)).then(|| load.as_f64() / received)
+    }
+
     /// Mean of a TCP figure over the subject.
     pub(super) fn tcp(&self, part: impl Fn(&TcpSummary) -> Option<f64>) -> Option<f64> {
         self.mean(|trial| part(trial.tcp()?))

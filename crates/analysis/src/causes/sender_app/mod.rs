@@ -3,7 +3,8 @@
 use super::evidence::{Cpu, Evidence, Need, Regime, time_told};
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, supported_if, words};
 use crate::thresholds::tcp::LEAST_SHARE;
-use linerate_model::run::{Change, Experiment, Prediction, Quantity};
+use linerate_model::BitRate;
+use linerate_model::run::{Change, Experiment, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
 
 /// The application did not give TCP enough data.
@@ -40,6 +41,7 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return clear(format!("the application had no CPU time: {}", hot.reason()));
     }
     let idle = words::percent(1.0 - busy);
+    let paced = Paced::from_evidence(evidence);
     let mut figures = vec![format!(
         "TCP had data to send {} of the trial (chronograph of the sending side).",
         words::percent(busy)
@@ -50,12 +52,46 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     CAUSE.found(Case {
         share: Some(1.0 - busy),
         confidence: supported_if(known),
-        claim: format!(
-            "The sending application limits: {idle} of the time TCP had nothing to send."
-        ),
+        claim: match &paced {
+            Some(paced) => format!(
+                "The sending application limits: it gave TCP {} of the {} that were intended, and {idle} of the time TCP had nothing to send.",
+                words::rate(paced.given),
+                words::rate(paced.intended)
+            ),
+            None => {
+                format!("The sending application limits: {idle} of the time TCP had nothing to send.")
+            }
+        },
         evidence: figures,
-        experiment: larger_writes(),
+        experiment: paced.map_or_else(larger_writes, |_| twice_the_load()),
     })
+}
+
+/// An application that keeps to an intended load, in bit/s.
+struct Paced {
+    intended: f64,
+    given: f64,
+}
+
+impl Paced {
+    fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
+        let rate = |part: fn(&Trial) -> Option<BitRate>| {
+            evidence.mean(|trial| Some(part(trial)?.as_f64()))
+        };
+        Some(Self {
+            intended: rate(|trial| trial.intended_load)?,
+            given: rate(|trial| trial.offered_load.or(trial.received_rate))?,
+        })
+    }
+}
+
+/// An application that is late by some share is so at twice the load too, and gives nearly twice as much; a window, a
+/// link or a buffer does not carry more for it.
+fn twice_the_load() -> Experiment {
+    proof(
+        Change::Load { factor: 2.0 },
+        [Prediction::at_least(Quantity::ReceivedRate, 1.5)],
+    )
 }
 
 /// Four times as much per write, as often as before, is more to send where writes are what is missing.
