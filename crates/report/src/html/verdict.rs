@@ -53,18 +53,12 @@ fn said(verdict: &Verdict) -> Markup {
         dl.chips {
             div { dt { "Limit" } dd { (verdict.limit.id()) } }
             div { dt { "Where" } dd { (words::side(verdict.side)) } }
-            div {
-                dt { "Explains" }
-                dd {
-                    @match verdict.share_ratio {
-                        Some(share) => (percent(share)),
-                        None => "share not known",
-                    }
-                }
+            @if let Some(share) = words::explained(verdict) {
+                div { dt { "Explains" } dd { (percent(share)) } }
             }
             div.{ "confidence-" (words::confidence_id(verdict.confidence)) } {
                 dt { "Confidence" }
-                dd { (words::confidence(verdict.confidence)) }
+                dd { (words::confidence(verdict)) }
             }
         }
         @if verdict.evidence.is_empty() {

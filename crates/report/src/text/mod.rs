@@ -170,10 +170,10 @@ fn limit(paper: &mut Paper, verdict: &Verdict) {
     let side = verdict.side.map_or_else(String::new, |side| {
         format!(" · where: {}", words::side(Some(side)))
     });
-    let share = verdict.share_ratio.map_or_else(String::new, |share| {
+    let share = words::explained(verdict).map_or_else(String::new, |share| {
         format!(" · explains {}", percent(share))
     });
-    let sure = words::confidence(verdict.confidence);
+    let sure = words::confidence(verdict);
     let text = format!("{}{side}{share} · {sure}", verdict.limit.name());
     paper.inked(Ink::Bold, "limit", &text);
 }

@@ -11,11 +11,11 @@ use crate::figures::UNKNOWN;
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
     BoundedBy, Confidence, DelayOf, HostRole, Limit, Observed, Place, Requests, Run, RunKind,
-    RunStatus, Trial,
+    RunStatus, Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
-use linerate_model::{BitRate, PacketRate};
+use linerate_model::{BitRate, PacketRate, Ratio};
 
 /// How a trial goes on: what it is called, and the rate so far.
 pub fn progress(label: Option<&str>, rate: BitRate) -> String {
@@ -119,12 +119,29 @@ pub(crate) fn host(run: &Run, role: HostRole) -> String {
     name
 }
 
-pub(crate) const fn confidence(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Confirmed => "confirmed by an experiment",
-        Confidence::Supported => "supported by evidence",
-        Confidence::Weak => "weak: hints only",
+/// How sure a verdict is: where signs and probes were weighed, with the probability that came of it.
+pub(crate) fn confidence(verdict: &Verdict) -> String {
+    let probability = verdict
+        .weighed
+        .as_ref()
+        .map(|weighed| weighed.probability_ratio);
+    match (verdict.confidence, probability) {
+        (Confidence::Confirmed, _) => "confirmed by an experiment".to_owned(),
+        (Confidence::Supported, None) => "supported by evidence".to_owned(),
+        (Confidence::Supported, Some(probability)) => {
+            format!("supported by evidence, probability {probability}")
+        }
+        (Confidence::Weak, None) => "weak: hints only".to_owned(),
+        (Confidence::Weak, Some(probability)) => {
+            format!("not proven, probability {probability}")
+        }
     }
+}
+
+/// The share of the loss or the time that a verdict explains; `None` where a probability says how sure it is: two shares
+/// beside each other would be taken for one.
+pub(crate) fn explained(verdict: &Verdict) -> Option<Ratio> {
+    verdict.share_ratio.filter(|_| verdict.weighed.is_none())
 }
 
 pub(crate) const fn confidence_id(confidence: Confidence) -> &'static str {
