@@ -89,7 +89,7 @@ fn concluded(output: &OutputArgs, run: &Run) -> ExitCode {
 }
 
 /// What is said of a result that is on the screen only.
-pub(crate) const NOT_KEPT: &str = "the result above is not in the store, where at most some of its trials are: to have it all, make room or give another --store, and measure again, or have it written elsewhere with -o FILE";
+pub(crate) const NOT_KEPT: &str = "the result above was not stored, or only some of its trials: make room or choose another --store and measure again, or write it elsewhere with -o FILE";
 
 /// What becomes of an interrupted run.
 fn kept(output: &OutputArgs) -> &'static str {

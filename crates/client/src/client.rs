@@ -471,10 +471,7 @@ impl Client {
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
         Failure::new(
             exit_code(code),
-            format!(
-                "the test with {} was not made ({code}): {reason}",
-                self.peer
-            ),
+            format!("{} refused the test ({code}): {reason}", self.peer),
         )
     }
 }

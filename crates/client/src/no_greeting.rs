@@ -15,7 +15,7 @@ pub(crate) fn no_greeting(peer: &PeerAddress, silence: Duration) -> String {
         format!("port {port} is usually that of {id}, which is asked as {id}://HOST; ")
     });
     format!(
-        "it accepted the connection and said nothing for {} s: it is busy with another client, hangs, or is no {}; {}see that {} runs there, or wait longer with --timeout",
+        "it accepted the connection and said nothing for {} s: a {} that is busy with another client or hangs, or another service; {}see that {} runs there, or wait longer with --timeout",
         silence.as_secs_f64(),
         kind.name(),
         other.unwrap_or_default(),

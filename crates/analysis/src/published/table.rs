@@ -220,7 +220,7 @@ impl PublishedTable {
         let mut seen = BTreeSet::new();
         for name in &headers {
             if name.is_empty() || !seen.insert(name) {
-                let why = format!("the column \"{name}\" has no name, or one that stands twice");
+                let why = format!("the column \"{name}\" has no name, or the name of another");
                 return Err(TableError::Whole(why));
             }
         }
@@ -244,7 +244,7 @@ impl PublishedTable {
             let cell = row.cell(&self.factors).map_err(wrong)?;
             if !known.insert(cell.levels.clone()) {
                 return Err(wrong(format!(
-                    "the cell {} stands twice",
+                    "the cell {} is given twice",
                     label(&cell.levels)
                 )));
             }

@@ -223,9 +223,9 @@ fn a_table_that_cannot_be_read_says_the_line_and_what_is_possible() {
         ("ip,value\nipv4,\n", "the cell has no value"),
         (
             "ip,value\nipv4,1\nipv4,2\n",
-            "line 3: the cell ip = ipv4 stands twice",
+            "line 3: the cell ip = ipv4 is given twice",
         ),
-        ("ip,ip,value\na,b,1\n", "stands twice"),
+        ("ip,ip,value\na,b,1\n", "the name of another"),
         ("ip,value,n\na,1,0\n", "whole number from 1"),
         (
             "# speed: 3\nip,value\na,1\n",

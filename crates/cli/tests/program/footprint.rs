@@ -145,7 +145,7 @@ fn two_builds_are_compared_and_budgets_have_an_exit_code() {
         ended.out
     );
     assert!(
-        ended.err.contains("budget bss=999 is exceeded: 1000 B"),
+        ended.err.contains("bss grew by 1000 B; 999 B allowed"),
         "{}",
         ended.err
     );

@@ -91,7 +91,7 @@ impl Limits {
         }
         if let Some(what) = spec.intrusion().filter(|_| !self.intrusion) {
             return Some(format!(
-                "this server takes no {what} for a client without a key: start it with --key, or with --allow-intrusive and this client's address"
+                "this server allows {what} only to clients with a key: start it with `linerate serve --allow-intrusive ADDRESS`, the address of this client, or with --key FILE"
             ));
         }
         let most = self.max_rate?;

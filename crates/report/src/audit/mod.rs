@@ -170,10 +170,10 @@ fn cells(finding: &TableFinding) -> String {
 fn expectation(audit: &Audit) -> String {
     if audit.expected_false_findings > 0.0 {
         format!(
-            "{} findings are expected in a table whose figures are all as measured; the rest is arithmetic",
+            "a table without mistakes has {} findings by chance on average; all other checks are arithmetic",
             digits(audit.expected_false_findings)
         )
     } else {
-        "every check that could be made is arithmetic: no finding is expected by chance".to_owned()
+        "all checks are arithmetic: none finds anything by chance".to_owned()
     }
 }

@@ -55,7 +55,7 @@ fn application(trial: &Trial, side: Side) -> Vec<StageFigure> {
     let thread = trial.cpu_of(side).and_then(|cpu| cpu.thread_ratio);
     let mut figures = vec![or_unknown(name, value.map(rate))];
     figures.extend(known("intended", intended.map(rate)));
-    figures.push(or_unknown("thread, of a core", share(thread)));
+    figures.push(or_unknown("thread CPU", share(thread)));
     figures
 }
 

@@ -173,8 +173,12 @@ fn limit(paper: &mut Paper, verdict: &Verdict) {
     let share = words::explained(verdict).map_or_else(String::new, |share| {
         format!(" · explains {}", percent(share))
     });
-    let sure = words::confidence(verdict);
-    let text = format!("{}{side}{share} · {sure}", verdict.limit.name());
+    let text = if verdict.limit.is_unknown() {
+        format!("not identified{side}")
+    } else {
+        let sure = words::confidence(verdict);
+        format!("{}{side}{share} · {sure}", verdict.limit.name())
+    };
     paper.inked(Ink::Bold, "limit", &text);
 }
 

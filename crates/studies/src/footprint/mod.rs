@@ -8,7 +8,7 @@ use linerate_footprint::{
     FootprintError, Input, difference, examine, format_of, gather, judge, set_beside,
 };
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::footprint::{Footprint, FootprintContent, FootprintFormat};
+use linerate_model::footprint::{BudgetOn, Footprint, FootprintContent, FootprintFormat};
 use linerate_model::run::Run;
 use linerate_model::stack::StackReport;
 use std::fs;
@@ -130,7 +130,11 @@ pub fn missed(content: &FootprintContent) -> Vec<String> {
     missed
         .map(|budget| {
             let (used, limit) = (budget.used.get(), budget.limit.get());
-            format!("the budget {}={limit} is exceeded: {used} B", budget.name)
+            let took = match budget.on {
+                BudgetOn::Growth => "grew by",
+                BudgetOn::Size => "takes",
+            };
+            format!("{} {took} {used} B; {limit} B allowed", budget.name)
         })
         .collect()
 }

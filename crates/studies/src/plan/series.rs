@@ -182,7 +182,7 @@ impl<'a> Grid<'a> {
             let cell = shared.cell(levels)?;
             if !seen.insert(cell.label.clone()) {
                 let why = format!(
-                    "the cell \"{}\" stands twice: remove one of its levels",
+                    "two cells are called \"{}\": remove one of their levels",
                     cell.label
                 );
                 return Err(place.fail(None, &why));

@@ -119,7 +119,7 @@ impl FromStr for Columns {
         for part in text.split(',') {
             let mapped = mapped(part.trim())?;
             if all.iter().any(|other| other.column == mapped.column) {
-                return Err(format!("\"{}\" stands twice", mapped.column.id()));
+                return Err(format!("\"{}\" is given twice", mapped.column.id()));
             }
             all.push(mapped);
         }
@@ -213,7 +213,7 @@ mod tests {
         assert!(why("").contains("is not QUANTITY=COLUMN"));
         assert!(why("speed=a").contains("no quantity \"speed\"; known are rate, intended"));
         assert!(why("rate=a").contains("transport==tcp"));
-        assert!(why("rate=a,rate=b,transport==tcp").contains("\"rate\" stands twice"));
+        assert!(why("rate=a,rate=b,transport==tcp").contains("\"rate\" is given twice"));
         for text in ["rate=", "rate=a:", "transport==", "factors=a+"] {
             assert!(why(text).contains("name a column"), "{text}");
         }
