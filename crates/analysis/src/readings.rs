@@ -1,11 +1,11 @@
 //! Figures of one trial that rules and signs both read.
 
 use crate::thresholds::exclusion::ALLOWED;
-use linerate_model::run::{Trial, TrialInterval};
+use linerate_model::run::{Run, Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
 use linerate_model::spec::{Side, Transport};
-use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
+use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, Ratio};
 use std::time::Duration;
 
 /// The mean; `None` of nothing.
@@ -88,6 +88,29 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .flat_map(|stream| stream.work.tcp_samples())
         .filter(|sample| sample.at_ns > 0)
         .filter_map(held)
+}
+
+/// Share of all cores of `side`'s host that was neither idle nor went to soft interrupts, the hypervisor or the traffic
+/// threads of both ends, as far as these are known.
+pub(crate) fn others_share(trial: &Trial, side: Side) -> Option<f64> {
+    let cpu = trial.cpu_of(side)?;
+    let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
+    let share = |share: Option<Ratio>| share.map_or(0.0, Ratio::get);
+    let threads = [side, side.other()]
+        .into_iter()
+        .filter_map(|side| trial.cpu_of(side)?.thread_cores);
+    let own = threads.sum::<f64>() / f64::from(cores);
+    Some(cpu.host_ratio?.get() - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
+}
+
+/// Whether both ends are known to run on hosts of their own, not in containers of one.
+pub(crate) fn are_apart(run: &Run, trial: &Trial) -> bool {
+    let boot = |side| {
+        let host = run.host_of(trial.direction, side)?;
+        host.facts.boot_id.as_deref()
+    };
+    let boots = boot(Side::Sender).zip(boot(Side::Receiver));
+    boots.is_some_and(|(sender, receiver)| sender != receiver)
 }
 
 /// What one window or buffer lets a stream carry, in bit/s: all of it in each round trip.

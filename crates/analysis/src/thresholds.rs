@@ -33,6 +33,12 @@ thresholds! {
         /// longer one.
         CHANCE: f64 = 1e-6, "probability", judged;
     }
+    bursts {
+        /// Of losses by chance as many must be expected of the datagrams: by chance a fifth or less is lost in 1 of 350 probes.
+        EXPECTED: f64 = 10.0, "datagrams", derived;
+        /// Where TCP loses in this share of its intervals, a probe of a second meets the loss.
+        OFTEN: f64 = 0.5, "of the intervals", judged;
+    }
     cpu {
         /// A thread above this has no time left that matters.
         HOT: f64 = 0.9, "of the trial's time", judged;
@@ -176,6 +182,12 @@ thresholds! {
         LEAST_GAIN: f64 = 1.05, "times the rate", judged;
         /// Further up than this, too much changes on the way.
         GREATEST_GAIN: f64 = 10.0, "times the rate", judged;
+    }
+    others {
+        /// Programs that use less than this of one core are any host's.
+        LEAST_CORES: f64 = 0.25, "cores", judged;
+        /// From this share of a host's cores on it is said what other programs used.
+        SAID: f64 = 0.25, "of the cores' time", judged;
     }
     outcome {
         /// Loss below this is none.

@@ -19,6 +19,7 @@ mod words;
 mod congestion;
 mod intended_load;
 pub(crate) mod link;
+pub(crate) mod other_programs;
 mod overload_cpu;
 pub(crate) mod own_shaper;
 pub(crate) mod path_loss;
@@ -28,7 +29,7 @@ pub(crate) mod policer;
 pub(crate) mod receiver_app;
 mod receiver_backlog;
 pub(crate) mod receiver_cpu;
-mod receiver_socket;
+pub(crate) mod receiver_socket;
 pub(crate) mod receiver_window;
 pub(crate) mod return_path;
 mod round_trip;
@@ -60,6 +61,7 @@ pub(crate) static ALL: &[&Cause] = &[
     &round_trip::CAUSE,
     &intended_load::CAUSE,
     &tool::CAUSE,
+    &other_programs::CAUSE,
     &sender_cpu::CAUSE,
     &receiver_cpu::CAUSE,
     &receiver_backlog::CAUSE,

@@ -5,6 +5,7 @@
 
 use super::weights::Suspect;
 use crate::causes::{receiver_cpu, sender_cpu};
+use crate::readings::{are_apart, others_share};
 use crate::thresholds::contention::{FULL, TAKEN};
 use linerate_model::Ratio;
 use linerate_model::run::{Run, Trial};
@@ -38,26 +39,9 @@ fn filled(run: &Run, trial: &Trial) -> Option<f64> {
     (most >= TAKEN && !are_apart(run, trial)).then_some(most)
 }
 
-/// Share of all cores of `side`'s host that was neither idle nor went to soft interrupts, the hypervisor or the traffic
-/// threads of both ends; `None` also where the host had time left.
+/// What other programs took of all cores of `side`'s host; `None` also where the host had time left.
 fn taken(trial: &Trial, side: Side) -> Option<f64> {
     let cpu = trial.cpu_of(side)?;
-    let busy = cpu.host_ratio.filter(|busy| busy.get() >= FULL)?.get();
-    let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
-    let share = |share: Option<Ratio>| share.map_or(0.0, Ratio::get);
-    let threads = [side, side.other()]
-        .into_iter()
-        .filter_map(|side| trial.cpu_of(side)?.thread_cores);
-    let own = threads.sum::<f64>() / f64::from(cores);
-    Some(busy - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
-}
-
-/// Whether both ends are known to run on hosts of their own, not in containers of one.
-fn are_apart(run: &Run, trial: &Trial) -> bool {
-    let boot = |side| {
-        let host = run.host_of(trial.direction, side)?;
-        host.facts.boot_id.as_deref()
-    };
-    let boots = boot(Side::Sender).zip(boot(Side::Receiver));
-    boots.is_some_and(|(sender, receiver)| sender != receiver)
+    let is_full = cpu.host_ratio.is_some_and(|busy| busy.get() >= FULL);
+    others_share(trial, side).filter(|_| is_full)
 }

@@ -3,7 +3,7 @@
 mod reach;
 mod settle;
 
-use crate::causes::{self, Cause, Evidence, tool};
+use crate::causes::{self, Cause, Evidence, other_programs, tool};
 use crate::diagnosis;
 use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
@@ -18,6 +18,7 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
     weigh_signs_and_probes,
     refuse_contradictions,
     name_ceiling,
+    name_other_programs,
     distrust_invalid_trials,
 ];
 
@@ -110,6 +111,11 @@ fn refuse_contradictions(draft: &mut Draft<'_>) {
 /// A result that is as high as linerate goes on this host is the tool's, whatever else was found.
 fn name_ceiling(draft: &mut Draft<'_>) {
     tool::apply_ceiling(draft.run, draft.direction, &mut draft.verdict);
+}
+
+/// What other programs take of a host is theirs, not its CPU's.
+fn name_other_programs(draft: &mut Draft<'_>) {
+    other_programs::apply(draft.run, draft.direction, &mut draft.verdict);
 }
 
 /// A verdict from invalid trials alone is weak, and says so.

@@ -1,5 +1,6 @@
 //! What a run's experiments do to what the rules found.
 
+use crate::causes::{other_programs, receiver_cpu, sender_cpu};
 use crate::experiment::describe;
 use linerate_model::run::{
     Answer, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
@@ -14,11 +15,20 @@ pub(super) fn apply(records: &[ExperimentRecord], findings: &mut [Finding]) {
                 RuleOutcome::Found { verdict } => Some(verdict),
                 _ => None,
             })
-            .find(|verdict| verdict.limit == record.limit && verdict.side == record.side);
+            .find(|verdict| is_on(record, verdict));
         if let Some(verdict) = about {
             settle(verdict, &record.experiment);
         }
     }
+}
+
+/// Whether `record` is an experiment on `verdict`: one that blames a CPU is tried as one on other programs, where they took
+/// its time.
+fn is_on(record: &ExperimentRecord, verdict: &Verdict) -> bool {
+    let of_cpu = [sender_cpu::CAUSE.limit(), receiver_cpu::CAUSE.limit()];
+    let is_same = verdict.limit == record.limit
+        || record.limit == other_programs::CAUSE.limit() && of_cpu.contains(&verdict.limit);
+    is_same && verdict.side == record.side
 }
 
 fn settle(verdict: &mut Verdict, experiment: &Experiment) {

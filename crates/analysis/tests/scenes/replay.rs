@@ -2,7 +2,7 @@
 
 use linerate_analysis::{conclude, next_probe};
 use linerate_model::run::{Change, Run, Verdict};
-use linerate_model::spec::Stop;
+use linerate_model::spec::{Side, Stop};
 use std::time::Duration;
 
 /// What the commands spend on probes.
@@ -35,6 +35,9 @@ pub(crate) fn replayed(run: &Run) -> (Verdict, Duration) {
 pub(crate) fn named(verdict: &Verdict) -> &str {
     match verdict.limit.id() {
         "link" if verdict.side.is_some() => "own-shaper",
+        // Scenes whose CPU is short have busy loops beside a thread, or a quota: either is counted as its CPU.
+        "other-programs" if verdict.side == Some(Side::Sender) => "sender-cpu",
+        "other-programs" => "receiver-cpu",
         id => id,
     }
 }

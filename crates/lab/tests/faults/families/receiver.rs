@@ -90,7 +90,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "receiver-pinned-beside-busy-loops",
-        expect: &["receiver-cpu", "receiver-socket"],
+        expect: &["other-programs", "receiver-cpu", "receiver-socket"],
         why: "a reader that gets its core in turns keeps up with room for what comes between them: each is a limit",
         needs: &[],
         strengths: [

@@ -27,8 +27,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sender-pinned-beside-busy-loops",
-        expect: &["sender-cpu"],
-        why: "",
+        expect: &["other-programs", "sender-cpu"],
+        why: "the loops take the CPU time that the thread lacks",
         needs: &[],
         strengths: [
             Strength {

@@ -310,8 +310,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-sender-pinned-beside-busy-loops",
-        expect: &["sender-cpu"],
-        why: "",
+        expect: &["other-programs", "sender-cpu"],
+        why: "the loops take the CPU time that the thread lacks",
         needs: &[],
         strengths: [
             Strength {
@@ -330,8 +330,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-receiver-pinned-beside-busy-loops",
-        expect: &["receiver-cpu"],
-        why: "",
+        expect: &["other-programs", "receiver-cpu"],
+        why: "the loops take the CPU time that the thread lacks",
         needs: &[],
         strengths: [
             Strength {

@@ -1,0 +1,138 @@
+//! Other programs: what a traffic thread lacked of its host's CPU, they took.
+
+use super::evidence::Evidence;
+use super::{Cause, receiver_cpu, sender_cpu, words};
+use crate::readings::{are_apart, others_share, throttled_share};
+use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
+use crate::thresholds::exclusion::LEAST_GAIN;
+use crate::thresholds::others::{LEAST_CORES, SAID};
+use linerate_model::Ratio;
+use linerate_model::run::{CpuSide, Experiment, Run, Trial, Verdict};
+use linerate_model::spec::{Direction, Side};
+
+/// Programs that have nothing to do with the test use the cores that it needs.
+pub(crate) static CAUSE: Cause = Cause {
+    id: "other-programs",
+    name: "other programs on the host",
+    subject: "other programs",
+    summary: "A traffic thread waited for a core for a share of its time that matters, and other programs used as much.",
+    ..Cause::BASE
+};
+
+/// Says first what other programs used of the hosts, if it was much; and of a verdict that blames a CPU, that they are why,
+/// where they took what the thread waited for.
+pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
+    // An emulator, and the link of a demonstration, are programs too, and no others.
+    if run.has_emulated_link() {
+        return;
+    }
+    let evidence = Evidence::new(run, direction, &[]);
+    let side = match &verdict.limit {
+        limit if *limit == sender_cpu::CAUSE.limit() => Some(Side::Sender),
+        limit if *limit == receiver_cpu::CAUSE.limit() => Some(Side::Receiver),
+        _ => None,
+    };
+    if let Some(held_up) = side.and_then(|side| HeldUp::from_evidence(run, &evidence, side)) {
+        held_up.name(verdict);
+    }
+    if let Some(line) = used(run, &evidence) {
+        verdict.evidence.insert(0, line);
+    }
+}
+
+/// What other programs used, where it is much of a host.
+fn used(run: &Run, evidence: &Evidence<'_>) -> Option<String> {
+    // Of one host that both see the sender's figures are taken.
+    let shares = [Side::Receiver, Side::Sender].map(|side| {
+        let share = evidence.mean(|trial| others(run, trial, side))?;
+        Some((side, share)).filter(|(_, share)| *share >= SAID)
+    });
+    let most = shares
+        .into_iter()
+        .flatten()
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    most.map(|(side, share)| {
+        let host = name(side);
+        format!(
+            "Other programs used {} of the {host}'s host.",
+            words::percent(share)
+        )
+    })
+}
+
+/// Share of all cores that programs took which are neither end of the test; `None` where that is not known.
+fn others(run: &Run, trial: &Trial, side: Side) -> Option<f64> {
+    let is_known = |side| {
+        trial
+            .cpu_of(side)
+            .is_some_and(|cpu: &CpuSide| cpu.thread_cores.is_some())
+    };
+    // The other end may be one of those that run here.
+    let is_told = is_known(side) && (is_known(side.other()) || are_apart(run, trial));
+    others_share(trial, side).filter(|_| is_told)
+}
+
+const fn name(side: Side) -> &'static str {
+    match side {
+        Side::Sender => "sender",
+        Side::Receiver => "receiver",
+    }
+}
+
+/// A traffic thread that other programs kept from running.
+struct HeldUp {
+    side: Side,
+    /// Shares of the time that it ran and waited for a core.
+    ran: f64,
+    waited: f64,
+    /// Share of all its host's cores that others used.
+    others: f64,
+}
+
+impl HeldUp {
+    /// `None` where the thread lacks nothing that others have, and where they may be a quota's or a hypervisor's doing.
+    fn from_evidence(run: &Run, evidence: &Evidence<'_>, side: Side) -> Option<Self> {
+        let share = |part: fn(&CpuSide) -> Option<Ratio>| {
+            evidence.mean(|trial| Some(part(trial.cpu_of(side)?)?.get()))
+        };
+        let ran = share(|cpu| cpu.thread_ratio)?;
+        let waited = share(|cpu| cpu.run_delay_ratio)?;
+        let stopped = evidence.mean(|trial| throttled_share(trial, side));
+        let others = evidence.mean(|trial| others(run, trial, side))?;
+        let cores = evidence.mean(|trial| {
+            let count = trial.cpu_of(side)?.cores.len();
+            u32::try_from(count).ok().map(f64::from)
+        })?;
+        let is_by_others = others * cores >= waited.max(LEAST_CORES);
+        let would_gain = waited >= LEAST_WAIT.max(ran * (LEAST_GAIN - 1.0)) && ran < HOT;
+        let is_stopped = stopped.is_some_and(|stopped| stopped >= THROTTLED);
+        (is_by_others && would_gain && !is_stopped).then_some(Self {
+            side,
+            ran,
+            waited,
+            others,
+        })
+    }
+
+    fn name(&self, verdict: &mut Verdict) {
+        let side = name(self.side);
+        let claim = format!(
+            "Other programs limit: they used {} of the {side}'s host, and the {side}'s traffic thread waited for a core {} of the time (it ran {}).",
+            words::percent(self.others),
+            words::percent(self.waited),
+            words::percent(self.ran)
+        );
+        let before = std::mem::replace(&mut verdict.claim, claim);
+        verdict.evidence.insert(0, before);
+        verdict.limit = CAUSE.limit();
+        let can_be_run = |found: &Experiment| found.test.is_some() || found.result.is_some();
+        if !verdict.experiment.as_deref().is_some_and(can_be_run) {
+            verdict.experiment = Some(Box::new(Experiment::in_words(
+                format!(
+                    "stop the other programs on the {side}'s host, or leave its traffic thread a core of its own"
+                ),
+                "the rate grows as the thread no longer waits",
+            )));
+        }
+    }
+}
