@@ -5,8 +5,8 @@ use super::explained::Explained;
 use super::made::compared;
 use super::weights::{Suspect, Suspects};
 use super::{
-    Counts, Observation, candidate, carried_more, delivered, falls, line_rate, lost, lost_behind,
-    next_limit, off_path, paused, shaper, shown_by, unproved, window,
+    Counts, Observation, bursts, candidate, carried_more, delivered, falls, line_rate, lost,
+    lost_behind, next_limit, off_path, paused, shaper, shown_by, starved, unproved, window,
 };
 use crate::causes::{self, Cause, is_whole_story};
 use crate::thresholds::weight::{LIKELY, SUPPORTED};
@@ -28,10 +28,12 @@ static EXCLUSIONS: &[fn(&Explained<'_>, Suspect) -> bool] = &[
     lost_behind::speaks_against,
     paused::speaks_against,
     line_rate::speaks_against,
+    bursts::speaks_against,
     carried_more::speaks_against,
     falls::speaks_against,
     off_path::speaks_against,
     shaper::speaks_against,
+    starved::speaks_against,
     window::speaks_against,
 ];
 
@@ -120,6 +122,7 @@ impl Weighing<'_> {
             None if weight >= SUPPORTED && is_shown => Confidence::Supported,
             None => Confidence::Weak,
         };
+        seen.extend(bursts::describe(run, limited));
         if let Some((missed, all)) = passing {
             seen.push(format!(
                 "Datagrams were lost, or not sent, in {missed} of {all} intervals only: of another test all may arrive."

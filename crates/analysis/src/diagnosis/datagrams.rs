@@ -11,7 +11,7 @@ use crate::causes::{self, link, own_shaper, policer, receiver_cpu};
 use crate::experiment::NotRun;
 use crate::readings::carried_rate;
 use crate::thresholds::outcome::CARRIED;
-use linerate_model::run::{Change, Probe as Made, Run, RunKind, Trial};
+use linerate_model::run::{Change, DelayOf, Probe as Made, Run, RunKind, Trial};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use std::time::Duration;
@@ -183,7 +183,10 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         Some(Outcome::CarriedQueued) => "they arrived, after a wait in a queue".to_owned(),
         Some(Outcome::CarriedLossy) => format!("they arrived, but for {loss} lost on the path"),
         Some(Outcome::SameLoss) => format!("{loss} were lost on the path, as at half the rate"),
-        Some(Outcome::Queued) => format!("{loss} were lost before the receiver, behind a queue"),
+        Some(Outcome::Queued) => {
+            let length = queue_length(changed).unwrap_or_default();
+            format!("{loss} were lost before the receiver, behind a queue{length}")
+        }
         Some(Outcome::Dropped) => {
             format!("{loss} were lost before the receiver, without a queue")
         }
@@ -228,6 +231,18 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         None => "a thread had to wait for a core as it had not in the run, so this says nothing"
             .to_owned(),
     }
+}
+
+/// How long a full queue is, to follow its name: the time that datagrams waited in it at the median, and what leaves it then.
+fn queue_length(trial: &Trial) -> Option<String> {
+    let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
+    let waited = Duration::from_nanos(delay.p50_ns?).as_secs_f64();
+    let bytes = BitRate::from_f64(trial.received_rate?.as_f64() * waited).bps() / 8;
+    Some(format!(
+        " of about {:.1} ms ({})",
+        waited * 1e3,
+        ByteCount::new(bytes)
+    ))
 }
 
 /// What kept a probe's datagrams from arriving, and what arrived of them, in bit/s of L4 payload; `None` where nearly all

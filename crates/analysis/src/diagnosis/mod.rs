@@ -10,6 +10,7 @@
 //! # References
 //! - Expected information as the measure of an experiment: D. V. Lindley, Ann. Math. Statist. 27(4), 1956
 
+mod bursts;
 mod carried_more;
 mod class;
 mod conclusion;
@@ -35,6 +36,7 @@ mod rate;
 mod return_path;
 mod shaper;
 mod signs;
+mod starved;
 mod thread;
 mod weights;
 mod window;

@@ -26,7 +26,8 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
     let ran = cpu.thread_ratio.map_or(0.0, Ratio::get);
     let stopped = throttled_share(trial, side).unwrap_or_default();
     let is_short = waited >= STARVED || stopped >= THROTTLED_MUCH;
-    let runnable = ran + waited;
+    // A kernel may count the time in a quota's pauses as one of waiting, or not.
+    let runnable = (ran + waited.max(stopped)).min(1.0);
     Some(if runnable >= ALWAYS || is_short && runnable >= RUNNABLE {
         Thread::Starved
     } else if is_kept_waiting(trial, side) {

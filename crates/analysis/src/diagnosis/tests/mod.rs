@@ -1,5 +1,6 @@
 //! Scenes end where they must.
 
+mod bursts;
 mod calibration;
 mod carried_more;
 mod contention;
@@ -15,6 +16,7 @@ mod paused;
 mod queue;
 mod searches;
 mod shaper;
+mod starved;
 mod window;
 
 use super::explained::Explained;
