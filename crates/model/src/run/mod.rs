@@ -106,6 +106,10 @@ pub struct Run {
     /// are made of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<Instance>,
+    /// Where the figures of an imported log contradict each other, and which of them are unknown for it or have an interval
+    /// that holds both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -134,6 +138,7 @@ impl Run {
             probes: Vec::new(),
             stack: None,
             instance: None,
+            doubts: Vec::new(),
             notes: Vec::new(),
             work: work.into(),
         }

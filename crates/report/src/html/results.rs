@@ -17,6 +17,10 @@ const MAX_INVALID: usize = 10;
 /// What the user should know.
 pub(super) fn notes(run: &Run) -> Markup {
     html! {
+        @if !run.doubts.is_empty() {
+            p { strong { "Figures of this log contradict each other:" } }
+            ul.notes { @for doubt in &run.doubts { li { (doubt) } } }
+        }
         @if !run.notes.is_empty() {
             ul.notes { @for note in &run.notes { li { (note) } } }
         }

@@ -195,6 +195,7 @@ fn emulated(paper: &mut Paper, hosts: &[Host]) {
 }
 
 fn notes(paper: &mut Paper, run: &Run) {
+    super::doubts(paper, run);
     if run.status != RunStatus::Complete || run.kind() == RunKind::Study {
         paper.rows("note", &run.notes);
     }

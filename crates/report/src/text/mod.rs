@@ -81,6 +81,14 @@ fn head(paper: &mut Paper, run: &Run) {
         paper.inked(Ink::Red, "status", words::status(run.status));
         paper.rows("", &run.notes);
     }
+    doubts(paper, run);
+}
+
+/// Figures that contradict each other.
+fn doubts(paper: &mut Paper, run: &Run) {
+    for doubt in &run.doubts {
+        paper.inked(Ink::Red, "doubt", &clean(doubt));
+    }
 }
 
 /// The figures that people ask for first.

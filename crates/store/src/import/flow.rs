@@ -19,6 +19,17 @@ pub enum ParsedTest {
     Traffic(Box<TrafficTest>),
 }
 
+impl ParsedTest {
+    /// Says what is not to be believed of its figures.
+    pub(super) fn doubt(&mut self, doubt: &str) {
+        match self {
+            Self::Latency(test) => test.doubts.push(doubt.to_owned()),
+            Self::Traffic(test) => test.doubts.push(doubt.to_owned()),
+            Self::Refused(_) | Self::Skipped(_) => {}
+        }
+    }
+}
+
 impl From<Result<TrafficTest, ImportError>> for ParsedTest {
     fn from(read: Result<TrafficTest, ImportError>) -> Self {
         match read {
@@ -46,6 +57,14 @@ pub struct Origin {
     pub line: usize,
 }
 
+impl Origin {
+    /// What a doubt is about, with its place.
+    pub(super) fn doubted(&self, doubt: &str) -> String {
+        let Self { file, line } = self;
+        format!("{file}: test at line {line}, {doubt}")
+    }
+}
+
 /// A delay test with one trial per message size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyTest {
@@ -67,6 +86,8 @@ pub struct LatencyTest {
     pub trials: Vec<Trial>,
     /// What to be careful about.
     pub notes: Vec<String>,
+    /// Where its figures contradict each other, and what that makes unknown.
+    pub doubts: Vec<String>,
     /// Hash of the test's text.
     pub fingerprint: u64,
 }
@@ -131,9 +152,10 @@ pub struct TrafficTest {
     pub peer: Option<String>,
     /// One or, for a duplex test, two directions.
     pub flows: Vec<Flow>,
-    /// Whether the last interval is printed, however short it is: only then do the intervals' counts
-    /// sum up to the total.
-    pub prints_last_interval: bool,
+    /// How much of the test its intervals are about.
+    pub coverage: Coverage,
+    /// The start of the test was not to be counted.
+    pub omits_start: bool,
     /// Payload of each datagram or size of each write, if the log says it.
     pub payload_bytes: Option<u64>,
     /// Congestion control algorithm of the sender.
@@ -146,8 +168,20 @@ pub struct TrafficTest {
     pub interrupted: Option<String>,
     /// What to be careful about.
     pub notes: Vec<String>,
+    /// Where its figures contradict each other, and what that makes unknown.
+    pub doubts: Vec<String>,
     /// Hash of the test's text.
     pub fingerprint: u64,
+}
+
+/// How much of a test the intervals of a tool are about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Coverage {
+    /// All but a last one that is shorter than the others.
+    #[default]
+    ButLast,
+    /// All: their counts sum up to the total.
+    Whole,
 }
 
 impl TrafficTest {
@@ -202,6 +236,10 @@ pub struct Flow {
     pub sent: Option<Totals>,
     /// The receiver's totals.
     pub received: Option<Totals>,
+    /// What is told of the sender's streams, summed, where the tool's own sum is its total.
+    pub sent_streams: Option<Totals>,
+    /// The same of the receiver's.
+    pub received_streams: Option<Totals>,
     /// The sender's intervals.
     pub sent_rows: Series,
     /// The receiver's intervals.
@@ -227,6 +265,10 @@ pub struct Totals {
     pub jitter: Option<Rounded>,
     /// Segments retransmitted (TCP sender).
     pub retransmitted: Option<u64>,
+    /// A counter of datagrams is negative: it went beyond its bits.
+    pub is_wrapped: bool,
+    /// By how many datagrams its counts may be off, since its witnesses differ by that.
+    pub off_by: u64,
 }
 
 impl Totals {
@@ -241,6 +283,8 @@ impl Totals {
             arrived: None,
             jitter: None,
             retransmitted: None,
+            is_wrapped: false,
+            off_by: 0,
         }
     }
 
@@ -253,6 +297,7 @@ impl Totals {
             lost: row.lost,
             jitter: row.jitter,
             retransmitted: row.retransmitted,
+            is_wrapped: row.is_wrapped,
             ..Self::over(row.end.minus(row.start))
         }
     }
@@ -281,6 +326,8 @@ impl Flow {
             streams: 0,
             sent: None,
             received: None,
+            sent_streams: None,
+            received_streams: None,
             sent_rows: Series::default(),
             received_rows: Series::default(),
         }

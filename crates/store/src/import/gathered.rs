@@ -5,7 +5,7 @@
 
 use super::intervals::MAX_TOGETHER;
 use super::warnings::Warnings;
-use super::{Findings, ImportError, LatencyTest, TrafficTest, build, check, merge};
+use super::{Findings, ImportError, LatencyTest, Origin, TrafficTest, build, merge};
 use linerate_model::run::Run;
 use linerate_model::spec::MAX_INTERVALS;
 use std::collections::BTreeSet;
@@ -74,6 +74,11 @@ impl<'a> Gathered<'a> {
         self.warnings.add_all(warnings);
     }
 
+    fn doubt(&mut self, origin: &Origin, doubts: &[String]) {
+        let doubts = doubts.iter().map(|doubt| origin.doubted(doubt));
+        self.warnings.extend(doubts);
+    }
+
     /// Names a test or file that cannot be read.
     pub(super) fn refuse(&mut self, error: ImportError) {
         if self.refused.len() < MAX_NAMED {
@@ -84,14 +89,14 @@ impl<'a> Gathered<'a> {
     }
 
     pub(super) fn add_latency(&mut self, test: LatencyTest) {
-        check::latency(&test, &mut self.warnings);
+        self.doubt(&test.origin, &test.doubts);
         self.latency.push(test);
         self.hand_out_if_many();
     }
 
     /// Adds a traffic test that is not given twice.
     pub(super) fn add_traffic(&mut self, mut test: TrafficTest) {
-        check::test(&test, &mut self.warnings);
+        self.doubt(&test.origin, &test.doubts);
         if self.seen.len() < MAX_NAMES && !self.seen.insert(test.fingerprint) {
             self.warnings.push(format!(
                 "{}: test at line {} was left out: it is given twice",

@@ -134,6 +134,7 @@ impl<'a> Line<'a> {
                 .figure("jitter")
                 .filter(|_| is_receiver)
                 .map(|millis| millis.scaled(1e-3)),
+            is_wrapped: false,
             retransmitted: self.count("tcpretry"),
             cwnd: None,
             srtt: self
@@ -265,7 +266,7 @@ impl Iperf2Csv {
         let row = line.row()?;
         // A line that ends in the middle of its rate has all columns.
         let is_open = log.place == (Place::Last { has_end: false });
-        if is_open && !super::check::row_agrees(&row) {
+        if is_open && !super::witness::row_agrees(&row) {
             return None;
         }
         let connection = line.connection()?;
@@ -441,6 +442,8 @@ impl reader::Draft for Draft {
             streams: self.streams.len(),
             own: own.as_ref().map(Totals::of_line),
             reported: report.as_ref().map(Totals::of_line),
+            own_streams: None,
+            reported_streams: None,
             rows: self.before.finish(),
         };
         self.test.flow(Direction::Forward, way);

@@ -164,11 +164,17 @@ pub(super) struct Loss {
     pub(super) jitter: Option<Rounded>,
     /// `None` where the tool prints `Unknown`.
     pub(super) lost: Option<u64>,
-    /// Highest sequence number, or number sent.
-    pub(super) total: u64,
+    /// Highest sequence number, or number sent; `None` if it is negative.
+    pub(super) total: Option<u64>,
 }
 
 impl Loss {
+    /// Sets what a line counted.
+    pub(super) fn count(&self, row: &mut Row) {
+        (row.lost, row.datagrams) = (self.lost, self.total);
+        row.is_wrapped = self.total.is_none();
+    }
+
     /// Takes the three figures, and what follows the percentage.
     pub(super) fn take(rest: &str) -> Option<(Self, &str)> {
         let (jitter, after) = rest.split_once(" ms")?;
@@ -186,10 +192,9 @@ impl Loss {
             lost => Some(lost.parse::<i64>().ok()?),
         };
         let after = after.trim_start();
-        let digits = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let total = after[..digits].parse().ok()?;
+        let is_inside = |c: char| c.is_ascii_digit() || c == '-';
+        let digits = after.find(|c| !is_inside(c)).unwrap_or(after.len());
+        let total: i128 = after[..digits].parse().ok()?;
         let rest = match after[digits..].trim_start().strip_prefix('(') {
             Some(percent) => percent.split_once(')')?.1,
             // No share is printed of an unknown loss.
@@ -200,7 +205,7 @@ impl Loss {
             jitter: None,
             // Old tools count a late or repeated datagram as a loss taken back.
             lost: lost.and_then(|lost| u64::try_from(lost).ok()),
-            total,
+            total: u64::try_from(total).ok(),
         };
         Some((figures, rest.trim()))
     }
@@ -313,7 +318,10 @@ mod tests {
             "0.008 ms    4/ 1529 (1e+02%) sender",
         ] {
             let (loss, rest) = Loss::take(text).unwrap();
-            assert_eq!((loss.lost, loss.total, rest), (Some(4), 1529, "sender"));
+            assert_eq!(
+                (loss.lost, loss.total, rest),
+                (Some(4), Some(1529), "sender")
+            );
         }
         assert_eq!(Loss::take("-nan ms  -3/7 (0%)").unwrap().0.lost, None);
         assert_eq!(Loss::take("1.0 ms  Unknown/7").unwrap().0.lost, None);

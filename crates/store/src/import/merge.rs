@@ -111,13 +111,15 @@ impl Merged {
             if let Some((reported, own)) = reported
                 && let Some(problem) = disagreement(&reported, own)
             {
-                warnings.push(format!(
+                let doubt = format!(
                     "{} (line {}) and {} (line {}) do not agree: {problem}",
                     self.main.origin.file,
                     self.main.origin.line,
                     server.origin.file,
                     server.origin.line
-                ));
+                );
+                warnings.push(doubt.clone());
+                self.main.doubts.push(doubt);
             }
         }
         self.server = Some(server);

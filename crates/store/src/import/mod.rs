@@ -13,7 +13,6 @@
 
 mod bounds;
 mod build;
-mod check;
 mod command;
 mod delay;
 mod error;
@@ -43,6 +42,7 @@ mod table;
 mod test_builder;
 mod text;
 mod warnings;
+mod witness;
 mod zperf;
 
 #[cfg(test)]
@@ -51,8 +51,8 @@ mod tests;
 pub use command::Command;
 pub use error::ImportError;
 pub use flow::{
-    Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Skipped, Totals,
-    TrafficTest, View,
+    Connection, Coverage, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Skipped,
+    Totals, TrafficTest, View,
 };
 pub use hgrm::{HgrmHint, TimeUnit};
 pub use intervals::{Joined, Readings, Series};

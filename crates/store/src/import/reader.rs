@@ -209,6 +209,10 @@ pub(super) struct Reader<G: Grammar> {
     grammar: G,
     log: Log,
     open: Option<G::Test>,
+    /// The line before.
+    before: String,
+    /// Lines that were the same as the one before, since the last test.
+    repeated: usize,
 }
 
 impl<G: Grammar + 'static> Reader<G> {
@@ -218,6 +222,8 @@ impl<G: Grammar + 'static> Reader<G> {
             grammar,
             log: Log::new(file),
             open: None,
+            before: String::new(),
+            repeated: 0,
         })
     }
 }
@@ -246,6 +252,31 @@ impl<G: Grammar> Reader<G> {
         Ok(())
     }
 
+    /// Whether a line with figures is the same as the one before: no tool prints one twice in a row, but what gathers
+    /// logs does.
+    fn is_repeated(&mut self, text: &str) -> bool {
+        let has_figure = text.contains(|c: char| c.is_ascii_digit());
+        let is_repeated = has_figure && self.before == text;
+        self.repeated += usize::from(is_repeated);
+        text.clone_into(&mut self.before);
+        is_repeated
+    }
+
+    /// Says of the tests that were read how many lines came twice.
+    fn tell_repeated(&mut self) {
+        if self.repeated == 0 || self.log.tests.is_empty() {
+            return;
+        }
+        let doubt = format!(
+            "{} lines are the same as the line before them, and were counted once",
+            self.repeated
+        );
+        for test in &mut self.log.tests {
+            test.doubt(&doubt);
+        }
+        self.repeated = 0;
+    }
+
     fn settle(&mut self) {
         self.grammar.close(&mut self.log, self.open.take());
         self.log.is_lost = false;
@@ -266,17 +297,22 @@ impl<G: Grammar> LogReader for Reader<G> {
             Place::Inner
         };
         let text = self.grammar.plain(line.text);
+        if self.is_repeated(&text) {
+            return;
+        }
         if let Err(fault) = self.line(&text) {
             let begun = self.open.take().map(|open| open.begun());
             let error = self.log.error(fault, &text, begun);
             self.log.refuse(error);
         }
+        self.tell_repeated();
     }
 
     fn finish(&mut self) {
         self.log.place = Place::End;
         self.grammar.close(&mut self.log, self.open.take());
         self.grammar.finish(&mut self.log);
+        self.tell_repeated();
     }
 
     fn tests(&mut self) -> &mut Vec<ParsedTest> {

@@ -29,7 +29,12 @@ impl Rounded {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         // Longer figures than any tool prints are garbage.
-        if whole.is_empty() || text.len() > 20 || !digits(whole) || !digits(fraction) {
+        if whole.is_empty()
+            || text.ends_with('.')
+            || text.len() > 20
+            || !digits(whole)
+            || !digits(fraction)
+        {
             return None;
         }
         let value: f64 = text.parse().ok()?;
@@ -40,6 +45,12 @@ impl Rounded {
             low: (value - half).max(0.0),
             high: value + half,
         })
+    }
+
+    /// The same of a figure that its tool prints with so many decimals: one with fewer was cut.
+    pub(super) fn with_decimals(text: &str, decimals: usize) -> Option<Self> {
+        let (_, fraction) = text.split_once('.')?;
+        Self::parse(text).filter(|_| fraction.len() >= decimals)
     }
 
     /// The figure in a unit `factor` times smaller.

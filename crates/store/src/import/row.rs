@@ -21,6 +21,8 @@ pub struct Row {
     pub lost: Option<u64>,
     /// RFC 3550 jitter in seconds (receiver).
     pub jitter: Option<Rounded>,
+    /// A counter of datagrams is negative: it went beyond its bits.
+    pub is_wrapped: bool,
     /// Segments retransmitted (TCP sender).
     pub retransmitted: Option<u64>,
     /// Congestion window in bytes at the end (TCP sender, one stream).
@@ -47,10 +49,24 @@ impl Row {
             datagrams: None,
             lost: None,
             jitter: None,
+            is_wrapped: false,
             retransmitted: None,
             cwnd: None,
             srtt: None,
         }
+    }
+
+    /// Whether this is the line `other` once more.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let line = self.line;
+        *self == Self { line, ..*other }
+    }
+
+    /// Which figures it has beside those that every line has.
+    pub(super) const fn columns(&self) -> [bool; 3] {
+        let has_counters = self.datagrams.is_some() || self.is_wrapped;
+        let (has_retransmitted, has_cwnd) = (self.retransmitted.is_some(), self.cwnd.is_some());
+        [has_counters, has_retransmitted, has_cwnd]
     }
 
     /// Adds another stream's figures over the whole test, which may have lasted longer or shorter.
@@ -72,6 +88,7 @@ impl Row {
         self.bps = self.bps.plus(other.bps);
         self.datagrams = both(self.datagrams, other.datagrams);
         self.lost = both(self.lost, other.lost);
+        self.is_wrapped |= other.is_wrapped;
         self.retransmitted = both(self.retransmitted, other.retransmitted);
         self.jitter = None;
         self.cwnd = None;

@@ -10,9 +10,12 @@ use super::delay::DelayFigures;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::test_builder::{Exchanges, TestBuilder, Way};
 use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, exact};
-use linerate_model::run::{ClosedLoopResult, DelayOf, Packets, UnitCounts};
-use linerate_model::spec::{Direction, Transport};
-use linerate_model::{PacketCount, Ratio};
+use linerate_model::run::{
+    ClosedLoopResult, DelayOf, OpenLoopResult, Packets, Requests, TrialWork, UnitCounts,
+};
+use linerate_model::spec::{Arrival, Direction, Transport};
+use linerate_model::{PacketCount, PacketRate, Ratio};
+use std::time::Duration;
 
 /// sockperf's client output.
 pub(super) static FORMAT: LogFormat = LogFormat {
@@ -40,6 +43,8 @@ struct Output {
     /// Sent and received messages of the counted time.
     messages: Option<(u64, u64)>,
     dropped: Option<[u64; 3]>,
+    /// The mean delay in seconds, once more.
+    summary: Option<Rounded>,
     /// Messages sent, and in how many seconds, by a throughput test.
     sent: Option<(u64, Rounded)>,
     /// Payload bit/s of a throughput test.
@@ -166,6 +171,7 @@ impl Output {
             seconds: None,
             messages: None,
             dropped: None,
+            summary: None,
             sent: None,
             bps: None,
             is_whole: false,
@@ -188,6 +194,7 @@ impl Output {
     }
 
     fn tagged(&mut self, rest: &str) -> Result<(), &'static str> {
+        const MEAN: &str = "a mean such as Latency is 6.741 usec";
         if let Some(run) = rest.strip_prefix("[Valid Duration] ") {
             self.valid(run)
                 .ok_or("RunTime, SentMessages and ReceivedMessages")?;
@@ -201,6 +208,9 @@ impl Output {
         } else if let Some(rate) = rest.strip_prefix("Summary: BandWidth is ") {
             self.bps = Some(rate_of(rate).ok_or("a rate such as 16.320 MBps (130.556 Mbps)")?);
             self.is_whole = true;
+        } else if let Some((_, mean)) = rest.split_once("Summary: ").and_then(delay) {
+            let mean = mean.trim_end().strip_suffix(" usec").ok_or(MEAN)?;
+            self.summary = Some(micros(mean.trim()).ok_or(MEAN)?);
         } else if let Some(count) = rest.strip_prefix("Total ") {
             let count = count.split(' ').next().and_then(|count| count.parse().ok());
             self.figures.count = Some(count.ok_or("a number of observations")?);
@@ -290,15 +300,68 @@ impl Output {
         typed.parse().ok()
     }
 
-    fn latency(mut self) -> ParsedTest {
-        let work = ClosedLoopResult {
-            counts: UnitCounts {
-                packets: self.packets(),
-                ..UnitCounts::default()
-            },
-            delay: Some(self.figures.delay(self.of)),
-            ..ClosedLoopResult::default()
+    /// What became of the messages that asked for an answer, of a test that sent whatever is under way. Each is waited
+    /// for until the test ends.
+    fn requests(&self) -> Option<Requests> {
+        if !self.is_under_load() {
+            return None;
+        }
+        let (sent, received) = self.messages?;
+        let [dropped, duplicated, reordered] = self.dropped?;
+        let all = received.checked_add(dropped).filter(|all| *all <= sent)?;
+        // With `--reply-every` most messages ask for none.
+        let rate = self.asked_pps().filter(|_| all == sent);
+        let count = PacketCount::new;
+        Some(Requests {
+            arrival: Arrival::Constant,
+            intended_rate: rate.map(|pps| PacketRate::from_pps(exact(pps))),
+            intended: count(all),
+            unsent: count(0),
+            sent: count(all),
+            answered: count(received),
+            unanswered: count(dropped),
+            late_answers: count(0),
+            duplicated: count(duplicated),
+            reordered: count(reordered),
+            answer_timeout: Duration::try_from_secs_f64(self.seconds?.value).ok()?,
+        })
+    }
+
+    /// Whether the client sends at a rate, whatever is still under way.
+    fn is_under_load(&self) -> bool {
+        let command = self.test.command.as_ref();
+        let mode = command.and_then(|command| command.line.split_whitespace().nth(1));
+        let asks = |command: &Command| command.value("--mps", &["mps"]).is_some();
+        mode.is_some_and(|mode| ["ul", "under-load"].contains(&mode)) || command.is_some_and(asks)
+    }
+
+    /// What was exchanged: a message at a time, or at a rate.
+    fn work(&self) -> TrialWork {
+        let counts = UnitCounts {
+            packets: self.packets(),
+            ..UnitCounts::default()
         };
+        let delay = Some(self.figures.delay(self.of));
+        if !self.is_under_load() {
+            return ClosedLoopResult {
+                counts,
+                delay,
+                ..ClosedLoopResult::default()
+            }
+            .into();
+        }
+        OpenLoopResult {
+            counts,
+            delay,
+            requests: self.requests(),
+            ..OpenLoopResult::default()
+        }
+        .into()
+    }
+
+    fn latency(mut self) -> ParsedTest {
+        self.contradictions();
+        let work = self.work();
         let exchanges = Exchanges {
             figures: self.figures,
             bytes: self.payload(),
@@ -310,9 +373,36 @@ impl Output {
         let load = self.asked_pps();
         let load = load.map(|pps| format!("under a load of {pps} messages per second"));
         trial.reasons.extend(load);
+        let left = self.messages.zip(self.dropped);
+        if let Some(((sent, _), [dropped, ..])) = left.filter(|(_, [dropped, ..])| *dropped > 0) {
+            trial.reasons.push(format!(
+                "{dropped} of {sent} messages were not answered: the delays are of those that were"
+            ));
+        }
         self.test
             .note("sockperf leaves out the first 400 ms and the last 50 ms of a test");
         self.test.latency(vec![trial])
+    }
+
+    /// Messages, observations and the two means that contradict each other.
+    fn contradictions(&mut self) {
+        let mut doubts = Vec::new();
+        let observed = self.messages.zip(self.figures.count);
+        if let Some(((_, received), count)) = observed.filter(|((_, a), b)| a != b) {
+            self.figures.count = None;
+            doubts.push(format!(
+                "the number of values is unknown: {received} messages were received, {count} are observed"
+            ));
+        }
+        if let Some((mean, summary)) = self.figures.mean.zip(self.summary)
+            && !mean.agrees(summary)
+        {
+            self.figures.mean = None;
+            doubts.push("the mean delay is unknown: the summary has another one".to_owned());
+        }
+        for doubt in doubts {
+            self.test.doubt(doubt);
+        }
     }
 
     /// Datagrams asked and answered. A loss on either way is the same to a client.
@@ -358,8 +448,17 @@ impl Output {
     }
 }
 
+/// What and how much of `Latency is 32.219 usec`; `Message Rate is …` is no delay.
+fn delay<'a>((_, summary): (&str, &'a str)) -> Option<(&'a str, &'a str)> {
+    let (what, much) = summary.split_once(" is ")?;
+    ["Latency", "RTT", "Round trip"]
+        .contains(&what)
+        .then_some((what, much))
+}
+
+/// sockperf prints three decimals: fewer are a line that was cut.
 fn micros(text: &str) -> Option<Rounded> {
-    Some(Rounded::parse(text)?.scaled(1e-6))
+    Some(Rounded::with_decimals(text, 3)?.scaled(1e-6))
 }
 
 /// `0; # duplicated messages = 0; # out-of-order messages = 0`

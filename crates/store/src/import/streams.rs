@@ -20,6 +20,13 @@ pub(super) struct Figures {
     pub(super) row: Row,
 }
 
+impl Figures {
+    /// Whether both are of one stream, or both of the sum.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        self.tag == other.tag && self.direction == other.direction
+    }
+}
+
 /// What one end counted, by stream.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
@@ -29,7 +36,14 @@ pub(super) struct Streams {
     last: BTreeMap<(Option<Direction>, String), Last>,
     /// Most intervals of one side; none: as many as of a test.
     limit: Option<usize>,
+    /// Lines that came more than once.
+    repeated: usize,
 }
+
+/// What figures of a stream that come again, and are others, show.
+pub(super) const MIXED: &str = "figures of a stream after those before it: two tests are mixed in this log, or lines are damaged";
+/// What a line of a stream lacks or has beside others.
+const COLUMNS: &str = "the columns of the lines of its stream before";
 
 #[derive(Debug)]
 struct Last {
@@ -51,6 +65,19 @@ impl Streams {
 
     /// Takes an interval.
     pub(super) fn add_interval(&mut self, figures: Figures) -> Result<(), &'static str> {
+        let key = (figures.direction, figures.tag.clone());
+        if let Some(Last { row, .. }) = self.last.get(&key) {
+            if row.is_same(&figures.row) {
+                self.repeated += 1;
+                return Ok(());
+            }
+            if figures.row.start.high < row.end.low {
+                return Err(MIXED);
+            }
+            if row.columns() != figures.row.columns() {
+                return Err(COLUMNS);
+            }
+        }
         self.keep(figures.direction, figures.is_sum, &figures.row);
         self.replace(figures).map(drop)
     }
@@ -84,6 +111,11 @@ impl Streams {
             return Err(TOO_MANY);
         }
         Ok(self.last.insert(key, Last { is_sum, row }))
+    }
+
+    /// How many lines came more than once, and were counted once.
+    pub(super) fn repeated(&self) -> usize {
+        self.repeated
     }
 
     /// Says of which direction the lines are that do not tell it.

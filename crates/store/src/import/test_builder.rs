@@ -8,8 +8,8 @@ use super::line::Fingerprint;
 use super::reader::{Draft, Fault, Log};
 use super::rounded::note;
 use super::{
-    Flow, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Series, Skipped, Totals,
-    TrafficTest, View,
+    Coverage, Flow, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Series, Skipped,
+    Totals, TrafficTest, View, witness,
 };
 use linerate_model::run::{Host, HostRole, Tool, Trial, TrialWork};
 use linerate_model::spec::{Direction, Transport};
@@ -34,6 +34,10 @@ pub(super) struct Way {
     pub(super) own: Option<Totals>,
     /// What the other end reported to it.
     pub(super) reported: Option<Totals>,
+    /// What is told of each stream of this end, summed, where `own` is the tool's own sum.
+    pub(super) own_streams: Option<Totals>,
+    /// The same of the other end.
+    pub(super) reported_streams: Option<Totals>,
     /// What this end counted over time.
     pub(super) rows: Series,
 }
@@ -83,6 +87,11 @@ impl TestBuilder {
         self
     }
 
+    /// Says what is not to be believed.
+    pub(super) fn doubt(&mut self, text: impl Into<String>) {
+        self.test.doubts.push(text.into());
+    }
+
     /// Says what to be careful about.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.test.notes.push(text.into());
@@ -99,17 +108,25 @@ impl TestBuilder {
         let Way {
             streams,
             own,
-            reported,
+            mut reported,
+            own_streams,
+            mut reported_streams,
             mut rows,
         } = way;
+        // What the other end counted comes at the very end: before that the tools print zeros.
+        if self.test.interrupted.is_some() {
+            (reported, reported_streams) = (None, None);
+        }
         let mut flow = Flow::new(direction);
         flow.streams = u16::try_from(streams).unwrap_or(u16::MAX);
         if self.test.sends(direction) {
             // A sender measures neither, though some tools print zeros.
             rows.change(|row| (row.lost, row.jitter) = (None, None));
             (flow.sent, flow.received, flow.sent_rows) = (own, reported, rows);
+            (flow.sent_streams, flow.received_streams) = (own_streams, reported_streams);
         } else {
             (flow.sent, flow.received, flow.received_rows) = (reported, own, rows);
+            (flow.sent_streams, flow.received_streams) = (reported_streams, own_streams);
         }
         if let Some(sent) = &mut flow.sent {
             (sent.lost, sent.jitter) = (None, None);
@@ -130,6 +147,7 @@ impl TestBuilder {
 
     /// The traffic test that was read.
     pub(super) fn traffic(mut self) -> ParsedTest {
+        witness::examine(&mut self.test);
         self.test.fingerprint = self.text.get();
         ParsedTest::Traffic(Box::new(self.test))
     }
@@ -165,7 +183,7 @@ impl TestBuilder {
         let link = test.connections.first();
         let client = link.map(|link| link.local.address.clone());
         let server = link.map(|link| link.remote.address.clone()).or(test.peer);
-        ParsedTest::Latency(Box::new(LatencyTest {
+        let mut test = LatencyTest {
             origin: test.origin,
             format: test.format,
             tool: test.tool,
@@ -175,8 +193,11 @@ impl TestBuilder {
             hosts: hosts(client, server),
             trials,
             notes: test.notes,
+            doubts: test.doubts,
             fingerprint: self.text.get(),
-        }))
+        };
+        witness::examine_delays(&mut test);
+        ParsedTest::Latency(Box::new(test))
     }
 }
 
@@ -222,13 +243,15 @@ impl TrafficTest {
             connections: Vec::new(),
             peer: None,
             flows: Vec::new(),
-            prints_last_interval: false,
+            coverage: Coverage::default(),
+            omits_start: false,
             payload_bytes: None,
             congestion_control: None,
             smss_bytes: None,
             thread_load: [None; 2],
             interrupted: None,
             notes: Vec::new(),
+            doubts: Vec::new(),
             fingerprint: 0,
         }
     }

@@ -7,7 +7,9 @@ mod trial;
 use super::merge::Merged;
 use super::{LatencyTest, TrafficTest, View};
 use linerate_model::WallTime;
-use linerate_model::run::{Config, Host, HostRole, Run, RunKind, RunStatus, Source, Trial};
+use linerate_model::run::{
+    Config, Host, HostRole, Run, RunKind, RunStatus, Source, Trial, TrialWork,
+};
 use linerate_model::spec::{Direction, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,6 +105,16 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         .iter()
         .flat_map(|test| std::iter::once(&test.main).chain(&test.server))
         .fold(0, |all: u64, view| all.rotate_left(1) ^ view.fingerprint);
+    let views = |test: &Merged| {
+        let views = std::iter::once(&test.main).chain(&test.server);
+        let doubted = |view: &TrafficTest| {
+            let origin = view.origin.clone();
+            let of = |doubt: &String| origin.doubted(doubt);
+            view.doubts.iter().map(of).collect::<Vec<_>>()
+        };
+        views.flat_map(doubted).collect::<Vec<_>>()
+    };
+    let doubts = group.iter().flat_map(views).collect();
     for test in &group {
         if let Some(reason) = &test.main.interrupted {
             notes.push(format!("a test was ended early: {reason}"));
@@ -138,6 +150,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         hosts,
         trials,
         notes,
+        doubts,
         ..run
     }
 }
@@ -232,13 +245,20 @@ fn latency_run(test: LatencyTest) -> Run {
             .unwrap_or_else(|| "?".to_owned())
     };
     let transport = test.transport;
+    let is_open = test
+        .trials
+        .iter()
+        .any(|trial| matches!(trial.work, TrialWork::OpenLoop(_)));
+    let what = if is_open { "under load" } else { "ping-pong" };
     let title = format!(
-        "{transport} ping-pong {} ↔ {}, {}",
+        "{transport} {what} {} ↔ {}, {}",
         name(HostRole::Client),
         name(HostRole::Server),
         trial::stem(&test.origin.file)
     );
     let id = id(test.started.as_ref(), RunKind::Latency, test.fingerprint);
+    let doubts = test.doubts.iter().map(|doubt| test.origin.doubted(doubt));
+    let doubts = doubts.collect();
     let run = Run::new(id, RunKind::Latency, test.tool);
     Run {
         title: Some(title),
@@ -254,6 +274,7 @@ fn latency_run(test: LatencyTest) -> Run {
         hosts: test.hosts,
         trials: test.trials,
         notes: test.notes,
+        doubts,
         ..run
     }
 }

@@ -193,6 +193,37 @@ fn packets(trial: &mut Trial, flow: &Flow) {
         tail(trial, sent, total, seen_lost, lost);
     }
     old_receiver(trial, flow);
+    doubtful(trial, flow);
+}
+
+/// The intervals of counts of which two witnesses have two.
+fn doubtful(trial: &mut Trial, flow: &Flow) {
+    let off_by = |side: &Option<Totals>| side.as_ref().map_or(0, |totals| totals.off_by);
+    let (sent_off, received_off) = (off_by(&flow.sent), off_by(&flow.received));
+    let Some(packets) = trial.packets().copied() else {
+        return;
+    };
+    let both = sent_off.saturating_add(received_off);
+    let counts = [
+        (Quantity::SentPackets, packets.sent, sent_off),
+        (Quantity::ReceivedPackets, packets.received, received_off),
+        (Quantity::LostPackets, packets.lost, both),
+    ];
+    for (quantity, count, off) in counts {
+        let Some(count) = count.map(PacketCount::get).filter(|_| off > 0) else {
+            continue;
+        };
+        let known = trial.rounding(quantity);
+        let (low, high) = (
+            exact(count.saturating_sub(off)),
+            exact(count.saturating_add(off)),
+        );
+        let interval = Interval {
+            low: known.map_or(low, |known| known.low.min(low)),
+            high: known.map_or(high, |known| known.high.max(high)),
+        };
+        trial.set_rounding(quantity, Some(interval));
+    }
 }
 
 /// The receiver stops counting when the sender says that it is done: what is still on its way then

@@ -193,15 +193,15 @@ impl Draft {
         if is_loss {
             let wanted = "jitter, lost and total such as 0.001 ms 692/17011 (4.1%)";
             let (loss, _) = Loss::take(data.rest).ok_or(wanted)?;
-            (row.jitter, row.lost) = (loss.jitter, loss.lost);
-            row.datagrams = Some(loss.total);
+            row.jitter = loss.jitter;
+            loss.count(&mut row);
         } else if !is_udp {
             self.tcp_columns(data.rest, &mut row);
         } else if data.rest.contains('(')
             && let Some((loss, _)) = Loss::without_jitter(data.rest)
         {
             // A sum over streams has no jitter. A sender's `17010/0` has no share behind it.
-            (row.lost, row.datagrams) = (loss.lost, Some(loss.total));
+            loss.count(&mut row);
         }
         let figures = Figures {
             direction: Some(if is_reverse {
@@ -254,8 +254,8 @@ impl Draft {
         let mut way = Way {
             streams,
             own: Some(Totals::of_line(&total)),
-            reported: None,
             rows,
+            ..Way::default()
         };
         if self.test.sends(direction) {
             if self.test.view == View::Client && self.test.transport == Transport::Udp {

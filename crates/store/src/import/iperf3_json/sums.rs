@@ -62,6 +62,7 @@ fn row(stream: &Object) -> Option<Row> {
         bps: stream.figure("bits_per_second")?,
         datagrams: stream.count("packets"),
         lost: stream.count("lost_packets"),
+        is_wrapped: stream.is_negative("packets"),
         jitter: jitter(stream),
         retransmitted: stream.count("retransmits"),
         cwnd: stream.figure("snd_cwnd").filter(|cwnd| cwnd.value > 0.0),

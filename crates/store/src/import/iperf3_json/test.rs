@@ -162,6 +162,7 @@ impl<'d> Reader<'d> {
             own: Some(own.ok_or("its summary (\"end\") is not there")?),
             reported: reported.filter(|_| is_told),
             rows,
+            ..Way::default()
         };
         self.test.flow(direction, way);
         Ok(())
@@ -257,6 +258,7 @@ impl<'d> Reader<'d> {
             self.test.note(late(late_ones));
         }
         if self.omits {
+            self.test.omits_start = true;
             self.test.note(iperf3::OMITTED);
         }
         self.test.congestion_control = end.string("sender_tcp_congestion");
@@ -297,6 +299,7 @@ fn totals(object: &Object) -> Option<Totals> {
         bps: object.figure("bits_per_second"),
         datagrams: object.count("packets"),
         lost: object.count("lost_packets"),
+        is_wrapped: object.is_negative("packets"),
         jitter: jitter(object),
         retransmitted: object.count("retransmits"),
         ..Totals::over(seconds)

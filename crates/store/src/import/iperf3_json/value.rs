@@ -106,6 +106,11 @@ impl Object {
         }
     }
 
+    /// Whether it is a number below zero.
+    pub(super) fn is_negative(&self, key: &str) -> bool {
+        matches!(self.get(key), Some(Value::Number(text)) if text.starts_with('-'))
+    }
+
     /// A truth value, also one written as 0 or 1.
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         match self.get(key)? {

@@ -5,12 +5,15 @@ use crate::import::bounds::{MAX_STREAMS, TOO_MANY};
 use crate::import::line::{DataLine, Kind, Loss, connection, figure, kind, remark, word};
 use crate::import::reader::{self, Fault, Log};
 use crate::import::rounded::byte_unit;
-use crate::import::streams::{Figures, Streams, total};
+use crate::import::streams::{Figures, MIXED, Streams, total};
 use crate::import::test_builder::{TestBuilder, Way};
-use crate::import::{Command, Origin, ParsedTest, Row, Series, Totals, View, iperf3};
+use crate::import::witness::covers;
+use crate::import::{
+    Command, Connection, Coverage, Origin, ParsedTest, Row, Series, Totals, View, iperf3,
+};
 use linerate_model::WallTime;
 use linerate_model::spec::{Direction, Transport};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A test that is being read.
 pub(super) struct Draft {
@@ -26,11 +29,13 @@ pub(super) struct Draft {
     phase: Phase,
     streams: Streams,
     summary: Vec<(Ending, Figures)>,
+    /// The streams by their tags.
+    announced: BTreeMap<String, Connection>,
     sent_datagrams: Option<u64>,
     /// CPU use in percent of one core: here, and at the other end.
     cpu: [Option<f64>; 2],
-    /// How many lines of the start were omitted.
-    omitted: usize,
+    /// Lines that came once more.
+    repeated: usize,
     out_of_order: Option<String>,
     /// What the server's log inside this one was.
     told: Vec<ParsedTest>,
@@ -73,7 +78,7 @@ impl Draft {
             TestBuilder::at(origin, &FORMAT, view, transport).of_version(log.version.clone());
         let is_reverse = view == View::Client && asks('R', "reverse");
         test.command = command;
-        test.prints_last_interval = true;
+        test.coverage = Coverage::Whole;
         Self {
             test,
             is_inner: false,
@@ -83,9 +88,10 @@ impl Draft {
             phase: Phase::Intervals,
             streams: Streams::default(),
             summary: Vec::new(),
+            announced: BTreeMap::new(),
             sent_datagrams: None,
             cpu: [None; 2],
-            omitted: 0,
+            repeated: 0,
             out_of_order: None,
             told: Vec::new(),
         }
@@ -149,6 +155,20 @@ impl Draft {
             self.phase = Phase::Intervals;
             return self.streams.add_interval(figures);
         }
+        let is_old_line = ending == Ending::None;
+        if is_old_line && !(self.is_old && self.test.transport == Transport::Udp) {
+            return Err("\"sender\" or \"receiver\" at the end of a summary's line");
+        }
+        let mut known = self.summary.iter();
+        let known = known.find(|(of, known)| *of == ending && known.is_of(&figures));
+        if let Some((_, known)) = known {
+            return if known.row.is_same(&figures.row) {
+                self.repeated += 1;
+                Ok(())
+            } else {
+                Err(MIXED)
+            };
+        }
         self.summary.push((ending, figures));
         if self.summary.len() > 4 * MAX_STREAMS {
             return Err(TOO_MANY);
@@ -156,9 +176,16 @@ impl Draft {
         Ok(())
     }
 
-    fn tagged(&mut self, rest: &str) -> Result<(), &'static str> {
+    fn tagged(&mut self, tag: &str, rest: &str) -> Result<(), &'static str> {
         if let Some(connection) = connection(rest)? {
-            self.test.connect(connection)?;
+            match self.announced.get(tag) {
+                Some(known) if *known == connection => self.repeated += 1,
+                Some(_) => return Err(MIXED),
+                None => {
+                    self.test.connect(connection.clone())?;
+                    self.announced.insert(tag.to_owned(), connection);
+                }
+            }
         }
         self.out_of_order = remark(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
@@ -183,12 +210,10 @@ impl Draft {
             self.is_reverse = true;
         } else if line.contains("iperf Done.") {
             self.phase = Phase::Done;
-        } else if let Some((_, reason)) = line.split_once("iperf3: ") {
+        } else if let Some(reason) = end(line) {
             self.test
                 .interrupted
                 .get_or_insert_with(|| reason.to_owned());
-        } else if line.contains("the client has terminated") {
-            self.test.interrupted.get_or_insert_with(|| line.to_owned());
         } else if let Some((_, algorithm)) = line.split_once("snd_tcp_congestion ") {
             self.test.congestion_control = Some(algorithm.trim().to_owned());
         } else if let Some((_, used)) = line.split_once("CPU Utilization: ") {
@@ -261,22 +286,22 @@ impl Draft {
         rows: Series,
         summary: &[(Ending, Figures)],
     ) -> Result<(), Fault> {
-        let (own, reported) = self.totals(self.test.sends(direction), summary, &rows);
+        let told = self.totals(self.test.sends(direction), summary, &rows);
         // A server knows nothing of the other end, but prints a line of zeros for it.
-        let reported = reported.filter(|_| self.test.view == View::Client);
-        let own = self.test.or_early(own, &rows);
+        let is_client = self.test.view == View::Client;
+        let reported = told.reported.filter(|_| is_client);
+        let own = self.test.or_early(told.own, &rows);
         let is_early = self.test.interrupted.is_some();
         if own.is_none() && !self.is_inner {
             return Err("its summary is not there".into());
         }
-        let is_open = self.test.view == View::Client && self.phase != Phase::Done && !is_early;
-        if reported.is_none() && is_open {
+        if reported.is_none() && is_client && !is_early && !self.is_single() {
             return Err("its summary lacks the other end's line".into());
         }
-        let ended = summary.iter().filter(|(_, figures)| !figures.is_sum);
-        let ended = ended.map(|(_, figures)| figures.tag.as_str());
-        let tags: BTreeSet<_> = self.streams.tags(direction).chain(ended).collect();
-        let streams = tags.len();
+        if is_client && !is_early && self.phase != Phase::Done && reported.is_none() {
+            return Err("its last line (\"iperf Done.\") is not there".into());
+        }
+        let streams = self.tags(direction, summary)?;
         let has_sum = summary.iter().any(|(_, figures)| figures.is_sum);
         if streams > 1 && !has_sum && !is_early && !self.is_inner {
             return Err("its summary lacks the sum of its streams".into());
@@ -286,32 +311,37 @@ impl Draft {
             own,
             reported,
             rows,
+            ..told
         };
         self.test.flow(direction, way);
         Ok(())
     }
 
+    /// How many streams have figures of one direction.
+    fn tags(&self, direction: Direction, summary: &[(Ending, Figures)]) -> Result<usize, Fault> {
+        let ended = summary.iter().filter(|(_, figures)| !figures.is_sum);
+        let ended = ended.map(|(_, figures)| figures.tag.as_str());
+        let tags: BTreeSet<_> = self.streams.tags(direction).chain(ended).collect();
+        let is_known = |tag: &&str| self.announced.contains_key(*tag);
+        if !self.announced.is_empty() && !tags.iter().all(is_known) {
+            return Err(
+                "the line that names a stream's ends (\"local … connected to …\") is not there"
+                    .into(),
+            );
+        }
+        Ok(tags.len())
+    }
+
+    /// Whether the summary has one line for both ends: UDP up to 3.1.
+    fn is_single(&self) -> bool {
+        self.test.transport == Transport::Udp && self.is_old
+    }
+
     /// What this end counted over the whole test of one direction, and what the other end reported.
-    fn totals(
-        &self,
-        sends: bool,
-        summary: &[(Ending, Figures)],
-        rows: &[Row],
-    ) -> (Option<Totals>, Option<Totals>) {
-        let of = |ending| {
-            let lines = summary.iter().filter(|(of, _)| *of == ending);
-            let (sums, streams): (Vec<_>, Vec<_>) = lines.partition(|(_, figures)| figures.is_sum);
-            // The tool's own sum where it prints one, else the sum of the streams.
-            let lines = if sums.is_empty() { streams } else { sums };
-            let (_, Figures { row: first, .. }) = lines.first()?;
-            // The streams of one summary have the same bounds.
-            let rows = lines.iter().map(|(_, figures)| figures.row);
-            let total = total(rows.filter(|row| row.start == first.start && row.end == first.end));
-            total.as_ref().map(Totals::of_line)
-        };
-        let (sender, receiver) = (of(Ending::Sender), of(Ending::Receiver));
-        let single =
-            of(Ending::None).filter(|_| self.test.transport == Transport::Udp && self.is_old);
+    fn totals(&self, sends: bool, summary: &[(Ending, Figures)], rows: &[Row]) -> Way {
+        let [sender, receiver, single] =
+            [Ending::Sender, Ending::Receiver, Ending::None].map(|ending| told(summary, ending));
+        let single = single.total.filter(|_| self.is_single());
         match (single, sends) {
             // Up to 3.1 the one line has the sender's bytes and the receiver's losses, and a server
             // does not say how many it sent.
@@ -319,6 +349,8 @@ impl Draft {
                 let own = single.datagrams.filter(|_| self.test.view == View::Server);
                 let sent = self.sent_datagrams.or(own).map(|sent| Totals {
                     datagrams: Some(sent),
+                    lost: None,
+                    is_wrapped: false,
                     ..single
                 });
                 let arrived = Totals {
@@ -326,20 +358,68 @@ impl Draft {
                     bps: None,
                     ..single
                 };
-                (sent, Some(arrived))
+                way(&End::of(sent), &End::of(Some(arrived)))
             }
             (Some(single), false) => {
                 let own = Totals::of_intervals(rows);
+                let own = own.filter(|_| covers(rows, single.seconds, self.test.coverage));
                 let arrived = Totals {
                     bytes: own.and_then(|own| own.bytes),
                     bps: own.and_then(|own| own.bytes?.per(single.seconds)),
                     ..single
                 };
-                (Some(arrived), sender)
+                way(&End::of(Some(arrived)), &sender)
             }
-            (None, true) => (sender, receiver),
-            (None, false) => (receiver, sender),
+            (None, true) => way(&sender, &receiver),
+            (None, false) => way(&receiver, &sender),
         }
+    }
+}
+
+/// What a summary tells of one end.
+#[derive(Default)]
+struct End {
+    total: Option<Totals>,
+    /// The sum of its streams, where the total is the tool's own sum.
+    streams: Option<Totals>,
+}
+
+impl End {
+    /// One of which only the total is told.
+    fn of(total: Option<Totals>) -> Self {
+        Self {
+            total,
+            streams: None,
+        }
+    }
+}
+
+/// What the summary tells of one end.
+fn told(summary: &[(Ending, Figures)], ending: Ending) -> End {
+    let lines = summary.iter().filter(|(of, _)| *of == ending);
+    let (sums, streams): (Vec<_>, Vec<_>) = lines.partition(|(_, figures)| figures.is_sum);
+    let sum = |lines: &[&(Ending, Figures)]| {
+        let all = total(lines.iter().map(|(_, figures)| figures.row));
+        all.as_ref().map(Totals::of_line)
+    };
+    let of_streams = sum(&streams);
+    match sum(&sums) {
+        Some(all) => End {
+            total: Some(all),
+            streams: of_streams,
+        },
+        None => End::of(of_streams),
+    }
+}
+
+/// What both ends told.
+fn way(own: &End, reported: &End) -> Way {
+    Way {
+        own: own.total,
+        own_streams: own.streams,
+        reported: reported.total,
+        reported_streams: reported.streams,
+        ..Way::default()
     }
 }
 
@@ -360,10 +440,10 @@ impl reader::Draft for Draft {
         match kind(line) {
             Kind::Data(data) => match figures(log.number, &data, self.test.transport)? {
                 Some((ending, figures)) => self.take(ending, figures)?,
-                None => self.omitted += 1,
+                None => self.test.omits_start = true,
             },
             Kind::Damaged(wanted) => return Err(wanted.into()),
-            Kind::Tagged { rest, .. } => self.tagged(rest)?,
+            Kind::Tagged { tag, rest } => self.tagged(tag, rest)?,
             Kind::Other => self.other(line),
         }
         Ok(())
@@ -374,8 +454,14 @@ impl reader::Draft for Draft {
         tests.append(&mut self.told);
         self.flows()?;
         let mut test = self.test;
+        let repeated = self.repeated + self.streams.repeated();
+        if repeated > 0 {
+            test.doubt(format!(
+                "{repeated} lines came more than once, and were counted once"
+            ));
+        }
         test.notes.extend(self.out_of_order);
-        if self.omitted > 0 {
+        if test.omits_start {
             test.note(iperf3::OMITTED);
         }
         if let Some(command) = test.command.as_ref().filter(|_| test.view == View::Client) {
@@ -390,6 +476,16 @@ impl reader::Draft for Draft {
     }
 }
 
+/// What the tool says of an end that came early. Its other messages are about single datagrams or settings.
+fn end(line: &str) -> Option<&str> {
+    const ENDS: &[&str] = &["error", "interrupt", "has terminated"];
+    let reason = line
+        .split_once("iperf3: ")
+        .map_or(line, |(_, reason)| reason);
+    let is_end = ENDS[..2].iter().any(|end| reason.starts_with(end)) && reason != line;
+    (is_end || reason.contains(ENDS[2])).then_some(reason)
+}
+
 /// Reads a line of figures; `None` for one of the omitted start.
 fn figures(
     number: usize,
@@ -399,8 +495,8 @@ fn figures(
     let mut row = data.row(number);
     let mut rest = data.rest;
     if let Some((loss, after)) = rest.contains(" ms").then(|| Loss::take(rest)).flatten() {
-        (row.jitter, row.lost) = (loss.jitter, loss.lost);
-        row.datagrams = Some(loss.total);
+        row.jitter = loss.jitter;
+        loss.count(&mut row);
         rest = after;
     } else if rest.starts_with(|c: char| c.is_ascii_digit()) {
         let count = word(&mut rest).and_then(|count| count.parse().ok());

@@ -1,0 +1,534 @@
+//! What the witnesses of a test say of the same figures: its summary, its intervals, its connections and its counters.
+//!
+//! A format hands them over as they are ([`Way`](super::test_builder::Way)). Here they are compared, once for all
+//! formats. Where two contradict each other beyond their rounding the figure in question becomes an interval of both,
+//! if they are close, and else unknown; in a test that was ended early, and in one whose summary counts an omitted
+//! start, the intervals are what was measured. Each time the run says so.
+//!
+//! Invariant: no figure comes out that no witness told, and none that another one denies.
+
+use super::{Coverage, Flow, LatencyTest, Rounded, Row, Series, Totals, TrafficTest, exact};
+use linerate_model::spec::{Direction, Transport};
+
+/// Share by which two witnesses may differ for an interval that holds both to be of use.
+const NEAR: f64 = 0.02;
+/// Share of an interval that may be missing between two: the tools cut them by timers.
+const SLACK: f64 = 0.05;
+/// Datagrams by which counts may differ however few there are: some tools count the last one on one side only.
+const FEW: f64 = 2.0;
+/// What is counted of segments.
+const RETRANSMISSIONS: &str = "retransmissions";
+/// Most doubts of one kind about one side that are told one by one.
+const MAX_TOLD: usize = 3;
+/// Largest payload of a datagram in IPv4 and IPv6 without jumbograms, in bytes.
+const MAX_PAYLOAD: f64 = 65_527.0;
+
+/// What a test tells of how its figures are to be compared.
+struct Terms {
+    transport: Transport,
+    coverage: Coverage,
+    is_early: bool,
+    omits_start: bool,
+    payload: Option<u64>,
+}
+
+/// One end of one direction.
+struct Side<'a> {
+    name: String,
+    totals: &'a mut Option<Totals>,
+    rows: &'a mut Series,
+    /// The sum of what is told of each stream, where there is another one.
+    streams: Option<Totals>,
+    /// What the intervals say where the summary is not believed.
+    instead: Option<Rounded>,
+    doubts: Vec<String>,
+    /// What is not there, but makes no figure unknown.
+    notes: Vec<String>,
+}
+
+/// Compares what the witnesses of a test say, takes back what they contradict, and says so.
+pub(super) fn examine(test: &mut TrafficTest) {
+    let terms = Terms {
+        transport: test.transport,
+        coverage: test.coverage,
+        is_early: test.interrupted.is_some(),
+        omits_start: test.omits_start,
+        payload: test.payload_bytes,
+    };
+    let is_duplex = test.flows.len() > 1;
+    for flow in &mut test.flows {
+        let way = if is_duplex {
+            match flow.direction {
+                Direction::Reverse => "reverse ".to_owned(),
+                Direction::Duplex | Direction::Forward => "forward ".to_owned(),
+            }
+        } else {
+            String::new()
+        };
+        let (doubts, notes) = examine_flow(flow, &terms, &way);
+        test.doubts.extend(doubts);
+        test.notes.extend(notes);
+    }
+}
+
+/// Doubts and notes.
+fn examine_flow(flow: &mut Flow, terms: &Terms, way: &str) -> (Vec<String>, Vec<String>) {
+    let Flow {
+        sent,
+        received,
+        sent_rows,
+        received_rows,
+        sent_streams,
+        received_streams,
+        ..
+    } = flow;
+    let side = |end: &str, totals, rows, streams: &Option<Totals>| Side {
+        name: format!("{way}{end}"),
+        totals,
+        rows,
+        streams: *streams,
+        instead: None,
+        doubts: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut sender = side("sender", sent, sent_rows, sent_streams);
+    let mut receiver = side("receiver", received, received_rows, received_streams);
+    for side in [&mut sender, &mut receiver] {
+        side.examine(terms);
+    }
+    if terms.transport == Transport::Tcp {
+        sender.conserve(receiver.instead);
+        receiver.conserve(sender.instead);
+    }
+    sender.doubts.append(&mut receiver.doubts);
+    sender.notes.append(&mut receiver.notes);
+    (sender.doubts, sender.notes)
+}
+
+/// Whether intervals follow each other from the beginning to the end of `seconds`.
+pub(super) fn covers(rows: &[Row], seconds: Rounded, coverage: Coverage) -> bool {
+    gaps(rows, seconds, coverage).is_empty()
+}
+
+/// The times of which there is no interval, in seconds.
+fn gaps(rows: &[Row], seconds: Rounded, coverage: Coverage) -> Vec<(f64, f64)> {
+    let mut sorted: Vec<_> = rows.iter().map(|row| (row.start, row.end)).collect();
+    sorted.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
+    let Some((start, end)) = sorted.first().copied() else {
+        return Vec::new();
+    };
+    let width = end.value - start.value;
+    let mut gaps = Vec::new();
+    let mut reached = Rounded::exact(0.0);
+    for (start, end) in sorted {
+        if start.low > reached.high + SLACK * width {
+            gaps.push((reached.value, start.value));
+        }
+        if end.value > reached.value {
+            reached = end;
+        }
+    }
+    let may_lack = match coverage {
+        Coverage::ButLast => 1.0 + SLACK,
+        Coverage::Whole => SLACK,
+    };
+    if seconds.low > reached.high + may_lack * width {
+        gaps.push((reached.value, seconds.value));
+    }
+    gaps
+}
+
+/// Whether an interval's bytes, time and rate agree.
+pub(super) fn row_agrees(row: &Row) -> bool {
+    rate_agrees(row.bytes, row.end.minus(row.start), row.bps)
+}
+
+/// Whether `bytes` in `seconds` can be `bps`. A time that may be zero contradicts nothing.
+fn rate_agrees(bytes: Rounded, seconds: Rounded, bps: Rounded) -> bool {
+    seconds.low <= 0.0 || bps.times(seconds).agrees(bytes.scaled(8.0))
+}
+
+fn is_near(a: Rounded, b: Rounded) -> bool {
+    (a.value - b.value).abs() <= NEAR * a.value.max(b.value)
+}
+
+/// An interval that holds both.
+fn both(a: Rounded, b: Rounded) -> Rounded {
+    Rounded {
+        value: a.value,
+        low: a.low.min(b.low),
+        high: a.high.max(b.high),
+    }
+}
+
+fn bytes(figure: Rounded) -> String {
+    format!("{:.0} B", figure.value)
+}
+
+impl Side<'_> {
+    fn examine(&mut self, terms: &Terms) {
+        self.intervals();
+        self.possible();
+        self.rate();
+        let is_whole = self.lacks(terms.coverage);
+        self.sums(terms, is_whole);
+        self.connections();
+        self.sizes(terms.payload);
+    }
+
+    fn doubt(&mut self, what: &str) {
+        let name = &self.name;
+        self.doubts.push(format!("{name}: {what}"));
+    }
+
+    /// Each interval by itself.
+    fn intervals(&mut self) {
+        let wrong = self.rows.iter().filter(|row| !row_agrees(row));
+        let told: Vec<_> = wrong
+            .map(|row| {
+                let seconds = row.end.value - row.start.value;
+                format!(
+                    "{} in {seconds:.2} s (line {}) are not {:.0} bit/s",
+                    bytes(row.bytes),
+                    row.line,
+                    row.bps.value
+                )
+            })
+            .collect();
+        self.tell("an interval contradicts itself", &told);
+        let is_counted = |row: &Row| row.lost.zip(row.datagrams).is_none_or(|(l, all)| l <= all);
+        let odd = self
+            .rows
+            .iter()
+            .filter(|row| row.is_wrapped || !is_counted(row));
+        let odd: Vec<_> = odd.map(|row| format!("line {}", row.line)).collect();
+        if !odd.is_empty() {
+            self.rows.change(|row| {
+                if row.is_wrapped || !is_counted(row) {
+                    row.datagrams = None;
+                }
+            });
+            self.tell("counters of datagrams went wrong in intervals", &odd);
+        }
+    }
+
+    /// Names the first of these, and how many more there are.
+    fn tell(&mut self, what: &str, found: &[String]) {
+        let more = found.len().saturating_sub(MAX_TOLD);
+        if found.is_empty() {
+            return;
+        }
+        let mut all = found[..found.len() - more].join(", ");
+        if more > 0 {
+            all = format!("{all} and {more} more");
+        }
+        self.doubt(&format!("{what}: {all}"));
+    }
+
+    /// Counters that cannot be: negative ones, those at the end of their bits, more lost than there were.
+    fn possible(&mut self) {
+        const LIMITS: [u64; 2] = [i32::MAX as u64, u32::MAX as u64];
+        let Some(totals) = self.totals.as_mut() else {
+            return;
+        };
+        let stands = totals.datagrams.filter(|count| LIMITS.contains(count));
+        let is_more = totals.lost.zip(totals.datagrams).filter(|(l, all)| l > all);
+        let why = match (totals.is_wrapped, stands, is_more) {
+            (true, ..) => "the summary's is negative".to_owned(),
+            (_, Some(count), _) => format!("the summary's stands at {count}, the end of its bits"),
+            (.., Some((lost, all))) => format!("the summary has {lost} lost of {all}"),
+            _ => return,
+        };
+        (totals.datagrams, totals.lost) = (None, None);
+        let lost = self.rows.iter().filter_map(|row| row.lost);
+        let seen = lost.fold(0, u64::saturating_add);
+        let least = if seen > 0 {
+            format!("; the intervals have {seen} lost, which is the least")
+        } else {
+            String::new()
+        };
+        self.doubt(&format!(
+            "how many datagrams there were and were lost is unknown: of the counters {why}{least}"
+        ));
+    }
+
+    /// The summary's bytes, time and rate.
+    fn rate(&mut self) {
+        let Some(totals) = self.totals.as_mut() else {
+            return;
+        };
+        let (Some(moved), Some(bps)) = (totals.bytes, totals.bps) else {
+            return;
+        };
+        if rate_agrees(moved, totals.seconds, bps) {
+            return;
+        }
+        let said = format!(
+            "{} in {:.2} s are not {:.0} bit/s",
+            bytes(moved),
+            totals.seconds.value,
+            bps.value
+        );
+        let by_time = moved.per(totals.seconds);
+        if let Some(other) = by_time.filter(|other| is_near(bps, *other)) {
+            totals.bps = Some(both(bps, other));
+            self.doubt(&format!("the rate lies between two figures: {said}"));
+        } else {
+            (totals.bytes, totals.bps) = (None, None);
+            self.doubt(&format!("bytes and rate are unknown: {said}"));
+        }
+    }
+
+    /// Says of which times there is no interval; whether there are none of these.
+    fn lacks(&mut self, coverage: Coverage) -> bool {
+        let Some(totals) = self.totals.as_ref() else {
+            return false;
+        };
+        let gaps = gaps(self.rows, totals.seconds, coverage);
+        // Of others the summary does not tell the bytes: those of UDP's sender tell nothing of the receiver.
+        let is_told = totals.bytes.is_some() || totals.bps.is_some();
+        let found: Vec<_> = gaps
+            .iter()
+            .map(|(from, to)| format!("{from:.2} to {to:.2} s"))
+            .collect();
+        if is_told && !found.is_empty() {
+            let name = &self.name;
+            self.notes.push(format!(
+                "{name}: the log has no interval from {}",
+                found.join(", ")
+            ));
+        } else {
+            const ALONE: &str =
+                "bytes and rate are unknown, since only intervals tell them and there is none from";
+            self.tell(ALONE, &found);
+        }
+        !self.rows.is_empty() && found.is_empty()
+    }
+
+    /// The summary against the sum of the intervals.
+    fn sums(&mut self, terms: &Terms, is_whole: bool) {
+        let (Some(totals), Some(first)) = (self.totals.as_ref(), self.rows.first()) else {
+            return;
+        };
+        let last = self.rows.iter().map(|row| row.end);
+        let last = last.reduce(|a, b| if b.value > a.value { b } else { a });
+        let end = last.unwrap_or(first.end);
+        // A tool may leave out the last interval.
+        let is_equal = is_whole && end.minus(first.start).agrees(totals.seconds);
+        let is_equal = is_equal && terms.coverage == Coverage::Whole;
+        let others = &self.rows[1..];
+        let sum = others
+            .iter()
+            .fold(first.bytes, |all, row| all.plus(row.bytes));
+        if let Some(moved) = totals.bytes {
+            let is_possible = moved.agrees(sum) || !is_equal && sum.low < moved.high;
+            if !is_possible {
+                self.replace(
+                    terms,
+                    moved,
+                    sum,
+                    is_whole.then_some(end.minus(first.start)),
+                );
+            }
+        }
+        self.counts(terms, is_equal, is_whole);
+    }
+
+    /// What becomes of bytes and rate where the intervals have others. `seconds`: these are over the whole test.
+    fn replace(&mut self, terms: &Terms, moved: Rounded, sum: Rounded, seconds: Option<Rounded>) {
+        let Some(totals) = self.totals.as_mut() else {
+            return;
+        };
+        let said = format!(
+            "the summary has {}, the intervals {}",
+            bytes(moved),
+            bytes(sum)
+        );
+        let is_more = moved.value > sum.value;
+        let of_intervals = match seconds {
+            Some(seconds) if terms.is_early || terms.omits_start && is_more => {
+                sum.per(seconds).map(|bps| (seconds, bps))
+            }
+            _ => None,
+        };
+        if let Some((seconds, bps)) = of_intervals {
+            let why = if terms.is_early {
+                "the test was ended before its summary was made"
+            } else {
+                "the summary counts the omitted start too"
+            };
+            (totals.seconds, totals.bytes, totals.bps) = (seconds, Some(sum), Some(bps));
+            self.instead = Some(sum);
+            self.doubt(&format!(
+                "bytes and rate are those of the intervals, since {why}: {said}"
+            ));
+        } else if is_near(moved, sum) {
+            totals.bytes = Some(both(moved, sum));
+            let other = both(moved, sum).per(totals.seconds);
+            totals.bps = totals.bps.zip(other).map(|(bps, other)| both(bps, other));
+            self.doubt(&format!("bytes and rate lie between two figures: {said}"));
+        } else {
+            (totals.bytes, totals.bps) = (None, None);
+            self.instead = seconds.map(|_| sum);
+            self.doubt(&format!("bytes and rate are unknown: {said}"));
+        }
+    }
+
+    /// Counters of the summary against those of the intervals.
+    fn counts(&mut self, terms: &Terms, is_equal: bool, is_whole: bool) {
+        let of = |of: fn(&Row) -> Option<u64>| {
+            let mut counts = self.rows.iter().map(of);
+            counts.try_fold(0, |sum: u64, count| sum.checked_add(count?))
+        };
+        let sums = [
+            ("datagrams", of(|row| row.datagrams)),
+            ("lost datagrams", of(|row| row.lost)),
+            (RETRANSMISSIONS, of(|row| row.retransmitted)),
+        ];
+        for (what, sum) in sums {
+            let total = self.slot(what).and_then(|slot| *slot);
+            let Some((sum, total)) = sum.zip(total) else {
+                continue;
+            };
+            if sum == total || !is_equal && sum < total {
+                continue;
+            }
+            let said = format!("the summary has {total}, the intervals {sum}");
+            let off_by = sum.abs_diff(total);
+            let is_near = exact(off_by) <= FEW + NEAR * exact(sum.max(total));
+            if is_near && what != RETRANSMISSIONS && !terms.is_early {
+                if let Some(totals) = self.totals.as_mut() {
+                    totals.off_by = totals.off_by.max(off_by);
+                }
+                self.doubt(&format!("{what} are between two counts: {said}"));
+                continue;
+            }
+            let is_measured = terms.is_early && is_whole;
+            if let Some(slot) = self.slot(what) {
+                *slot = is_measured.then_some(sum);
+            }
+            self.doubt(&if is_measured {
+                format!("{what} are those of the intervals, since the test was ended before its summary was made: {said}")
+            } else {
+                format!("{what} are unknown: {said}")
+            });
+        }
+    }
+
+    fn slot(&mut self, what: &str) -> Option<&mut Option<u64>> {
+        let totals = self.totals.as_mut()?;
+        Some(match what {
+            "datagrams" => &mut totals.datagrams,
+            "lost datagrams" => &mut totals.lost,
+            _ => &mut totals.retransmitted,
+        })
+    }
+
+    /// The tool's sum over streams against what it says of each.
+    fn connections(&mut self) {
+        let Some((totals, streams)) = self.totals.as_mut().zip(self.streams) else {
+            return;
+        };
+        let mut said = Vec::new();
+        if let Some((sum, all)) = totals
+            .bytes
+            .zip(streams.bytes)
+            .filter(|(a, b)| !a.agrees(*b))
+        {
+            said.push(format!(
+                "bytes and rate are unknown: the sum over streams has {}, the streams {}",
+                bytes(sum),
+                bytes(all)
+            ));
+            (totals.bytes, totals.bps) = (None, None);
+        }
+        for (what, slot, all) in [
+            ("datagrams", &mut totals.datagrams, streams.datagrams),
+            ("lost datagrams", &mut totals.lost, streams.lost),
+            (
+                RETRANSMISSIONS,
+                &mut totals.retransmitted,
+                streams.retransmitted,
+            ),
+        ] {
+            if let Some((sum, all)) = slot.zip(all).filter(|(a, b)| a != b) {
+                *slot = None;
+                said.push(format!(
+                    "{what} are unknown: the sum over streams has {sum}, the streams {all}"
+                ));
+            }
+        }
+        for what in &said {
+            self.doubt(what);
+        }
+    }
+
+    /// Datagrams of a size that is known, or of any that is possible, against the bytes.
+    fn sizes(&mut self, payload: Option<u64>) {
+        let Some(totals) = self.totals.as_mut() else {
+            return;
+        };
+        let moved = |totals: &Totals| totals.datagrams?.checked_sub(totals.lost.unwrap_or(0));
+        let (Some(carried), Some(count)) = (totals.bytes, totals.arrived.or_else(|| moved(totals)))
+        else {
+            return;
+        };
+        let of = |payload: f64| Rounded {
+            value: exact(count) * payload,
+            low: exact(count) * payload,
+            high: exact(count) * payload,
+        };
+        let is_possible = match payload.map(exact) {
+            Some(payload) => carried.agrees(of(payload)) || is_near(carried, of(payload)),
+            None => carried.low <= of(MAX_PAYLOAD).high,
+        };
+        if !is_possible {
+            (totals.datagrams, totals.lost, totals.arrived) = (None, None, None);
+            self.doubt(&format!(
+                "how many datagrams there were and were lost is unknown: {count} cannot have carried {}",
+                bytes(carried)
+            ));
+        }
+    }
+
+    /// TCP delivers what it sends: a sum that the other end's intervals deny is none of the same time.
+    fn conserve(&mut self, other: Option<Rounded>) {
+        let Some((totals, other)) = self.totals.as_mut().zip(other) else {
+            return;
+        };
+        let moved = totals.bytes.filter(|_| self.rows.is_empty());
+        if let Some(moved) =
+            moved.filter(|moved| moved.value > other.value && !is_near(*moved, other))
+        {
+            (totals.bytes, totals.bps) = (None, None);
+            self.doubt(&format!(
+                "bytes and rate are unknown: the summary has {}, the other end's intervals {}",
+                bytes(moved),
+                bytes(other)
+            ));
+        }
+    }
+}
+
+/// Compares the figures of each trial of delay: smallest, mean, quantiles and largest are in this order.
+pub(super) fn examine_delays(test: &mut LatencyTest) {
+    for trial in &mut test.trials {
+        let Some(delay) = trial.delay() else { continue };
+        let (Some(min), Some(max)) = (delay.min_ns, delay.max_ns) else {
+            continue;
+        };
+        let quantiles = [delay.p50_ns, delay.p90_ns, delay.p99_ns, delay.p999_ns];
+        let is_sorted = quantiles.iter().flatten().is_sorted();
+        let is_inside = quantiles.iter().flatten().all(|q| (min..=max).contains(q));
+        // The tools print whole numbers.
+        let mean = delay
+            .mean_ns
+            .is_none_or(|mean| (exact(min) - 1.0..=exact(max) + 1.0).contains(&mean));
+        if !(is_sorted && is_inside && mean) {
+            let label = trial.label.as_deref().unwrap_or("delay");
+            test.doubts.push(format!(
+                "{label}: minimum, mean, quantiles and maximum are not in order"
+            ));
+        }
+    }
+}
