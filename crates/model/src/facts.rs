@@ -148,7 +148,7 @@ facts! {
     program_start: String,
     /// Queueing discipline at the root of the test's interface.
     queueing_discipline: String,
-    /// Rate of frames without FCS that it lets pass, in bit/s, if it is a shaper whose rate is known (`tbf`, `cake`).
+    /// Rate of frames without FCS that it lets pass, in bit/s, if it is a shaper of one rate (`tbf`, `cake`, `htb`).
     queueing_discipline_rate_bps: BitRate,
     /// Memory, as a log names it.
     ram: LogText,

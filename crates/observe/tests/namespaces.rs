@@ -193,3 +193,39 @@ fn drops_of_a_queueing_discipline_are_counted_to_the_packet() {
         },
     );
 }
+
+#[test]
+#[ignore = "needs user namespaces or CAP_SYS_ADMIN"]
+fn the_rate_of_a_shaper_is_the_kernels_where_it_has_one() {
+    let class = "class add dev lo parent 1: classid 1:1 htb rate 20mbit ceil 50mbit";
+    let below = "class add dev lo parent 1:1 classid 1:2 htb rate 10mbit ceil";
+    let (equal, other) = (format!("{below} 90mbit"), format!("{below} 30mbit"));
+    let sibling = "class add dev lo parent 1:1 classid 1:3 htb rate 10mbit ceil 60mbit";
+    let htb = |default| format!("qdisc add dev lo root handle 1: htb default {default}");
+    let cases: [(&[&str], Option<u64>); 6] = [
+        (
+            &["qdisc add dev lo root tbf rate 30mbit burst 4k limit 9k"],
+            Some(30),
+        ),
+        (&[&htb(1), class], Some(50)),
+        (&[&htb(2), class, &equal], Some(50)),
+        (&[&htb(2), class, &other], Some(30)),
+        (&[&htb(2), class, &other, sibling], None),
+        (&[&htb(0), class], None),
+    ];
+    for (commands, mbit) in cases {
+        let read = on_new_host(|| {
+            loopback_up();
+            for command in commands {
+                let status = Command::new("tc").args(command.split(' ')).status();
+                assert!(
+                    status.expect("tc of iproute2 is needed").success(),
+                    "{command}"
+                );
+            }
+            observer().facts().queueing_discipline_rate_bps
+        });
+        let read = read.unwrap().map(|rate| rate.bps() / 1_000_000);
+        assert_eq!(read, mbit, "{commands:?}");
+    }
+}

@@ -76,7 +76,7 @@ pub(super) fn is_full(run: &Run, trial: &Trial) -> bool {
     is_held_back(trial) && rate_of(run, trial) == Some(Rate::Reached)
 }
 
-/// The same where its rate may not be known: that of `htb` stands in its classes.
+/// The same where its rate may not be known: that of `htb` may depend on the packet.
 pub(super) fn may_be_full(run: &Run, trial: &Trial) -> bool {
     is_held_back(trial) && rate_of(run, trial) != Some(Rate::Below)
 }

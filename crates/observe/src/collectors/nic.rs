@@ -45,8 +45,8 @@ pub(super) static COLLECTOR: Collector = Collector {
         let mtu = if let Ok(link) = host.link() {
             into.interface_kind.clone_from(&link.kind);
             into.queueing_discipline.clone_from(&link.qdisc);
-            let root = Netlink::new().and_then(|mut netlink| netlink.root_qdisc(link.index));
-            into.queueing_discipline_rate_bps = root.ok().flatten().and_then(|root| root.rate());
+            let rate = Netlink::new().and_then(|mut netlink| netlink.root_shaper_rate(link.index));
+            into.queueing_discipline_rate_bps = rate.ok().flatten();
             into.tx_queue_length_packets = link.tx_queue_packets;
             into.rx_queues = link.rx_queues;
             into.tx_queues = link.tx_queues;

@@ -8,6 +8,7 @@
 //! - RFC 3549; netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`, `linux/gen_stats.h`
 
 mod answer;
+mod htb;
 mod link;
 mod nftables;
 mod qdisc;
@@ -161,13 +162,8 @@ impl Netlink {
     /// Sends one message and returns the body of its answer; a refusal is the error.
     fn exchange(&mut self, message: Message, flags: u16) -> io::Result<Vec<u8>> {
         self.sequence += 1;
-        let mut message = NetlinkMessage::from(message);
-        message.header.flags = NLM_F_REQUEST | flags;
-        message.header.sequence_number = self.sequence;
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        send(&self.socket, &bytes)?;
+        let message = request(message, flags, self.sequence);
+        send(&self.socket, &serialized(&message))?;
         // Message types come in groups of four: new, delete, get, set. A request is answered by "new".
         let kind = message.header.message_type & !3;
         let mut buffer = answer_buffer();
@@ -178,6 +174,40 @@ impl Netlink {
             }
         }
     }
+}
+
+fn request(message: Message, flags: u16, sequence: u32) -> NetlinkMessage<Message> {
+    let mut message = NetlinkMessage::from(message);
+    message.header.flags = NLM_F_REQUEST | flags;
+    message.header.sequence_number = sequence;
+    message.finalize();
+    message
+}
+
+fn serialized(message: &NetlinkMessage<Message>) -> Vec<u8> {
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+/// Sends `question` for a list of objects; `take` reads one datagram of the answer and returns whether it was the last.
+/// A list longer than `MAX_DATAGRAMS` is cut.
+fn dump(
+    protocol: Option<Protocol>,
+    question: &[u8],
+    mut take: impl FnMut(&[u8]) -> io::Result<bool>,
+) -> io::Result<()> {
+    // A socket of its own: the rest of a list that was cut would be the answer to the next question.
+    let socket = open(protocol, 0)?;
+    send(&socket, question)?;
+    let mut buffer = answer_buffer();
+    for _ in 0..MAX_DATAGRAMS {
+        // The kernel creates each part of its answer when the previous one is read.
+        if take(receive(&socket, &mut buffer)?)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn lacking() -> io::Error {
@@ -213,6 +243,8 @@ fn answer_buffer() -> Vec<u8> {
     vec![0; 32 * 1024]
 }
 
+/// Maximum number of datagrams read of a list: each holds dozens of objects.
+const MAX_DATAGRAMS: usize = 64;
 /// `linux/rtnetlink.h`.
 const RTMGRP_LINK: u32 = 1;
 /// `linux/rtnetlink.h`.
@@ -236,8 +268,9 @@ pub fn read_all(bytes: &[u8]) {
     for kind in [16, 24, 28, 36] {
         let _ = answer::answer(bytes, kind, 1);
     }
-    let mut chains = Vec::new();
+    let (mut chains, mut classes) = (Vec::new(), Vec::new());
     let _ = nftables::take(bytes, &mut chains);
+    let _ = htb::take(bytes, &mut classes);
 }
 
 #[cfg(test)]

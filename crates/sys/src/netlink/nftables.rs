@@ -18,22 +18,14 @@ const NFTA_CHAIN_NAME: u16 = 3;
 const NFTA_CHAIN_HOOK: u16 = 4;
 /// Maximum number of chains reported.
 const MAX_CHAINS: usize = 32;
-/// Maximum number of datagrams read: each holds dozens of chains.
-const MAX_DATAGRAMS: usize = 64;
 
 /// Family, table and name of each chain at a hook in the calling thread's network namespace, as `nft` writes them:
 /// `inet filter input`. Needs `CAP_NET_ADMIN`.
 pub fn base_chains() -> io::Result<Vec<String>> {
-    let socket = super::open(Some(NETFILTER), 0)?;
-    super::send(&socket, &question())?;
     let mut chains = Vec::new();
-    let mut buffer = super::answer_buffer();
-    for _ in 0..MAX_DATAGRAMS {
-        // The kernel creates each part of its answer when the previous one is read.
-        if take(super::receive(&socket, &mut buffer)?, &mut chains)? {
-            break;
-        }
-    }
+    super::dump(Some(NETFILTER), &question(), |datagram| {
+        take(datagram, &mut chains)
+    })?;
     Ok(chains)
 }
 

@@ -1,7 +1,7 @@
 //! The queueing discipline at the root of an interface.
 
 use super::answer::{attribute, text};
-use super::{InterfaceIndex, Netlink};
+use super::{InterfaceIndex, Netlink, htb};
 use linerate_model::BitRate;
 use netlink_packet_core::{DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_ECHO};
 use netlink_packet_route::RouteNetlinkMessage as Message;
@@ -28,23 +28,20 @@ const TCA_CAKE_BASE_RATE64: u16 = 2;
 const RATE: std::ops::Range<usize> = 8..12;
 
 impl Qdisc {
-    /// Configured rate of a shaper (`tbf`, `cake`), in bit/s of frames from destination address to payload (Ethernet
-    /// without FCS); `None` for other disciplines, and without a limit.
-    pub fn rate(&self) -> Option<BitRate> {
+    /// Rate in its own parameters (`tbf`, `cake`), in bytes per second.
+    fn own_rate(&self) -> Option<u64> {
         let long = |kind| {
             let bytes = attribute(&self.options, kind)?.try_into().ok()?;
             Some(u64::from_ne_bytes(bytes))
         };
-        let bytes = match self.kind.as_str() {
+        match self.kind.as_str() {
             "tbf" => long(TCA_TBF_RATE64).or_else(|| {
                 let spec = attribute(&self.options, TCA_TBF_PARMS)?.get(RATE)?;
                 Some(u32::from_ne_bytes(spec.try_into().ok()?).into())
             }),
             "cake" => long(TCA_CAKE_BASE_RATE64),
             _ => None,
-        };
-        let bytes = bytes.filter(|bytes| *bytes > 0)?;
-        Some(BitRate::from_bps(bytes.saturating_mul(8)))
+        }
     }
 }
 
@@ -63,6 +60,21 @@ impl Netlink {
     /// The queueing discipline at the root of the interface; `None` if it has none (`noqueue`).
     pub fn root_qdisc(&mut self, index: InterfaceIndex) -> io::Result<Option<Qdisc>> {
         self.ask_root(index, qdisc)
+    }
+
+    /// Configured rate of the shaper at the root of the interface (`tbf`, `cake`, `htb`), in bit/s of frames from
+    /// destination address to payload (Ethernet without FCS); `None` for other disciplines, without a limit, and for
+    /// `htb` where it depends on the packet.
+    pub fn root_shaper_rate(&mut self, index: InterfaceIndex) -> io::Result<Option<BitRate>> {
+        let Some(root) = self.root_qdisc(index)? else {
+            return Ok(None);
+        };
+        let bytes = match root.kind.as_str() {
+            "htb" => htb::ceiling(index, root.handle, &root.options)?,
+            _ => root.own_rate(),
+        };
+        let bytes = bytes.filter(|bytes| *bytes > 0);
+        Ok(bytes.map(|bytes| BitRate::from_bps(bytes.saturating_mul(8))))
     }
 
     /// Statistics of the queueing discipline at the root of the interface; `None` if it has none.
@@ -179,19 +191,16 @@ mod tests {
         let mut parameters = [0; 36];
         parameters[RATE].copy_from_slice(&37_500_000_u32.to_ne_bytes());
         let short = shaper("tbf", &[(TCA_TBF_PARMS, &parameters)]);
-        assert_eq!(short.rate(), Some(BitRate::from_bps(300_000_000)));
+        assert_eq!(short.own_rate(), Some(37_500_000));
         parameters[RATE].copy_from_slice(&u32::MAX.to_ne_bytes());
         let rate = 5_000_000_000_u64.to_ne_bytes();
         let long = [(TCA_TBF_PARMS, &parameters[..]), (TCA_TBF_RATE64, &rate)];
-        assert_eq!(
-            shaper("tbf", &long).rate().map(BitRate::bps),
-            Some(40_000_000_000)
-        );
+        assert_eq!(shaper("tbf", &long).own_rate(), Some(5_000_000_000));
         let unlimited = [(TCA_CAKE_BASE_RATE64, &[0; 8][..])];
-        assert_eq!(shaper("cake", &unlimited).rate(), None);
-        assert_eq!(shaper("tbf", &[(TCA_TBF_PARMS, &[0; 7])]).rate(), None);
+        assert_eq!(shaper("cake", &unlimited).own_rate(), Some(0));
+        assert_eq!(shaper("tbf", &[(TCA_TBF_PARMS, &[0; 7])]).own_rate(), None);
         assert_eq!(
-            shaper("pfifo", &[(TCA_TBF_PARMS, &parameters)]).rate(),
+            shaper("pfifo", &[(TCA_TBF_PARMS, &parameters)]).own_rate(),
             None
         );
     }
