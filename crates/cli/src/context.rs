@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Gives `work` the store and the watcher that the options ask for.
+/// Gives `work` the store and the watcher that the options ask for; refuses an output file that cannot be a report before
+/// anything is measured.
 pub(crate) fn in_context<T>(
     output: &OutputArgs,
     work: impl FnOnce(&mut Context<'_>) -> Result<T>,
@@ -26,7 +27,7 @@ pub(crate) fn in_context<T>(
     with_store(output, work)
 }
 
-/// The same, whatever becomes of the file that is written.
+/// Gives `work` the store and the watcher that the options ask for. An output file is not looked at.
 pub(crate) fn with_store<T>(
     output: &OutputArgs,
     work: impl FnOnce(&mut Context<'_>) -> Result<T>,

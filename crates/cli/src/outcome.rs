@@ -31,7 +31,8 @@ pub(crate) fn measured(
     Ok(concluded(output, &run))
 }
 
-/// The same one direction after the other; what was measured is shown, whatever becomes of the rest.
+/// Measures one direction after the other and derives the exit code from both. What was measured is shown, also if the
+/// rest fails.
 pub(crate) fn measured_both(
     output: &OutputArgs,
     work: impl Fn(&mut Context<'_>, Direction) -> Result<Run>,
@@ -118,7 +119,7 @@ pub(crate) fn show_run(output: &OutputArgs, run: &Run, name: Option<&str>) -> Re
     written.map(|_| ())
 }
 
-/// The same for any number of runs.
+/// Shows the results of any number of runs, and writes the report that was asked for.
 pub(crate) fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
     match runs {
         [run] if !(output.json || output.stream || output.verbose) => {

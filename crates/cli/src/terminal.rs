@@ -299,12 +299,12 @@ pub(crate) fn agent_event(event: &AgentEvent, is_json: bool) {
     }
 }
 
-/// Prints help to standard error, for who asked for nothing.
+/// Prints help to standard error where no command was given.
 pub(crate) fn usage(help: &str) {
     let _ = write!(io::stderr(), "{help}");
 }
 
-/// Prints an error to standard error, likewise.
+/// Prints an error to standard error. One that cannot be written is dropped.
 pub(crate) fn error(text: &str) {
     let _ = writeln!(io::stderr(), "linerate: {}", clean(text));
 }

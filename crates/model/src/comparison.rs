@@ -213,7 +213,7 @@ pub struct MetricComparison {
     pub better: BetterWhen,
     /// A's value: the geometric mean over its trials where there is a ratio, else the arithmetic one.
     pub a: Estimate,
-    /// B's value, likewise.
+    /// B's value: the geometric mean over its trials where there is a ratio, else the arithmetic one.
     pub b: Estimate,
     /// B / A.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -219,7 +219,7 @@ impl Prediction {
         }
     }
 
-    /// The same bounds on the changed value itself, in the unit of the quantity.
+    /// Makes the bounds those of the changed value itself, in the unit of the quantity.
     #[must_use]
     pub const fn absolute(mut self) -> Self {
         self.relative = false;
@@ -397,7 +397,7 @@ pub struct Experiment {
     /// What happened; absent until it is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// The same as values that linerate can run and judge; absent where it cannot.
+    /// Change and expectation as values that linerate can run and judge; absent where it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<ExperimentTest>,
     /// The figures of the result; absent until it is run.
@@ -458,7 +458,7 @@ pub enum Part {
     Pilot,
     /// The test as it was, short.
     Baseline,
-    /// The same with the one change.
+    /// The short test with the one change.
     Changed,
 }
 

@@ -61,7 +61,7 @@ facts! {
     clock_source: String,
     /// Cores that the scheduler leaves alone, as a list such as `2-5,8`.
     cores_isolated: String,
-    /// Cores without a periodic tick, likewise.
+    /// Cores without a periodic tick, as a list such as `2-5,8`.
     cores_nohz_full: String,
     /// Cores online.
     cores_online: u32,

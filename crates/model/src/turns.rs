@@ -14,7 +14,7 @@ pub struct Turns {
     /// Mean of the turns' medians, with its interval over turns; absent if no turn has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<Estimate>,
-    /// The same of their 99 % quantiles.
+    /// Mean of the turns' 99 % quantiles, with its interval over turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<Estimate>,
 }

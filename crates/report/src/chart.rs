@@ -28,7 +28,7 @@ pub struct Chart {
     /// Marked ranges of the horizontal axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Band>,
-    /// The same data for reading and for CSV.
+    /// The data of the chart as a table, for reading and for CSV.
     #[serde(skip)]
     pub table: Table,
 }

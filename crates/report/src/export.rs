@@ -47,7 +47,7 @@ pub fn intervals_csv(run: &Run) -> String {
 /// A heading and how its cell is made; `None` is an empty cell.
 type TrialColumn = (&'static str, fn(&Run, &Trial) -> Option<String>);
 
-/// The same for a reporting interval.
+/// A heading and how the cell of a reporting interval is made; `None` is an empty cell.
 type IntervalColumn = (
     &'static str,
     fn(&Run, &Trial, &TrialInterval) -> Option<String>,

@@ -21,12 +21,12 @@ pub fn run_2() -> String {
     of::<Run>("linerate run document, version 2", run::SCHEMA)
 }
 
-/// The schema of `linerate/doctor/1`, likewise.
+/// The schema of `linerate/doctor/1`, as it is published.
 pub fn doctor_1() -> String {
     of::<Examination>("linerate doctor document, version 1", doctor::SCHEMA)
 }
 
-/// The schema of `linerate/audit/1`, likewise.
+/// The schema of `linerate/audit/1`, as it is published.
 pub fn audit_1() -> String {
     of::<Audit>(
         "linerate audit of a published table, version 1",
@@ -34,17 +34,17 @@ pub fn audit_1() -> String {
     )
 }
 
-/// The schema of `linerate/board/1`, likewise.
+/// The schema of `linerate/board/1`, as it is published.
 pub fn board_1() -> String {
     of::<BoardDocument>("linerate emulated boards, version 1", board::SCHEMA)
 }
 
-/// The schema of `linerate/compare/1`, likewise.
+/// The schema of `linerate/compare/1`, as it is published.
 pub fn compare_1() -> String {
     of::<Comparison>("linerate comparison, version 1", comparison::SCHEMA)
 }
 
-/// The schema of `linerate/reproduce/1`, likewise.
+/// The schema of `linerate/reproduce/1`, as it is published.
 pub fn reproduce_1() -> String {
     of::<Reproduction>(
         "linerate reproduction of a published table, version 1",
@@ -52,12 +52,12 @@ pub fn reproduce_1() -> String {
     )
 }
 
-/// The schema of `linerate/calibration/1`, likewise.
+/// The schema of `linerate/calibration/1`, as it is published.
 pub fn calibration_1() -> String {
     of::<Calibration>("linerate calibration, version 1", calibration::SCHEMA)
 }
 
-/// The schema of `linerate/footprint/1`, likewise.
+/// The schema of `linerate/footprint/1`, as it is published.
 pub fn footprint_1() -> String {
     of::<FootprintDocument>("linerate footprint, version 1", footprint::SCHEMA)
 }

@@ -168,7 +168,7 @@ impl Driven {
         )
     }
 
-    /// The same, in the newest frame within the page that is a process of its own.
+    /// The value of an expression in the newest frame of the page that is a process of its own.
     ///
     /// # Panics
     /// If it throws.

@@ -137,7 +137,7 @@ struct CpuTime {
     /// Spent in user space by any process of usual priority; those of low priority yield to a test. What the kernel does
     /// for packets is nobody's, and not looked at.
     user: f64,
-    /// The same by this process and those that it started.
+    /// Of `user`, what this process and those that it started spent.
     own_user: f64,
 }
 

@@ -7,7 +7,7 @@ use linerate_studies::options::{
     Given, Shown, Source, Takes, TestKind, TestOption, Usual, of_command,
 };
 
-/// The same command with every option of this kind of test.
+/// `command` with every option of this kind of test.
 pub(crate) fn with_options(kind: TestKind, command: Command) -> Command {
     command.args(of_command(kind).map(|(heading, option)| arg(kind, option).help_heading(heading)))
 }

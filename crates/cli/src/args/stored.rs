@@ -29,7 +29,7 @@ pub(crate) struct HintArgs {
 }
 
 impl HintArgs {
-    /// The same for the import.
+    /// The hints, for the import.
     pub(crate) fn hints(self) -> Hints {
         Hints {
             zperf_units: self.zperf_units,

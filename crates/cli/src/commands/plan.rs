@@ -139,7 +139,7 @@ fn cost(plan: &StudyPlan) -> String {
     )
 }
 
-/// The same for programs.
+/// Size and power of a plan, as JSON.
 fn document(plan: &StudyPlan, power: Option<&PlanPower>) -> serde_json::Value {
     let names: Vec<_> = plan.cells.iter().map(|cell| &cell.label).collect();
     let row = |row: &PowerRow| {

@@ -26,7 +26,7 @@ pub(super) enum Here {
     Needless(&'static str),
     /// A part of the command line: in words.
     Part(Role, &'static str),
-    /// The same option, which `tcp` and `udp` take as it is.
+    /// Its own name, which `tcp` and `udp` take as it is.
     Same,
 }
 

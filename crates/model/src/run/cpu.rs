@@ -48,7 +48,7 @@ pub struct CpuSide {
     /// (request/response only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_ns_per_transaction: Option<f64>,
-    /// The same over the time in which it was used, the warm-up included: 1 is a whole core.
+    /// CPU time of the traffic threads per second in which they ran, the warm-up included: 1 is a whole core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_cores: Option<f64>,
     /// Busy share of each core, in core order.

@@ -24,7 +24,7 @@ impl Trial {
         }
     }
 
-    /// The same, to be changed.
+    /// What linerate itself measured, to change it.
     pub fn measured_mut(&mut self) -> Option<&mut Measured> {
         match &mut self.origin {
             TrialOrigin::Imported(_) => None,
@@ -105,7 +105,7 @@ impl Trial {
         }
     }
 
-    /// The same, to be changed.
+    /// The counts of datagrams or transactions, to change them.
     pub fn counts_mut(&mut self) -> Option<&mut UnitCounts> {
         match &mut self.work {
             TrialWork::ClosedLoop(result) => Some(&mut result.counts),
@@ -157,7 +157,7 @@ impl Trial {
         }
     }
 
-    /// The same, to be changed.
+    /// The delays, to change them.
     pub fn delay_mut(&mut self) -> Option<&mut Delay> {
         match &mut self.work {
             TrialWork::ByteStream(_) => None,
@@ -255,7 +255,7 @@ impl Trial {
         }
     }
 
-    /// The same, to be changed.
+    /// The decomposition of the delay, to change it.
     pub fn decomposition_mut(&mut self) -> Option<&mut Decomposition> {
         match &mut self.work {
             TrialWork::ClosedLoop(result) => result.decomposition.as_deref_mut(),

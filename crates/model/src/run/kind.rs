@@ -114,7 +114,7 @@ impl Run {
         }
     }
 
-    /// The same to add to; absent where a run of this kind has trials of its own.
+    /// The parts, to add to; absent where a run of this kind has trials of its own.
     pub const fn parts_mut(&mut self) -> Option<&mut Vec<Self>> {
         match &mut self.work {
             RunWork::Demo { parts } | RunWork::Study { parts, .. } => Some(parts),

@@ -11,7 +11,7 @@ pub struct Limit {
     /// What limits: the kebab-case id of the rule that finds it.
     #[serde(rename = "limit")]
     id: Cow<'static, str>,
-    /// The same for people ("the link's rate"); absent in documents of earlier builds.
+    /// Its name for people ("the link's rate"); absent in documents of earlier builds.
     #[serde(rename = "limit_name", default, skip_serializing_if = "str::is_empty")]
     name: Cow<'static, str>,
 }

@@ -16,7 +16,7 @@ pub struct TcpSummary {
     /// application may not have read them yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged_bytes: Option<ByteCount>,
-    /// The same per second, up to the last acknowledgement waited for.
+    /// L4 payload acknowledged per second, up to the last acknowledgement waited for.
     #[serde(
         rename = "acknowledged_bps",
         default,
@@ -53,7 +53,7 @@ pub struct TcpSummary {
     /// Where the time went, all streams together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares: Option<TcpShares>,
-    /// The same over time.
+    /// Where the time went, over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares_over_time: Vec<TcpStretch>,
     /// What each window allows.

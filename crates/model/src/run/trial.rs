@@ -98,7 +98,7 @@ impl Trial {
         }
     }
 
-    /// The same, but of a log of another tool.
+    /// A trial without figures, of a log of another tool.
     pub fn from_log(
         index: u32,
         transport: Transport,

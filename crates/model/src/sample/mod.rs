@@ -109,7 +109,7 @@ impl StreamReport {
         }
     }
 
-    /// The same stream after so many bytes and datagrams or transactions.
+    /// Sets the counts of bytes and of datagrams or transactions.
     #[must_use]
     pub fn with_counts(self, bytes: ByteCount, packets: PacketCount) -> Self {
         Self {

@@ -319,7 +319,7 @@ pub struct PeerStream {
 pub trait StreamKind: Sized {
     /// This kind, if `work` is of it.
     fn of(work: &StreamWork) -> Option<&Self>;
-    /// The same, to change it.
+    /// This kind, to change it, if `work` is of it.
     fn of_mut(work: &mut StreamWork) -> Option<&mut Self>;
 }
 
@@ -369,7 +369,7 @@ impl StreamWork {
         K::of(self)
     }
 
-    /// The same, to change it.
+    /// The end of kind `K`, to change it, if it is one.
     pub fn get_mut<K: StreamKind>(&mut self) -> Option<&mut K> {
         K::of_mut(self)
     }

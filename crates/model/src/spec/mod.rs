@@ -360,7 +360,7 @@ impl TestSpec {
         Self::new("bulk", TestWork::ByteStream(ByteStream::default()))
     }
 
-    /// The same with marks in the stream that the peer sends back.
+    /// A TCP bulk transfer of ten seconds with marks in the stream that the peer sends back.
     pub fn marked_bulk() -> Self {
         Self::new("marked-bulk", TestWork::ByteStream(ByteStream::default()))
     }
@@ -401,21 +401,21 @@ impl TestSpec {
         }
     }
 
-    /// The same with a payload of this size; see [`TestWork::set_payload`].
+    /// Sets the payload size; see [`TestWork::set_payload`].
     #[must_use]
     pub fn with_payload(mut self, size: ByteCount) -> Self {
         self.work.set_payload(size);
         self
     }
 
-    /// The same at this intended load; see [`TestWork::set_pace`].
+    /// Sets the intended load; see [`TestWork::set_pace`].
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.work.set_pace(pace);
         self
     }
 
-    /// The same with a slow application at one end.
+    /// Adds a slow application at one end.
     #[must_use]
     pub fn with_imitation(mut self, imitation: Imitation) -> Self {
         self.imitation = Some(imitation);

@@ -153,7 +153,7 @@ pub(super) fn of_footprint(footprint: &Footprint, view: FootprintView) -> Sheet 
     tree.sheet(&["memory, section, part", "B", "share", "is a", "from"])
 }
 
-/// What changed, likewise.
+/// What changed, down to the depth of `view`.
 pub(super) fn of_difference(difference: &FootprintDifference, view: FootprintView) -> Sheet {
     let mut tree = Tree::new(view);
     for region in &difference.regions {

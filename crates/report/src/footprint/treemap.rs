@@ -42,7 +42,7 @@ pub(super) enum Tint {
     Nobody,
     /// Grew: by more than a quarter, or by less.
     Grew(Strength),
-    /// Shrank, likewise.
+    /// Shrank: by more than a quarter, or by less.
     Shrank(Strength),
     /// As it was.
     Same,

@@ -16,7 +16,7 @@ pub(super) fn sentence(run: &Run) -> String {
     )
 }
 
-/// The same without what was measured.
+/// What came of a run, and what limits.
 pub(super) fn outcome(run: &Run) -> String {
     let found = match &run.work {
         RunWork::Study {

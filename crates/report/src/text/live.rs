@@ -17,7 +17,7 @@ pub struct LiveInterval {
     pub direction: Direction,
     /// From the start of counted time, the receiver's clock if it tells, else the sender's.
     pub start: Duration,
-    /// Likewise.
+    /// End of the interval, from the start of counted time, on the clock of `start`.
     pub end: Duration,
     /// L4 payload.
     pub rate: BitRate,

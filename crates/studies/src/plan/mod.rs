@@ -92,7 +92,7 @@ pub struct StudyPlan {
     pub series: Vec<PlanSeries>,
     /// Which cells of a published table they measure.
     pub published: PublishedMap,
-    /// The same in its short form, if the file has one.
+    /// The plan in its short form, if the file has one.
     pub quick: Option<Box<Self>>,
 }
 

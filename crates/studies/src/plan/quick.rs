@@ -20,7 +20,7 @@ pub(super) struct Quick {
     series: BTreeMap<Spanned<String>, QuickSeries>,
 }
 
-/// The same of a series.
+/// What the short form of a series has in the place of what the whole one has.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct QuickSeries {

@@ -116,7 +116,7 @@ impl Measurement<'_, '_> {
             .inspect_err(|error| self.recorder.give_up(error))
     }
 
-    /// The same where a test that breaks off is not the end of the run.
+    /// Runs one test: its trials, not recorded yet. A test that breaks off does not end the run.
     fn attempt(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
         let planned = planned_time(spec);
         let interrupt = self.context.interrupt;

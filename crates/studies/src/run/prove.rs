@@ -37,7 +37,8 @@ pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result
     Ok(run)
 }
 
-/// The same for a stored run, named as for [`linerate_archive::load`].
+/// Runs the experiment on the verdict of a stored run, named as for [`linerate_archive::load`], against the peer that it
+/// measured.
 pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Result<Run> {
     let mut run = linerate_archive::load(store, name)?;
     let refuse = |why: String| {

@@ -46,7 +46,7 @@ impl Test {
             .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
     }
 
-    /// The same in this direction, if it has one.
+    /// Sets the direction of a test that has one.
     #[must_use]
     pub fn turned(mut self, direction: Direction) -> Self {
         match &mut self {

@@ -11,7 +11,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The same sweep while `load` runs on a connection of its own.
+/// Runs the sweep while `load` runs on a connection of its own.
 pub(super) fn under_load(
     context: &mut Context<'_>,
     recorder: &mut Recorder,
