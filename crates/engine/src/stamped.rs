@@ -180,7 +180,7 @@ impl DatagramPath for StampedDatagrams {
     }
 
     fn buffers(&self) -> Buffers {
-        Buffers::of(&self.socket.socket)
+        Buffers::of_datagrams(&self.socket.socket)
     }
 
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {

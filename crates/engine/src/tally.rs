@@ -1,7 +1,9 @@
 //! Counts of one running stream: totals, intervals, errors, and the progress that other threads read.
 
 use crate::plan::Intervals;
-use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork, TcpSample};
+use linerate_model::sample::{
+    ErrorCount, IntervalCount, MAX_SILENCES, Silence, StreamReport, StreamWork, TcpSample,
+};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::Refusals;
 use linerate_sys::failure::{Failure, FailureClass};
@@ -40,6 +42,12 @@ impl StreamProgress {
 /// Initial capacity for intervals: none is allocated during a test of common length.
 const USUAL_INTERVALS: usize = 16;
 
+/// Shortest time without traffic that is kept: the shortest retransmission timeout of Linux, which loss by chance may cause.
+const LEAST_SILENCE: Duration = Duration::from_millis(200);
+
+/// Times the usual gap between two counts that a silence lasts at least: a slow stream is not silent.
+const SILENCE_FACTOR: u32 = 10;
+
 /// Totals and intervals of one stream, by arrival time.
 pub(crate) struct Tally {
     start: MonoInstant,
@@ -49,6 +57,9 @@ pub(crate) struct Tally {
     current: IntervalCount,
     current_end: MonoInstant,
     last: MonoInstant,
+    /// Counts so far.
+    moves: u32,
+    silences: Vec<Silence>,
     intervals: Vec<IntervalCount>,
     progress: Arc<StreamProgress>,
 }
@@ -71,6 +82,8 @@ impl Tally {
             },
             current_end: start.after(interval.length),
             last: start,
+            moves: 0,
+            silences: Vec::new(),
             intervals: Vec::with_capacity(interval.most.min(USUAL_INTERVALS)),
             progress,
         }
@@ -93,10 +106,39 @@ impl Tally {
         self.packets += packets;
         self.current.bytes = ByteCount::new(self.current.bytes.get() + bytes);
         self.current.packets = PacketCount::new(self.current.packets.get() + packets);
+        if now.saturating_since(self.last) >= LEAST_SILENCE {
+            self.note_silence(now);
+        }
+        self.moves = self.moves.saturating_add(1);
         self.last = self.last.max(now);
         self.progress.bytes.store(self.bytes, Ordering::Relaxed);
         self.progress.packets.store(self.packets, Ordering::Relaxed);
         rolled
+    }
+
+    /// Keeps the time from the last count to `now` if it is far longer than usual, and one of the longest.
+    #[cold]
+    fn note_silence(&mut self, now: MonoInstant) {
+        let usual = self.active() / self.moves.saturating_sub(1).max(1);
+        let silence = Silence {
+            start: self.active(),
+            end: now.saturating_since(self.start),
+        };
+        if self.moves < 2 || silence.length() < usual * SILENCE_FACTOR {
+            return;
+        }
+        if self.silences.len() == MAX_SILENCES {
+            let lengths = self.silences.iter().map(|silence| silence.length());
+            let Some((shortest, least)) = lengths.enumerate().min_by_key(|(_, length)| *length)
+            else {
+                return;
+            };
+            if least >= silence.length() {
+                return;
+            }
+            self.silences.remove(shortest);
+        }
+        self.silences.push(silence);
     }
 
     /// Records that datagrams below number `next` were received or skipped.
@@ -129,7 +171,7 @@ impl Tally {
 
     /// Report of a stream that counted for `duration`.
     pub(crate) fn report(
-        self,
+        mut self,
         index: u8,
         duration: Duration,
         work: impl Into<StreamWork>,
@@ -138,6 +180,7 @@ impl Tally {
             bytes: ByteCount::new(self.bytes),
             packets: PacketCount::new(self.packets),
             duration,
+            silences: std::mem::take(&mut self.silences),
             intervals: self.into_intervals(duration),
             ..StreamReport::new(u16::from(index), work)
         }
@@ -222,7 +265,13 @@ impl FailureCounts {
                     AfterFailure::GiveUp
                 }
             }
-            FailureClass::NoBuffers | FailureClass::Other => {
+            // Mostly a router's answer to an earlier datagram: the next call goes through.
+            FailureClass::TooLong | FailureClass::Other
+                if now.saturating_since(*self.failing_since.get_or_insert(now)) < BACK_OFF =>
+            {
+                AfterFailure::Retry
+            }
+            FailureClass::NoBuffers | FailureClass::Other | FailureClass::TooLong => {
                 let since = *self.failing_since.get_or_insert(now);
                 if now.saturating_since(since) > MAX_FAILING {
                     AfterFailure::GiveUp
@@ -330,6 +379,44 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_far_longer_than_usual_is_a_silence_and_a_slow_stream_is_not_silent() {
+        let silences = |millis: &[u64]| {
+            let mut tally = tally();
+            for at in millis {
+                tally.count(after_start(&tally, *at), 1, 1);
+            }
+            let report = tally.report(0, Duration::from_secs(9), StreamWork::Unreported);
+            let times = report.silences.iter().map(|s| (s.start, s.end));
+            let millis = times.map(|(start, end)| (start.as_millis(), end.as_millis()));
+            millis.collect::<Vec<_>>()
+        };
+        let steady: Vec<u64> = (0..250).map(|n| n * 10).collect();
+        let again = [steady.as_slice(), &[5500, 5510]].concat();
+        assert_eq!(silences(&steady), []);
+        assert_eq!(silences(&again), [(2490, 5500)]);
+        assert_eq!(silences(&[0, 1000, 2000, 3000, 4000]), []);
+        assert_eq!(silences(&[0, 3000]), []);
+    }
+
+    #[test]
+    fn the_longest_silences_are_kept() {
+        let mut tally = tally();
+        let mut at = 0;
+        for gap in (0..2 * MAX_SILENCES as u64).map(|n| 300 + n) {
+            for _ in 0..100 {
+                tally.count(after_start(&tally, at), 1, 1);
+                at += 1;
+            }
+            at += gap;
+        }
+        tally.count(after_start(&tally, at), 1, 1);
+        let report = tally.report(0, Duration::from_mins(1), StreamWork::Unreported);
+        assert_eq!(report.silences.len(), MAX_SILENCES);
+        let least = report.silences.iter().map(|silence| silence.length()).min();
+        assert!(least >= Some(Duration::from_millis(300 + MAX_SILENCES as u64)));
+    }
+
+    #[test]
     fn a_count_says_when_an_interval_ended() {
         let mut tally = tally();
         assert!(!tally.count(after_start(&tally, 10), 1, 1));
@@ -380,16 +467,33 @@ mod tests {
     }
 
     #[test]
+    fn a_router_that_says_too_long_ends_no_stream_that_goes_on() {
+        let mut failures = FailureCounts::default();
+        let failure = Failure::too_long("sendmmsg");
+        for second in 0..100 {
+            let now = MonoInstant::from_nanos(0).after(Duration::from_secs(second));
+            assert_eq!(failures.count(failure, now), AfterFailure::Retry);
+            failures.success();
+        }
+        let start = MonoInstant::from_nanos(0).after(Duration::from_secs(200));
+        assert_eq!(failures.count(failure, start), AfterFailure::Retry);
+        let soon = start.after(BACK_OFF);
+        let again = AfterFailure::RetryAt(soon.after(BACK_OFF));
+        assert_eq!(failures.count(failure, soon), again);
+        let late = start.after(MAX_FAILING + BACK_OFF);
+        assert_eq!(failures.count(failure, late), AfterFailure::GiveUp);
+    }
+
+    #[test]
     fn lasting_trouble_ends_a_stream_and_passing_trouble_does_not() {
         let late = MonoInstant::from_nanos(0).after(MAX_FAILING + BACK_OFF);
         let failure = Failure::timed_out("sendmmsg");
         let mut failures = FailureCounts::default();
         failures.count(failure, MonoInstant::from_nanos(0));
         failures.success();
-        assert!(matches!(
-            failures.count(failure, late),
-            AfterFailure::RetryAt(_)
-        ));
+        assert_eq!(failures.count(failure, late), AfterFailure::Retry);
+        let later = failures.count(failure, late.after(BACK_OFF));
+        assert!(matches!(later, AfterFailure::RetryAt(_)));
         let mut failures = FailureCounts::default();
         failures.count(failure, MonoInstant::from_nanos(0));
         assert_eq!(failures.count(failure, late), AfterFailure::GiveUp);

@@ -111,6 +111,8 @@ signals! {
     IP_IN_DELIVERS = "ip.in_delivers", Counter;
     /// IP packets too long for the path that could not be fragmented (Ip `FragFails`, and Ip6).
     IP_FRAG_FAILS = "ip.frag_fails", Counter;
+    /// IP fragments that this host made of packets longer than the path takes (Ip `FragCreates`, and Ip6).
+    IP_FRAGMENTS = "ip.fragments", Counter;
     /// Packets processed by the softnet backlog, all cores (`/proc/net/softnet_stat` column 1).
     SOFTNET_PROCESSED = "softnet.processed", Counter;
     /// Packets dropped because the softnet backlog was full, all cores (column 2).

@@ -16,7 +16,7 @@ pub struct Failure {
 /// What a failure means for a loop that moves traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureClass {
-    /// Can never succeed: a datagram over the path's MTU, an option that the device lacks.
+    /// Can never succeed: an option that the device lacks.
     Impossible,
     /// Interrupted by a signal; nothing happened.
     Interrupted,
@@ -26,6 +26,8 @@ pub enum FailureClass {
     Other,
     /// The peer has closed its socket or reset the connection.
     PeerGone,
+    /// A datagram was longer than the path's MTU (`EMSGSIZE`): this one, or an earlier one that a router answered.
+    TooLong,
     /// Nothing to read or no room to write yet (`EAGAIN`).
     WouldBlock,
 }
@@ -63,6 +65,11 @@ impl Failure {
         Self::new(operation, Errno::PIPE)
     }
 
+    /// The failure of a datagram that is longer than the path's MTU (`EMSGSIZE`).
+    pub const fn too_long(operation: &'static str) -> Self {
+        Self::new(operation, Errno::MSGSIZE)
+    }
+
     /// The failure of a call that made no progress within the caller's time limit.
     pub const fn timed_out(operation: &'static str) -> Self {
         Self::new(operation, Errno::TIMEDOUT)
@@ -90,9 +97,10 @@ impl Failure {
                 FailureClass::PeerGone
             }
             Errno::INTR => FailureClass::Interrupted,
-            Errno::INVAL | Errno::MSGSIZE | Errno::OPNOTSUPP | Errno::BADF | Errno::NOTSOCK => {
+            Errno::INVAL | Errno::OPNOTSUPP | Errno::BADF | Errno::NOTSOCK => {
                 FailureClass::Impossible
             }
+            Errno::MSGSIZE => FailureClass::TooLong,
             Errno::NOBUFS | Errno::NOMEM => FailureClass::NoBuffers,
             _ => FailureClass::Other,
         }

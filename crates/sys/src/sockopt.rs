@@ -127,6 +127,24 @@ pub fn set_udp_segment<Fd: AsFd>(socket: Fd, segment: u16) -> io::Result<()> {
     )
 }
 
+/// Gives each datagram to the system on its own again (`UDP_SEGMENT` of zero).
+pub fn unset_udp_segment<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    set_udp_segment(socket, 0)
+}
+
+/// Largest IP packet in bytes that the path of a connected socket is known to carry (`IP_MTU`, `IPV6_MTU`): its
+/// interface's, until a router's answer says less (RFC 1191, RFC 8201).
+pub fn path_mtu<Fd: AsFd>(socket: Fd, is_ipv4: bool) -> io::Result<u32> {
+    let (level, name) = if is_ipv4 {
+        (libc::IPPROTO_IP, libc::IP_MTU)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU)
+    };
+    let mut value = [0; 4];
+    get(socket, level, name, &mut value)?;
+    u32::try_from(i32::from_ne_bytes(value)).map_err(io::Error::other)
+}
+
 /// Allows the kernel to deliver runs of equal datagrams as one (`UDP_GRO`, Linux 5.0).
 pub fn set_udp_gro<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())

@@ -15,6 +15,7 @@ mod intervals;
 mod losses;
 mod one_way;
 mod packets;
+mod path_mtu;
 mod profile;
 mod requests;
 mod slots;

@@ -1,7 +1,7 @@
 //! Whether a trial's numbers can be trusted, and what to be careful about.
 
 use super::packets::{self, by_stream, received};
-use super::{Ends, requests, streams, total};
+use super::{Ends, path_mtu, requests, streams, total};
 use crate::readings::is_packet_filters;
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
@@ -47,6 +47,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     too_few(ends, &mut judgement);
     refused(ends, &mut judgement);
     send_errors(ends, &mut judgement);
+    path_mtu::fragments(ends, &mut judgement.careful);
     strays(ends, &mut judgement);
     shorter_datagrams(ends, &mut judgement);
     judgement.careful.extend(requests::cautions(trial));
@@ -305,7 +306,10 @@ fn send_errors(ends: &Ends<'_>, judgement: &mut Judgement) {
         *count = count.saturating_add(error.count);
     }
     for (errno, count) in counts {
-        if matches!(errno, "EAGAIN" | "ENOBUFS" | "EINTR") {
+        // What is too long for one packet is said with the path's MTU.
+        if matches!(errno, "EAGAIN" | "ENOBUFS" | "EINTR")
+            || errno == "EMSGSIZE" && path_mtu::is_known(ends)
+        {
             continue;
         }
         let meaning = match errno {

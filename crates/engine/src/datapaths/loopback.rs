@@ -345,6 +345,7 @@ impl Drop for MemoryStream {
 fn memory_buffers() -> Buffers {
     let room = u64::try_from(PIPE_BYTES).ok();
     Buffers {
+        path_mtu: None,
         send: room,
         receive: room,
     }

@@ -6,7 +6,7 @@ mod loopback;
 mod sockets;
 
 use crate::error::EngineError;
-use linerate_model::sample::{PathReport, TcpSample, XdpReport};
+use linerate_model::sample::{PathMtu, PathReport, TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_model::{ByteCount, MonoInstant};
 use linerate_peers::Datagrams;
@@ -171,9 +171,11 @@ pub struct PathSetup<'a> {
     pub params: &'a BTreeMap<String, String>,
 }
 
-/// Buffer sizes granted by the system.
+/// Buffer sizes granted by the system, and what it knows of the path of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buffers {
+    /// Largest packet on the path of a datagram socket.
+    pub path_mtu: Option<PathMtu>,
     /// Send buffer.
     pub send: Option<u64>,
     /// Receive buffer.
@@ -185,15 +187,33 @@ impl Buffers {
     pub(crate) fn of<S: AsFd>(socket: S) -> Self {
         let size = |bytes: io::Result<usize>| bytes.ok().and_then(|n| u64::try_from(n).ok());
         Self {
+            path_mtu: None,
             send: size(sockopt::send_buffer(&socket)),
             receive: size(sockopt::receive_buffer(&socket)),
         }
     }
+
+    /// Buffer sizes of a connected datagram socket, and its path's MTU.
+    pub(crate) fn of_datagrams(socket: &UdpSocket) -> Self {
+        Self {
+            path_mtu: path_mtu(socket),
+            ..Self::of(socket)
+        }
+    }
+}
+
+/// Largest packet on the path of a connected socket, as far as the system knows now.
+fn path_mtu(socket: &UdpSocket) -> Option<PathMtu> {
+    // A socket of IPv6 may carry IPv4.
+    let is_ipv4 = socket.peer_addr().ok()?.ip().to_canonical().is_ipv4();
+    let bytes = sockopt::path_mtu(socket, is_ipv4).ok()?;
+    Some(PathMtu::new(bytes.into(), is_ipv4))
 }
 
 impl From<Buffers> for PathReport {
     fn from(buffers: Buffers) -> Self {
         Self {
+            path_mtu: buffers.path_mtu,
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
             ..Self::default()

@@ -193,6 +193,7 @@ impl Opened {
                 .and_then(|()| linerate_sys::tcp::apply_class(socket, &plan.spec.socket))
                 .map_err(|error| EngineError::io("set up", &"a data socket", error))?;
         }
+        udp::probe_path(&plan, &sockets);
         let sockets = Sockets::Udp(sockets);
         Ok(Self::new(plan, sockets))
     }

@@ -4,8 +4,9 @@
 use super::{POLL_INTERVAL, Wait};
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
+use linerate_model::spec::{Side, TestWork};
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::{Arrival, Handshake, HandshakeStep};
+use linerate_peers::{Arrival, Batch, Handshake, HandshakeStep, Numbers, Part, SendTime};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::tcp::{apply_buffers, apply_class, wait_readable};
 use std::io;
@@ -39,7 +40,7 @@ pub(super) fn connect(
     timeout: Duration,
 ) -> Result<Vec<UdpSocket>, EngineError> {
     let deadline = MonoClock.now().after(timeout);
-    (0..)
+    let sockets: Result<Vec<_>, _> = (0..)
         .zip(remotes)
         .map(|(stream, remote)| {
             let failed = |error| EngineError::io("open a data socket to", &remote, error);
@@ -62,7 +63,45 @@ pub(super) fn connect(
                 waited: timeout,
             })
         })
-        .collect()
+        .collect();
+    let sockets = sockets?;
+    probe_path(plan, &sockets);
+    Ok(sockets)
+}
+
+/// Payload that every path of IPv6 carries in one packet, bytes (RFC 8200 §5: 1280 B), and nearly every one of IPv4.
+const EVERY_PATH: usize = 1280 - 40 - 8;
+
+/// Sends one datagram of full length that the receiver does not count, where the protocol has such: a router that carries
+/// less answers before the traffic begins, and the system cuts what follows into fragments. One is enough, since the
+/// system keeps the path's MTU by address.
+pub(super) fn probe_path(plan: &EndpointPlan, sockets: &[UdpSocket]) {
+    let (Side::Sender, Some(socket)) = (plan.side, sockets.first()) else {
+        return;
+    };
+    let payload = plan.stream(0).payload;
+    if payload <= EVERY_PATH || !matches!(plan.spec.work, TestWork::Datagrams(_)) {
+        return;
+    }
+    let format = plan.format.datagrams(0, payload);
+    let Some(format) = format.filter(|format| format.numbers() == Numbers::PerPart) else {
+        return;
+    };
+    if payload < format.header_len() {
+        return;
+    }
+    let mut datagram = vec![0; payload];
+    let batch = Batch {
+        part: Part::WarmUp,
+        first: 0,
+        sent: SendTime {
+            monotonic: MonoClock.now(),
+            wall_ns: 0,
+        },
+    };
+    format.write(&mut datagram, payload, batch);
+    // A failure shows again in the traffic.
+    drop(socket.send(&datagram));
 }
 
 /// Sends the request, repeatedly if allowed, until the server answers; returns whether it did before `deadline`.
@@ -150,7 +189,10 @@ pub(super) fn welcome(
                 return Err(EngineError::NotConnected { stream: 0 });
             };
             match take_requests(&handshakes, sockets, from, wait).map_err(failed)? {
-                None => Ok(()),
+                None => {
+                    probe_path(plan, sockets);
+                    Ok(())
+                }
                 Some(stream) => Err(awaited(stream, "UDP hello")),
             }
         }

@@ -3,6 +3,7 @@
 use crate::time::as_seconds;
 use crate::units::{ByteCount, PacketCount};
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -34,6 +35,39 @@ pub struct IntervalCount {
     /// One more than the highest sequence number seen up to the end (datagram receiver only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_expected: Option<u64>,
+}
+
+/// A time in which one side of a stream moved nothing, far longer than it usually waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Silence {
+    /// When it moved the last before, from the start of the stream's counted time on this side's clock.
+    #[serde(rename = "start_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub start: Duration,
+    /// When it moved something again, on the same scale.
+    #[serde(rename = "end_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub end: Duration,
+}
+
+impl Silence {
+    /// Its length.
+    pub const fn length(self) -> Duration {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// Most silences of one stream: the longest.
+pub const MAX_SILENCES: usize = 16;
+
+/// Reads a few silences: they come from the peer.
+pub(super) fn bounded_silences<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Silence>, D::Error> {
+    let silences = Vec::<Silence>::deserialize(d)?;
+    if silences.len() > MAX_SILENCES {
+        let message = format!("more than {MAX_SILENCES} silences of one stream");
+        return Err(D::Error::custom(message));
+    }
+    Ok(silences)
 }
 
 /// What the receiver of numbered datagrams knows from sequence numbers alone.

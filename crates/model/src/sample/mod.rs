@@ -7,9 +7,12 @@ mod snapshot;
 mod tcp;
 mod work;
 
-pub use counts::{ErrorCount, IntervalCount, Omitted, PeerCounts, RequestCount, SequenceCount};
+pub use counts::{
+    ErrorCount, IntervalCount, MAX_SILENCES, Omitted, PeerCounts, RequestCount, SequenceCount,
+    Silence,
+};
 pub use moments::Moments;
-pub use path::{MAX_PATH_NOTES, PathReport, XdpReport};
+pub use path::{MAX_PATH_NOTES, PathMtu, PathReport, XdpReport};
 pub use snapshot::Snapshot;
 pub use tcp::{CongestionState, TcpSample, TcpSocketReport};
 pub use work::{
@@ -46,6 +49,14 @@ pub struct StreamReport {
     pub duration: Duration,
     /// Per-interval counts, in order.
     pub intervals: Vec<IntervalCount>,
+    /// The longest times in which this side moved nothing, in order; at most [`MAX_SILENCES`] are read. Empty also of a
+    /// peer that does not tell.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "counts::bounded_silences"
+    )]
+    pub silences: Vec<Silence>,
     /// Errors of the data plane.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorCount>,
@@ -99,6 +110,7 @@ impl StreamReport {
             packets: PacketCount::default(),
             duration: Duration::ZERO,
             intervals: Vec::new(),
+            silences: Vec::new(),
             errors: Vec::new(),
             thread_cpu: Duration::ZERO,
             thread_system_cpu: None,

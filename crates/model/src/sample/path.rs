@@ -35,9 +35,64 @@ pub struct PathReport {
         deserialize_with = "bounded_notes"
     )]
     pub notes: Vec<String>,
+    /// What the system knew at the end of the largest packet that the stream's path carries; `None` without a
+    /// socket of datagrams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_mtu: Option<PathMtu>,
     /// How frames passed the kernel's stack by, and what was dropped there (datapath af-xdp only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xdp: Option<XdpReport>,
+}
+
+/// The largest packet that a path is known to carry: the interface's MTU, until a router's answer says less (RFC 1191,
+/// RFC 8201).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct PathMtu {
+    /// Longest IP packet, bytes.
+    pub packet_bytes: ByteCount,
+    /// Longest UDP payload that such a packet takes, bytes: a longer datagram goes as IP fragments.
+    pub payload_bytes: ByteCount,
+}
+
+impl PathMtu {
+    /// Header of UDP, bytes.
+    const UDP: u64 = 8;
+    /// Header of IPv4 without options, bytes.
+    const IPV4: u64 = 20;
+    /// Header of IPv6, bytes.
+    const IPV6: u64 = 40;
+    /// Fragment header of IPv6 (RFC 8200 §4.5), bytes.
+    const IPV6_FRAGMENT: u64 = 8;
+
+    /// Of a path of IPv4 or IPv6 that carries packets of `packet` bytes.
+    pub fn new(packet: u64, is_ipv4: bool) -> Self {
+        let header = if is_ipv4 { Self::IPV4 } else { Self::IPV6 };
+        Self {
+            packet_bytes: ByteCount::new(packet),
+            payload_bytes: ByteCount::new(packet.saturating_sub(header + Self::UDP)),
+        }
+    }
+
+    /// IP packets that a datagram of `payload` bytes takes; more than one are fragments, each but the last a multiple of
+    /// 8 bytes long (RFC 791, RFC 8200 §4.5). `None` if no fragment fits.
+    pub fn packets_of(self, payload: ByteCount) -> Option<u64> {
+        if payload <= self.payload_bytes {
+            return Some(1);
+        }
+        let header = self
+            .packet_bytes
+            .get()
+            .checked_sub(self.payload_bytes.get())?
+            .checked_sub(Self::UDP)?;
+        let extra = match header {
+            Self::IPV4 => 0,
+            Self::IPV6 => Self::IPV6_FRAGMENT,
+            _ => return None,
+        };
+        let room = self.packet_bytes.get().checked_sub(header + extra)? / 8 * 8;
+        let length = payload.get().checked_add(Self::UDP)?;
+        (room > 0).then(|| length.div_ceil(room))
+    }
 }
 
 /// What one side of a stream over AF_XDP knows about its way past the kernel's stack. Counts are of this stream's
@@ -82,4 +137,25 @@ fn bounded_notes<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Erro
         return Err(D::Error::custom(message));
     }
     Ok(notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_longer_than_the_path_s_mtu_takes_fragments_of_multiples_of_eight() {
+        let packets =
+            |mtu, is_ipv4, payload| PathMtu::new(mtu, is_ipv4).packets_of(ByteCount::new(payload));
+        assert_eq!(packets(1400, true, 1372), Some(1));
+        assert_eq!(packets(1400, true, 1373), Some(2));
+        assert_eq!(packets(1400, false, 1352), Some(1));
+        assert_eq!(packets(1400, false, 1353), Some(2));
+        // IPv4: 1376 B a fragment; IPv6: 1352 - 8 rounded down, 1352 B.
+        assert_eq!(packets(1400, true, 2 * 1376 - 8), Some(2));
+        assert_eq!(packets(1400, true, 2 * 1376 - 7), Some(3));
+        assert_eq!(packets(1400, false, 2 * 1352 - 8), Some(2));
+        assert_eq!(packets(1400, false, 2 * 1352 - 7), Some(3));
+        assert_eq!(packets(20, true, 100), None);
+    }
 }

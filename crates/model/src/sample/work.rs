@@ -145,6 +145,10 @@ pub struct DatagramSender {
     )]
     #[schemars(with = "Option<f64>")]
     pub sending: Option<Duration>,
+    /// Datagrams that had been sent when the system first knew that they are longer than the path's MTU (`EMSGSIZE`, from
+    /// a router's answer): none of them is known to have arrived. `None` where it knew before, or never said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_path_mtu: Option<PacketCount>,
     /// Datagrams of the warm-up; `None` where their numbers are not those of the test, or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,

@@ -262,6 +262,7 @@ impl DatagramPath for FramePath {
 
     fn buffers(&self) -> Buffers {
         Buffers {
+            path_mtu: None,
             send: Some(self.open.send_bytes),
             receive: Some(self.open.receive_bytes),
         }

@@ -4,6 +4,7 @@
 //! `gro`, the kernel may hand over runs that arrived together as one. Both are off unless asked
 //! for, because they change what is measured: the stack is then passed once per run.
 
+mod single;
 mod waiting;
 
 use super::{
@@ -12,11 +13,12 @@ use super::{
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
+use linerate_model::ByteCount;
 use linerate_model::spec::{DatapathChoice, TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
-use linerate_sys::memory::PageBuffer;
 use linerate_sys::udp::{Blocking, RecvBatch, SendBatch};
 use linerate_sys::{sockopt, tcp};
+use single::SingleSocket;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{TcpStream, UdpSocket};
@@ -219,6 +221,7 @@ impl DatapathKind for Sockets {
             batch,
             waiting,
             runs: params.gro.then(|| Vec::with_capacity(messages)),
+            notes: Vec::new(),
         }))
     }
 
@@ -339,6 +342,8 @@ struct DatagramSocket {
     waiting: Waiting,
     /// With GRO, the runs in which the spans arrived.
     runs: Option<Vec<Run>>,
+    /// What the system refused.
+    notes: Vec<String>,
 }
 
 impl DatagramSocket {
@@ -348,6 +353,29 @@ impl DatagramSocket {
         now.or_else(|| self.incoming.batch.overflow())
     }
 }
+
+impl DatagramSocket {
+    /// What to make of a `failure` to send. The kernel does not cut a message into datagrams that are longer than the
+    /// path's MTU (`EMSGSIZE`, before Linux 6.13 `EINVAL`): each goes on its own then.
+    fn without_segments(&mut self, failure: Failure) -> Failure {
+        let is_segmenting = self.outgoing.group > 1;
+        let payload = ByteCount::new(self.outgoing.payload as u64);
+        let is_too_long = || {
+            let path = Buffers::of_datagrams(&self.socket).path_mtu;
+            path.is_some_and(|path| path.payload_bytes < payload)
+        };
+        if !is_segmenting || !is_too_long() || sockopt::unset_udp_segment(&self.socket).is_err() {
+            return failure;
+        }
+        self.outgoing.group = 1;
+        self.outgoing.batch = None;
+        self.notes.push(NO_SEGMENTS.to_owned());
+        Failure::too_long(failure.operation())
+    }
+}
+
+/// Note of a path whose MTU is smaller than its segments.
+const NO_SEGMENTS: &str = "without gso from the path's MTU on: the kernel cuts no message into datagrams that need IP fragments";
 
 impl DatagramPath for DatagramSocket {
     fn batch(&self) -> usize {
@@ -360,7 +388,8 @@ impl DatagramPath for DatagramSocket {
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         let blocking = self.waiting.blocking();
-        self.outgoing.batch().send(&self.socket, count, blocking)
+        let sent = self.outgoing.batch().send(&self.socket, count, blocking);
+        sent.map_err(|failure| self.without_segments(failure))
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
@@ -415,97 +444,13 @@ impl DatagramPath for DatagramSocket {
     }
 
     fn buffers(&self) -> Buffers {
-        Buffers::of(&self.socket)
+        Buffers::of_datagrams(&self.socket)
     }
 
     fn diagnostics(&mut self) -> PathDiagnostics {
-        self.waiting.diagnostics(&self.socket)
-    }
-}
-
-/// One datagram per call, by `send` and `recv`: some 0.3 µs less per call than a batch of one, of which a
-/// round trip has four (median over loopback, spinning: 8.7 against 10.0 µs).
-struct SingleSocket {
-    socket: UdpSocket,
-    outgoing: PageBuffer,
-    /// Bytes of `outgoing` to send.
-    payload: usize,
-    incoming: PageBuffer,
-    span: Span,
-    waiting: Waiting,
-}
-
-impl SingleSocket {
-    fn new(socket: UdpSocket, payload: usize, waiting: Waiting) -> Self {
-        Self {
-            socket,
-            outgoing: PageBuffer::new(payload, 0),
-            payload,
-            incoming: PageBuffer::new(room_for(payload), 0),
-            span: Span::default(),
-            waiting,
-        }
-    }
-}
-
-impl DatagramPath for SingleSocket {
-    fn batch(&self) -> usize {
-        1
-    }
-
-    fn slots(&mut self) -> &mut [u8] {
-        &mut self.outgoing.bytes_mut()[..self.payload]
-    }
-
-    fn set_payload(&mut self, payload: usize) -> bool {
-        if payload > self.outgoing.bytes().len() {
-            self.outgoing = PageBuffer::new(payload, 0);
-            self.incoming = PageBuffer::new(room_for(payload), 0);
-        }
-        self.payload = payload;
-        true
-    }
-
-    fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        let payload = &self.outgoing.bytes()[..self.payload];
-        tcp::send(&self.socket, payload, self.waiting.blocking()).map(|_| count)
-    }
-
-    fn send_empty(&mut self) -> Result<(), Failure> {
-        tcp::send(&self.socket, &[], self.waiting.blocking()).map(drop)
-    }
-
-    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
-        let room = self.incoming.bytes_mut();
-        let length = self.waiting.take(&self.socket, room)?;
-        self.span.length = u32::try_from(length).expect("invariant: a datagram is below 64 KiB");
-        Ok(Arrivals {
-            bytes: self.incoming.bytes(),
-            spans: std::slice::from_ref(&self.span),
-            overflows: None,
-            runs: &[],
-            came: None,
-        })
-    }
-
-    fn spin(&mut self, looks: u32) -> bool {
-        self.waiting.spin(looks)
-    }
-
-    fn await_arrival(&mut self, limit: Duration) {
-        await_socket(&self.socket, limit);
-    }
-
-    fn overflows(&mut self) -> Option<u64> {
-        sockopt::socket_drops(&self.socket).ok().map(u64::from)
-    }
-
-    fn buffers(&self) -> Buffers {
-        Buffers::of(&self.socket)
-    }
-
-    fn diagnostics(&mut self) -> PathDiagnostics {
-        self.waiting.diagnostics(&self.socket)
+        let mut found = self.waiting.diagnostics(&self.socket);
+        found.notes.append(&mut self.notes);
+        found
     }
 }
 

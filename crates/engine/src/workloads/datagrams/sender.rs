@@ -49,6 +49,8 @@ pub(super) struct Sender {
     failures: FailureCounts,
     lateness: Option<Histogram>,
     refused: u64,
+    /// Datagrams that had been sent when a router answered that they are too long.
+    before_path_mtu: Option<u64>,
     burst_max: u64,
     /// Datagrams still to be sent singly, to see an error that a batch hides.
     cautious: u64,
@@ -89,6 +91,7 @@ impl Sender {
             failures: FailureCounts::default(),
             lateness: setup.plan.rate.map(|_| Histogram::new()),
             refused: 0,
+            before_path_mtu: None,
             burst_max: 0,
             cautious: 0,
             sent_by: start,
@@ -204,6 +207,10 @@ impl Sender {
                 schedule.served(now, 1);
             }
         }
+        if failure.class() == FailureClass::TooLong && self.phase == Phase::Counted {
+            self.before_path_mtu
+                .get_or_insert_with(|| self.tally.packets());
+        }
         self.failures.step(failure, now)
     }
 
@@ -303,6 +310,7 @@ impl Work for Sender {
             pacing: self.lateness.into(),
             burst_max: PacketCount::new(self.burst_max),
             sending: Some(self.in_calls),
+            before_path_mtu: self.before_path_mtu.map(PacketCount::new),
             omitted: (self.omitted > 0).then(|| Omitted {
                 packets: PacketCount::new(self.omitted),
                 missing: PacketCount::new(0),
@@ -312,6 +320,7 @@ impl Work for Sender {
             errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),
+                notes: self.path.diagnostics().notes,
                 ..self.path.buffers().into()
             },
             ..self.tally.report(self.plan.index, duration, work)
