@@ -12,6 +12,7 @@ pub mod experiment;
 mod judge;
 pub mod ledger;
 pub mod load_delay;
+mod outage;
 pub mod published;
 mod readings;
 pub mod repetition;

@@ -64,6 +64,41 @@ pub(crate) fn streams(trial: &Trial, side: Side) -> impl Iterator<Item = &Stream
     reports.flat_map(|report| &report.streams)
 }
 
+/// Fewer retransmissions than these are one unlucky loss.
+const LEAST_AGAIN: u64 = 3;
+/// A stream that got no more than this acknowledged never left its first windows, bytes.
+const FIRST_WINDOWS: u64 = 65_536;
+
+/// What TCP stood still at from its first windows on, up to its end, though it sent again and again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoodStill {
+    /// Segment size.
+    pub(crate) smss: u64,
+    /// Times that a segment was sent again.
+    pub(crate) again: u64,
+    /// Bytes that the peer acknowledged.
+    pub(crate) acked: u64,
+}
+
+/// Whether a sending TCP `stream` stood still so; shorter segments may have passed before.
+pub(crate) fn stood_still(stream: &StreamReport) -> Option<StoodStill> {
+    let samples = stream.work.tcp_samples();
+    let last = samples.last()?;
+    let still = StoodStill {
+        smss: last.smss_bytes?,
+        again: last.retrans_segments?,
+        acked: last.bytes_acked?,
+    };
+    let since = samples
+        .iter()
+        .find(|sample| sample.bytes_acked == last.bytes_acked);
+    let is_still = since.is_some_and(|since| since.at_ns <= last.at_ns / 2);
+    let is_waiting = last.unacked_segments.is_none_or(|unacked| unacked > 0);
+    let is_stalled =
+        still.acked < still.smss || still.acked < FIRST_WINDOWS && is_still && is_waiting;
+    (is_stalled && still.again >= LEAST_AGAIN).then_some(still)
+}
+
 /// Whether a sending call that failed so was refused by a packet filter of its host.
 pub(crate) fn is_packet_filters(errno: &str) -> bool {
     matches!(errno, "EACCES" | "EPERM")

@@ -20,6 +20,7 @@ mod congestion;
 mod intended_load;
 pub(crate) mod link;
 pub(crate) mod other_programs;
+pub(crate) mod outage;
 mod overload_cpu;
 pub(crate) mod own_shaper;
 pub(crate) mod path_loss;
@@ -71,6 +72,7 @@ pub(crate) static ALL: &[&Cause] = &[
     &sender_buffer::CAUSE,
     &sender_app::CAUSE,
     &path_mtu::CAUSE,
+    &outage::CAUSE,
     &policer::CAUSE,
     &own_shaper::CAUSE,
     &link::CAUSE,

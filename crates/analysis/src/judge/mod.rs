@@ -3,8 +3,9 @@
 mod reach;
 mod settle;
 
-use crate::causes::{self, Cause, Evidence, other_programs, tool};
+use crate::causes::{self, Cause, Evidence, other_programs, outage, tool};
 use crate::diagnosis;
+use crate::outage::without;
 use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
@@ -15,7 +16,9 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
     examine_causes,
     settle_experiments,
     take_what_explains_most,
+    put_outage_first,
     weigh_signs_and_probes,
+    mention_outage,
     refuse_contradictions,
     name_ceiling,
     name_other_programs,
@@ -24,7 +27,10 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
 
 /// The verdict on one direction of a run, while it is drawn.
 struct Draft<'a> {
+    /// The run without its outages.
     run: &'a Run,
+    /// The run as it was.
+    whole: &'a Run,
     direction: Direction,
     findings: Vec<Finding>,
     verdict: Verdict,
@@ -33,9 +39,10 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(run: &'a Run, direction: Direction) -> Self {
+    fn new(run: &'a Run, whole: &'a Run, direction: Direction) -> Self {
         Self {
             run,
+            whole,
             direction,
             findings: Vec::new(),
             verdict: causes::undecided(String::new(), Vec::new()),
@@ -47,7 +54,12 @@ impl<'a> Draft<'a> {
 /// Asks every cause that one trial can show.
 fn examine_causes(draft: &mut Draft<'_>) {
     for cause in causes::ALL {
-        let evidence = Evidence::new(draft.run, draft.direction, &draft.findings);
+        let run = if *cause == &outage::CAUSE {
+            draft.whole
+        } else {
+            draft.run
+        };
+        let evidence = Evidence::new(run, draft.direction, &draft.findings);
         if let Some(mut outcome) = cause.outcome(&evidence) {
             reach::fit(&mut outcome, &evidence);
             let rule = cause.id.to_owned();
@@ -82,6 +94,47 @@ fn take_what_explains_most(draft: &mut Draft<'_>) {
     let best = best.map(|best| best.0.clone());
     let best = best.or_else(|| settle::nothing_left(&draft.findings));
     draft.verdict = best.unwrap_or_else(|| unexamined(&draft.findings));
+}
+
+/// Share of the loss, or of a byte stream's time, from which on an outage is what a run shows before all else.
+const OUTAGE_SHARE: f64 = 0.1;
+
+/// The outage that was found, if any.
+fn found_outage<'a>(draft: &'a Draft<'_>) -> Option<&'a Verdict> {
+    let found = draft.findings.iter().filter_map(Finding::found);
+    found
+        .into_iter()
+        .find(|verdict| outage::CAUSE.is_in(verdict))
+}
+
+/// An outage comes before what limits the rest of a run, which is then said beside it: it alone is in every figure of
+/// the whole.
+fn put_outage_first(draft: &mut Draft<'_>) {
+    let Some(found) = found_outage(draft).cloned() else {
+        return;
+    };
+    let is_large = found
+        .share_ratio
+        .is_some_and(|share| share.get() >= OUTAGE_SHARE);
+    if !is_large && limits(&draft.verdict) == 2 {
+        return;
+    }
+    let rest = std::mem::replace(&mut draft.verdict, found);
+    let is_told = limits(&rest) == 2 && rest.confidence != Confidence::Weak;
+    if is_told && !outage::CAUSE.is_in(&rest) {
+        let sentence = format!("In the rest of the time: {}", rest.claim);
+        draft.verdict.evidence.push(sentence);
+    }
+}
+
+/// An outage is said in every verdict.
+fn mention_outage(draft: &mut Draft<'_>) {
+    if outage::CAUSE.is_in(&draft.verdict) {
+        return;
+    }
+    if let Some(claim) = found_outage(draft).map(|found| found.claim.clone()) {
+        draft.verdict.evidence.push(claim);
+    }
 }
 
 /// Where linerate measured what it can measure again, signs and probes are weighed, and the causes lend the words for
@@ -176,7 +229,8 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
 type Diagnosis = (Verdict, Vec<Finding>);
 
 fn one_way(run: &Run, direction: Direction) -> Diagnosis {
-    let mut draft = Draft::new(run, direction);
+    let rest = without(run, direction);
+    let mut draft = Draft::new(rest.as_ref().unwrap_or(run), run, direction);
     for stage in STAGES {
         stage(&mut draft);
     }
@@ -257,7 +311,7 @@ mod tests {
             "tool": {"name": "linerate"}, "config": {}, "trials": []
         }))
         .unwrap();
-        let mut draft = Draft::new(&run, Direction::Forward);
+        let mut draft = Draft::new(&run, &run, Direction::Forward);
         draft.verdict.limit = cause.limit();
         draft.verdict.side = cause.side;
         draft.verdict.evidence = vec!["Its own shaper held the rest back.".to_owned()];

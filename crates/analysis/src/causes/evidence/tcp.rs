@@ -2,12 +2,11 @@
 
 use super::Evidence;
 use crate::causes::words;
-use crate::readings::{cross_traffic, mean, streams, unread_shares};
+use crate::readings::{cross_traffic, mean, stood_still, streams, unread_shares};
 use crate::thresholds::load::HOUSEKEEPING;
 use crate::thresholds::reader::UNREAD;
 use crate::thresholds::retransmissions::{NEEDLESS, RETREATING};
 use linerate_model::run::TcpSummary;
-use linerate_model::sample::StreamReport;
 use linerate_model::signals;
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
@@ -165,7 +164,7 @@ impl StreamReader {
     }
 }
 
-/// A stalled stream: what its segments of full length came to.
+/// Stalled streams: what their segments of full length came to.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::causes) struct Stall {
     /// Segment size.
@@ -174,37 +173,28 @@ pub(in crate::causes) struct Stall {
     pub(in crate::causes) again: u64,
     /// Bytes that the peer acknowledged.
     pub(in crate::causes) acked: u64,
+    /// Whether no stream got a single full segment acknowledged.
+    pub(in crate::causes) is_complete: bool,
 }
 
-/// Fewer retransmissions than these are one unlucky loss.
-const LEAST_AGAIN: u64 = 3;
-
 impl Stall {
-    /// When no stream of any trial got a full segment acknowledged, and sent some again and again.
+    /// When every stream of every trial stood still from its first windows on, and sent some segment again and again.
     pub(in crate::causes) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let mut whole: Option<Self> = None;
         for trial in evidence.subject() {
             for stream in streams(trial, Side::Sender) {
-                let stall = Self::of_stream(stream)?;
+                let still = stood_still(stream)?;
                 let sum = whole.get_or_insert(Self {
+                    smss: still.smss,
                     again: 0,
                     acked: 0,
-                    ..stall
+                    is_complete: true,
                 });
-                sum.again = sum.again.saturating_add(stall.again);
-                sum.acked = sum.acked.saturating_add(stall.acked);
+                sum.again = sum.again.saturating_add(still.again);
+                sum.acked = sum.acked.saturating_add(still.acked);
+                sum.is_complete &= still.acked < still.smss;
             }
         }
         whole
-    }
-
-    fn of_stream(stream: &StreamReport) -> Option<Self> {
-        let last = stream.work.tcp_samples().last()?;
-        let stall = Self {
-            smss: last.smss_bytes?,
-            again: last.retrans_segments?,
-            acked: last.bytes_acked?,
-        };
-        (stall.acked < stall.smss && stall.again >= LEAST_AGAIN).then_some(stall)
     }
 }

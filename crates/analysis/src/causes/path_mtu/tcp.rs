@@ -2,10 +2,10 @@
 
 use super::CAUSE;
 use crate::causes::evidence::{Evidence, Stall};
-use crate::causes::{Case, RuleOutcome, clear, not_evaluated, words};
+use crate::causes::{Case, RuleOutcome, clear, not_evaluated, supported_if, words};
 use crate::statistics::to_f64;
 use linerate_model::ByteCount;
-use linerate_model::run::{Confidence, Experiment};
+use linerate_model::run::Experiment;
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let Some(stall) = Stall::from_evidence(evidence) else {
@@ -21,18 +21,27 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     );
     CAUSE.found(Case {
         share: Some(1.0),
-        confidence: Confidence::Supported,
-        claim: format!(
-            "The path's MTU limits: no segment of {} B got through, {} were sent again, and no error came back.",
-            words::count(stall.smss),
-            words::count(stall.again)
-        ),
+        confidence: supported_if(stall.is_complete),
+        claim: claim(stall),
         evidence: figures,
         experiment: Experiment::in_words(
             "lower the MTU of the sender's interface (1280 B), or set net.ipv4.tcp_mtu_probing to 1",
             "data gets through",
         ),
     })
+}
+
+fn claim(stall: Stall) -> String {
+    let (size, again) = (words::count(stall.smss), words::count(stall.again));
+    if stall.is_complete {
+        return format!(
+            "The path's MTU limits: no segment of {size} B got through, {again} were sent again, and no error came back."
+        );
+    }
+    format!(
+        "The path's MTU limits: TCP stood still after {} B, {again} segments of up to {size} B were sent again, and no error came back.",
+        words::count(stall.acked)
+    )
 }
 
 /// What rules it out: segments of full length arrived.

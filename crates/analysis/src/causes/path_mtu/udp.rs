@@ -13,6 +13,8 @@ use linerate_model::spec::Side;
 const FEWEST: u64 = 10;
 /// Headers of UDP and IPv4; a packet over IPv6 is 20 bytes longer still.
 const HEADERS_BYTES: u64 = 28;
+/// Longest packet that every host of IPv4 takes whole, bytes (RFC 791).
+const EVERY_PATH_BYTES: u64 = 576;
 /// Payload that passes every path that IPv4 allows (RFC 791: 576 B).
 const SAFE_PAYLOAD: f64 = 512.0;
 
@@ -50,6 +52,12 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let Some(payload) = sizes.min().map(linerate_model::ByteCount::get) else {
         return not_evaluated("Not recorded: the size of the packets (trials.payload_bytes)");
     };
+    if payload + HEADERS_BYTES <= EVERY_PATH_BYTES {
+        return clear(format!(
+            "packets of {} B pass every path (RFC 791: {EVERY_PATH_BYTES} B)",
+            payload + HEADERS_BYTES
+        ));
+    }
     found(evidence, sent, payload)
 }
 

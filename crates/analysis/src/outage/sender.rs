@@ -1,0 +1,172 @@
+//! What the sender did while nothing arrived, and what was lost of it.
+
+use super::{Doing, Outage, all_lost};
+use crate::readings::streams;
+use linerate_model::run::{Place, Trial, TrialInterval};
+use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::spec::{Side, Transport};
+use linerate_model::{BitRate, PacketCount};
+use std::time::Duration;
+
+/// What the sender did in `outage`, as far as the trial tells.
+pub(super) fn doing(trial: &Trial, outage: Outage) -> Doing {
+    match trial.transport {
+        Transport::Tcp => of_bytes(trial, outage),
+        Transport::Udp => of_datagrams(trial, outage),
+    }
+}
+
+/// Packets that were due between `start` and `end`, at the rate of the whole trial.
+fn due(trial: &Trial, start: Duration, end: Duration) -> Option<f64> {
+    let sent = trial.packets()?.sent?.as_f64();
+    let whole = trial.duration?.as_secs_f64();
+    (whole > 0.0).then(|| sent * end.saturating_sub(start).as_secs_f64() / whole)
+}
+
+/// Datagrams that were sent between `start` and `end` and lost: at most those that were due. A log counts them in the
+/// interval in which the next came.
+pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u64> {
+    let all = all_lost(trial)?;
+    let most = at_most(due(trial, start, end)?).min(all);
+    let is_within = |interval: &&TrialInterval| interval.start < end && interval.end > start;
+    let mut known = 0_u64;
+    for interval in trial.intervals.iter().filter(is_within) {
+        let lost = interval.lost_packets?.get();
+        let (from, to) = (start.max(interval.start), end.min(interval.end));
+        let part = to.saturating_sub(from).as_secs_f64();
+        let length = interval.end.saturating_sub(interval.start).as_secs_f64();
+        let here = match interval.total_packets.filter(|total| total.get() > 0) {
+            Some(total) => total.as_f64() * part / length.max(f64::MIN_POSITIVE),
+            None => due(trial, from, to)?,
+        };
+        known = known.saturating_add(lost.min(at_most(here)));
+    }
+    if trial.raw().is_empty() {
+        let mut next = trial
+            .intervals
+            .iter()
+            .filter(|interval| interval.start >= end);
+        let late = next.next().and_then(|interval| interval.lost_packets);
+        known = known.saturating_add(late.map_or(0, PacketCount::get));
+    }
+    Some(known.min(most))
+}
+
+/// A sender does not keep to its mean in each moment.
+const UNEVEN: f64 = 1.05;
+
+/// Packets that may have been sent where so many are due.
+fn at_most(due: f64) -> u64 {
+    rounded_up(due * UNEVEN)
+}
+
+fn rounded_up(packets: f64) -> u64 {
+    Duration::try_from_secs_f64(packets.max(0.0).ceil()).map_or(u64::MAX, |whole| whole.as_secs())
+}
+
+/// A share of a silence that decides what it was.
+const MOST: f64 = 0.5;
+
+fn of_datagrams(trial: &Trial, outage: Outage) -> Doing {
+    let at_socket = trial
+        .ledger()
+        .iter()
+        .filter(|entry| matches!(entry.place, Place::ReceiverSocket | Place::ReceiverBacklog));
+    let unread = at_socket
+        .map(|entry| entry.packets.get())
+        .fold(0, u64::saturating_add);
+    let lost = outage.lost.or_else(|| all_lost(trial));
+    let expected = due(trial, outage.start, outage.end).unwrap_or(0.0) * MOST;
+    let is_lost = |lost: u64| lost > 0 && PacketCount::new(lost).as_f64() >= expected;
+    match lost {
+        Some(lost) if is_lost(lost) && unread >= lost => Doing::Waiting,
+        Some(lost) if is_lost(lost) => Doing::Sending,
+        _ if is_pausing(trial, outage) => Doing::Pausing,
+        _ => Doing::Unknown,
+    }
+}
+
+/// Whether the sender gave its system nothing for most of the silence.
+fn is_pausing(trial: &Trial, outage: Outage) -> bool {
+    let overlap = |from: Duration, to: Duration| {
+        let (from, to) = (from.max(outage.start), to.min(outage.end));
+        to.saturating_sub(from)
+    };
+    let of_stream = |stream: &StreamReport| {
+        let silences = stream.silences.iter();
+        silences
+            .map(|silence| overlap(silence.start, silence.end))
+            .sum::<Duration>()
+    };
+    let own = streams(trial, Side::Sender).map(of_stream).min();
+    let is_empty = |interval: &&TrialInterval| interval.offered_load == Some(BitRate::default());
+    let empty = trial.intervals.iter().filter(is_empty);
+    let empty: Duration = empty
+        .map(|interval| overlap(interval.start, interval.end))
+        .sum();
+    let silent = own.unwrap_or_default().max(empty);
+    silent.as_secs_f64() >= outage.length().as_secs_f64() * MOST
+}
+
+fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
+    let gaps: Vec<Gap> = streams(trial, Side::Sender)
+        .filter_map(|stream| Gap::around(stream.work.tcp_samples(), outage))
+        .collect();
+    if gaps.is_empty() {
+        return of_intervals(trial, outage);
+    }
+    let most = outage.length().as_secs_f64() * MOST;
+    if gaps.iter().all(|gap| gap.receiver_window >= most) {
+        Doing::Waiting
+    } else if gaps.iter().all(|gap| gap.idle >= most) {
+        Doing::Pausing
+    } else if gaps.iter().any(|gap| gap.again > 0) {
+        Doing::Sending
+    } else {
+        Doing::Unknown
+    }
+}
+
+/// What a log tells of a byte stream: segments sent again in the silence, or as it ended.
+fn of_intervals(trial: &Trial, outage: Outage) -> Doing {
+    let near = |interval: &&TrialInterval| {
+        let length = interval.end.saturating_sub(interval.start);
+        interval.end > outage.start && interval.start < outage.end + length
+    };
+    let within = trial.intervals.iter().filter(near);
+    let again = within.filter_map(|interval| interval.retransmitted_segments);
+    if again.fold(0, u64::saturating_add) > 0 {
+        Doing::Sending
+    } else {
+        Doing::Unknown
+    }
+}
+
+/// What the readings of a sending socket around a silence gained; times in seconds.
+struct Gap {
+    receiver_window: f64,
+    /// Without anything to send.
+    idle: f64,
+    /// Segments sent again.
+    again: u64,
+}
+
+impl Gap {
+    fn around(samples: &[TcpSample], outage: Outage) -> Option<Self> {
+        let at = |sample: &TcpSample| Duration::from_nanos(sample.at_ns);
+        let from = samples
+            .iter()
+            .rev()
+            .find(|sample| at(sample) <= outage.start)?;
+        let to = samples.iter().find(|sample| at(sample) >= outage.end);
+        let to = to.or_else(|| samples.last())?;
+        let gained = |part: fn(&TcpSample) -> Option<u64>| part(to)?.checked_sub(part(from)?);
+        let time = |part| gained(part).map(|nanos| Duration::from_nanos(nanos).as_secs_f64());
+        let whole = at(to).saturating_sub(at(from)).as_secs_f64();
+        Some(Self {
+            receiver_window: time(|sample| sample.rwnd_limited_ns).unwrap_or(0.0),
+            idle: time(|sample| sample.busy_ns).map_or(0.0, |busy| whole - busy),
+            again: gained(|sample| sample.retrans_segments).unwrap_or(0),
+        })
+    }
+}

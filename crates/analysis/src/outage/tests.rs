@@ -1,0 +1,167 @@
+use super::*;
+use crate::assemble::{self, tests::report};
+use linerate_model::BitRate;
+use linerate_model::run::{Packets, Run};
+use linerate_model::sample::{IntervalCount, Silence};
+use linerate_model::spec::{Direction, Pace, TestSpec};
+
+/// Of 100 datagrams a second for eight seconds, those of `silent` do not arrive.
+fn datagrams(silent: std::ops::Range<u64>) -> Trial {
+    let ms = |second: u64| Duration::from_millis(second * 1000);
+    let second = |at: u64, packets: u64, next| IntervalCount {
+        start: ms(at),
+        end: ms(at + 1),
+        bytes: ByteCount::new(packets * 1000),
+        packets: PacketCount::new(packets),
+        next_expected: next,
+    };
+    let mut sender = report(Side::Sender, 800, 1000);
+    sender.streams[0].duration = ms(8);
+    sender.streams[0].intervals = (0..8).map(|at| second(at, 100, None)).collect();
+    let is_silent = |at: u64| silent.contains(&at);
+    let came = (0..8).filter(|at| !is_silent(*at)).count() as u64 * 100;
+    let mut receiver = report(Side::Receiver, came, 1000);
+    let stream = &mut receiver.streams[0];
+    let mut reached = 0;
+    for at in 0..8 {
+        let packets = if is_silent(at) { 0 } else { 100 };
+        if packets > 0 {
+            reached = (at + 1) * 100;
+        }
+        stream.intervals.push(second(at, packets, Some(reached)));
+    }
+    stream.duration = if silent.end == 8 {
+        ms(silent.start)
+    } else {
+        ms(8)
+    };
+    if silent.end < 8 && !silent.is_empty() {
+        stream.silences.push(Silence {
+            start: ms(silent.start),
+            end: ms(silent.end),
+        });
+    }
+    assemble::tests::received(&mut receiver)
+        .sequence
+        .next_expected = reached;
+    let mut spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)));
+    spec.interval = Duration::from_secs(1);
+    assemble::trial(0, &spec, Direction::Forward, Some(sender), Some(receiver))
+}
+
+fn only(trial: &Trial) -> Outage {
+    let found = find(trial);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
+}
+
+#[test]
+fn a_silence_in_which_all_was_lost_is_an_outage_with_its_times_and_losses() {
+    let outage = only(&datagrams(2..5));
+    assert_eq!(outage.to_string(), "from 2 s to 5 s");
+    assert_eq!((outage.lost, outage.sender), (Some(300), Doing::Sending));
+    assert_eq!(find(&datagrams(0..0)), []);
+}
+
+#[test]
+fn an_outage_may_last_to_the_end() {
+    let outage = only(&datagrams(6..8));
+    assert_eq!(outage.to_string(), "from 6 s to 8 s");
+    assert_eq!((outage.lost, outage.sender), (Some(200), Doing::Sending));
+}
+
+#[test]
+fn a_sender_that_pauses_makes_no_outage() {
+    let mut trial = datagrams(0..0);
+    let linerate_model::run::TrialOrigin::Measured(measured) = &mut trial.origin else {
+        panic!("it was measured");
+    };
+    for report in &mut measured.raw {
+        report.streams[0].silences.push(Silence {
+            start: Duration::from_secs(3),
+            end: Duration::from_secs(4),
+        });
+    }
+    let outage = only(&trial);
+    assert_eq!(outage.sender, Doing::Pausing);
+    assert!(!outage.is_of_path());
+}
+
+/// A log's intervals of a second, each with what was received in Mbit/s and what was lost.
+fn log(transport: Transport, each: &[(u64, u64)]) -> Trial {
+    let work: TrialWork = match transport {
+        Transport::Udp => linerate_model::run::DatagramsResult::default().into(),
+        Transport::Tcp => linerate_model::run::ByteStreamResult::default().into(),
+    };
+    let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
+    let mut at = 0;
+    for (mbits, lost) in each {
+        trial.intervals.push(linerate_model::run::TrialInterval {
+            start: Duration::from_secs(at),
+            end: Duration::from_secs(at + 1),
+            received_rate: Some(BitRate::from_bps(mbits * 1_000_000)),
+            lost_packets: (transport == Transport::Udp).then(|| PacketCount::new(*lost)),
+            ..linerate_model::run::TrialInterval::default()
+        });
+        at += 1;
+    }
+    let bytes: u64 = each.iter().map(|(mbits, _)| mbits * 125_000).sum();
+    trial.received_bytes = Some(ByteCount::new(bytes));
+    trial.duration = Some(Duration::from_secs(at));
+    if let Some(counts) = trial.counts_mut() {
+        let lost: u64 = each.iter().map(|(_, lost)| lost).sum();
+        let received = bytes / 1000;
+        counts.packets = Some(Packets {
+            sent: Some(PacketCount::new(received + lost)),
+            received: Some(PacketCount::new(received)),
+            lost: Some(PacketCount::new(lost)),
+            ..Packets::default()
+        });
+    }
+    trial
+}
+
+#[test]
+fn a_log_with_empty_intervals_amid_tells_at_least_when() {
+    let trial = log(
+        Transport::Udp,
+        &[(8, 0), (8, 0), (4, 0), (0, 0), (0, 0), (4, 3000), (8, 0)],
+    );
+    let outage = only(&trial);
+    assert_eq!(outage.to_string(), "from 3 s to 5 s at least");
+    assert_eq!(outage.sender, Doing::Sending);
+    // 1000 a second were due in the two that are whole.
+    assert_eq!(outage.lost, Some(2000));
+    let tcp = log(Transport::Tcp, &[(80, 0), (80, 0), (0, 0), (0, 0), (80, 0)]);
+    assert_eq!(only(&tcp).sender, Doing::Unknown);
+}
+
+#[test]
+fn a_stream_that_sends_seldom_is_not_silent() {
+    let seldom = log(
+        Transport::Tcp,
+        &[(80, 0), (0, 0), (80, 0), (0, 0), (80, 0), (0, 0)],
+    );
+    assert_eq!(find(&seldom), []);
+    let mut slow = log(Transport::Tcp, &[(1, 0), (0, 0), (0, 0), (1, 0)]);
+    slow.payload_bytes = Some(ByteCount::new(131_072));
+    assert_eq!(find(&slow), []);
+}
+
+#[test]
+fn the_rest_of_a_trial_is_what_it_was_outside() {
+    let mut run: Run = serde_json::from_value(serde_json::json!({
+        "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "udp", "status": "complete",
+        "tool": {"name": "linerate"}, "config": {}, "trials": []
+    }))
+    .unwrap();
+    run.trials = vec![datagrams(2..5)];
+    let rest = without(&run, Direction::Forward).unwrap();
+    let trial = &rest.trials[0];
+    assert_eq!(trial.duration, Some(Duration::from_secs(5)));
+    assert_eq!(trial.received_rate, Some(BitRate::from_bps(800_000)));
+    assert_eq!(trial.packets().unwrap().lost, Some(PacketCount::new(0)));
+    assert_eq!(trial.intervals.len(), 5);
+    run.trials = vec![datagrams(0..0)];
+    assert!(without(&run, Direction::Forward).is_none());
+}
