@@ -26,7 +26,7 @@ use linerate_model::agent::AgentEvent;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_model::{BitRate, Clock as _};
-use linerate_observe::{Observer, Scope, is_emulated};
+use linerate_observe::{Observer, Scope, check_interface, is_emulated};
 use linerate_peers::key::Key;
 use linerate_peers::{EMULATED_TIMEOUT, PeerKind, TIMEOUT};
 use linerate_session::login::Logins;
@@ -132,6 +132,8 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
 /// Serves until `stop` is set. `tell` receives every event.
 pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&AgentEvent)) -> Result<()> {
     check_keys(plan)?;
+    let scope = Scope::live(plan.interface.clone());
+    check_interface(&scope).map_err(|why| Failure::new(ExitCode::HostLacks, why))?;
     let ports = open_all(plan)?;
     warm_up(plan);
     for port in &ports {

@@ -4,6 +4,7 @@ use crate::address::{IpChoice, PeerAddress};
 use linerate_boards::{Boards, HeldLink, hold_link};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::link::EmulatedLink;
+use linerate_observe::{Scope, check_interface};
 use linerate_peers::key::Key;
 use linerate_peers::{EMULATED_TIMEOUT, FIRST_ANSWER, TIMEOUT};
 use linerate_session::login::Login;
@@ -53,6 +54,14 @@ impl Target {
             login: None,
             far_output: false,
         }
+    }
+
+    /// Chooses the interface whose counters belong to the test. One that this host does not have is refused.
+    pub fn count_at(&mut self, interface: Option<&str>) -> Result<(), Failure> {
+        let scope = Scope::live(interface.map(str::to_owned));
+        check_interface(&scope).map_err(|why| Failure::new(ExitCode::HostLacks, why))?;
+        self.interface = scope.interface;
+        Ok(())
     }
 
     /// Inserts the requested link element, for as long as the value lives.

@@ -14,7 +14,7 @@ use linerate_model::doctor::{
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::knob::{Consent, Setting};
 use linerate_model::run::Tool;
-use linerate_observe::{Observer, Scope};
+use linerate_observe::{Observer, Scope, check_interface};
 use linerate_sys::clock::wall_now;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -90,6 +90,7 @@ pub fn check_plan(plan: &DoctorPlan) -> Result<(), Failure> {
 pub fn doctor(plan: &DoctorPlan, interrupt: &AtomicBool) -> Result<Examination> {
     check_plan(plan)?;
     let scope = scope(plan);
+    check_interface(&scope).map_err(|why| Failure::new(ExitCode::HostLacks, why))?;
     let mut notes = Vec::new();
     let changes = match plan.action {
         Action::Look => Vec::new(),

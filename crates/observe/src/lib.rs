@@ -41,7 +41,7 @@ pub use drops::{DropWatch, Mark};
 pub use error::ReadError;
 pub use history::Backwards;
 pub use host_view::{HostView, Scope};
-pub use interface::{default_interface, interface_for};
+pub use interface::{check_interface, default_interface, interface_for};
 pub use jitter::jitter;
 pub use linerate_model::facts::Facts;
 pub use linerate_model::sample::Snapshot;

@@ -61,7 +61,7 @@ impl TargetArgs {
         if let Some(timeout) = self.timeout {
             target.set_timeout(timeout);
         }
-        target.interface.clone_from(&self.interface);
+        target.count_at(self.interface.as_deref())?;
         target.key = self.key.as_deref().map(key_in).transpose()?;
         target.far_output = self.far_output;
         target.login = self.login.login()?;

@@ -52,6 +52,24 @@ pub fn default_interface(scope: &Scope) -> Option<String> {
     })
 }
 
+/// Refuses a scope whose interface this host does not have; the error names those there are. Where the host does not
+/// tell them, any may be right.
+pub fn check_interface(scope: &Scope) -> Result<(), String> {
+    let host = HostView::new(scope);
+    let (Some(asked), Ok(table)) = (&scope.interface, host.text(DEV)) else {
+        return Ok(());
+    };
+    let names = whole_lines(&table).filter_map(|line| Some(line.split_once(':')?.0.trim()));
+    let names: Vec<_> = names.collect();
+    if names.is_empty() || names.contains(&asked.as_str()) {
+        return Ok(());
+    }
+    let names = names.join(", ");
+    Err(format!(
+        "--interface {asked}: this host has no such interface; it has {names}"
+    ))
+}
+
 fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => false,

@@ -71,6 +71,26 @@ fn without_a_peer_it_is_the_default_route_s_or_the_only_one() {
 }
 
 #[test]
+fn an_interface_that_is_not_there_is_refused_with_those_that_are() {
+    let table = "Inter-| face\n face |bytes\n    lo: 1 2\n  eth7: 1 2\n";
+    let (_root, mut scope) = host_with(&[(DEV, table)]);
+    let mut asked = |name: Option<&str>| {
+        scope.interface = name.map(str::to_owned);
+        check_interface(&scope)
+    };
+    assert_eq!(asked(None), Ok(()));
+    assert_eq!(asked(Some("eth7")), Ok(()));
+    let why = asked(Some("eth")).unwrap_err();
+    assert!(
+        why.contains("--interface eth:") && why.contains("lo, eth7"),
+        "{why}"
+    );
+    let (_root, mut scope) = host_with(&[]);
+    scope.interface = Some("eth7".to_owned());
+    assert_eq!(check_interface(&scope), Ok(()), "nobody knows");
+}
+
+#[test]
 fn ipv6_is_found_by_the_local_address() {
     let text = "\
 fe80000000000000a41debfffe9d9f4b 02 40 20 80    eth0
