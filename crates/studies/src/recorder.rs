@@ -5,6 +5,7 @@ use crate::watch::Event;
 use anyhow::Result;
 use linerate_client::Client;
 use linerate_model::calibration::{HostCeiling, Platform};
+use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{
     Asked, Config, Host, HostRole, Run, RunKind, RunStatus, TargetConfig, Tool, Trial,
 };
@@ -128,10 +129,18 @@ impl Recorder {
             .push(part);
     }
 
-    /// Ends a run that cannot go on: it stays incomplete and says why.
+    /// Ends a run that cannot go on: it stays incomplete and says why. Of one whose first test was refused nothing is
+    /// kept, since nothing was measured.
     ///
     /// Nothing more is written to the store afterwards.
     pub(crate) fn give_up(&mut self, reason: &anyhow::Error) {
+        let is_refused = Failure::of(reason.as_ref())
+            .is_some_and(|why| matches!(why.code, ExitCode::Usage | ExitCode::HostLacks));
+        if is_refused && self.run.trials.is_empty() && self.run.parts().is_empty() {
+            // The error to report is that of the test.
+            drop(self.writer.take().map(RunWriter::discard));
+            return;
+        }
         self.run
             .notes
             .push(format!("the run ended early: {reason:#}"));

@@ -46,6 +46,12 @@ impl RunWriter {
         })
     }
 
+    /// Removes the run, of which nothing is to be kept.
+    pub fn discard(self) -> Result<(), StoreError> {
+        std::fs::remove_dir_all(&self.dir)
+            .map_err(|source| StoreError::io("remove the run", &self.dir, source))
+    }
+
     /// Appends one trial, so that it survives this process.
     ///
     /// After an error the trials before it are intact, and the next one may be tried.
