@@ -42,12 +42,13 @@ pub(crate) struct FootprintArgs {
     /// sets aside for it; once for each.
     #[arg(long, value_name = "RUN")]
     run: Vec<String>,
-    /// Levels of the tree below a memory that the text shows; --verbose and the other formats have all.
-    #[arg(long, default_value = "3", value_name = "LEVELS")]
-    depth: usize,
-    /// Rows below each part that the text shows, largest first.
-    #[arg(long, default_value = "10")]
-    rows: usize,
+    /// Levels of the tree below a memory that the text shows [default: what fits on a screen; 3 with --rows]. --verbose
+    /// and the other formats have all.
+    #[arg(long, value_name = "LEVELS")]
+    depth: Option<usize>,
+    /// Rows below each part that the text shows, largest first [default: what fits on a screen; 10 with --depth].
+    #[arg(long)]
+    rows: Option<usize>,
     /// Build a network stack in several configurations and show what each takes, beside published figures.
     #[arg(long, value_name = "STACK", conflicts_with_all = ["files", "together", "group", "budget", "thread_stack", "run"],
         value_parser = PossibleValuesParser::new(["lwip"]))]
@@ -102,13 +103,17 @@ impl FootprintArgs {
     }
 
     /// What the text shows; `--verbose` shows the whole tree.
-    const fn view(&self, verbose: bool) -> FootprintView {
+    fn view(&self, verbose: bool) -> FootprintView {
         if verbose {
             return FootprintView::ALL;
         }
+        if self.depth.is_none() && self.rows.is_none() {
+            return FootprintView::SCREEN;
+        }
         FootprintView {
-            depth: self.depth,
-            rows: self.rows,
+            depth: self.depth.unwrap_or(FootprintView::SCREEN.depth),
+            rows: self.rows.unwrap_or(FootprintView::SCREEN.rows),
+            lines: usize::MAX,
         }
     }
 
@@ -147,7 +152,7 @@ impl FootprintArgs {
             keep: self.keep.clone(),
         };
         let is_told = !(output.quiet || output.json || output.stream);
-        lwip::builds(&plan, &interrupt, &mut |line| {
+        lwip::builds(&plan, interrupt, &mut |line| {
             if is_told {
                 terminal::note(line);
             }

@@ -37,6 +37,7 @@ pub(super) fn of_footprint(footprint: &Footprint, view: FootprintView) -> Vec<Bl
         drawn(at, region(one), one.size, items)
     }));
     blocks.extend([Block::Gap, tree_of(tree::of_footprint(footprint, view))]);
+    blocks.extend(how_to_see_more(view));
     blocks.extend(groups(footprint));
     blocks.extend(largest_parts(footprint, view));
     blocks.extend(
@@ -79,6 +80,7 @@ pub(super) fn of_difference(
         blocks.push(Block::Drawn(Box::new(|_| drawing::legend())));
     }
     blocks.extend([Block::Gap, tree_of(tree::of_difference(difference, view))]);
+    blocks.extend(how_to_see_more(view));
     blocks.push(Block::Only(
         PAGE,
         vec![Block::Table(largest_changes(difference))],
@@ -161,6 +163,12 @@ fn change<'a, R>(of: impl Fn(&R) -> [ByteCount; 2] + 'a) -> Column<'a, R> {
 
 fn on_terminal(block: Block<'_>) -> Block<'_> {
     Block::Only(TERMINAL, vec![block])
+}
+
+/// How to see what one screen leaves out.
+fn how_to_see_more<'a>(view: FootprintView) -> Option<Block<'a>> {
+    let more = "`--depth 3` shows what is in the sections, `--verbose` everything, `-o FILE.html` everything as a page";
+    (view == FootprintView::SCREEN).then(|| on_terminal(Block::fact("more", more)))
 }
 
 fn tree_of<'a>(tree: Sheet) -> Block<'a> {

@@ -27,6 +27,8 @@ pub struct FootprintView {
     pub depth: usize,
     /// Rows below each part, and of the lists.
     pub rows: usize,
+    /// Rows of the whole tree: where it has more, it loses levels and rows until it fits.
+    pub lines: usize,
 }
 
 impl FootprintView {
@@ -34,7 +36,30 @@ impl FootprintView {
     pub const ALL: Self = Self {
         depth: usize::MAX,
         rows: usize::MAX,
+        lines: usize::MAX,
     };
+
+    /// What fits on one screen, with totals and lists around it.
+    pub const SCREEN: Self = Self {
+        depth: 3,
+        rows: 10,
+        lines: 24,
+    };
+
+    /// This view, then narrower ones: fewer rows first, then fewer levels.
+    fn narrower(self) -> impl Iterator<Item = Self> {
+        const ROWS: [usize; 3] = [usize::MAX, 5, 3];
+        let depths = (0..=self.depth.min(Self::SCREEN.depth)).rev();
+        let deepest = std::iter::once(self.depth);
+        let depths = deepest.chain(depths.filter(move |depth| *depth < self.depth));
+        depths.flat_map(move |depth| {
+            ROWS.map(|rows| Self {
+                depth,
+                rows: rows.min(self.rows),
+                ..self
+            })
+        })
+    }
 }
 
 /// A footprint with how much of it is shown.

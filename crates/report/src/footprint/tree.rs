@@ -144,20 +144,35 @@ pub(super) const fn tone(change: i64) -> Tone {
     }
 }
 
+/// The tree that `fill` makes, narrowed until it fits.
+fn fitting(view: FootprintView, fill: impl Fn(&mut Tree)) -> Tree {
+    let mut narrowest = Tree::new(view);
+    for view in view.narrower() {
+        narrowest = Tree::new(view);
+        fill(&mut narrowest);
+        if narrowest.rows.len() <= view.lines {
+            break;
+        }
+    }
+    narrowest
+}
+
 /// What is where, down to the depth of `view`.
 pub(super) fn of_footprint(footprint: &Footprint, view: FootprintView) -> Sheet {
-    let mut tree = Tree::new(view);
-    for region in &footprint.regions {
-        tree.region(region);
-    }
+    let tree = fitting(view, |tree| {
+        for region in &footprint.regions {
+            tree.region(region);
+        }
+    });
     tree.sheet(&["memory, section, part", "B", "share", "is a", "from"])
 }
 
 /// What changed, down to the depth of `view`.
 pub(super) fn of_difference(difference: &FootprintDifference, view: FootprintView) -> Sheet {
-    let mut tree = Tree::new(view);
-    for region in &difference.regions {
-        tree.changes(0, std::slice::from_ref(region));
-    }
+    let tree = fitting(view, |tree| {
+        for region in &difference.regions {
+            tree.changes(0, std::slice::from_ref(region));
+        }
+    });
     tree.sheet(&["memory, section, part", "A", "B", "change", "is a"])
 }

@@ -164,7 +164,11 @@ fn difference(name: &str) -> FootprintDifference {
     }
 }
 
-const VIEW: FootprintView = FootprintView { depth: 4, rows: 10 };
+const VIEW: FootprintView = FootprintView {
+    depth: 4,
+    rows: 10,
+    ..FootprintView::ALL
+};
 
 fn on_terminal(content: &FootprintContent, view: FootprintView) -> String {
     as_text(&FootprintPage { content, view }, 110, Style::Plain)
@@ -195,7 +199,11 @@ fn a_terminal_shows_figures_to_the_byte_and_colours_what_grew() {
     );
     let shallow = on_terminal(
         &FootprintContent::Footprint(footprint("tcp_input")),
-        FootprintView { depth: 1, rows: 1 },
+        FootprintView {
+            depth: 1,
+            rows: 1,
+            ..FootprintView::ALL
+        },
     );
     assert!(
         !shallow.contains("tcp_in.o  ") && shallow.contains(".text"),
