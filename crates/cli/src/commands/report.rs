@@ -1,6 +1,7 @@
 //! `linerate report`.
 
 use crate::args::output::OutputArgs;
+use crate::args::values::title;
 use crate::context::open_store;
 use crate::outcome::{show_runs, write_report};
 use anyhow::Result;
@@ -14,6 +15,11 @@ pub(crate) struct ReportArgs {
     /// Ids, unique starts of ids, `last`, or paths.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
+    /// Title of the report.
+    ///
+    /// The one of every command, which the short help of others leaves out.
+    #[arg(long, short_alias = 'T', value_name = "TEXT", value_parser = title)]
+    title: Option<String>,
 }
 
 impl ReportArgs {
