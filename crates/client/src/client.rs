@@ -3,17 +3,17 @@
 use crate::address::PeerAddress;
 use crate::address::routes::{Reached, Started};
 use crate::no_greeting::no_greeting;
+use crate::outcome::{TestOutcome, directions, left_alone};
 use crate::pulse::Pulse;
 use crate::target::Target;
 use anyhow::{Result, anyhow};
 use linerate_boards::{Greeting, HeldLink};
-use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
 use linerate_model::run::{BuildId, Host, HostRole, Instance, StartId};
-use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::spec::{Direction, TestSpec};
 use linerate_model::stack::StackReport;
+use linerate_model::{Clock as _, MonoInstant};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{
     ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
@@ -23,51 +23,20 @@ use linerate_session::login::{LoginAttempt, moment};
 use linerate_session::{Driver, Line, SessionError, SessionEvent};
 use linerate_stacks::RunningStack;
 use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::ending;
 use linerate_sys::random::random_bytes;
 use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
-
-/// Both ends' reports of one direction of a test.
-#[derive(Debug, Clone)]
-pub struct DirectionOutcome {
-    /// Which way.
-    pub direction: Direction,
-    /// Sender's report.
-    pub sender: Option<EndpointReport>,
-    /// Receiver's report.
-    pub receiver: Option<EndpointReport>,
-}
-
-/// Results of a test.
-#[derive(Debug, Clone)]
-pub struct TestOutcome {
-    /// One per direction of traffic; empty if the test was stopped before traffic flowed.
-    pub directions: Vec<DirectionOutcome>,
-    /// Output of the peer, if requested and supported by its protocol.
-    pub far_output: Option<String>,
-    /// Whether the user ended it early.
-    pub stopped: bool,
-    /// Notes of the peer outside the reports.
-    pub notes: Vec<String>,
-}
-
-impl TestOutcome {
-    /// Outcome of a test that the user ended without results.
-    const fn dropped() -> Self {
-        Self {
-            directions: Vec::new(),
-            far_output: None,
-            stopped: true,
-            notes: Vec::new(),
-        }
-    }
-}
 
 /// How long to retry connecting after a test: iperf3 closes its port in between.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long to retry connecting before the first test: there may be no server at all.
 const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long the user who ended a test waits for the peer's report of it. With what follows it stays below the time in
+/// which the process must end ([`ending::GRACE`]).
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Interval between connection attempts.
 const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -139,15 +108,21 @@ impl Client {
     ) -> Result<Self> {
         let deadline = MonoClock.now().after(patience);
         loop {
+            if ending::is_asked() {
+                let message = format!("interrupted before {} answered", target.far);
+                return Err(Failure::new(ExitCode::Other, message).into());
+            }
             let error = match Self::open(target) {
                 Ok(mut client) => match client.greet(client.target.first_answer, &mut || true) {
                     Ok(()) => return Ok(client),
-                    Err(error) if !may_pass(&error) => return Err(client.failed(error).into()),
+                    Err(error) if !may_pass(&error) && !ending::is_asked() => {
+                        return Err(client.failed(error).into());
+                    }
                     Err(error) => client.failed(error).into(),
                 },
                 Err(error) => error,
             };
-            if MonoClock.now() >= deadline {
+            if MonoClock.now() >= deadline && !ending::is_asked() {
                 return Err(error);
             }
             sleep_until(MonoClock.now().after(CONNECT_RETRY_INTERVAL));
@@ -371,7 +346,7 @@ impl Client {
             .map_err(|error| self.failed(error))?;
         let (mut own, mut theirs, mut far_output) = (Vec::new(), Vec::new(), None);
         let mut notes = Vec::new();
-        let mut stopping = false;
+        let mut stopping = None;
         let mut peer = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(error))? {
@@ -383,14 +358,14 @@ impl Client {
                     return Ok(TestOutcome {
                         directions: directions(spec.direction, own, theirs),
                         far_output,
-                        stopped: stopping,
+                        stopped: stopping.is_some(),
                         notes,
                     });
                 }
                 Some(SessionEvent::TestEnded {
                     code: RefusalCode::Interrupted,
                     ..
-                }) if stopping => {
+                }) if stopping.is_some() => {
                     return Ok(TestOutcome::dropped());
                 }
                 Some(SessionEvent::TestEnded { code, reason }) => {
@@ -416,11 +391,24 @@ impl Client {
                 peer: peer.clone(),
                 peer_receives: spec.direction == Direction::Forward,
             });
-            if !go_on && !stopping {
-                stopping = true;
-                self.driver.end_traffic()?;
+            if self.is_left(&mut stopping, go_on)? {
+                own.extend(self.driver.halt());
+                return Ok(left_alone(spec.direction, own, theirs));
             }
         }
+    }
+
+    /// Ends the traffic at the user's wish; whether the peer did not answer that until the deadline set then.
+    fn is_left(&mut self, stopping: &mut Option<MonoInstant>, go_on: bool) -> Result<bool> {
+        match stopping {
+            None if !go_on => {
+                *stopping = Some(MonoClock.now().after(STOP_TIMEOUT));
+                self.driver.end_traffic()?;
+            }
+            Some(deadline) if MonoClock.now() >= *deadline => self.is_broken = true,
+            _ => return Ok(false),
+        }
+        Ok(self.is_broken)
     }
 
     /// Waits for the peer's hello while `go_on` returns true; not for long if the peer sends nothing at all.
@@ -441,7 +429,7 @@ impl Client {
             {
                 return Err(anyhow!(no_greeting(&self.target.far, first_answer)).into());
             }
-            if !go_on() {
+            if !go_on() || ending::is_asked() {
                 return Err(anyhow!("nobody waits for its hello any more").into());
             }
             match turned? {
@@ -551,37 +539,4 @@ fn observer(target: &Target, local: IpAddr, remote: IpAddr) -> Observer {
 fn blind(id: &str, spots: &[&str]) -> String {
     let spots = spots.join("; ");
     format!("{id} does not tell, so it is absent here: {spots}")
-}
-
-/// Pairs the reports of both ends by direction.
-fn directions(
-    direction: Direction,
-    own: Vec<EndpointReport>,
-    theirs: Vec<EndpointReport>,
-) -> Vec<DirectionOutcome> {
-    let mut own = by_side(own);
-    let mut theirs = by_side(theirs);
-    let forward = DirectionOutcome {
-        direction: Direction::Forward,
-        sender: own(Side::Sender),
-        receiver: theirs(Side::Receiver),
-    };
-    let reverse = DirectionOutcome {
-        direction: Direction::Reverse,
-        sender: theirs(Side::Sender),
-        receiver: own(Side::Receiver),
-    };
-    match direction {
-        Direction::Forward => vec![forward],
-        Direction::Reverse => vec![reverse],
-        Direction::Duplex => vec![forward, reverse],
-    }
-}
-
-/// Takes reports out of a list by their side.
-fn by_side(mut reports: Vec<EndpointReport>) -> impl FnMut(Side) -> Option<EndpointReport> {
-    move |side| {
-        let position = reports.iter().position(|report| report.side == side)?;
-        Some(reports.swap_remove(position))
-    }
 }

@@ -5,10 +5,12 @@ pub mod address;
 mod client;
 mod describe;
 mod no_greeting;
+mod outcome;
 mod pulse;
 mod target;
 
-pub use client::{Client, DirectionOutcome, TestOutcome, greet};
+pub use client::{Client, greet};
 pub use linerate_observe::preloaded;
+pub use outcome::{DirectionOutcome, TestOutcome};
 pub use pulse::{Pulse, planned_time};
 pub use target::{Target, no_element};

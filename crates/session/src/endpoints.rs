@@ -497,6 +497,21 @@ impl Endpoints {
         Some(self.parts.drain(..).filter_map(report).collect())
     }
 
+    /// Ends all endpoints as they are, whatever is still under way; their reports.
+    pub(crate) fn halt(&mut self, observer: &Observer) -> Vec<EndpointReport> {
+        for part in &mut self.parts {
+            part.announced = true;
+            part.stage = match part.stage.take() {
+                Some(Stage::Running(running)) => {
+                    running.stop();
+                    Some(Stage::Done(running.join()))
+                }
+                other => other,
+            };
+        }
+        self.reports(observer).unwrap_or_default()
+    }
+
     /// Stops everything.
     pub(crate) fn stop(&mut self) {
         for part in &mut self.parts {

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::state::State;
 use anyhow::anyhow;
 use linerate_engine::Role;
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Observe, Side};
 use linerate_model::{ByteCount, Clock as _, PacketCount, RefusalCode};
 use linerate_observe::CoreLoad;
@@ -33,6 +34,13 @@ impl Driver {
                 cores: self.cores.clone(),
             }
         })
+    }
+
+    /// Ends this end's traffic without the peer, which does not answer; what this end has counted, unless its reports
+    /// were given out before. The session cannot go on.
+    pub fn halt(&mut self) -> Vec<EndpointReport> {
+        let test = self.state.test_mut();
+        test.map_or_else(Vec::new, |test| test.endpoints.halt(&self.observer))
     }
 
     /// Starts the traffic of one side; the first side starts the progress of the test.

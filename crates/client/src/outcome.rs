@@ -1,0 +1,95 @@
+//! What a test came to: the reports of both ends by direction.
+
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, Side};
+
+/// Both ends' reports of one direction of a test.
+#[derive(Debug, Clone)]
+pub struct DirectionOutcome {
+    /// Which way.
+    pub direction: Direction,
+    /// Sender's report.
+    pub sender: Option<EndpointReport>,
+    /// Receiver's report.
+    pub receiver: Option<EndpointReport>,
+}
+
+/// Results of a test.
+#[derive(Debug, Clone)]
+pub struct TestOutcome {
+    /// One per direction of traffic; empty if the test was stopped before traffic flowed.
+    pub directions: Vec<DirectionOutcome>,
+    /// Output of the peer, if requested and supported by its protocol.
+    pub far_output: Option<String>,
+    /// Whether the user ended it early.
+    pub stopped: bool,
+    /// Notes of the peer outside the reports.
+    pub notes: Vec<String>,
+}
+
+impl TestOutcome {
+    /// Outcome of a test that the user ended without results.
+    pub(crate) const fn dropped() -> Self {
+        Self {
+            directions: Vec::new(),
+            far_output: None,
+            stopped: true,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Pairs the reports of both ends by direction.
+pub(crate) fn directions(
+    direction: Direction,
+    own: Vec<EndpointReport>,
+    theirs: Vec<EndpointReport>,
+) -> Vec<DirectionOutcome> {
+    let mut own = by_side(own);
+    let mut theirs = by_side(theirs);
+    let forward = DirectionOutcome {
+        direction: Direction::Forward,
+        sender: own(Side::Sender),
+        receiver: theirs(Side::Receiver),
+    };
+    let reverse = DirectionOutcome {
+        direction: Direction::Reverse,
+        sender: theirs(Side::Sender),
+        receiver: own(Side::Receiver),
+    };
+    match direction {
+        Direction::Forward => vec![forward],
+        Direction::Reverse => vec![reverse],
+        Direction::Duplex => vec![forward, reverse],
+    }
+}
+
+/// What is known of a test that the user ended, and whose end the peer did not answer.
+pub(crate) fn left_alone(
+    direction: Direction,
+    own: Vec<EndpointReport>,
+    theirs: Vec<EndpointReport>,
+) -> TestOutcome {
+    if own.is_empty() && theirs.is_empty() {
+        return TestOutcome::dropped();
+    }
+    let missing = if theirs.is_empty() {
+        "the peer did not answer the early end of the test within 1 s: its counts are missing"
+    } else {
+        "the peer did not end the test within 1 s of the user's wish"
+    };
+    TestOutcome {
+        directions: directions(direction, own, theirs),
+        far_output: None,
+        stopped: true,
+        notes: vec![missing.to_owned()],
+    }
+}
+
+/// Takes reports out of a list by their side.
+fn by_side(mut reports: Vec<EndpointReport>) -> impl FnMut(Side) -> Option<EndpointReport> {
+    move |side| {
+        let position = reports.iter().position(|report| report.side == side)?;
+        Some(reports.swap_remove(position))
+    }
+}
