@@ -9,9 +9,9 @@ use linerate_client::address::without_password;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::context::Context;
 use linerate_studies::watch::Watcher;
+use linerate_sys::ending;
 use std::env;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Gives `work` the store and the watcher that the options ask for; refuses an output file that cannot be a report before
@@ -44,31 +44,26 @@ pub(crate) fn with_store<T>(
         command: command_line(),
         title: output.title.clone(),
         unsaved: None,
-        interrupt: &interrupt,
+        interrupt,
     };
-    work(&mut context)
+    let done = work(&mut context);
+    ending::work_is_over();
+    done
 }
 
 /// What interrupts a command, and who is told how it goes on.
-fn watched(output: &OutputArgs) -> Result<(Arc<AtomicBool>, Box<dyn Watcher>)> {
+fn watched(output: &OutputArgs) -> Result<(&'static AtomicBool, Box<dyn Watcher>)> {
+    let interrupt = interrupt_flag()?;
     if output.live {
-        let interrupt = Arc::new(AtomicBool::new(false));
-        let view = LiveView::start(&interrupt)?;
-        return Ok((interrupt, Box::new(view)));
+        return Ok((interrupt, Box::new(LiveView::start()?)));
     }
     let watcher = terminal::watcher(output.stream, output.quiet || output.json);
-    Ok((interrupt_flag()?, watcher))
+    Ok((interrupt, watcher))
 }
 
-/// A flag that the first Ctrl-C or SIGTERM sets; the second one ends the process.
-pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("installing the interrupt handler")?;
-    }
-    Ok(flag)
+/// A flag that the first wish to end sets: a signal, the end of the terminal or of who reads the output.
+pub(crate) fn interrupt_flag() -> Result<&'static AtomicBool> {
+    ending::interrupt().context("installing the interrupt handler")
 }
 
 pub(crate) fn open_store(output: &OutputArgs) -> Result<Store> {

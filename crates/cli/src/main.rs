@@ -15,6 +15,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
 use commands::Cli;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::ending;
 use std::env;
 use std::io;
 use std::process;
@@ -28,6 +29,8 @@ fn main() -> process::ExitCode {
     };
     match survive_file_size_limits().and_then(|()| cli.run()) {
         Ok(code) => exit(code),
+        // Whoever read our output has seen enough; what was cut short for that is not done.
+        Err(error) if is_closed_pipe(&error) && ending::is_asked() => exit(ExitCode::Other),
         Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
         Err(error) => {
             terminal::error(&words(&error));
@@ -99,7 +102,7 @@ fn code_of(error: &anyhow::Error) -> ExitCode {
     Failure::of(error.as_ref()).map_or(ExitCode::Other, |failure| failure.code)
 }
 
-/// Whoever read our output has seen enough.
+/// Whether nobody reads the output any more.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let cause = error.root_cause().downcast_ref::<io::Error>();
     error.is::<terminal::OutputFailed>()

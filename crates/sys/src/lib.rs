@@ -11,6 +11,7 @@ pub mod affinity;
 pub mod bpf;
 pub mod clock;
 mod control;
+pub mod ending;
 pub mod epoll;
 pub mod ethtool;
 pub mod failure;

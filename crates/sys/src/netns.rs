@@ -73,6 +73,7 @@ pub enum UserNamespaceError {
 pub fn enter_user_and_net_namespace() -> Result<(), UserNamespaceError> {
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
+    let _alone = crate::ending::pause();
     unshare_threadwise(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(|errno| {
         if errno == Errno::INVAL {
             UserNamespaceError::Threads

@@ -32,7 +32,7 @@ impl DeployedArgs {
         let input = io::stdin().as_fd().try_clone_to_owned();
         let input = File::from(input.context("taking over standard input")?);
         let interrupt = interrupt_flag()?;
-        serve_deployed(&plan, input, io::stdout(), &interrupt)?;
+        serve_deployed(&plan, input, io::stdout(), interrupt)?;
         Ok(ExitCode::Done)
     }
 }
@@ -64,7 +64,7 @@ impl ConsoleArgs {
             address: self.address,
         };
         let interrupt = interrupt_flag()?;
-        serve_console(&plan, io::stdout(), &interrupt)?;
+        serve_console(&plan, io::stdout(), interrupt)?;
         Ok(ExitCode::Done)
     }
 }

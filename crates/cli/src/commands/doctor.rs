@@ -3,12 +3,15 @@
 use crate::args::output::OutputArgs;
 use crate::context::interrupt_flag;
 use crate::outcome::print_document;
+use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use linerate_doctor::{Action, DoctorPlan, FarPlan, UNDO_FILE, check_plan, exit_code, far_host};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
+use linerate_sys::ending;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Arguments of `doctor`.
@@ -71,9 +74,16 @@ impl DoctorArgs {
         check_plan(&plan)?;
         let examination = match &self.host {
             Some(host) => self.far(&plan, host)?.examine()?,
-            None => linerate_doctor::doctor(&plan, &interrupt)?,
+            None => linerate_doctor::doctor(&plan, interrupt)?,
         };
+        ending::work_is_over();
         print_document(output, &examination)?;
+        if self.jitter.is_some() && interrupt.load(Ordering::Relaxed) {
+            terminal::error(
+                "the measurement of jitter was interrupted; its figures are of the time until then",
+            );
+            return Ok(ExitCode::Other);
+        }
         Ok(exit_code(&examination, self.strict))
     }
 

@@ -27,9 +27,10 @@ mod show;
 
 use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::ending;
 
 /// How fast a network path is, where it stops, and why.
 #[derive(Debug, Parser)]
@@ -122,6 +123,9 @@ enum Command {
 impl Cli {
     /// Does what is asked.
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        if !self.command.outlives_its_caller() {
+            ending::watch().context("watching for the end of the terminal")?;
+        }
         let output = &self.output;
         if output.title.is_some() && !self.command.takes_title() {
             let message = "--title is for what measures (demo, tcp, udp, latency, saturate, run) and for `report`; leave it out here";
@@ -167,6 +171,11 @@ impl Cli {
 }
 
 impl Command {
+    /// Whether it goes on when who started it is gone: a board that is kept.
+    const fn outlives_its_caller(&self) -> bool {
+        matches!(self, Self::BoardSupervisor)
+    }
+
     /// Whether it makes a run or report that its user can name.
     const fn takes_title(&self) -> bool {
         matches!(

@@ -109,7 +109,7 @@ impl ServeArgs {
         plan.allow_intrusive.extend(intrusive);
         let interrupt = interrupt_flag()?;
         let is_json = output.json || output.stream;
-        serve(&plan, &interrupt, &mut |event| {
+        serve(&plan, interrupt, &mut |event| {
             terminal::agent_event(event, is_json);
         })?;
         Ok(ExitCode::Done)

@@ -1,36 +1,31 @@
 //! `--live`: the whole terminal shows the test while it goes on.
 //!
 //! A thread of its own reads keys and draws, so that the view answers whatever the test waits for. What is shown is
-//! `linerate_live`'s; this is the terminal. It is given back, as it was, when the view is dropped, before a second wish
-//! to end kills the process, and before the message of a panic.
+//! `linerate_live`'s; this is the terminal. It is given back, as it was, when the view is dropped, before the process is
+//! ended, and before the message of a panic.
 
+mod keyboard;
 mod screen;
 #[cfg(test)]
 mod tests;
 
 use crate::terminal;
 use anyhow::Result;
+use keyboard::Keyboard;
 use linerate_live::{Live, Scroll, render};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::watch::{Event, Watcher};
+use linerate_sys::ending;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::event::{
-    self, Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
-};
+use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use screen::{FrameWriter, Screen};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::env;
 use std::io::{self, IsTerminal as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// Signals that ask a program to end.
-const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
 /// Frames are at least this far apart, as the updates of the progress bar: more would disturb the test beside them.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
@@ -41,7 +36,8 @@ pub(crate) struct LiveView {
     screen: Arc<Screen>,
     /// Tells the thread that the command is over.
     over: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// The thread, and what ends when it has ended.
+    thread: Option<(JoinHandle<()>, Receiver<()>)>,
     /// What is also said below the screen that the view leaves.
     notes: Vec<String>,
 }
@@ -54,28 +50,33 @@ struct Shown {
 }
 
 impl LiveView {
-    /// Takes the terminal; `interrupt` is set by the first key or signal that asks for the end of the test.
-    pub(crate) fn start(interrupt: &Arc<AtomicBool>) -> Result<Self> {
+    /// Takes the terminal. Its keys ask for the end of the test as signals do.
+    pub(crate) fn start() -> Result<Self> {
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         if !io::stderr().is_terminal() || is_dumb {
             return Err(refused("standard error is not one that can be drawn on").into());
         }
-        let signals = Signals::new(ENDING)?;
-        let screen = Screen::enter()
-            .map_err(|error| refused(&format!("there is none to read keys from ({error})")))?;
-        let screen = Arc::new(screen);
+        let keyless = |error| refused(&format!("there is none to read keys from ({error})"));
+        let keyboard = Keyboard::open().map_err(keyless)?;
+        let screen = Arc::new(Screen::enter().map_err(keyless)?);
         screen::restore_on_panic(&screen);
+        let shown = Arc::clone(&screen);
+        ending::before_end(move || shown.leave());
         let state = Arc::new(Mutex::new(Shown::default()));
         let (over, ended) = channel();
+        let (ending, has_ended) = channel();
         let mut desk = Desk {
             state: Arc::clone(&state),
             screen: Arc::clone(&screen),
-            interrupt: Arc::clone(interrupt),
-            signals,
+            keyboard,
+            is_ending: false,
         };
         let thread = thread::Builder::new()
             .name("live".to_owned())
-            .spawn(move || desk.attend(&ended));
+            .spawn(move || {
+                desk.attend(&ended);
+                drop(ending);
+            });
         // Dropped without a thread, it gives the terminal back.
         let mut view = Self {
             state,
@@ -84,7 +85,7 @@ impl LiveView {
             thread: None,
             notes: Vec::new(),
         };
-        view.thread = Some(thread?);
+        view.thread = Some((thread?, has_ended));
         Ok(view)
     }
 }
@@ -129,7 +130,10 @@ impl Watcher for LiveView {
 impl Drop for LiveView {
     fn drop(&mut self) {
         drop(self.over.take());
-        if let Some(thread) = self.thread.take() {
+        if let Some((thread, has_ended)) = self.thread.take()
+            // A write to a terminal that is stopped, or gone meanwhile, may not return.
+            && has_ended.recv_timeout(FRAME_INTERVAL * 3) == Err(RecvTimeoutError::Disconnected)
+        {
             // A panic of it has said so by itself.
             drop(thread.join());
         }
@@ -144,24 +148,27 @@ impl Drop for LiveView {
 struct Desk {
     state: Arc<Mutex<Shown>>,
     screen: Arc<Screen>,
-    interrupt: Arc<AtomicBool>,
-    signals: Signals,
+    keyboard: Keyboard,
+    /// Whether the view says that the test ends.
+    is_ending: bool,
 }
 
 impl Desk {
     /// Until the command is over.
     fn attend(&mut self, ended: &Receiver<()>) {
         let backend = CrosstermBackend::new(FrameWriter::new(&self.screen));
-        // Without a terminal there is nothing to draw, but signals still count.
+        // Without a terminal there is nothing to draw.
         let mut terminal = Terminal::new(backend).ok();
         let mut has_keys = true;
         loop {
+            if ending::is_asked() && !self.is_ending {
+                self.is_ending = true;
+                let mut shown = locked(&self.state);
+                shown.live.ends();
+                shown.is_drawn = false;
+            }
             if let Some(terminal) = &mut terminal {
                 self.draw(terminal);
-            }
-            let signals: Vec<_> = self.signals.pending().collect();
-            for signal in signals {
-                self.end(signal);
             }
             let wait = if has_keys {
                 Duration::ZERO
@@ -175,21 +182,13 @@ impl Desk {
                 has_keys = self.read_keys().is_ok();
             }
         }
-        // From here on there is no test to keep.
-        let gone = Arc::new(AtomicBool::new(true));
-        for signal in ENDING {
-            drop(signal_hook::flag::register_conditional_default(
-                signal,
-                Arc::clone(&gone),
-            ));
-        }
     }
 
     /// Waits for the time of a frame at most; an error if the terminal is gone.
     fn read_keys(&self) -> io::Result<()> {
         let mut wait = FRAME_INTERVAL;
-        while event::poll(wait)? {
-            match event::read()? {
+        while let Some(input) = self.keyboard.next(wait)? {
+            match input {
                 Input::Key(key) if key.kind != KeyEventKind::Release => self.press(key),
                 Input::Resize(..) => locked(&self.state).is_drawn = false,
                 _ => {}
@@ -202,8 +201,8 @@ impl Desk {
     fn press(&self, key: KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c' | 'd' | '\\') if control => self.end(SIGINT),
-            KeyCode::Char('q' | 'Q' | 'x') | KeyCode::Esc | KeyCode::F(10) => self.end(SIGINT),
+            KeyCode::Char('c' | 'd' | '\\') if control => ending::ask(),
+            KeyCode::Char('q' | 'Q' | 'x') | KeyCode::Esc | KeyCode::F(10) => ending::ask(),
             _ => self.look(key.code),
         }
     }
@@ -227,17 +226,6 @@ impl Desk {
             _ => return,
         };
         live.scroll(by, size);
-    }
-
-    /// The first wish ends the test, the second the process.
-    fn end(&self, signal: i32) {
-        if self.interrupt.swap(true, Ordering::Relaxed) {
-            self.screen.leave();
-            drop(signal_hook::low_level::emulate_default_handler(signal));
-        }
-        let mut shown = locked(&self.state);
-        shown.live.ends();
-        shown.is_drawn = false;
     }
 
     fn draw(&self, terminal: &mut Terminal<CrosstermBackend<FrameWriter>>) {

@@ -169,6 +169,11 @@ impl Server {
         self.running.signal(Signal::KILL);
     }
 
+    /// Lets it answer nothing any more; it is killed with this value.
+    pub(crate) fn rest(&self) {
+        self.running.signal(Signal::STOP);
+    }
+
     /// Asks it to end; its exit code and what it said until then.
     pub(crate) fn stop(self, signal: Signal) -> (Option<i32>, String) {
         self.running.signal(signal);

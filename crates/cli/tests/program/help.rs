@@ -3,7 +3,7 @@
 use crate::harness::{Ended, linerate};
 
 /// Every command, as the help of the program lists them.
-fn commands() -> Vec<String> {
+pub(crate) fn commands() -> Vec<String> {
     let help = Ended::spawn(linerate().arg("--help")).done();
     let (_, list) = help.split_once("Commands:\n").unwrap();
     list.lines()

@@ -12,6 +12,7 @@ mod ceilings;
 mod clocks;
 mod compare;
 mod doctor;
+mod endings;
 mod footprint;
 mod full_disk;
 mod harness;

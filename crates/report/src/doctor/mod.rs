@@ -137,9 +137,16 @@ fn known(value: Option<&String>) -> &str {
 }
 
 fn interruptions(jitter: &Jitter) -> Vec<Block<'_>> {
-    let seconds = jitter.asked.as_secs_f64();
-    let about = format!("of a spinning thread, {seconds} s, all cores at once");
+    let asked = jitter.asked;
     let cores = jitter.cores.iter();
+    let shortest = cores.clone().filter(|core| core.missing.is_none());
+    let shortest = shortest.map(|core| core.elapsed).min().unwrap_or(asked);
+    let time = if shortest < asked {
+        format!("{:.1} of {} s", shortest.as_secs_f64(), asked.as_secs_f64())
+    } else {
+        format!("{} s", asked.as_secs_f64())
+    };
+    let about = format!("of a spinning thread, {time}, all cores at once");
     let measured: Vec<_> = cores.filter(|core| core.missing.is_none()).collect();
     let mut blocks = vec![Block::fact("interruptions", about), table(&measured)];
     for core in jitter.cores.iter().take(ROWS) {

@@ -64,7 +64,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "live", "archive", "session", "boards", "stacks", "deploy",
+            "model", "sys", "report", "live", "archive", "session", "boards", "stacks", "deploy",
             "client", "agent", "doctor", "studies",
         ],
     ),
