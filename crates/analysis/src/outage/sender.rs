@@ -27,7 +27,13 @@ fn due(trial: &Trial, start: Duration, end: Duration) -> Option<f64> {
 /// interval in which the next came.
 pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u64> {
     let all = all_lost(trial)?;
-    let most = at_most(due(trial, start, end)?).min(all);
+    let is_log = trial.raw().is_empty();
+    let due_then = due(trial, start, end)?;
+    let most = if is_log {
+        rounded_up(due_then)
+    } else {
+        at_most(due_then)
+    };
     let is_within = |interval: &&TrialInterval| interval.start < end && interval.end > start;
     let mut known = 0_u64;
     for interval in trial.intervals.iter().filter(is_within) {
@@ -41,7 +47,7 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
         };
         known = known.saturating_add(lost.min(at_most(here)));
     }
-    if trial.raw().is_empty() {
+    if is_log {
         let mut next = trial
             .intervals
             .iter()
@@ -49,7 +55,7 @@ pub(super) fn lost_in(trial: &Trial, start: Duration, end: Duration) -> Option<u
         let late = next.next().and_then(|interval| interval.lost_packets);
         known = known.saturating_add(late.map_or(0, PacketCount::get));
     }
-    Some(known.min(most))
+    Some(known.min(most).min(all))
 }
 
 /// A sender does not keep to its mean in each moment.
