@@ -170,6 +170,8 @@ thresholds! {
     contention {
         /// A host has hardly any time left when its cores are busy for this share of it.
         FULL: f64 = 0.85, "of the cores' time", judged;
+        /// Busy for this share, whatever they do, its cores may be what loses packets between them.
+        IDLE_FREE: f64 = 0.95, "of the cores' time", judged;
         /// Of all its cores, taken by other programs: more than what a test has of two.
         TAKEN: f64 = 0.6, "of the cores' time", judged;
     }

@@ -102,7 +102,10 @@ impl Weighing<'_> {
         let is_confirmed = |suspect| self.answer(suspect) == Some(Answer::Agreed);
         let confirmed = suspects.weightiest_of(is_confirmed);
         let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
-        let is_undecided = confirmed.is_none() && weight < LIKELY;
+        // Of a host without idle time any loss may be its own.
+        let is_open = weight < LIKELY
+            || weight < SUPPORTED && best.is_on_path() && contention::is_full(shown);
+        let is_undecided = confirmed.is_none() && is_open;
         let others = contention(run, shown)
             .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
         seen.extend(others.map(contention::describe));
@@ -125,7 +128,7 @@ impl Weighing<'_> {
         seen.extend(bursts::describe(run, limited));
         if let Some((missed, all)) = passing {
             seen.push(format!(
-                "Datagrams were lost, or not sent, in {missed} of {all} intervals only: of another test all may arrive."
+                "Datagrams were lost, or not sent, in {missed} of {all} intervals only: another test may lose none."
             ));
         }
         if let Some(alone) = delivered::describe(run, shown) {

@@ -6,7 +6,7 @@
 use super::weights::Suspect;
 use crate::causes::{receiver_cpu, sender_cpu};
 use crate::readings::{are_apart, others_share};
-use crate::thresholds::contention::{FULL, TAKEN};
+use crate::thresholds::contention::{FULL, IDLE_FREE, TAKEN};
 use linerate_model::Ratio;
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::Side;
@@ -25,10 +25,19 @@ pub(super) fn contention(run: &Run, shown: &Trial) -> Option<Ratio> {
     (beside.count() * 2 >= probes.count()).then_some(Ratio::clamped(share))
 }
 
+/// Whether the cores of a host on which `trial` ran were hardly ever idle, whoever used them.
+pub(super) fn is_full(trial: &Trial) -> bool {
+    let mut sides = [Side::Sender, Side::Receiver].into_iter();
+    sides.any(|side| {
+        let busy = trial.cpu_of(side).and_then(|cpu| cpu.host_ratio);
+        busy.is_some_and(|busy| busy.get() >= IDLE_FREE)
+    })
+}
+
 /// In one sentence.
 pub(super) fn describe(share: Ratio) -> String {
     format!(
-        "Other programs took {share} of the host's CPU and left hardly any for either end: measure again without them."
+        "Other programs took {share} of the host's CPU and left hardly any for either end: stop them and measure again."
     )
 }
 

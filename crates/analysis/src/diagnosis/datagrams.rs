@@ -228,8 +228,7 @@ pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
         Some(Outcome::ShortQueued) => {
             "the sender sent no more, and what it sent had waited".to_owned()
         }
-        None => "a thread had to wait for a core as it had not in the run, so this says nothing"
-            .to_owned(),
+        None => "inconclusive: a thread waited for a core, as it did not in the run".to_owned(),
     }
 }
 

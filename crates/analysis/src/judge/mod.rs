@@ -291,7 +291,7 @@ fn unexamined(findings: &[Finding]) -> Verdict {
         });
     let missing: Vec<String> = missing.collect();
     let claim = format!(
-        "Nothing can be said of what limits: {} of {} rules lack what they need.",
+        "Bottleneck not identified: {} of {} rules lack what they need.",
         missing.len(),
         findings.len()
     );

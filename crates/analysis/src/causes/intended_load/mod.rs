@@ -86,7 +86,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
     }
     if let Some(sent) = few {
         figures.push(format!(
-            "With so few packets at that load ({sent}), one in ten could be lost and none be missed; a longer test says more."
+            "With only {sent} packets at that load, a loss of one in ten may go unseen: test longer."
         ));
     }
     CAUSE.found(Case {

@@ -141,13 +141,13 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
         claim.push_str(" at an intended ");
         claim.push_str(&words::rate(plateau.to));
         figures.push(
-            "A rate that falls when more is asked for points to work done per attempt, not to a link.".to_owned(),
+            "The rate falls as more is intended: the host spends its time on each attempt; a link keeps its rate.".to_owned(),
         );
     }
     figures.push(if Need::SenderCpu.is_met(evidence) {
         "The sender's thread polls, so its CPU time shows nothing.".to_owned()
     } else {
-        "CPU use was not recorded, so that the sender's CPU is the cause is likely, not shown."
+        "CPU use was not recorded: that the sender's CPU is the cause is likely, not shown."
             .to_owned()
     });
     CAUSE.found(Case {

@@ -63,7 +63,7 @@ fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
         share: Some(Gap::around_best(evidence).short_share()),
         confidence: Confidence::Weak,
         claim: format!(
-            "The generator fell short at {} of L4 payload without loss and with CPU time to spare: the tool, or something that pushes back on its socket, limits.",
+            "linerate on this host limits: it sent at most {} of L4 payload without loss and with CPU time to spare; something may push back on its socket.",
             words::rate(offered)
         ),
         evidence: figures,

@@ -122,7 +122,7 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter_map(|t| describe(t))
         .take(MOST_LINES)
         .collect();
-    figures.push("A rate that falls as more is offered shows a host that spends its time on packets it then drops; a link keeps its rate.".to_owned());
+    figures.push("The rate falls as more is offered: the host spends its time on packets that it then drops; a link keeps its rate.".to_owned());
     case(Some(Side::Receiver), claim, figures, evidence)
 }
 

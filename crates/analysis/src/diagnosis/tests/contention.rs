@@ -101,3 +101,21 @@ fn a_test_that_fills_its_own_host_is_not_beside_others() {
     }
     assert_eq!(taken(&passing), None);
 }
+
+/// A third was lost without a queue on a host whose cores were so busy; so much tells for a policer.
+fn dropped_at(busy: f64) -> (String, Confidence) {
+    let cpu = json!({"host_ratio": busy, "cores": [busy, busy], "thread_ratio": 0.5, "run_delay_ratio": 0.0});
+    let mut run = search();
+    let mut made = datagrams(94.0, &lost(3300, "network", 15_000));
+    set(&mut made.trial, &json!({"sender": cpu, "receiver": cpu}));
+    run.trials = vec![made.trial.clone()];
+    run.probes = vec![made];
+    let (verdict, _) = diagnose(&run);
+    (verdict.limit.id().to_owned(), verdict.confidence)
+}
+
+#[test]
+fn loss_on_a_host_without_idle_time_is_no_paths_unless_that_is_shown() {
+    assert_eq!(dropped_at(0.5), ("policer".to_owned(), Confidence::Weak));
+    assert_eq!(dropped_at(1.0).0, "unknown");
+}
