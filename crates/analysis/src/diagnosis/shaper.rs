@@ -4,23 +4,14 @@ use super::class::classes;
 use super::explained::Explained;
 use super::weights::Suspect;
 use crate::causes::own_shaper;
-use crate::readings::{carried_rate, counted_packet, cross_traffic};
+pub(super) use crate::causes::own_shaper::{is_held_back, payload_rate};
+use crate::readings::{carried_rate, cross_traffic};
 use crate::thresholds::exclusion::LEAST_GAIN;
 use crate::thresholds::shaper::REACHED;
+use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
-use linerate_model::signals::{QDISC_DROPPED, QDISC_OVERLIMITS};
+use linerate_model::signals::QDISC_DROPPED;
 use linerate_model::spec::Side;
-use linerate_model::{BitRate, Layer};
-
-/// What a shaper at the sender's interface lets pass, in bit/s of L4 payload in packets as large as those of `trial`;
-/// `None` where there is none, or its rate is not known.
-pub(super) fn payload_rate(run: &Run, trial: &Trial) -> Option<f64> {
-    let sender = run.host_of(trial.direction, Side::Sender)?;
-    let frames = sender.facts.queueing_discipline_rate_bps?;
-    let (overhead, payload) = counted_packet(trial)?;
-    let rate = overhead.payload_rate(Layer::L2, frames, payload);
-    Some(rate.as_f64()).filter(|rate| *rate > 0.0)
-}
 
 classes! {
     /// Whether a shaper's rate was reached: below it, it only delays.
@@ -62,13 +53,6 @@ pub(super) fn is_below(run: &Run, trial: &Trial) -> bool {
 fn dropped_none(trial: &Trial) -> bool {
     let counted = trial.counters(Side::Sender);
     counted.and_then(|counters| counters.get(QDISC_DROPPED)) == Some(&0)
-}
-
-/// Whether a queueing discipline of the sender's host held packets back.
-pub(super) fn is_held_back(trial: &Trial) -> bool {
-    let held = trial.counters(Side::Sender);
-    held.and_then(|counters| counters.get(QDISC_OVERLIMITS))
-        .is_some_and(|held| *held > 0)
 }
 
 /// Whether it, and not the thread that sends, kept `trial` at its rate.

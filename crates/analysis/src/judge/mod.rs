@@ -223,7 +223,18 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
         }
         (verdict, findings)
     });
-    strongest(each).unwrap_or_else(|| one_way(run, Direction::Forward))
+    let each: Vec<Diagnosis> = each.collect();
+    let claims: Vec<String> = each
+        .iter()
+        .map(|(verdict, _)| verdict.claim.clone())
+        .collect();
+    let Some((mut verdict, findings)) = strongest(each.into_iter()) else {
+        return one_way(run, Direction::Forward);
+    };
+    let others = claims.into_iter().filter(|claim| *claim != verdict.claim);
+    let others: Vec<String> = others.collect();
+    verdict.evidence.splice(0..0, others);
+    (verdict, findings)
 }
 
 type Diagnosis = (Verdict, Vec<Finding>);

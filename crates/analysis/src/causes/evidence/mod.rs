@@ -25,6 +25,7 @@ pub(super) use window::WindowEffect;
 
 pub(crate) use needs::{Need, link_speed};
 
+use crate::causes::own_shaper;
 use crate::readings::{mean, streams};
 use linerate_model::run::{BoundedBy, Finding, GoalResult, Run, RunKind, TcpSummary, Trial};
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
@@ -127,6 +128,35 @@ impl<'a> Evidence<'a> {
     pub(super) fn spins(&self) -> bool {
         let test = self.run.config.test();
         test.is_some_and(|test| test.wait == WaitMode::Spin)
+    }
+
+    /// Whether a shaper of the sender's own host kept this direction at its rate.
+    pub(super) fn has_full_shaper(&self) -> bool {
+        let subject = self.subject();
+        !subject.is_empty()
+            && subject
+                .iter()
+                .all(|trial| own_shaper::is_full(self.run, trial))
+    }
+
+    /// The other way of a test with traffic both ways at once, whose queue lengthens the round trips of this one too.
+    pub(super) fn other_way(&self) -> Option<Self> {
+        let test = self.run.config.test();
+        test.filter(|test| test.direction == Direction::Duplex)?;
+        let other = match self.trials.first()?.direction {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+            Direction::Duplex => return None,
+        };
+        let way = Evidence::new(self.run, other, &[]);
+        (!way.trials.is_empty()).then_some(way)
+    }
+
+    /// Segments that this direction sent again.
+    pub(super) fn sent_again(&self) -> Option<u64> {
+        let again = |trial: &&Trial| trial.tcp()?.retransmitted_segments;
+        let known = self.trials.iter().filter_map(again);
+        known.reduce(u64::saturating_add)
     }
 
     /// Trials in which something gave way: loss above the strictest goal, or less offered than intended.

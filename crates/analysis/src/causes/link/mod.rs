@@ -127,7 +127,9 @@ impl<'a> View<'a> {
         }
         let idle = |cpu: &Cpu| cpu.is_idle() || cpu.is_starved();
         let both_idle = ends.len() == 2 && ends.iter().all(idle);
-        let confidence = supported_if(both_idle);
+        // Of two ways at once the round trip does not tell on which the queue stands.
+        let is_one_way = !self.evidence.is_tcp() || self.evidence.other_way().is_none();
+        let confidence = supported_if(both_idle && is_one_way);
         let busy = self.evidence.tcp(|tcp| Some(tcp.busy_ratio?.get()));
         let share = busy.or_else(|| (!self.evidence.is_tcp()).then_some(1.0));
         let claim = format!(
@@ -252,6 +254,9 @@ impl<'a> View<'a> {
                         .to_owned(),
                 );
             }
+        }
+        if self.evidence.is_tcp() && self.evidence.other_way().is_some() {
+            figures.push("Traffic flowed both ways: a queue on the other way lengthens the round trips of this one; test one way at a time.".to_owned());
         }
         figures.extend(tcp::bufferbloat(self.evidence));
         figures.extend(Cpu::of_ends(self.evidence).iter().flat_map(Cpu::figures));

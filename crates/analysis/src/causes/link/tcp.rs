@@ -2,9 +2,9 @@
 
 use super::View;
 use crate::causes::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled, share_of};
-use crate::causes::{RuleOutcome, clear, not_recorded, words};
+use crate::causes::{RuleOutcome, clear, not_recorded, own_shaper, words};
 use crate::thresholds::link::CARRIED;
-use linerate_model::run::Trial;
+use linerate_model::run::{Confidence, Trial};
 use linerate_model::tcp::TcpWait;
 
 impl View<'_> {
@@ -28,8 +28,35 @@ impl View<'_> {
                 words::time(delays.base)
             ));
         }
+        if self.evidence.has_full_shaper() {
+            let claim = format!(
+                "The sender's own queueing discipline limits: {} of L4 payload is the rate that it keeps, and a queue stood before it.",
+                words::rate(self.carried)
+            );
+            let at_sender = self.case(Some(1.0), Confidence::Supported, claim);
+            return own_shaper::CAUSE.found(at_sender);
+        }
+        if let Some(why) = of_other_way(self.evidence) {
+            return clear(why);
+        }
         self.standing(delays)
     }
+}
+
+/// Why a queue that lengthens the round trips of a test both ways is not on the way of this direction's data, but on that of
+/// its acknowledgements.
+fn of_other_way(evidence: &Evidence<'_>) -> Option<String> {
+    let other = evidence.other_way()?;
+    if other.has_full_shaper() {
+        return Some("the queue stands on the way of the acknowledgements: the other direction fills the shaper of its own sender".to_owned());
+    }
+    let lost = other.sent_again().filter(|lost| *lost > 0)?;
+    (evidence.sent_again() == Some(0)).then(|| {
+        format!(
+            "the queue stands on the way of the acknowledgements: the other direction sent {} segments again, this one none",
+            words::count(lost)
+        )
+    })
 }
 
 /// Why a queue that stands is not the link's: it stands in an end, or nothing had to wait for it.

@@ -1,7 +1,12 @@
 //! A shaper among the queueing disciplines of the sender's own host.
 
 use super::{Cause, Weighed};
+use crate::readings::{carried_rate, counted_packet};
+use crate::thresholds::shaper::REACHED;
+use linerate_model::run::{Run, Trial};
+use linerate_model::signals::QDISC_OVERLIMITS;
 use linerate_model::spec::Side;
+use linerate_model::{BitRate, Layer};
 
 /// The sender's own queueing discipline holds packets back to keep its rate.
 ///
@@ -38,4 +43,27 @@ fn claim(weighed: &Weighed<'_>) -> String {
         "The sender's own queueing discipline{kind} limits at {} of L4 payload: {how}.",
         limited.received_rate.unwrap_or_default()
     )
+}
+
+/// What a shaper at the sender's interface lets pass, in bit/s of L4 payload in packets as large as those of `trial`;
+/// `None` where there is none, or its rate is not known.
+pub(crate) fn payload_rate(run: &Run, trial: &Trial) -> Option<f64> {
+    let sender = run.host_of(trial.direction, Side::Sender)?;
+    let frames = sender.facts.queueing_discipline_rate_bps?;
+    let (overhead, payload) = counted_packet(trial)?;
+    let rate = overhead.payload_rate(Layer::L2, frames, payload);
+    Some(rate.as_f64()).filter(|rate| *rate > 0.0)
+}
+
+/// Whether a queueing discipline of the sender's host held packets back.
+pub(crate) fn is_held_back(trial: &Trial) -> bool {
+    let held = trial.counters(Side::Sender);
+    held.and_then(|counters| counters.get(QDISC_OVERLIMITS))
+        .is_some_and(|held| *held > 0)
+}
+
+/// Whether a shaper of the sender's host held packets back at the rate that it is known to keep.
+pub(crate) fn is_full(run: &Run, trial: &Trial) -> bool {
+    let rates = payload_rate(run, trial).zip(carried_rate(trial).map(BitRate::as_f64));
+    is_held_back(trial) && rates.is_some_and(|(shaped, carried)| carried >= shaped * REACHED)
 }
