@@ -102,9 +102,10 @@ impl Weighing<'_> {
         let is_confirmed = |suspect| self.answer(suspect) == Some(Answer::Agreed);
         let confirmed = suspects.weightiest_of(is_confirmed);
         let (best, weight) = confirmed.unwrap_or_else(|| suspects.best());
+        let is_proven = weight >= SUPPORTED && unproved(run, limited, best).is_none();
         // Of a host without idle time any loss may be its own.
-        let is_open = weight < LIKELY
-            || weight < SUPPORTED && best.is_on_path() && contention::is_full(shown);
+        let is_open =
+            weight < LIKELY || !is_proven && best.is_on_path() && contention::is_full(shown);
         let is_undecided = confirmed.is_none() && is_open;
         let others = contention(run, shown)
             .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
@@ -118,11 +119,10 @@ impl Weighing<'_> {
         let found = self.found(best).cloned();
         let mut verdict = found.unwrap_or_else(|| self.unfound(best));
         let passing = lost::in_passing(shown, 1.0 - SUPPORTED);
-        let is_shown =
-            passing.is_none() && others.is_none() && unproved(run, limited, best).is_none();
+        let is_shown = is_proven && passing.is_none() && others.is_none();
         verdict.confidence = match confirmed {
             Some(_) => Confidence::Confirmed,
-            None if weight >= SUPPORTED && is_shown => Confidence::Supported,
+            None if is_shown => Confidence::Supported,
             None => Confidence::Weak,
         };
         seen.extend(bursts::describe(run, limited));
