@@ -240,7 +240,7 @@
     delete plot.dataset.rendered;
     const height = heightOf(chart);
     if (height) plot.style.height = `${height}px`;
-    const size = root.classList.contains("printing") ? { width: PRINTED_WIDTH, height: height || 280 } : {};
+    const size = root.classList.contains("printing") ? { width: PRINTED_WIDTH, height: height || 240 } : {};
     figure.instance = echarts.init(plot, null, { renderer: "svg", ...size });
     figure.instance.on("finished", () => { plot.dataset.rendered = "true"; });
     figure.instance.setOption(optionOf(chart, figure.log, false, size.width || plot.clientWidth));
@@ -441,11 +441,11 @@
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   };
 
-  // Paper has no folds: what is folded is opened for it, and closed again.
+  // Paper shows what the page says first, of every run; a topic is printed if its reader has opened it.
   const print = (on) => {
     if (root.classList.contains("printing") === on) return;
     root.classList.toggle("printing", on);
-    for (const fold of document.querySelectorAll("details.topic, details.run")) {
+    for (const fold of document.querySelectorAll("details.run")) {
       if (on) fold.dataset.was = String(fold.open);
       fold.open = on || fold.dataset.was === "true";
     }

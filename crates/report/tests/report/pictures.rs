@@ -129,3 +129,23 @@ fn a_report_of_several_runs_is_printed() {
         Value::Bool(false)
     );
 }
+
+#[test]
+#[ignore = "needs chromium"]
+fn both_directions_are_printed_on_at_most_six_pages() {
+    let page = page(&[board_sends(), board_receives()]);
+    let mut shown = Driven::open(page.file(), "", &[]);
+    let pages = |shown: &mut Driven| {
+        let pdf = shown.call("Page.printToPDF", &json!({}));
+        let pdf = STANDARD.decode(pdf["data"].as_str().unwrap()).unwrap();
+        let text = String::from_utf8_lossy(&pdf).into_owned();
+        let all = text.matches("/Type /Page").count();
+        all - text.matches("/Type /Pages").count()
+    };
+    let folded = pages(&mut shown);
+    assert!((1..=6).contains(&folded), "{folded} pages");
+    // What a reader opens is on paper too.
+    shown.eval("document.querySelectorAll('details').forEach((fold) => { fold.open = true })");
+    let unfolded = pages(&mut shown);
+    assert!(unfolded > folded, "{unfolded} pages");
+}
