@@ -1,7 +1,7 @@
 //! Ways to wait, side by side.
 
 use super::point::Point;
-use crate::statistics::{USUAL_CONFIDENCE, paired_ratio};
+use crate::statistics::{Moments, TestDesign, USUAL_CONFIDENCE, paired_ratio, to_f64};
 use linerate_model::Estimate;
 use linerate_model::run::Confidence;
 use linerate_model::spec::WaitMode;
@@ -43,13 +43,73 @@ impl<'a> Comparison<'a> {
         let Some(fastest) = self.others.first() else {
             return String::new();
         };
-        let said = Difference::between(self.reference, fastest).said(self.reference, fastest);
+        let difference = Difference::between(self.reference, fastest);
+        if let Difference::NotShown(ratio) = &difference {
+            return self.ranking(fastest, ratio);
+        }
+        let said = difference.said(self.reference, fastest);
         format!(
             "{said}: a median {} of {} against {}{}.",
             fastest.what(),
             fastest.quantiles(),
             self.reference.quantiles(),
             self.cost(fastest)
+        )
+    }
+
+    /// Every mode with its figures, fastest first, and why the fastest is not told from the reference.
+    fn ranking(&self, fastest: &Point<'_>, ratio: &Estimate) -> String {
+        let mut all: Vec<&Point<'_>> = self.others.clone();
+        all.push(self.reference);
+        all.sort_by(|a, b| a.p50.total_cmp(&b.p50));
+        let each = all.iter().map(|point| {
+            let cores = point.cores();
+            let cores = cores.map_or_else(String::new, |cores| format!(" for {cores:.2} cores"));
+            format!("{} {}{cores}", name(point), point.quantiles())
+        });
+        let each: Vec<_> = each.collect();
+        format!(
+            "Median {}: {}. {}.",
+            fastest.what(),
+            each.join(", "),
+            self.undecided(fastest, ratio)
+        )
+    }
+
+    /// That no difference is shown, what scatters, and how many turns would tell.
+    fn undecided(&self, fastest: &Point<'_>, ratio: &Estimate) -> String {
+        let (own, other) = (name(fastest), name(self.reference));
+        let shown = format!(
+            "No difference between {own} and {other} is shown: {own} is {} times as fast",
+            interval(ratio)
+        );
+        if ratio
+            .interval
+            .is_some_and(|all| all.low > ALIKE.recip() && all.high < ALIKE)
+        {
+            return shown;
+        }
+        let log = |of: &Point<'_>| of.turns().into_iter().map(f64::ln).collect::<Vec<f64>>();
+        let (a, b) = (log(fastest), log(self.reference));
+        let pairs: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+        let (Some((mean, deviation)), Some((_, by_own)), Some((_, by_other))) =
+            (moments(&pairs), moments(&a), moments(&b))
+        else {
+            return shown;
+        };
+        let (whose, scatter) = if by_own > by_other {
+            (&own, by_own)
+        } else {
+            (&other, by_other)
+        };
+        let needed = match turns_for(mean.abs(), deviation) {
+            Some(turns) => format!("about {turns} turns of each would tell (`--rounds {turns}`)"),
+            None => "more than a thousand turns would be needed to tell".to_owned(),
+        };
+        format!(
+            "{shown} over {} turns, since {whose}'s medians scatter by {:.0} % from turn to turn; {needed}",
+            pairs.len(),
+            scatter.exp_m1() * 100.0
         )
     }
 
@@ -123,7 +183,6 @@ impl Difference {
 
     /// `With spin it is 9.7 [9.1, 10.3] times as fast as with block`.
     fn said(&self, reference: &Point<'_>, point: &Point<'_>) -> String {
-        let name = |point: &Point<'_>| point.mode().unwrap_or_else(|| point.name());
         let (own, other) = (name(point), name(reference));
         match self {
             Self::Shown(ratio) if ratio.point >= 1.0 => {
@@ -152,6 +211,36 @@ impl Difference {
             ),
         }
     }
+}
+
+/// Ratios below this, and above its inverse, are no difference that matters.
+const ALIKE: f64 = 1.1;
+
+/// Most turns that are asked for.
+const MAX_TURNS: u32 = 1000;
+
+/// What a point's mode is called.
+fn name(point: &Point<'_>) -> String {
+    point.mode().unwrap_or_else(|| point.name())
+}
+
+/// Mean and standard deviation.
+fn moments(samples: &[f64]) -> Option<(f64, f64)> {
+    let moments = Moments::from_samples(samples)?;
+    Some((moments.mean, moments.variance?.sqrt()))
+}
+
+/// How many pairs of turns show a mean of `difference` whose single values scatter by `deviation`.
+fn turns_for(difference: f64, deviation: f64) -> Option<u32> {
+    let design = TestDesign {
+        margin: 0.0,
+        alpha: 0.05,
+        tests: 1,
+    };
+    (2..=MAX_TURNS).find(|turns| {
+        let n = to_f64(u64::from(*turns));
+        design.detectable(deviation / n.sqrt(), n - 1.0) <= difference
+    })
 }
 
 fn inverse(ratio: &Estimate) -> Estimate {
@@ -186,5 +275,18 @@ fn number(value: f64) -> String {
         format!("{value:.1}")
     } else {
         format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_scatter_takes_more_turns_and_no_difference_takes_none() {
+        let turns = |deviation| turns_for(0.5, deviation).unwrap();
+        assert!(turns(0.1) < turns(0.5) && turns(0.5) < turns(2.0));
+        assert!((8..=12).contains(&turns(0.5)), "{}", turns(0.5));
+        assert_eq!(turns_for(0.0, 0.5), None);
     }
 }
