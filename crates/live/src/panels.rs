@@ -4,7 +4,7 @@ use crate::state::{Live, Panel, Phase};
 use linerate_model::spec::Side;
 use linerate_model::{PacketCount, Ratio};
 use linerate_report::figures::{digits, percent};
-use linerate_report::{PathPicture, PathStage, StageFlow, StageLoss};
+use linerate_report::{PathPicture, PathStage, PathUnit, StageFlow, StageLoss};
 use ratatui::style::{Modifier, Style, Stylize as _};
 use ratatui::text::{Line, Span};
 
@@ -51,6 +51,12 @@ pub(crate) fn path(path: &PathPicture, width: u16) -> Vec<Line<'static>> {
         Span::from(format!("{} → {}  ", path.sender, path.receiver)).bold(),
         Span::from(path.account()),
     ]];
+    let is_unknown = |flow: &StageFlow| {
+        flow.entered.is_none() && !matches!(flow.loss, StageLoss::Counted { .. })
+    };
+    let is_tcp_so_far = path.unit == PathUnit::Segments
+        && path.about.ends_with(": so far")
+        && path.stages.iter().all(is_unknown);
     let (mut names, mut ribbon, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     for flow in &path.stages {
         let name = format!("{:<column$}", short(flow.stage));
@@ -68,7 +74,12 @@ pub(crate) fn path(path: &PathPicture, width: u16) -> Vec<Line<'static>> {
             StageLoss::Clear => Span::from(" ".repeat(column)),
         });
     }
-    lines.extend([names, ribbon, lost]);
+    if is_tcp_so_far {
+        let why = "Where TCP lost what it sent again is looked for when the test is over.";
+        lines.extend([names, vec![Span::from(why).dim()]]);
+    } else {
+        lines.extend([names, ribbon, lost]);
+    }
     lines.into_iter().map(Line::from).collect()
 }
 
