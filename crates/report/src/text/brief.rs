@@ -27,6 +27,7 @@ pub fn summaries_text(runs: &[Run], width: usize, style: Style) -> String {
     for run in runs {
         paper.item(&words::title(run), &conclusion::outcome(run));
         paper.row("run", &run.id);
+        emulated(&mut paper, hosts(run));
     }
     paper.finish()
 }
@@ -285,6 +286,8 @@ mod tests {
         }
         assert!(text.contains("server: sifive_u on QEMU 7.2.22"), "{text}");
         assert!(text.contains("link           10.00 Mbit/s (L1)"), "{text}");
+        let both = summaries_text(&[run.clone(), run], 80, Style::Plain);
+        assert_eq!(both.matches("the emulator's").count(), 2, "{both}");
     }
 
     #[test]

@@ -282,14 +282,23 @@ fn is_named(findings: &StudyFindings, main: &MainEffect) -> bool {
     })
 }
 
+/// Fewer units than this make intervals wide by their number alone.
+const FEW_UNITS: u64 = 10;
+
 /// What a control says that shows no difference.
 fn quiet(control: &StudyControl) -> Option<String> {
     if control.shows_difference() {
         return None;
     }
     let each = control.differences.iter().map(|one| {
+        let n = one.effect.estimate.n;
+        let few = if n < FEW_UNITS {
+            ", few, so the interval is wide however little they scatter"
+        } else {
+            ""
+        };
         format!(
-            "{} {} (one of {} would have been shown)",
+            "{} {} (n = {n}{few}; one of {} would have been shown)",
             one.quantity.name(),
             change(&one.effect).signed(),
             least(one.effect.detectable_ratio, one.effect.scale)

@@ -67,12 +67,11 @@ fn of_quantity(levels: &[Scatter]) -> Option<String> {
         // A start with one run is a run.
         _ => ("runs", "longer ones"),
     };
-    let head = format!(
-        "{} of a cell scatter by {own} %",
-        crate::charts::capital(units)
-    );
     if inner.is_empty() {
-        return Some(format!("{head} in {quantity}."));
+        return Some(format!(
+            "{} of a cell scatter by {own} % in {quantity}.",
+            crate::charts::capital(units)
+        ));
     }
     let each = inner.iter().map(|one| {
         let name = match one.level {
@@ -90,6 +89,18 @@ fn of_quantity(levels: &[Scatter]) -> Option<String> {
         count *= one.repetitions.max(1.0);
         left += one.deviation_ratio.powi(2) / count;
     }
+    let Some(own) = (outer.deviation_ratio > 0.0).then_some(own) else {
+        return Some(format!(
+            "{} of a cell scatter in {quantity} by no more than what varies within them lets expect ({}): longer runs narrow the \
+             intervals as more {units} do.",
+            crate::charts::capital(units),
+            each.collect::<Vec<_>>().join(", ")
+        ));
+    };
+    let head = format!(
+        "{} of a cell scatter by {own} %",
+        crate::charts::capital(units)
+    );
     let advice = if left > outer.deviation_ratio.powi(2) {
         let longer = if longer == "longer ones" {
             "longer runs"

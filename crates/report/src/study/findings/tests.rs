@@ -138,6 +138,28 @@ fn a_control_that_differs_from_itself_stands_above_all_and_hides_what_is_no_larg
 }
 
 #[test]
+fn no_scatter_of_runs_beside_that_within_them_is_said_as_such() {
+    let scatter = |level, deviation_ratio| Scatter {
+        quantity: Quantity::ReceivedRate,
+        level,
+        deviation_ratio,
+        repetitions: 4.0,
+    };
+    let findings = StudyFindings {
+        scatter: vec![
+            scatter(RepetitionLevel::Run, 0.0),
+            scatter(RepetitionLevel::Interval, 0.05),
+        ],
+        ..StudyFindings::default()
+    };
+    let said = said(&findings).runs;
+    assert!(
+        said[0].contains("no more than what varies within them") && !said[0].contains(" 0 %"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn scatter_outliers_and_beginnings_are_said() {
     let scatter = |level, deviation_ratio, repetitions| Scatter {
         quantity: Quantity::ReceivedRate,
