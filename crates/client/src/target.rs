@@ -90,9 +90,9 @@ impl Target {
 /// Error for a peer that cannot have a link element.
 pub fn no_element(peer: &PeerAddress) -> Failure {
     let message = format!(
-        "link: only an emulated board (board://NAME) has a link element before it, and {peer} is none; set the rate of its \
-         own link there, such as with `ethtool -s eth0 speed 100 autoneg off`, and leave \
-         link out; of a plan with series, --series measures the others"
+        "link: only an emulated board has a link element before it, and {peer} is none: start one with `linerate board up` \
+         and give `--host board://NAME`; for another host leave link out and set the rate of its own link there, such as with \
+         `ethtool -s eth0 speed 100 autoneg off`; of a plan with series, --series measures the others"
     );
     Failure::new(ExitCode::Plan, message)
 }
