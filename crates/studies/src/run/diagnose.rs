@@ -67,9 +67,13 @@ fn probe(
             break;
         };
         if spent.is_zero() {
+            let title = format!(
+                "what limits (probes, at most {} s; --diagnose 0s: none)",
+                time.as_secs_f64().ceil()
+            );
             context.watcher.event(Event::Follows {
                 kind: run.kind(),
-                title: "what limits",
+                title: &title,
             });
         }
         let began = MonoClock.now();
