@@ -38,11 +38,14 @@ pub(super) fn fragments(ends: &Ends<'_>, careful: &mut Vec<String>) {
         .filter_map(|stream| stream.work.get::<DatagramSender>()?.before_path_mtu)
         .map(PacketCount::get)
         .fold(0, u64::saturating_add);
-    if before > 0 {
-        careful.push(format!(
-            "the first {before} datagrams were sent before a router told the path's MTU; too long to pass, they count as lost"
-        ));
-    }
+    let first = match before {
+        0 => return,
+        1 => "the first datagram was".to_owned(),
+        more => format!("the first {more} datagrams were"),
+    };
+    careful.push(format!(
+        "{first} sent before a router told the path's MTU: too long to pass, and lost"
+    ));
 }
 
 /// Fragments that the sender's host made during the trial.

@@ -72,9 +72,11 @@ pub(super) fn connect(
 /// Payload that every path of IPv6 carries in one packet, bytes (RFC 8200 §5: 1280 B), and nearly every one of IPv4.
 const EVERY_PATH: usize = 1280 - 40 - 8;
 
-/// Sends one datagram of full length that the receiver does not count, where the protocol has such: a router that carries
-/// less answers before the traffic begins, and the system cuts what follows into fragments. One is enough, since the
-/// system keeps the path's MTU by address.
+/// Discards what it gets (RFC 863); where nobody listens, the host's system does.
+const DISCARD_PORT: u16 = 9;
+
+/// Sends one datagram of full length that no receiver counts: a router that carries less answers before the traffic
+/// begins, and the system cuts what follows into fragments. One is enough, since the system keeps the path's MTU by address.
 pub(super) fn probe_path(plan: &EndpointPlan, sockets: &[UdpSocket]) {
     let (Side::Sender, Some(socket)) = (plan.side, sockets.first()) else {
         return;
@@ -83,25 +85,35 @@ pub(super) fn probe_path(plan: &EndpointPlan, sockets: &[UdpSocket]) {
     if payload <= EVERY_PATH || !matches!(plan.spec.work, TestWork::Datagrams(_)) {
         return;
     }
-    let format = plan.format.datagrams(0, payload);
-    let Some(format) = format.filter(|format| format.numbers() == Numbers::PerPart) else {
-        return;
-    };
-    if payload < format.header_len() {
-        return;
-    }
     let mut datagram = vec![0; payload];
-    let batch = Batch {
-        part: Part::WarmUp,
-        first: 0,
-        sent: SendTime {
-            monotonic: MonoClock.now(),
-            wall_ns: 0,
-        },
-    };
-    format.write(&mut datagram, payload, batch);
+    let format = plan.format.datagrams(0, payload);
+    let is_marked = format.is_some_and(|format| {
+        let is_marked = format.numbers() == Numbers::PerPart && payload >= format.header_len();
+        if is_marked {
+            let sent = SendTime {
+                monotonic: MonoClock.now(),
+                wall_ns: 0,
+            };
+            let (part, first) = (Part::WarmUp, 0);
+            format.write(&mut datagram, payload, Batch { part, first, sent });
+        }
+        is_marked
+    });
     // A failure shows again in the traffic.
-    drop(socket.send(&datagram));
+    if is_marked {
+        drop(socket.send(&datagram));
+    } else {
+        drop(discarded(plan, socket, &datagram));
+    }
+}
+
+/// Sends `datagram` to a port of the same host that discards it: the protocol has none that its receiver does not count.
+fn discarded(plan: &EndpointPlan, socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
+    let (local, mut remote) = (socket.local_addr()?, socket.peer_addr()?);
+    remote.set_port(DISCARD_PORT);
+    let aside = open(plan, SocketAddr::new(local.ip(), 0))?;
+    aside.connect(remote)?;
+    aside.send(datagram).map(drop)
 }
 
 /// Sends the request, repeatedly if allowed, until the server answers; returns whether it did before `deadline`.
