@@ -122,12 +122,19 @@ fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
         return of_intervals(trial, outage);
     }
     let most = outage.length().as_secs_f64() * MOST;
-    if gaps.iter().all(|gap| gap.receiver_window >= most) {
-        Doing::Waiting
-    } else if gaps.iter().all(|gap| gap.idle >= most) {
+    let is_waiting = gaps.iter().all(|gap| gap.receiver_window >= most);
+    let sent_again = |gap: &Gap| match gap.again_within {
+        Some(again) => again > 0,
+        // A loss before or after it may be all.
+        None => gap.again > 0 && !is_waiting,
+    };
+    if gaps.iter().all(|gap| gap.idle >= most) {
         Doing::Pausing
-    } else if gaps.iter().any(|gap| gap.again > 0) {
+    } else if gaps.iter().any(sent_again) {
+        // A window that a timeout left full counts as the receiver's too.
         Doing::Sending
+    } else if is_waiting {
+        Doing::Waiting
     } else {
         Doing::Unknown
     }
@@ -155,6 +162,8 @@ struct Gap {
     idle: f64,
     /// Segments sent again.
     again: u64,
+    /// Those of them that readings within the silence saw; `None` with fewer than two.
+    again_within: Option<u64>,
 }
 
 impl Gap {
@@ -168,11 +177,22 @@ impl Gap {
         let to = to.or_else(|| samples.last())?;
         let gained = |part: fn(&TcpSample) -> Option<u64>| part(to)?.checked_sub(part(from)?);
         let time = |part| gained(part).map(|nanos| Duration::from_nanos(nanos).as_secs_f64());
+        let mut within = samples.iter().filter(|sample| {
+            let time = at(sample);
+            outage.start <= time && time <= outage.end
+        });
+        let first = within.next().and_then(|sample| sample.retrans_segments);
+        let last = within
+            .next_back()
+            .and_then(|sample| sample.retrans_segments);
         let whole = at(to).saturating_sub(at(from)).as_secs_f64();
         Some(Self {
             receiver_window: time(|sample| sample.rwnd_limited_ns).unwrap_or(0.0),
             idle: time(|sample| sample.busy_ns).map_or(0.0, |busy| whole - busy),
             again: gained(|sample| sample.retrans_segments).unwrap_or(0),
+            again_within: first
+                .zip(last)
+                .map(|(first, last)| last.saturating_sub(first)),
         })
     }
 }

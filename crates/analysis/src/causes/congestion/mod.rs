@@ -102,10 +102,7 @@ fn by_chronograph(evidence: &Evidence<'_>, first: &Window, share: f64) -> RuleOu
         ));
     }
     if let Some(stall) = Stall::from_evidence(evidence) {
-        return clear(format!(
-            "no segment of {} B got through at all: see path-mtu",
-            stall.smss
-        ));
+        return clear(stall.elsewhere());
     }
     if let Some(others) = Others::from_evidence(evidence) {
         return shared(evidence, others, share);

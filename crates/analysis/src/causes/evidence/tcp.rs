@@ -178,6 +178,16 @@ pub(in crate::causes) struct Stall {
 }
 
 impl Stall {
+    /// Why no cause but the path's MTU explains it.
+    pub(in crate::causes) fn elsewhere(self) -> String {
+        let smss = self.smss;
+        if self.is_complete {
+            format!("no segment of {smss} B got through at all: see path-mtu")
+        } else {
+            format!("TCP stood still from its first windows of {smss} B segments on: see path-mtu")
+        }
+    }
+
     /// When every stream of every trial stood still from its first windows on, and sent some segment again and again.
     pub(in crate::causes) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let mut whole: Option<Self> = None;

@@ -1,7 +1,9 @@
 //! The link under TCP: a queue stands before it, and nobody else's traffic fills it.
 
 use super::View;
-use crate::causes::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled, share_of};
+use crate::causes::evidence::{
+    Cpu, Evidence, Need, Others, Stall, StreamReader, is_misled, share_of,
+};
 use crate::causes::{RuleOutcome, clear, not_recorded, own_shaper, words};
 use crate::thresholds::link::CARRIED;
 use linerate_model::run::{Confidence, Trial};
@@ -12,6 +14,9 @@ impl View<'_> {
         let Some(delays) = self.delays else {
             return not_recorded(&[Need::Delay]);
         };
+        if let Some(stall) = Stall::from_evidence(self.evidence) {
+            return clear(stall.elsewhere());
+        }
         if let Some(others) = Others::from_evidence(self.evidence) {
             return clear(format!(
                 "the link is not this transfer's alone: {}",

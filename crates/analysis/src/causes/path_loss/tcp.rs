@@ -21,10 +21,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return clear("no segment was retransmitted");
     }
     if let Some(stall) = Stall::from_evidence(evidence) {
-        return clear(format!(
-            "no segment of {} B got through at all: see path-mtu",
-            stall.smss
-        ));
+        return clear(stall.elsewhere());
     }
     if let Some(share) = needless(evidence) {
         return clear(format!(
