@@ -2,8 +2,8 @@
 
 use crate::error::EngineError;
 use linerate_model::spec::{
-    Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork, TransactionBounds,
-    WaitMode,
+    CatchUp, Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork,
+    TransactionBounds, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
@@ -65,6 +65,7 @@ impl EndpointPlan {
             },
             max_samples: (MAX_TCP_SAMPLES / usize::from(spec.streams.max(1))).max(2),
             imitation: spec.imitation,
+            catch_up: spec.catch_up,
             wait: spec.wait,
             observe: spec.observe,
             seed: spec.seed,
@@ -105,6 +106,7 @@ pub struct StreamPlan {
     /// Maximum `TCP_INFO` readings kept.
     pub(crate) max_samples: usize,
     pub(crate) imitation: Option<Imitation>,
+    pub(crate) catch_up: CatchUp,
     pub(crate) wait: WaitMode,
     pub(crate) observe: Observe,
     pub(crate) seed: u64,

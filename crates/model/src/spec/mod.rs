@@ -141,6 +141,36 @@ pub enum WaitMode {
     BusyPoll,
 }
 
+/// What a paced sender makes up for that was kept from sending, at 1.25 times its rate at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CatchUp {
+    /// A time slice of another program, up to 10 ms: in a search a longer stall shows as a load that was not offered.
+    #[default]
+    Slice,
+    /// A stall of up to 100 ms: that of a busy host, which shows as lateness.
+    Stall,
+}
+
+impl CatchUp {
+    /// Whether it is what a test means that does not say.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How late a datagram may be that is still sent.
+    pub const fn longest(self) -> Duration {
+        match self {
+            Self::Slice => Duration::from_millis(10),
+            Self::Stall => Duration::from_millis(100),
+        }
+    }
+}
+
 /// The cores that the traffic threads are pinned to; absent means not pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Pinning {
@@ -316,6 +346,9 @@ pub struct TestSpec {
     pub interval: Duration,
     /// How traffic threads wait.
     pub wait: WaitMode,
+    /// What a paced sender of datagrams makes up for.
+    #[serde(default, skip_serializing_if = "CatchUp::is_default")]
+    pub catch_up: CatchUp,
     /// Where traffic threads run.
     #[serde(default)]
     pub pinning: Pinning,
@@ -346,6 +379,7 @@ impl TestSpec {
             warm_up: Duration::ZERO,
             interval: Duration::from_secs(1),
             wait: WaitMode::Block,
+            catch_up: CatchUp::default(),
             pinning: Pinning::default(),
             datapath: DatapathChoice::default(),
             socket: SocketChoice::default(),

@@ -5,7 +5,7 @@ use crate::run::{After, LatencyPlan, OpenLoop, RequestRate, SaturatePlan, Sendin
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::link::EmulatedLink;
-use linerate_model::spec::{Arrival, Direction, Observe, Pace, Stop, TestSpec, Transport};
+use linerate_model::spec::{Arrival, CatchUp, Direction, Observe, Pace, Stop, TestSpec, Transport};
 use linerate_model::units::parse_duration;
 use linerate_stacks::StackSpec;
 use linerate_testbed::LinkConfig;
@@ -68,7 +68,12 @@ impl Draft {
     pub(super) fn new(kind: TestKind) -> Self {
         let spec = match kind {
             TestKind::Tcp => TestSpec::tcp_bulk(),
-            TestKind::Udp | TestKind::Saturate => TestSpec::udp_datagrams(Pace::Unpaced),
+            // A search would take what is made up for as a rate that the sender can offer.
+            TestKind::Saturate => TestSpec::udp_datagrams(Pace::Unpaced),
+            TestKind::Udp => TestSpec {
+                catch_up: CatchUp::Stall,
+                ..TestSpec::udp_datagrams(Pace::Unpaced)
+            },
             TestKind::Latency => TestSpec::ping_pong(Transport::Udp),
         };
         let messages = LatencyPlan {

@@ -3,8 +3,8 @@
 //! Slot `k` is due at `start + k × payload bits / rate`. Whole nanoseconds are added up and so is the remainder of
 //! the division, so no error adds up. 64 bits do: 128 would take 2 KB of a device's memory. Pure: `now` is an argument.
 //!
-//! A sender that comes late makes up for it only within bounds. Up to [`CATCH_UP`] late it sends
-//! the missed slots, and if it is more than 200 µs late at no more than 1.25 times the
+//! A sender that comes late makes up for it only within bounds. Up to [`CATCH_UP`] late, or what [`Schedule::catching_up`]
+//! sets, it sends the missed slots, and if it is more than 200 µs late at no more than 1.25 times the
 //! intended rate. Later than that the missed slots are skipped and counted: the stall shows as
 //! offered load below the intended one, not as a burst that the path under test would be blamed for.
 
@@ -53,6 +53,7 @@ pub struct Schedule {
     parts: u64,
     skipped: u64,
     not_before: MonoInstant,
+    catch_up: Duration,
 }
 
 impl Schedule {
@@ -80,7 +81,14 @@ impl Schedule {
             parts: 0,
             skipped: 0,
             not_before: start,
+            catch_up: CATCH_UP,
         })
+    }
+
+    /// The schedule that still sends slots which are as late as `catch_up`.
+    #[must_use]
+    pub const fn catching_up(self, catch_up: Duration) -> Self {
+        Self { catch_up, ..self }
     }
 
     /// The schedule with the same rate and batches from another start.
@@ -164,7 +172,7 @@ impl Schedule {
         }
         let late = now.saturating_since(self.next_due);
         if now <= self.next_due.after(MAX_CAUGHT_UP_LATENESS) || now >= self.not_before {
-            if now > self.next_due.after(CATCH_UP) {
+            if now > self.next_due.after(self.catch_up) {
                 // All but the last one due by now.
                 self.give_up(self.slots_before(now.after(Duration::from_nanos(1))) - 1);
             }

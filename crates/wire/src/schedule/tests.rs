@@ -77,6 +77,30 @@ fn a_stall_is_skipped_and_counted() {
 }
 
 #[test]
+fn a_stall_that_is_made_up_for_is_no_burst() {
+    let mut schedule = millisecond_slots().catching_up(Duration::from_millis(100));
+    schedule.served(START, 1);
+    let mut now = at(25_000_000);
+    let mut sent = 1;
+    while now < at(200_000_000) {
+        match schedule.due(now) {
+            Due::Now { count, .. } => {
+                schedule.served(now, count);
+                sent += count;
+            }
+            Due::Wait(until) => now = until,
+        }
+        // At 1.25 times the rate from the stall's end on.
+        let since = now.saturating_since(at(25_000_000)).as_nanos();
+        assert!(
+            u128::from(sent) <= 2 + since / 800_000,
+            "{sent} after {since} ns"
+        );
+    }
+    assert_eq!((sent, schedule.skipped()), (200, 0));
+}
+
+#[test]
 fn slow_slots_are_not_skipped_for_being_a_little_late() {
     let rate = 8000;
     let mut schedule = Schedule::new(START, rate, 1000, Duration::from_micros(100), 64).unwrap();

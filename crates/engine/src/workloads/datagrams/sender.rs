@@ -111,7 +111,8 @@ impl Sender {
         };
         let batch = self.path.batch();
         let rate = self.plan.rate?.bps();
-        Schedule::new(start, rate, self.plan.payload, window, batch)
+        let schedule = Schedule::new(start, rate, self.plan.payload, window, batch)?;
+        Some(schedule.catching_up(self.plan.catch_up.longest()))
     }
 
     /// Ends the warm-up when it is due: numbers, schedule and counts start afresh.

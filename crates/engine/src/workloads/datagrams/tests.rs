@@ -7,7 +7,7 @@ use crate::datapaths::{Arrivals, Buffers, DatagramPath, Run, Span};
 use crate::plan::EndpointPlan;
 use crate::workloads::{Path, Step};
 use linerate_model::sample::{DatagramSender, StreamReport};
-use linerate_model::spec::{Pace, Stop};
+use linerate_model::spec::{CatchUp, Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
 use linerate_peers::native;
@@ -311,6 +311,21 @@ fn what_a_stalled_sender_did_not_send_is_unsent() {
     let sender = report.work.get::<DatagramSender>().unwrap();
     let (sent, unsent) = (report.packets.get(), sender.unsent.get());
     assert_eq!((sent, unsent), (41, 59));
+}
+
+#[test]
+fn a_sender_that_makes_up_for_stalls_sends_it_late() {
+    let mut bench = Bench::new(Side::Sender, |spec| {
+        paced(spec);
+        spec.catch_up = CatchUp::Stall;
+    });
+    bench.turn(START);
+    let report = bench.run(at(15));
+    let sender = report.work.get::<DatagramSender>().unwrap();
+    let (sent, unsent) = (report.packets.get(), sender.unsent.get());
+    assert_eq!((sent, unsent), (100, 0));
+    let latest = sender.pacing.lateness().unwrap().max_nanos();
+    assert!(latest >= 13_000_000, "{latest} ns");
 }
 
 #[test]
