@@ -7,7 +7,7 @@ use linerate_model::run::{
     Asked, Config, DemoSettings, SearchSettings, StudyCell, StudyPlace, StudySettings, TargetConfig,
 };
 use linerate_model::spec::{
-    Arrival, ByteStream, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams, DatapathChoice, Direction,
+    Arrival, ByteStream, CatchUp, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams, DatapathChoice, Direction,
     Imitation, Observe, OpenLoop, Pace, Pinning, SocketChoice, Stall, Stop, TestSpec, TestWork,
     TransactionBounds, Transport, WaitMode, WorkloadId,
 };
@@ -185,6 +185,7 @@ impl Test {
             warm_up: seconds(self.warm_up)?,
             interval: seconds(self.interval)?,
             wait: self.wait,
+            catch_up: CatchUp::default(),
             pinning: self.pinning,
             datapath: self.datapath,
             socket: self.socket,
