@@ -7,9 +7,9 @@ use linerate_model::run::{
     Asked, Config, DemoSettings, SearchSettings, StudyCell, StudyPlace, StudySettings, TargetConfig,
 };
 use linerate_model::spec::{
-    Arrival, ByteStream, CatchUp, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams, DatapathChoice, Direction,
-    Imitation, Observe, OpenLoop, Pace, Pinning, SocketChoice, Stall, Stop, TestSpec, TestWork,
-    TransactionBounds, Transport, WaitMode, WorkloadId,
+    Arrival, ByteStream, CatchUp, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams, DatapathChoice,
+    Direction, Imitation, Observe, OpenLoop, Pace, Pinning, SocketChoice, Stall, Stop, TestSpec,
+    TestWork, TransactionBounds, Transport, WaitMode, WorkloadId,
 };
 use linerate_model::{BitRate, ByteCount, PacketRate, Quantile};
 use serde::Deserialize;
