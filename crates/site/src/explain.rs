@@ -253,6 +253,20 @@ mod tests {
         assert_eq!(again.document, of_log.document);
     }
 
+    /// More was asked for than the sender could offer, and most of what it offered was lost behind it.
+    #[test]
+    fn a_sender_is_not_blamed_for_what_is_lost_behind_it() {
+        let logs = [
+            include_str!("fixtures/iperf3-far-above-a-gigabit.log"),
+            include_str!("fixtures/iperf2-far-above-a-gigabit.log"),
+        ];
+        for log in logs {
+            let said = explained(&[("far-above.log", log)], &Asked::default()).words;
+            assert!(said.contains("limited by the link's rate (weak)"), "{said}");
+            assert!(said.contains("what a link of 1.00 Gbit/s"), "{said}");
+        }
+    }
+
     #[test]
     fn what_is_known_of_the_link_is_believed() {
         let asked = Asked {

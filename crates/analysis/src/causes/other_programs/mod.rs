@@ -69,7 +69,29 @@ fn others(run: &Run, trial: &Trial, side: Side) -> Option<f64> {
     };
     // The other end may be one of those that run here.
     let is_told = is_known(side) && (is_known(side.other()) || are_apart(run, trial));
-    others_share(trial, side).filter(|_| is_told)
+    let share = others_share(trial, side).filter(|_| is_told)?;
+    Some(share - other_ways_share(run, trial, side))
+}
+
+/// Share of all cores of `side`'s host that the traffic threads of the other way of a test both ways took.
+fn other_ways_share(run: &Run, trial: &Trial, side: Side) -> f64 {
+    let is_duplex = run
+        .config
+        .test()
+        .is_some_and(|test| test.direction == Direction::Duplex);
+    let cores = trial.cpu_of(side).map_or(0, |cpu| cpu.cores.len());
+    let cores = u32::try_from(cores).map_or(1.0, f64::from).max(1.0);
+    // Who sends on this host one way receives on it the other.
+    let here = [Some(side.other()), (!are_apart(run, trial)).then_some(side)];
+    let others = run
+        .trials
+        .iter()
+        .filter(|other| is_duplex && other.direction != trial.direction);
+    let threads = others.flat_map(|other| {
+        let here = here.into_iter().flatten();
+        here.filter_map(|side| other.cpu_of(side)?.thread_cores)
+    });
+    threads.sum::<f64>() / cores
 }
 
 const fn name(side: Side) -> &'static str {
@@ -134,5 +156,44 @@ impl HeldUp {
                 "the rate grows as the thread no longer waits",
             )));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::run::Run;
+    use linerate_model::spec::TestSpec;
+    use serde_json::json;
+
+    /// Share that others took of two cores, of which so much was busy, by a test both ways whose four threads took 0.4 each.
+    fn taken(busy: f64) -> f64 {
+        let side = json!({
+            "host_ratio": busy, "softirq_ratio": 0.0, "cores": [busy, busy], "thread_cores": 0.4, "thread_ratio": 0.4
+        });
+        let one = |direction: &str| {
+            json!({
+                "index": 0, "transport": "tcp", "direction": direction, "valid": true, "work": "byte-stream",
+                "origin": "measured", "received_bps": 900_000_000, "duration_s": 1.0,
+                "cpu": {"sender": side, "receiver": side}
+            })
+        };
+        let test = TestSpec {
+            direction: Direction::Duplex,
+            ..TestSpec::tcp_bulk()
+        };
+        let run: Run = serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {"asked": {"kind": "test", "test": test}},
+            "trials": [one("forward"), one("reverse")]
+        }))
+        .unwrap();
+        others(&run, &run.trials[0], Side::Sender).unwrap()
+    }
+
+    #[test]
+    fn the_other_way_of_a_test_is_no_other_program() {
+        assert!(taken(0.8).abs() < 1e-9);
+        assert!((taken(1.0) - 0.2).abs() < 1e-9);
     }
 }
