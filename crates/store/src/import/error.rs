@@ -116,6 +116,19 @@ pub enum ImportError {
         /// The line, shortened.
         text: String,
     },
+    /// Figures of one stream that are not of one test.
+    #[error(
+        "{file}: line {line} begins what is no part of the test before it (\"{text}\"): two tests are mixed in this log, or \
+         lines are damaged; give the output of each test in a file of its own"
+    )]
+    Mixed {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The line, shortened.
+        text: String,
+    },
     /// No test in it.
     #[error(
         "{file} looks like {format} but has no test in it; give a log with at least one whole test"
@@ -168,6 +181,14 @@ impl ImportError {
         Self::Unreadable {
             file: file.to_owned(),
             reason: error.to_string(),
+        }
+    }
+
+    pub(super) fn mixed(file: &str, line: usize, text: &str) -> Self {
+        Self::Mixed {
+            file: file.to_owned(),
+            line,
+            text: text.trim().chars().take(80).collect(),
         }
     }
 

@@ -166,6 +166,10 @@ struct Draft {
     streams: Vec<Stream>,
     /// The lines of all streams but the last one of each.
     before: Intervals,
+    /// The last sum over streams.
+    sum: Option<Row>,
+    /// Lines that came more than once.
+    repeated: usize,
     /// Losses and jitter are a sender's zeros.
     is_sender: bool,
     is_udp: bool,
@@ -180,6 +184,8 @@ struct Stream {
     last: Row,
     /// The end of the line before that.
     before_s: Option<Rounded>,
+    /// Its only interval came twice: the second is the line over the whole time.
+    is_twice: bool,
     counted_by: Option<Counter>,
     /// What the server reported to a UDP client.
     report: Option<Row>,
@@ -188,6 +194,11 @@ struct Stream {
 
 impl Grammar for Iperf2Csv {
     type Test = Draft;
+
+    /// The only interval of a test is the line over the whole of it, too.
+    fn may_repeat(&self, line: &str) -> bool {
+        is_line(line) && line.split(',').any(|word| word.starts_with("0.0"))
+    }
 
     fn step(
         &mut self,
@@ -260,10 +271,13 @@ impl Iperf2Csv {
             names,
             words,
         };
+        let row = line.row()?;
         if line.word("transferid") == Some("-1") {
+            if let Some(open) = open {
+                open.sum = Some(row);
+            }
             return Some(());
         }
-        let row = line.row()?;
         // A line that ends in the middle of its rate has all columns.
         let is_open = log.place == (Place::Last { has_end: false });
         if is_open && !super::witness::row_agrees(&row) {
@@ -302,6 +316,8 @@ impl Draft {
             is_udp: false,
             streams: Vec::new(),
             before: Intervals::default(),
+            sum: None,
+            repeated: 0,
             is_sender: false,
             refused: None,
         }
@@ -346,7 +362,13 @@ impl Draft {
                 stream.report = Some(row);
                 stream.late = late;
             }
+            Some(stream) if stream.last.is_same(&row) => {
+                let is_total = stream.before_s.is_none() && !stream.is_twice;
+                stream.is_twice = is_total;
+                self.repeated += usize::from(!is_total);
+            }
             Some(stream) => {
+                self.repeated += usize::from(std::mem::take(&mut stream.is_twice));
                 let before = std::mem::replace(&mut stream.last, row);
                 stream.before_s = Some(before.end);
                 self.before.add(&before);
@@ -361,6 +383,7 @@ impl Draft {
                 connection,
                 last: row,
                 before_s: None,
+                is_twice: false,
                 counted_by,
                 report: None,
                 late,
@@ -435,14 +458,30 @@ impl reader::Draft for Draft {
         }
         let seen = self.streams.iter().map(|stream| stream.seen_by(view));
         self.test.connections = seen.collect();
+        for stream in self.streams.iter().filter(|stream| stream.is_twice) {
+            self.before.add(&stream.last);
+        }
+        self.test.repeated(self.repeated);
         let ends: Option<Vec<_>> = self.streams.iter().map(Stream::total).collect();
         let own = total(ends.ok_or("its last line, over the whole test, is not there")?);
         let report = total(self.streams.iter().filter_map(|stream| stream.report));
+        let own = own.as_ref().map(Totals::of_line);
+        let is_whole = |sum: &Row| {
+            let seconds = own.map(|own| own.seconds.value);
+            sum.start.low <= 0.0 && seconds.is_some_and(|own| sum.end.value >= 0.9 * own)
+        };
+        let sum = self.sum.filter(is_whole).zip(own);
         let way = Way {
             streams: self.streams.len(),
-            own: own.as_ref().map(Totals::of_line),
+            own: sum.map_or(own, |(sum, own)| {
+                let bytes = Some(sum.bytes);
+                Some(Totals { bytes, ..own })
+            }),
             reported: report.as_ref().map(Totals::of_line),
-            own_streams: None,
+            own_streams: sum.map(|(_, own)| Totals {
+                bytes: own.bytes,
+                ..Totals::over(own.seconds)
+            }),
             reported_streams: None,
             rows: self.before.finish(),
         };

@@ -96,6 +96,8 @@ fn is_tag(tag: &str) -> bool {
     tag == "SUM" || digits
 }
 
+const TIMES: &str = "an interval such as 0.00-1.00 sec";
+
 fn after_tag<'a>(tag: &'a str, after: &'a str) -> Kind<'a> {
     let (role, after) = match after
         .strip_prefix('[')
@@ -105,6 +107,10 @@ fn after_tag<'a>(tag: &'a str, after: &'a str) -> Kind<'a> {
         None => (None, after),
     };
     let rest = after.trim();
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    if !rest.is_empty() && rest.chars().all(is_number) {
+        return Kind::Damaged(TIMES);
+    }
     let begins = rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('-');
     if !begins || is_remark(rest) {
         return Kind::Tagged { tag, rest };
@@ -120,7 +126,6 @@ fn figures<'a>(
     role: Option<&'a str>,
     text: &'a str,
 ) -> Result<DataLine<'a>, &'static str> {
-    const TIMES: &str = "an interval such as 0.00-1.00 sec";
     const SIZE: &str = "a transfer such as 28.9 MBytes";
     const RATE: &str = "a rate such as 242 Mbits/sec";
     let (times, mut rest) = text.split_once("sec").ok_or(TIMES)?;

@@ -8,6 +8,7 @@
 
 use super::delay::DelayFigures;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{ImportError, LogFormat, ParsedTest, Rounded, Totals, View, whole};
 use linerate_model::PacketRate;
@@ -108,6 +109,9 @@ impl Draft for Section {
             return Ok(());
         };
         self.test.text.add(line);
+        if self.keys.get(key).is_some_and(|known| known != value) {
+            return Err(MIXED.into());
+        }
         if self.keys.len() < MAX_KEYS && !self.keys.contains_key(key) {
             self.keys.insert(key.to_owned(), value.to_owned());
         }
@@ -115,6 +119,7 @@ impl Draft for Section {
     }
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        self.check()?;
         let has = |key: &&str| self.keys.contains_key(*key);
         self.test.transport = if has(&"congestion_control") {
             Transport::Tcp
@@ -139,6 +144,37 @@ impl Section {
         Self {
             test: TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp),
             keys: BTreeMap::new(),
+        }
+    }
+
+    /// Whether its times are both there, and figures with decimals have all of them.
+    fn check(&self) -> Result<(), &'static str> {
+        const DECIMALS: &[(&str, usize)] = &[
+            ("latency_max", 9),
+            ("latency_mean", 9),
+            ("latency_min", 9),
+            ("latency_stddev", 9),
+            ("throughput", 2),
+            ("time_end", 9),
+            ("time_start", 9),
+        ];
+        let has = |key| self.keys.contains_key(key);
+        let is_timed = has("request_size") && self.view() == View::Client;
+        if is_timed && has("time_start") != has("time_end") {
+            return Err("its keys time_start and time_end are not both there");
+        }
+        let mut printed = DECIMALS
+            .iter()
+            .filter_map(|(key, decimals)| Some((self.text(key)?, *decimals)));
+        let is_whole = |(text, decimals)| Rounded::with_decimals(text, decimals).is_some();
+        // What every test by TCP prints beside it.
+        if has("tcp_tx_delay") && !has("congestion_control") {
+            return Err("its key congestion_control is not there");
+        }
+        if printed.all(is_whole) {
+            Ok(())
+        } else {
+            Err("a figure of it lacks decimals")
         }
     }
 
@@ -209,7 +245,10 @@ impl Section {
         // The server of this test counts nothing itself; the client tells it the rate.
         let rate = self
             .figure("throughput")
-            .or_else(|| self.figure("remote_throughput"))
+            .or_else(|| {
+                self.figure("remote_throughput")
+                    .filter(|rate| rate.value > 0.0)
+            })
             .ok_or("its keys throughput and remote_throughput are not there")?;
         let work = ConnectionsResult {
             received_packet_rate: Some(PacketRate::from_pps(rate.value)),

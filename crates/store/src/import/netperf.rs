@@ -9,6 +9,7 @@
 use super::delay::DelayFigures;
 use super::intervals::Intervals;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{Command, Flow, LogFormat, ParsedTest, Rounded, Row, Totals, View, exact, whole};
 use linerate_model::PacketRate;
@@ -71,8 +72,12 @@ struct Output {
     rows: Vec<Vec<String>>,
     keys: BTreeMap<String, String>,
     interim: Intervals,
-    /// When the last interim result ended, in seconds.
+    /// When the last interim result ended: by the test's clock, and by that of the host.
     interim_end: Rounded,
+    interim_time: Option<f64>,
+    /// Width of the interval of confidence in percent, where that which was asked for was not reached.
+    scatter: Option<Rounded>,
+    has_heading: bool,
 }
 
 impl Grammar for Netperf {
@@ -96,6 +101,29 @@ impl Grammar for Netperf {
         }
         Ok(Step::Between)
     }
+
+    /// Figures outside of any test mean that its first line is gone.
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+        let is_figure = is_heading(line)
+            || line.starts_with("THROUGHPUT=")
+            || line.starts_with("Interim result: ");
+        if is_figure && !log.is_lost {
+            let missing = "its first line (\"… TEST from … to …\")";
+            return Err(Fault::Missing(missing.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The first line of figures' headings that each test has once.
+fn is_heading(line: &str) -> bool {
+    [
+        "Size   Size    Size",
+        "Size    Size     Time",
+        "Socket Size   Request",
+    ]
+    .iter()
+    .any(|mark| line.contains(mark))
 }
 
 impl Output {
@@ -129,6 +157,9 @@ impl Output {
             keys: BTreeMap::new(),
             interim: Intervals::default(),
             interim_end: Rounded::exact(0.0),
+            interim_time: None,
+            scatter: None,
+            has_heading: false,
         }
     }
 }
@@ -144,7 +175,11 @@ impl Draft for Output {
             return Ok(());
         }
         self.test.text.add(line);
-        if let Some(result) = line.strip_prefix("Interim result: ") {
+        if let Some((_, width)) = line.split_once("Confidence intervals: Throughput") {
+            let width = width.trim_start().trim_start_matches(':').trim();
+            let percent = width.strip_suffix('%').and_then(Rounded::parse);
+            self.scatter = Some(percent.ok_or("the width of an interval such as 6.800%")?);
+        } else if let Some(result) = line.strip_prefix("Interim result: ") {
             let row = self
                 .interim(log.number, result)
                 .ok_or("an interim result with its rate and seconds")?;
@@ -153,8 +188,13 @@ impl Draft for Output {
         } else if let Some((key, value)) = line.split_once('=') {
             let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
             if key.chars().all(is_key) && self.keys.len() < MAX_KEYS {
-                self.keys.insert(key.to_owned(), value.trim().to_owned());
+                let before = self.keys.insert(key.to_owned(), value.trim().to_owned());
+                if before.is_some_and(|before| before != value.trim()) {
+                    return Err(MIXED.into());
+                }
             }
+        } else if is_heading(line) && std::mem::replace(&mut self.has_heading, true) {
+            return Err(MIXED.into());
         } else if line.contains("/sec") {
             self.unit = unit(line.split_whitespace().next_back().unwrap_or_default())
                 .ok_or("a unit of throughput such as 10^6bits/sec")?;
@@ -193,24 +233,50 @@ impl Draft for Output {
 
 impl Output {
     /// `36709.57 10^6bits/s over 0.810 seconds ending at …`
-    fn interim(&self, number: usize, text: &str) -> Option<Row> {
+    fn interim(&mut self, number: usize, text: &str) -> Option<Row> {
         let mut words = text.split_whitespace();
-        let rate = Rounded::parse(words.next()?)?;
+        let rate = Rounded::with_decimals(words.next()?, 2)?;
         let bps = rate.scaled(unit(words.next()?)?);
-        let seconds = Rounded::parse(words.nth(1)?)?;
-        let start = self.interim_end;
+        let seconds = Rounded::with_decimals(words.nth(1)?, 3)?;
+        let time = Rounded::with_decimals(words.nth(3)?, 3)?.value;
+        // What lies between two results is missing.
+        let missing = self
+            .interim_time
+            .map_or(0.0, |before| time - before - seconds.value);
+        let missing = Rounded::exact(if missing > 0.05 { missing } else { 0.0 });
+        self.interim_time = Some(time);
+        let start = self.interim_end.plus(missing);
         let end = start.plus(seconds);
         let bytes = bps.times(seconds).scaled(0.125);
         Some(Row::of_rate(number, start, end, bytes, bps))
     }
 
+    /// The throughput with the interval of confidence that netperf reached, if it is not the one that was asked for.
+    fn scattered(&mut self, figure: Rounded) -> Rounded {
+        let Some(percent) = self.scatter.take() else {
+            return figure;
+        };
+        self.test.doubt(format!(
+            "netperf did not reach the confidence that was asked for: the interval of its throughput is {:.3} % wide",
+            percent.value
+        ));
+        let half = percent.high / 200.0;
+        Rounded {
+            value: figure.value,
+            low: (figure.low * (1.0 - half)).max(0.0),
+            high: figure.high * (1.0 + half),
+        }
+    }
+
     /// Receive socket, send socket, message, seconds, throughput: what the sender gave TCP.
     fn tcp(&mut self) -> Option<()> {
-        let [_, _, message, seconds, rate] = &self.rows.first()?[..] else {
+        let first = self.rows.first()?.clone();
+        let [_, _, message, seconds, rate] = &first[..] else {
             return None;
         };
+        let rate = Rounded::with_decimals(rate, 2)?.scaled(self.unit);
         let totals = Totals {
-            bps: Some(Rounded::parse(rate)?.scaled(self.unit)),
+            bps: Some(self.scattered(rate)),
             ..Totals::over(Rounded::parse(seconds)?)
         };
         let direction = match self.kind {
@@ -238,18 +304,22 @@ impl Output {
             let bytes = count.checked_mul(payload).map(exact);
             Some(Totals {
                 bytes: bytes.map(Rounded::exact),
-                bps: Some(Rounded::parse(rate)?.scaled(self.unit)),
+                bps: Some(Rounded::with_decimals(rate, 2)?.scaled(self.unit)),
                 datagrams: Some(count),
                 ..Totals::over(Rounded::parse(seconds)?)
             })
         };
-        let sent = side(seconds, okay, rate)?;
-        let received = Totals {
+        let mut sent = side(seconds, okay, rate)?;
+        let mut received = Totals {
             // It counts what came and does not see what is missing.
             datagrams: None,
             arrived: arrived.parse().ok(),
             ..side(time, arrived, received)?
         };
+        if self.scatter.is_some() {
+            received.bps = received.bps.map(|bps| self.scattered(bps));
+            sent.bps = sent.bps.map(|bps| self.scattered(bps));
+        }
         let flow: &mut Flow = self.test.received(Direction::Forward, received);
         flow.sent = Some(sent);
         self.test.payload_bytes = Some(payload);
@@ -258,10 +328,12 @@ impl Output {
 
     /// Sockets, request, response, seconds, transactions per second.
     fn request(&mut self) -> Option<Exchanges> {
-        let [_, _, request, _, seconds, rate] = &self.rows.first()?[..] else {
+        let first = self.rows.first()?.clone();
+        let [_, _, request, _, seconds, rate] = &first[..] else {
             return None;
         };
-        let per_second = Rounded::parse(rate)?;
+        let per_second = Rounded::with_decimals(rate, 2)?;
+        let per_second = self.scattered(per_second);
         self.test.note(if self.is_closed {
             "the mean round trip is the time over the transactions: one was under way at a time"
         } else {
@@ -281,6 +353,7 @@ impl Output {
 
     /// Requests and responses by their keys; of streams the units say so.
     fn omni(mut self) -> Result<ParsedTest, &'static str> {
+        self.is_whole()?;
         let figure = |key: &str| self.keys.get(key).and_then(|text| Rounded::parse(text));
         let count = |key: &str| figure(key).and_then(|figure| whole(figure.value));
         let rate = figure("THROUGHPUT").ok_or("its key THROUGHPUT is not there")?;
@@ -318,6 +391,23 @@ impl Output {
         };
         self.test.received(Direction::Forward, totals);
         Ok(self.test.traffic())
+    }
+
+    /// Whether figures that have decimals have all of them.
+    fn is_whole(&self) -> Result<(), &'static str> {
+        const DECIMALS: &[&str] = &[
+            "THROUGHPUT",
+            "MEAN_LATENCY",
+            "STDDEV_LATENCY",
+            "ELAPSED_TIME",
+        ];
+        let mut figures = DECIMALS.iter().filter_map(|key| self.keys.get(*key));
+        let is_whole = |text: &String| Rounded::with_decimals(text, 2).is_some();
+        if figures.all(is_whole) {
+            Ok(())
+        } else {
+            Err("a figure with two decimals")
+        }
     }
 
     fn latency(self, exchanges: &Exchanges) -> ParsedTest {

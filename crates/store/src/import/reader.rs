@@ -6,6 +6,7 @@
 //! Invariant: a reader keeps of the lines it took what the open test needs, so its memory is bounded by what is bounded
 //! there: streams, keys, intervals.
 
+use super::streams::MIXED;
 use super::{Command, ImportError, Line, Origin, ParsedTest};
 use std::borrow::Cow;
 
@@ -64,6 +65,11 @@ pub(super) trait Grammar {
     /// The line without what a terminal or a logger added to it.
     fn plain<'l>(&mut self, line: &'l str) -> Cow<'l, str> {
         Cow::Borrowed(line)
+    }
+
+    /// Whether the tool itself may print this line twice in a row.
+    fn may_repeat(&self, _line: &str) -> bool {
+        false
     }
 
     /// What `line` is, beside the test that is open.
@@ -175,6 +181,7 @@ impl Log {
         match (fault, self.place) {
             (Fault::Other(error), _) => error,
             (Fault::Missing(missing), _) => self.cut(line, missing),
+            (Fault::Wanted(MIXED), _) => ImportError::mixed(&self.file, self.number, text),
             (Fault::Wanted(missing), Place::End) => self.cut(line, missing),
             // A damaged line at the very end of a log is where it was cut.
             (Fault::Wanted(_), Place::Last { .. }) if begun.is_some() => {
@@ -255,9 +262,10 @@ impl<G: Grammar> Reader<G> {
     /// Whether a line with figures is the same as the one before: no tool prints one twice in a row, but what gathers
     /// logs does.
     fn is_repeated(&mut self, text: &str) -> bool {
+        let has_words = text.contains(|c: char| c.is_ascii_alphanumeric());
+        let is_repeated = has_words && self.before == text && !self.grammar.may_repeat(text);
         let has_figure = text.contains(|c: char| c.is_ascii_digit());
-        let is_repeated = has_figure && self.before == text;
-        self.repeated += usize::from(is_repeated);
+        self.repeated += usize::from(is_repeated && has_figure);
         text.clone_into(&mut self.before);
         is_repeated
     }

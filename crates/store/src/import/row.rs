@@ -63,10 +63,15 @@ impl Row {
     }
 
     /// Which figures it has beside those that every line has.
-    pub(super) const fn columns(&self) -> [bool; 3] {
+    pub(super) const fn columns(&self) -> [bool; 4] {
         let has_counters = self.datagrams.is_some() || self.is_wrapped;
         let (has_retransmitted, has_cwnd) = (self.retransmitted.is_some(), self.cwnd.is_some());
-        [has_counters, has_retransmitted, has_cwnd]
+        [
+            has_counters,
+            has_retransmitted,
+            has_cwnd,
+            self.srtt.is_some(),
+        ]
     }
 
     /// Adds another stream's figures over the whole test, which may have lasted longer or shorter.

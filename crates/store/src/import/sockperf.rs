@@ -141,6 +141,9 @@ impl Draft for Output {
         }
         self.test.transport =
             transport.ok_or("the line that names its server (\"[ 0] IP = …\")")?;
+        if self.bps.is_none() && self.figures.mean.is_none() {
+            return Err("its mean delay is not there".into());
+        }
         tests.push(match self.bps {
             Some(_) => self.throughput(),
             None => self.latency(),

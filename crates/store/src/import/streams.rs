@@ -40,8 +40,8 @@ pub(super) struct Streams {
     repeated: usize,
 }
 
-/// What figures of a stream that come again, and are others, show.
-pub(super) const MIXED: &str = "figures of a stream after those before it: two tests are mixed in this log, or lines are damaged";
+/// What figures of a stream that come again, and are others, should be: its reader says that two tests are mixed.
+pub(super) const MIXED: &str = "figures of a stream that follow those before them";
 /// What a line of a stream lacks or has beside others.
 const COLUMNS: &str = "the columns of the lines of its stream before";
 
@@ -49,6 +49,10 @@ const COLUMNS: &str = "the columns of the lines of its stream before";
 struct Last {
     is_sum: bool,
     row: Row,
+    /// No other line of its stream came before it.
+    is_first: bool,
+    /// It came twice: as its only interval, and over the whole test.
+    is_twice: bool,
 }
 
 impl Streams {
@@ -85,8 +89,31 @@ impl Streams {
     /// Takes an interval or, if no other line of its stream follows, what the stream counted over the whole test.
     pub(super) fn add(&mut self, figures: Figures) -> Result<(), &'static str> {
         let direction = figures.direction;
-        if let Some(Last { is_sum, row }) = self.replace(figures)? {
-            self.keep(direction, is_sum, &row);
+        let key = (direction, figures.tag.clone());
+        if let Some(last) = self.last.get_mut(&key) {
+            let row = &last.row;
+            if row.is_same(&figures.row) {
+                // The line over the whole test may be that of its only interval once more.
+                let is_total = last.is_first && !last.is_twice && row.start.low == 0.0;
+                last.is_twice = is_total;
+                self.repeated += usize::from(!is_total);
+                return Ok(());
+            }
+            if figures.row.start.low > 0.0 && figures.row.start.high < row.end.low {
+                return Err(MIXED);
+            }
+            // Nothing follows the line over the whole test, least of all a new beginning.
+            if row.start.low == 0.0 && !last.is_first && figures.row.start.low == 0.0 {
+                return Err(MIXED);
+            }
+            // That line has columns of its own, and a window may be unknown.
+            if figures.row.start.low > 0.0 && row.columns()[..2] != figures.row.columns()[..2] {
+                return Err(COLUMNS);
+            }
+        }
+        if let Some(before) = self.replace(figures)? {
+            self.repeated += usize::from(before.is_twice);
+            self.keep(direction, before.is_sum, &before.row);
         }
         Ok(())
     }
@@ -110,7 +137,13 @@ impl Streams {
         if self.last.len() >= MAX_STREAMS && !self.last.contains_key(&key) {
             return Err(TOO_MANY);
         }
-        Ok(self.last.insert(key, Last { is_sum, row }))
+        let last = Last {
+            is_sum,
+            row,
+            is_first: !self.last.contains_key(&key),
+            is_twice: false,
+        };
+        Ok(self.last.insert(key, last))
     }
 
     /// How many lines came more than once, and were counted once.
@@ -162,6 +195,15 @@ impl Streams {
     /// The intervals of a direction and its line over the whole test; `None` if a stream lacks that.
     pub(super) fn split(&mut self, direction: Direction) -> Option<(Series, Row)> {
         let is_summed = self.has_whole_sum();
+        let twice = self.last.iter().filter(|(_, last)| last.is_twice);
+        let twice: Vec<_> = twice
+            .map(|((way, _), last)| (*way, last.is_sum, last.row))
+            .collect();
+        for (way, is_sum, row) in twice {
+            self.keep(way, is_sum, &row);
+        }
+        let all = self.last.values_mut();
+        all.for_each(|last| last.is_twice = false);
         let ends = self.last.iter().filter(|((way, _), last)| {
             last.is_sum == is_summed && (is_summed || *way == Some(direction))
         });

@@ -92,6 +92,15 @@ impl TestBuilder {
         self.test.doubts.push(text.into());
     }
 
+    /// Says how many lines came more than once.
+    pub(super) fn repeated(&mut self, count: usize) {
+        if count > 0 {
+            self.doubt(format!(
+                "{count} lines came more than once, and were counted once"
+            ));
+        }
+    }
+
     /// Says what to be careful about.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.test.notes.push(text.into());

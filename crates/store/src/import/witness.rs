@@ -18,6 +18,8 @@ const SLACK: f64 = 0.05;
 const FEW: f64 = 2.0;
 /// What is counted of segments.
 const RETRANSMISSIONS: &str = "retransmissions";
+/// More than half of the last digit of a time of two decimals, in seconds.
+const DIGIT: f64 = 0.006;
 /// Most doubts of one kind about one side that are told one by one.
 const MAX_TOLD: usize = 3;
 /// Largest payload of a datagram in IPv4 and IPv6 without jumbograms, in bytes.
@@ -55,6 +57,7 @@ pub(super) fn examine(test: &mut TrafficTest) {
         omits_start: test.omits_start,
         payload: test.payload_bytes,
     };
+    intended(test);
     let is_duplex = test.flows.len() > 1;
     for flow in &mut test.flows {
         let way = if is_duplex {
@@ -68,6 +71,23 @@ pub(super) fn examine(test: &mut TrafficTest) {
         let (doubts, notes) = examine_flow(flow, &terms, &way);
         test.doubts.extend(doubts);
         test.notes.extend(notes);
+    }
+}
+
+/// No sender that is paced sends more than was asked of it: then the command is not the test's, or was cut.
+fn intended(test: &mut TrafficTest) {
+    /// Share by which headers and bursts may be counted in.
+    const MOST: f64 = 1.1;
+    let sends = |flow: &Flow| Some(flow.sent?.bps?.low / f64::from(flow.streams.max(1)));
+    let offered = test.flows.iter().filter_map(sends).fold(0.0, f64::max);
+    let Some(asked) = test.intended.as_mut() else {
+        return;
+    };
+    if let Some(bps) = asked.bps.take_if(|bps| offered > MOST * bps.high) {
+        test.doubts.push(format!(
+            "the intended load is unknown: the command asks for {:.0} bit/s per stream, {offered:.0} bit/s were sent",
+            bps.value
+        ));
     }
 }
 
@@ -128,11 +148,13 @@ fn gaps(rows: &[Row], seconds: Rounded, coverage: Coverage) -> Vec<(f64, f64)> {
             reached = end;
         }
     }
-    let may_lack = match coverage {
-        Coverage::ButLast => 1.0 + SLACK,
-        Coverage::Whole => SLACK,
+    let is_open = match coverage {
+        // A last one that is as long as the others is missing.
+        Coverage::ButLast => seconds.low > reached.high + (1.0 - 1e-3) * width,
+        // Both are of one clock.
+        Coverage::Whole => seconds.value > reached.value + DIGIT,
     };
-    if seconds.low > reached.high + may_lack * width {
+    if is_open {
         gaps.push((reached.value, seconds.value));
     }
     gaps
@@ -146,6 +168,22 @@ pub(super) fn row_agrees(row: &Row) -> bool {
 /// Whether `bytes` in `seconds` can be `bps`. A time that may be zero contradicts nothing.
 fn rate_agrees(bytes: Rounded, seconds: Rounded, bps: Rounded) -> bool {
     seconds.low <= 0.0 || bps.times(seconds).agrees(bytes.scaled(8.0))
+}
+
+/// The mean rate of intervals, in bit/s.
+fn mean_rate(rows: &[Row]) -> Option<Rounded> {
+    let lasting = |row: &Row| row.end.value - row.start.value;
+    let seconds: f64 = rows.iter().map(lasting).sum();
+    let weighed = rows.iter().map(|row| row.bps.scaled(lasting(row)));
+    let sum = weighed.reduce(Rounded::plus)?;
+    (seconds > 0.0).then(|| sum.scaled(seconds.recip()))
+}
+
+/// Of two figures that agree the one that is rounded less.
+fn narrower(a: Rounded, b: Option<Rounded>) -> Rounded {
+    let width = |figure: Rounded| figure.high - figure.low;
+    let other = b.filter(|b| a.agrees(*b) && width(*b) < width(a));
+    other.unwrap_or(a)
 }
 
 fn is_near(a: Rounded, b: Rounded) -> bool {
@@ -170,9 +208,9 @@ impl Side<'_> {
         self.intervals();
         self.possible();
         self.rate();
+        self.connections();
         let is_whole = self.lacks(terms.coverage);
         self.sums(terms, is_whole);
-        self.connections();
         self.sizes(terms.payload);
     }
 
@@ -314,14 +352,15 @@ impl Side<'_> {
         let last = last.reduce(|a, b| if b.value > a.value { b } else { a });
         let end = last.unwrap_or(first.end);
         // A tool may leave out the last interval.
-        let is_equal = is_whole && end.minus(first.start).agrees(totals.seconds);
-        let is_equal = is_equal && terms.coverage == Coverage::Whole;
+        let is_full = is_whole && end.minus(first.start).agrees(totals.seconds);
+        let is_equal = is_full && terms.coverage == Coverage::Whole;
         let others = &self.rows[1..];
         let sum = others
             .iter()
             .fold(first.bytes, |all, row| all.plus(row.bytes));
         if let Some(moved) = totals.bytes {
-            let is_possible = moved.agrees(sum) || !is_equal && sum.low < moved.high;
+            let is_less = !is_equal && sum.low < moved.high && (!is_full || is_near(moved, sum));
+            let is_possible = moved.agrees(sum) || is_less;
             if !is_possible {
                 self.replace(
                     terms,
@@ -347,7 +386,10 @@ impl Side<'_> {
         let is_more = moved.value > sum.value;
         let of_intervals = match seconds {
             Some(seconds) if terms.is_early || terms.omits_start && is_more => {
-                sum.per(seconds).map(|bps| (seconds, bps))
+                let bps = sum
+                    .per(seconds)
+                    .map(|bps| narrower(bps, mean_rate(self.rows)));
+                bps.map(|bps| (seconds, bps))
             }
             _ => None,
         };

@@ -6,11 +6,13 @@
 #![expect(clippy::float_cmp, reason = "figures as printed are exact")]
 
 use linerate_model::run::{Run, RunStatus, Trial};
-use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_model::{BitRate, ByteCount, Interval, PacketCount, Quantity};
 use linerate_store::import::{ALL, Imported, LogFile, import};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
+mod changes;
+mod contradictions;
 mod iperf2;
 mod iperf3;
 mod nat;
@@ -64,6 +66,10 @@ fn packets(trial: &Trial) -> [Option<u64>; 3] {
 
 fn bps(rate: Option<BitRate>) -> u64 {
     rate.unwrap().bps()
+}
+
+fn rounding(trial: &Trial, quantity: Quantity) -> Interval {
+    *trial.rounding(quantity).unwrap()
 }
 
 fn delays(trial: &Trial) -> [Option<u64>; 4] {
@@ -180,4 +186,11 @@ fn every_quantity_of_a_table_has_its_row_in_the_guide() {
         let row = format!("| `{}` | {} |", kind.id, kind.holds);
         assert!(guide.contains(&row), "no row: {row}");
     }
+}
+
+#[test]
+fn a_wrong_line_is_never_another_number_without_a_word() {
+    // A prime: each kind of change and each place in a log have their turn. The test `every_line` makes them all.
+    let wrong = changes::wrong(11);
+    assert!(wrong.is_empty(), "{} are: {wrong:#?}", wrong.len());
 }

@@ -197,6 +197,11 @@ impl Draft {
             loss.count(&mut row);
         } else if !is_udp {
             self.tcp_columns(data.rest, &mut row);
+            // A sum over streams has no window, and a receiver's line none of these columns.
+            let is_sender = row.retransmitted.is_some() && !data.tag.starts_with("SUM");
+            if is_sender && self.is_cut(data.rest) {
+                return Err("a window and a round-trip time such as 767K/100(96) us");
+            }
         } else if data.rest.contains('(')
             && let Some((loss, _)) = Loss::without_jitter(data.rest)
         {
@@ -222,6 +227,12 @@ impl Draft {
         }
     }
 
+    /// Whether a line of `-e` ends before or in its window: a unit or another column follows.
+    fn is_cut(&self, rest: &str) -> bool {
+        let column = self.columns.iter().position(|name| name.contains("Cwnd"));
+        column.is_some_and(|at| rest.split_whitespace().count() <= at + 1)
+    }
+
     /// Retransmissions, window and round-trip time of `-e`, found by their headings.
     fn tcp_columns(&self, rest: &str, row: &mut Row) {
         let words: Vec<_> = rest.split_whitespace().collect();
@@ -229,8 +240,9 @@ impl Draft {
         if let Some(at) = column("Rtry") {
             row.retransmitted = words.get(at).and_then(|word| word.parse().ok());
         }
+        // A unit or another column follows what is whole.
         if let Some(at) = column("Cwnd")
-            && let Some(word) = words.get(at)
+            && let Some(word) = words.get(at).filter(|_| words.len() > at + 1)
         {
             let names = self.columns[at].split('/');
             for (name, value) in names.zip(word.split('/')) {
@@ -411,6 +423,8 @@ impl reader::Draft for Draft {
         }
         self.flow(Direction::Forward)?;
         self.flow(Direction::Reverse)?;
+        let repeated = self.rows.repeated() + self.report.repeated();
+        self.test.repeated(repeated);
         self.test.interrupted = self.ended_early();
         self.test.intended = self.intended();
         self.test.notes.extend(self.remarks.into_values());

@@ -55,6 +55,11 @@ struct Iperf2Text {
 impl Grammar for Iperf2Text {
     type Test = Draft;
 
+    /// The only interval of a test is the line over the whole of it, too.
+    fn may_repeat(&self, line: &str) -> bool {
+        matches!(kind(line), Kind::Data(data) if data.start.value.total_cmp(&0.0).is_eq())
+    }
+
     fn step(
         &mut self,
         log: &mut Log,

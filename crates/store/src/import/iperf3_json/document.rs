@@ -26,6 +26,8 @@ pub(super) struct Document {
     pub(super) server: Option<Box<Self>>,
     /// The server's own text.
     pub(super) server_text: Option<String>,
+    /// Parts of its end or its intervals are beside these: a line between is gone.
+    pub(super) is_misplaced: bool,
     /// Why it, or a part of it, cannot be read.
     pub(super) refused: Option<ImportError>,
 }
@@ -33,8 +35,15 @@ pub(super) struct Document {
 impl Document {
     /// Of one object that holds it all.
     pub(super) fn whole(mut object: Object, intervals: Sums, of_server: Sums) -> Self {
+        const PARTS: [&str; 4] = [
+            "cpu_utilization_percent",
+            "streams",
+            "sum_received",
+            "sum_sent",
+        ];
         Self {
             line: object.line,
+            is_misplaced: PARTS.iter().any(|part| object.get(part).is_some()),
             command: None,
             refused: None,
             error: object.string("error"),

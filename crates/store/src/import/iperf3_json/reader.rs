@@ -126,6 +126,15 @@ impl Documents {
         let [own, server] = std::mem::take(&mut self.intervals);
         let Some(event) = object.string("event") else {
             let whole = Document::whole(object, own, server);
+            let inner = whole
+                .server
+                .as_ref()
+                .is_some_and(|server| server.is_misplaced);
+            if whole.is_misplaced || inner {
+                let wanted = "streams and sums inside of \"intervals\" and \"end\"";
+                let error = ImportError::line(&self.log.file, line, wanted, "{");
+                return self.refuse(line, error);
+            }
             // `--json-stream-full-output` prints it all once more.
             if self.streams && self.open.as_ref().is_some_and(|last| last.is_same(&whole)) {
                 let streamed = self.open.take();

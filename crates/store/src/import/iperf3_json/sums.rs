@@ -1,6 +1,6 @@
 //! The intervals of a document.
 
-use super::value::Object;
+use super::value::{Object, Value};
 use crate::import::intervals::Intervals;
 use crate::import::{Rounded, Row, Series};
 use std::collections::BTreeMap;
@@ -10,9 +10,13 @@ use std::collections::BTreeMap;
 pub(super) struct Sums {
     /// By whether the end that printed them sent; before 3.7 it does not say.
     sides: BTreeMap<Option<bool>, Intervals>,
+    /// The figures that those of a side have.
+    columns: BTreeMap<Option<bool>, [bool; 4]>,
     /// Some are of an omitted start.
     pub(super) omits: bool,
     pub(super) has_any: bool,
+    /// Lines of streams' intervals that lack figures, or have others than their sum.
+    pub(super) doubtful: Vec<usize>,
 }
 
 impl Sums {
@@ -20,20 +24,41 @@ impl Sums {
     pub(super) fn add(&mut self, interval: &Object) {
         self.has_any = true;
         let mut sums: BTreeMap<Option<bool>, Row> = BTreeMap::new();
+        let mut bytes = Rounded::exact(0.0);
         for stream in interval.objects("streams") {
             if stream.flag("omitted") == Some(true) {
                 self.omits = true;
                 continue;
             }
-            let Some(row) = row(stream) else { continue };
+            let Some(row) = row(stream) else {
+                self.doubtful.push(stream.line);
+                continue;
+            };
+            let side = stream.flag("sender");
+            let columns = self.columns.entry(side).or_insert_with(|| row.columns());
+            if *columns != row.columns() {
+                self.doubtful.push(stream.line);
+            }
+            bytes = bytes.plus(row.bytes);
             // Streams are read one after another: their intervals are a little apart.
-            sums.entry(stream.flag("sender"))
+            sums.entry(side)
                 .and_modify(|sum| {
                     sum.add(&row);
                     sum.start = either(sum.start, row.start);
                     sum.end = either(sum.end, row.end);
                 })
                 .or_insert(row);
+        }
+        let is_omitted = sums.is_empty();
+        let named = ["sum", "sum_bidir_reverse"].into_iter();
+        let told = named.flat_map(|name| interval.all(name));
+        let told = told.filter_map(|sum| match sum {
+            Value::Object(sum) => sum.figure("bytes"),
+            _ => None,
+        });
+        let differs = |told: Rounded| !bytes.agrees(told);
+        if !is_omitted && told.reduce(Rounded::plus).is_some_and(differs) {
+            self.doubtful.push(interval.line);
         }
         for (side, row) in sums {
             self.sides.entry(side).or_default().add(&row);

@@ -7,6 +7,7 @@ use super::value::Object;
 use crate::import::line::{Fingerprint, late};
 use crate::import::reader::{self, Fault, Log};
 use crate::import::test_builder::{TestBuilder, Way};
+use crate::import::witness::covers;
 use crate::import::{
     Connection, Endpoint, Intended, ParsedTest, Rounded, Row, Series, Totals, View, iperf3,
     iperf3_text,
@@ -37,6 +38,8 @@ struct Reader<'d> {
     document: &'d Document,
     settings: Object,
     omits: bool,
+    /// Lines of intervals whose figures are not all there, or contradict their sum.
+    doubtful: Vec<usize>,
     /// Intervals by whether this end sent them, as far as the document says.
     sides: Vec<(Option<bool>, Series)>,
     is_empty: bool,
@@ -79,6 +82,7 @@ impl<'d> Reader<'d> {
             document,
             settings,
             omits: intervals.omits,
+            doubtful: intervals.doubtful.clone(),
             is_empty: !intervals.has_any,
             sides: intervals.finish(),
             test,
@@ -143,6 +147,11 @@ impl<'d> Reader<'d> {
         let rows = self.rows(direction).unwrap_or_default();
         if ends.is_empty() && rows.is_empty() {
             return Ok(());
+        }
+        let names = ["sum_sent", "sum_received"].into_iter();
+        let mut sums = names.filter_map(|name| self.sum(direction, name));
+        if sums.any(|sum| totals(sum).is_none()) {
+            return Err("a sum of its streams with start and end".into());
         }
         let (sent, received) = match self.test.transport {
             _ if ends.is_empty() => (None, None),
@@ -229,13 +238,15 @@ impl<'d> Reader<'d> {
             return (None, None);
         };
         if !self.test.sends(direction) {
-            return (
-                None,
-                Totals::of_intervals(rows).map(|own| Totals {
-                    jitter: mixed.jitter,
-                    ..own
-                }),
-            );
+            let own = Totals::of_intervals(rows);
+            let own = own.filter(|_| covers(rows, mixed.seconds, self.test.coverage));
+            // The sender's bytes are no figure of this end.
+            let received = Totals {
+                bytes: own.and_then(|own| own.bytes),
+                bps: own.and_then(|own| own.bps),
+                ..mixed
+            };
+            return (None, Some(received));
         }
         let received = Totals {
             bytes: None,
@@ -283,6 +294,13 @@ impl reader::Draft for Reader<'_> {
                 return Err("it has no figures".into());
             }
             self.end();
+        }
+        if let Some(line) = self.doubtful.first() {
+            let more = self.doubtful.len() - 1;
+            self.test.doubt(format!(
+                "the streams' figures of an interval are not all there, or are not those of its sum (line {line} and \
+                 {more} more)"
+            ));
         }
         self.test.text = self.fingerprint();
         tests.push(self.test.traffic());

@@ -133,6 +133,19 @@ impl Draft {
         self
     }
 
+    /// Whether it is a client's that has neither streams nor an end yet.
+    pub(super) fn is_bare(&self) -> bool {
+        let has_begun = !self.announced.is_empty() || !self.streams.is_empty();
+        self.test.view == View::Client && !has_begun && self.test.interrupted.is_none()
+    }
+
+    /// Takes the place of a bare one, which is cut off unless both are mixed.
+    pub(super) fn instead_of(mut self, log: &Log, bare: &Self) -> Self {
+        let error = log.cut(bare.test.origin.line, "it has no figures");
+        self.told.push(ParsedTest::Refused(error));
+        self
+    }
+
     pub(super) fn is_in_inner(&self) -> bool {
         self.inner.is_some()
     }
@@ -197,15 +210,17 @@ impl Draft {
         Ok(())
     }
 
-    fn other(&mut self, line: &str) {
+    fn other(&mut self, line: &str) -> Result<(), &'static str> {
         // Several streams have a line of dashes after each interval; the summary has its own heading.
         if line.contains("[ ID]") {
             if self.phase == Phase::Ruled {
                 self.phase = Phase::Summary;
             }
-            self.heading(line);
+            self.heading(line)?;
         } else if line.contains("- - - - -") && self.phase == Phase::Intervals {
             self.phase = Phase::Ruled;
+        } else if line.contains("Reverse mode, ") && !self.streams.is_empty() {
+            return Err(MIXED);
         } else if line.contains("Reverse mode, ") {
             self.is_reverse = true;
         } else if line.contains("iperf Done.") {
@@ -228,10 +243,14 @@ impl Draft {
         } else if let Some((_, test)) = line.split_once("Starting Test: ") {
             self.starting(test);
         }
+        Ok(())
     }
 
-    fn heading(&mut self, line: &str) {
-        if line.contains("Datagrams") {
+    fn heading(&mut self, line: &str) -> Result<(), &'static str> {
+        if line.contains("Datagrams") && self.test.transport == Transport::Tcp {
+            if !self.streams.is_empty() {
+                return Err("the headings of TCP, like the figures before");
+            }
             self.test.transport = Transport::Udp;
         }
         self.is_old |= line.contains("Bandwidth");
@@ -239,6 +258,7 @@ impl Draft {
         if self.test.view == View::Server && self.phase == Phase::Intervals {
             self.is_reverse = sends && !line.contains("Lost/Total");
         }
+        Ok(())
     }
 
     /// `protocol: UDP, 1 streams, 1448 byte blocks, …` of `-V`.
@@ -444,7 +464,7 @@ impl reader::Draft for Draft {
             },
             Kind::Damaged(wanted) => return Err(wanted.into()),
             Kind::Tagged { tag, rest } => self.tagged(tag, rest)?,
-            Kind::Other => self.other(line),
+            Kind::Other => self.other(line)?,
         }
         Ok(())
     }
@@ -455,11 +475,7 @@ impl reader::Draft for Draft {
         self.flows()?;
         let mut test = self.test;
         let repeated = self.repeated + self.streams.repeated();
-        if repeated > 0 {
-            test.doubt(format!(
-                "{repeated} lines came more than once, and were counted once"
-            ));
-        }
+        test.repeated(repeated);
         test.notes.extend(self.out_of_order);
         if test.omits_start {
             test.note(iperf3::OMITTED);

@@ -95,7 +95,12 @@ impl Grammar for Iperf3Text {
             let end = version.find(char::is_whitespace).unwrap_or(version.len());
             log.version = Some(format!("3.{}", &version[..end]));
         } else if line.contains("Connecting to host ") {
-            return Ok(self.begin(log, View::Client));
+            let bare = open.take_if(|open| open.is_bare());
+            let step = self.begin(log, View::Client);
+            return Ok(match (step, bare) {
+                (Step::Begin(draft), Some(bare)) => Step::Begin(draft.instead_of(log, &bare)),
+                (step, _) => step,
+            });
         } else if line.contains("Accepted connection from ") && !is_in_inner {
             return Ok(self.begin(log, View::Server));
         } else if line.contains("Server output:")
@@ -120,7 +125,9 @@ impl Grammar for Iperf3Text {
     fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
         self.started = Draft::time(line).or_else(|| self.started.take());
         let is_figure = matches!(kind(line), Kind::Data(_) | Kind::Damaged(_));
-        if !log.is_lost && (is_figure || line.contains(" connected to ")) {
+        if !log.is_lost
+            && (is_figure || line.contains(" connected to ") || line.contains("Reverse mode, "))
+        {
             let missing = "its first line (\"Connecting to host\" or \"Accepted connection from\")";
             return Err(Fault::Missing(missing.to_owned()));
         }

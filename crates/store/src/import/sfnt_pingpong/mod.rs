@@ -74,6 +74,13 @@ impl Grammar for SfntPingpong {
     }
 
     fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+        let is_row = line
+            .split_whitespace()
+            .all(|word| word.parse::<u64>().is_ok());
+        if is_row && !line.trim().is_empty() && !self.header.is_empty() && !log.is_lost {
+            self.header = Header::default();
+            return Err(Fault::Missing("the heading of its table".to_owned()));
+        }
         self.header.line(log.number, line);
         Ok(())
     }
@@ -140,6 +147,16 @@ impl Table {
             ));
         }
         test.started = header.started();
+        let steps = self.rows.windows(2).map(|pair| (pair[0][0], pair[1][0]));
+        let wide = steps.filter(|(size, next)| *next > size.saturating_mul(2).max(1));
+        for (size, next) in wide.take(1) {
+            test.note(format!(
+                "the table has no line between {size} and {next} bytes"
+            ));
+        }
+        if let Some(first) = self.rows.first().map(|row| row[0]).filter(|size| *size > 1) {
+            test.note(format!("the table has no line below {first} bytes"));
+        }
         let of = header.delay_of();
         let rows = self.rows.iter().map(|row| delay(of, chosen, row));
         let trials = (0..).zip(rows).map(|(index, (size, work))| {

@@ -4,6 +4,7 @@ use super::FORMAT;
 use super::units::{Rate, Units, seconds};
 use crate::import::line::late;
 use crate::import::reader::{self, Fault, Log};
+use crate::import::streams::MIXED;
 use crate::import::test_builder::{TestBuilder, Way};
 use crate::import::{Intended, ParsedTest, Rounded, Totals, View, exact};
 use linerate_model::spec::{Direction, Transport};
@@ -22,6 +23,9 @@ pub(super) struct Draft {
     /// The server's report was not there, or not of the layout that this board knows.
     has_no_report: bool,
 }
+
+/// What a server prints before the figures of a session.
+pub(super) const SESSION_END: &str = "End of session!";
 
 /// Where in a test's output the reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +81,10 @@ impl Draft {
         })
     }
 
-    fn mark(&mut self, line: &str) {
+    fn mark(&mut self, line: &str) -> Result<(), &'static str> {
+        if self.is_whole() && self.stage == Stage::Figures && line == SESSION_END {
+            return Err(MIXED);
+        }
         match line {
             "Upload completed!" => self.stage = Stage::Figures,
             "LAST PACKET NOT RECEIVED!!!" => self.has_no_report = true,
@@ -87,6 +94,7 @@ impl Draft {
         if self.test.command.is_none() && line.starts_with("Upload completed") {
             self.test.transport = Transport::Tcp;
         }
+        Ok(())
     }
 
     fn setting(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
@@ -317,12 +325,18 @@ impl reader::Draft for Draft {
     fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
         let line = line.trim();
         let Some((key, value)) = line.split_once(':') else {
-            self.mark(line);
-            return Ok(());
+            return Ok(self.mark(line)?);
         };
         // Messages of the system's log, and a shell's output of other commands.
+        let begins_figures = ["Num packets", "Statistics", "received packets"].contains(&key);
+        if begins_figures && self.is_whole() && self.stage == Stage::Figures {
+            return Err(MIXED.into());
+        }
         if key.starts_with('[') || self.is_whole() && self.stage == Stage::Figures {
             return Ok(());
+        }
+        if value.contains('(') && !value.contains(')') {
+            return Err("the bracket that ends a figure".into());
         }
         self.test.text.add(line);
         match self.stage {

@@ -13,7 +13,7 @@ mod units;
 
 use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
 use super::{Command, ImportError, LogFormat};
-use draft::Draft;
+use draft::{Draft, SESSION_END};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 pub use units::UnitStep;
@@ -72,6 +72,11 @@ struct Zperf {
 impl Grammar for Zperf {
     type Test = Draft;
 
+    /// Sessions that a board was asked for and never got begin with the same words.
+    fn may_repeat(&self, line: &str) -> bool {
+        !line.contains(|c: char| c.is_ascii_digit())
+    }
+
     fn plain<'l>(&mut self, line: &'l str) -> Cow<'l, str> {
         learn_prompt(&mut self.prompts, line);
         without_prompts(line, &self.prompts).into()
@@ -97,6 +102,15 @@ impl Grammar for Zperf {
         }
         // An upload's settings come before the line that it is complete.
         Ok(Draft::begins(log, line.trim()).map_or(Step::Inside, Step::Begin))
+    }
+
+    /// Figures outside of any test mean that its first line is gone.
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+        if line.trim() == SESSION_END && !log.is_lost {
+            let missing = "its first line (\"New session started.\")";
+            return Err(Fault::Missing(missing.to_owned()));
+        }
+        Ok(())
     }
 
     /// A test without its figures is a cut at the end of the session, and else no test.
