@@ -36,7 +36,7 @@ fn a_trial_that_does_not_fit() {
     ];
     let ended = Ended::spawn(&mut after(LIMIT, &place.command(&args)));
     let words = [
-        "not in the store",
+        "was not stored",
         "-o FILE",
         "run.json",
         "File too large",
