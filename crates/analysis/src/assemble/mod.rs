@@ -29,6 +29,7 @@ pub use one_way::{needs_exchanges, with_exchanges};
 pub use turns::{TurnReports, trial_of_turns};
 pub(crate) use validity::TELLS_NOTHING;
 
+use crate::outage;
 use linerate_model::run::{Measured, Trial, TrialOrigin};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
@@ -69,6 +70,9 @@ pub fn trial(
         raw: sender.into_iter().chain(receiver).collect(),
     };
     trial.origin = TrialOrigin::Measured(Box::new(measured));
+    let outages = outage::find(&trial);
+    let of_path = outages.iter().filter(|outage| outage.is_of_path());
+    trial.reasons.extend(of_path.map(outage::note));
     trial
 }
 

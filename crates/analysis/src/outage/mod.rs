@@ -70,6 +70,16 @@ impl fmt::Display for Outage {
     }
 }
 
+/// What to be careful about in a trial with an outage.
+pub(crate) fn note(outage: &Outage) -> String {
+    match outage.lost {
+        Some(lost) if lost > 0 => {
+            format!("nothing arrived {outage}: {lost} packets that were sent then are lost")
+        }
+        _ => format!("nothing arrived {outage}"),
+    }
+}
+
 /// Hundredths, without zeros at the end.
 pub(crate) fn seconds(time: Duration) -> String {
     let text = format!("{:.2}", time.as_secs_f64());

@@ -61,6 +61,9 @@ fn a_silence_in_which_all_was_lost_is_an_outage_with_its_times_and_losses() {
     assert_eq!(outage.to_string(), "from 2 s to 5 s");
     assert_eq!((outage.lost, outage.sender), (Some(300), Doing::Sending));
     assert_eq!(find(&datagrams(0..0)), []);
+    let said = datagrams(2..5).reasons.join("; ");
+    let note = "nothing arrived from 2 s to 5 s: 300 packets that were sent then are lost";
+    assert!(said.ends_with(note), "{said}");
 }
 
 #[test]
