@@ -75,10 +75,10 @@ impl<'a> Json<'a> {
             match longer {
                 Some(longer) => {
                     value = longer;
-                    scale -= i32::from(at >= whole.len());
+                    scale = scale.checked_sub((at >= whole.len()).into())?;
                 }
                 // A digit beyond 64 bits; in the whole part it still counts as a place.
-                None => scale += i32::from(at < whole.len()),
+                None => scale = scale.checked_add((at < whole.len()).into())?,
             }
         }
         while scale > 0 && value > 0 {

@@ -88,7 +88,8 @@ void linerate_control_closed(linerate_responder *responder, uint64_t now);
 /* A datagram came; not 0 if it is to be sent back, from the port it came to and as it now is. */
 int linerate_datagram_received(linerate_responder *responder, uint64_t now, enum linerate_port port,
                                const struct linerate_address *from, void *bytes, size_t length);
-/* Writes the next datagram that is due, which goes from the sending port to `to`; its length, 0 if none is due. */
+/* Writes the next datagram that is due, which goes from the sending port to `to`; its length, 0 if none is due. After
+   at most 64 of them none is, until the next linerate_poll. */
 size_t linerate_datagram_output(linerate_responder *responder, uint64_t now, void *bytes, size_t room,
                                 struct linerate_address *to);
 
@@ -96,7 +97,8 @@ size_t linerate_datagram_output(linerate_responder *responder, uint64_t now, voi
 int linerate_stream_opened(linerate_responder *responder, const struct linerate_address *from);
 /* Bytes came; not 0 if they are to be sent back as they now are. Hand in no more than can be sent. */
 int linerate_stream_received(linerate_responder *responder, uint64_t now, void *bytes, size_t length);
-/* How many bytes of any value are to be sent now, if there is room for `room`. They count as sent. */
+/* How many bytes of any value are to be sent now, if there is room for `room`. They count as sent. 0 after at
+   most 64 calls, until the next linerate_poll. */
 size_t linerate_stream_output(linerate_responder *responder, uint64_t now, size_t room);
 /* The client sends no more. */
 void linerate_stream_ended(linerate_responder *responder);

@@ -87,6 +87,7 @@ impl Responder {
 impl Responder {
     /// Advances the time, after each round of receiving and sending. Record counters before.
     pub fn poll(&mut self, now: MonoInstant) {
+        self.test.source.begin_round();
         if !matches!(self.state, State::Closed | State::Closing)
             && now >= self.link.heard.after(TIMEOUT)
         {
@@ -417,7 +418,8 @@ impl Responder {
     }
 
     /// Writes the next datagram into `room`, if one is due; returns its length and destination. Its source port is
-    /// [`Config::send_port`]. Call it when the stack can send a datagram, until there is none.
+    /// [`Config::send_port`]. Call it when the stack can send a datagram, until there is none: that is so after at most 64 of
+    /// them between two calls of [`poll`](Self::poll), whatever the rate.
     pub fn datagram_output(
         &mut self,
         now: MonoInstant,
@@ -464,6 +466,7 @@ impl Responder {
     }
 
     /// How many bytes, with arbitrary content, to send now if the stack has room for `room`. They count as sent.
+    /// None after at most 64 pieces between two calls of [`poll`](Self::poll).
     pub fn stream_output(&mut self, now: MonoInstant, room: usize) -> usize {
         let order = self.test.order;
         let sends = order.is_some_and(|order| order.sends() && order.work.is_stream());
@@ -492,5 +495,7 @@ impl Responder {
     }
 }
 
+#[cfg(test)]
+mod extremes;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use linerate_peers::{
 use proptest::prelude::*;
 use std::time::Duration;
 
-const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(super) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A client and a responder.
 struct Pair {
@@ -240,8 +240,8 @@ fn a_device_that_sleeps_wakes_for_what_it_sends_and_not_at_all_where_it_spins() 
     assert_eq!(pair.responder.deadline(pair.instant()), pair.instant());
 }
 
-/// What a client says of a whole test.
-fn conversation() -> Vec<u8> {
+/// What a client says first.
+pub(super) fn hello_of_client() -> Vec<u8> {
     let config = ClientConfig::new(CLIENT, [7; 32]);
     let mut client = Native.client(config, MonoInstant::default());
     let mut said = Vec::new();
@@ -250,6 +250,18 @@ fn conversation() -> Vec<u8> {
             said.extend_from_slice(&bytes);
         }
     }
+    said
+}
+
+/// A message of this kind.
+pub(super) fn message(kind: u8, body: &str) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 1).unwrap();
+    [&length.to_be_bytes()[..], &[kind], body.as_bytes()].concat()
+}
+
+/// What a client says of a whole test.
+fn conversation() -> Vec<u8> {
+    let mut said = hello_of_client();
     let spec = serde_json::to_string(&spec()).unwrap();
     for (kind, body) in [
         (16, format!("{{\"test\":1,\"spec\":{spec}}}")),
@@ -257,10 +269,7 @@ fn conversation() -> Vec<u8> {
         (23, "{\"test\":1,\"sent\":[10]}".to_owned()),
         (25, "{\"test\":1}".to_owned()),
     ] {
-        let length = u32::try_from(body.len() + 1).unwrap();
-        said.extend_from_slice(&length.to_be_bytes());
-        said.push(kind);
-        said.extend_from_slice(body.as_bytes());
+        said.extend(message(kind, &body));
     }
     said
 }

@@ -242,6 +242,10 @@ impl Sink {
     }
 }
 
+/// Maximum datagrams, or pieces of a TCP stream, that are given in one round of the device's loop: at a rate above that
+/// of the link, or without one, the next is always due, and the device must get to its other work.
+pub(crate) const MAX_PER_ROUND: u8 = 64;
+
 /// A sender with its counts.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -255,6 +259,8 @@ pub(crate) struct Source {
     /// Unused slots of the schedule.
     pub(crate) unsent: u64,
     pub(crate) duration: Duration,
+    /// What may still be given in this round.
+    left_in_round: u8,
 }
 
 /// Phase of a sender.
@@ -276,7 +282,13 @@ impl Source {
             sequence: 0,
             unsent: 0,
             duration: Duration::ZERO,
+            left_in_round: MAX_PER_ROUND,
         }
+    }
+
+    /// Begins a round of the device's loop.
+    pub(crate) const fn begin_round(&mut self) {
+        self.left_in_round = MAX_PER_ROUND;
     }
 
     pub(crate) fn start(&mut self, now: MonoInstant, order: &Order, payload: u16, pace: Pace) {
@@ -362,7 +374,7 @@ impl Source {
 
     /// Writes the next datagram into `room` if one is due and it fits; returns its length.
     pub(crate) fn write(&mut self, now: MonoInstant, token: u32, room: &mut [u8]) -> Option<usize> {
-        if self.due(now).is_none_or(|due| due > now) {
+        if self.left_in_round == 0 || self.due(now).is_none_or(|due| due > now) {
             return None;
         }
         let datagram = room.get_mut(..usize::from(self.payload))?;
@@ -386,7 +398,7 @@ impl Source {
 
     /// Bytes of a TCP stream that may be sent now.
     pub(crate) fn bytes_due(&mut self, now: MonoInstant, room: usize) -> usize {
-        if self.due(now).is_none_or(|due| due > now) {
+        if self.left_in_round == 0 || self.due(now).is_none_or(|due| due > now) {
             return 0;
         }
         let left = match self.stop {
@@ -405,6 +417,7 @@ impl Source {
 
     /// Records what was given to the stack.
     pub(crate) fn served(&mut self, now: MonoInstant, bytes: u64, packets: u32) {
+        self.left_in_round = self.left_in_round.saturating_sub(1);
         if let Some(schedule) = &mut self.schedule {
             schedule.served(now, 1);
         }
