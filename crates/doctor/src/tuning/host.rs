@@ -4,8 +4,9 @@ use super::Settings;
 use linerate_model::knob::{CoalescingPart, Knob, RingPart};
 use linerate_sys::ethtool::{CoalescingField, Ethtool, Ring};
 use linerate_sys::netlink::{InterfaceName, Netlink, Qdisc};
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,40 @@ impl HostSettings {
         Ok(Some(self.root.join(path)))
     }
 
+    /// Opens an existing regular file of the host. In a copy of a host's files a link is followed as the host would, so that
+    /// none leads out of the copy.
+    fn open(&self, path: &Path, way: OFlags) -> io::Result<File> {
+        let within = if self.root == Path::new("/") {
+            ResolveFlags::empty()
+        } else {
+            ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS
+        };
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        let root = open(&self.root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        // One that nobody writes would wait for its writer.
+        let flags = way | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(openat2(root, below, flags, Mode::empty(), within)?);
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::other("not a regular file"))
+        }
+    }
+
+    fn read_file(&self, path: &Path) -> io::Result<String> {
+        let mut text = String::new();
+        self.open(path, OFlags::RDONLY)?
+            .take(MAX_VALUE_BYTES)
+            .read_to_string(&mut text)?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Writes `value` to an existing file in one call, as `echo value > path` does.
+    fn write_file(&self, path: &Path, value: &str) -> io::Result<()> {
+        let mut file = self.open(path, OFlags::WRONLY | OFlags::TRUNC)?;
+        file.write_all(format!("{value}\n").as_bytes())
+    }
+
     fn live(&self) -> Result<(), String> {
         if self.root == Path::new("/") {
             return Ok(());
@@ -77,7 +112,9 @@ impl HostSettings {
 impl Settings for HostSettings {
     fn read(&mut self, knob: &Knob) -> Result<String, String> {
         if let Some(path) = self.file(knob)? {
-            return read_file(&path).map_err(|error| refusal("reading", &path.display(), &error));
+            return self
+                .read_file(&path)
+                .map_err(|error| refusal("reading", &path.display(), &error));
         }
         self.live()?;
         let read = match knob {
@@ -100,7 +137,8 @@ impl Settings for HostSettings {
             return Err(format!("the value for {knob} is not one line of text"));
         }
         if let Some(path) = self.file(knob)? {
-            return write_file(&path, value)
+            return self
+                .write_file(&path, value)
                 .map_err(|error| refusal("writing", &path.display(), &error));
         }
         self.live()?;
@@ -127,20 +165,6 @@ fn refusal(what: &str, on: &dyn std::fmt::Display, error: &io::Error) -> String 
         _ => "",
     };
     format!("{what} {on}: {error}{remedy}")
-}
-
-fn read_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?
-        .take(MAX_VALUE_BYTES)
-        .read_to_string(&mut text)?;
-    Ok(text.trim().to_owned())
-}
-
-/// Writes `value` to an existing file in one call, as `echo value > path` does.
-fn write_file(path: &Path, value: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-    file.write_all(format!("{value}\n").as_bytes())
 }
 
 fn name(interface: &str) -> io::Result<InterfaceName> {

@@ -134,6 +134,7 @@ pub(super) struct Journal {
     file: File,
     identity: Identity,
     entries: Vec<Entry>,
+    is_begun: bool,
 }
 
 impl Journal {
@@ -185,12 +186,20 @@ impl Journal {
             file,
             identity: Identity::default(),
             entries: Vec::new(),
+            is_begun: false,
         };
         journal.load()?;
         Ok(journal)
     }
 
     fn load(&mut self) -> Result<(), UndoError> {
+        let kind = self
+            .file
+            .metadata()
+            .map_err(failed("reading", &self.path))?;
+        if !kind.is_file() {
+            return Err(self.content(1, NOT_AN_UNDO_FILE.to_owned()));
+        }
         let mut bytes = Vec::new();
         let read = (&self.file)
             .take(MAX_FILE_BYTES + 1)
@@ -198,6 +207,11 @@ impl Journal {
         read.map_err(failed("reading", &self.path))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(self.content(1, format!("the file is longer than {MAX_FILE_BYTES} bytes")));
+        }
+        // A crash may have left any part of the beginning: too little tells nothing.
+        self.is_begun = bytes.starts_with(START);
+        if !self.is_begun && !START.starts_with(&bytes) {
+            return Err(self.content(1, NOT_AN_UNDO_FILE.to_owned()));
         }
         let whole = bytes
             .iter()
@@ -214,7 +228,11 @@ impl Journal {
             }
         }
         // Truncate a partial record, so that the next one starts on a new line.
-        self.cut(whole as u64)
+        // Without a header nothing tells that the file is linerate's own.
+        if self.is_begun {
+            self.cut(whole as u64)?;
+        }
+        Ok(())
     }
 
     fn header(&self, line: &str) -> Result<Identity, UndoError> {
@@ -254,6 +272,7 @@ impl Journal {
             identity: identity.clone(),
         };
         self.append(&header)?;
+        self.is_begun = true;
         sync_directory(&self.path)
     }
 
@@ -328,6 +347,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Whether the file has a header: without one, nothing tells that it was written from here.
+    pub(super) const fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
     /// Removes the file: everything is restored.
     pub(super) fn remove(self) -> Result<(), UndoError> {
         fs::remove_file(&self.path).map_err(failed("removing", &self.path))?;
@@ -342,6 +366,11 @@ impl Journal {
         }
     }
 }
+
+const NOT_AN_UNDO_FILE: &str = "it is not a file that `linerate doctor --apply` wrote";
+
+/// How every undo file begins, whatever its version.
+const START: &[u8] = b"{\"schema\":\"linerate/undo/";
 
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> UndoError {
     let path = path.display().to_string();

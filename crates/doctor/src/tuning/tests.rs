@@ -331,8 +331,14 @@ fn an_undo_file_cut_off_anywhere_takes_back_what_had_been_changed() {
         for setting in everything().iter().take(lines.saturating_sub(1)) {
             tree.set(&setting.knob, &setting.value);
         }
-        tree.restore(Foreign::Keep);
-        tree.is_as_it_was();
+        let restored = tree.restore(Foreign::Keep);
+        if length < "{\"schema\":\"linerate/undo/".len() {
+            // So little may be anybody's: nothing was changed yet, and the file stays.
+            assert!(restored.is_left && restored.changes.is_empty());
+            assert_eq!(fs::read(tree.undo()).unwrap(), &whole[..length]);
+        } else {
+            tree.is_as_it_was();
+        }
     }
 }
 
@@ -386,5 +392,76 @@ fn a_file_that_is_none_of_ours_touches_nothing_and_names_the_line() {
             Foreign::Keep
         )
         .is_err()
+    );
+}
+
+/// What changes the governor of the first cores.
+fn governor() -> Vec<Setting> {
+    vec![Setting {
+        knob: GOVERNOR,
+        value: "performance".to_owned(),
+        consent: Consent::Safe,
+    }]
+}
+
+#[test]
+fn a_file_that_linerate_did_not_write_is_neither_changed_nor_removed() {
+    let tree = Tree::new();
+    let undo = tree.undo();
+    fs::create_dir_all(undo.parent().unwrap()).unwrap();
+    for text in [
+        "",
+        "no line",
+        "a line\n",
+        "{",
+        "{}\n",
+        "{\"schema\":\"linerate/run/2\"}\n",
+        "\n",
+    ] {
+        fs::write(&undo, text).unwrap();
+        let identity = tree.identity();
+        let restored = restore(&mut tree.settings(), &undo, &identity, Foreign::Overwrite);
+        assert!(restored.is_err() || restored.unwrap().is_left, "{text:?}");
+        assert_eq!(fs::read_to_string(&undo).unwrap(), text);
+        if !text.is_empty() && text != "{" {
+            let applied = apply(
+                &mut tree.settings(),
+                &undo,
+                &identity,
+                &governor(),
+                Foreign::Keep,
+            );
+            assert!(applied.is_err(), "{text:?}");
+            assert_eq!(fs::read_to_string(&undo).unwrap(), text);
+        }
+    }
+    assert_eq!(tree.read(&GOVERNOR), "schedutil");
+}
+
+#[test]
+fn a_link_in_a_copy_of_a_host_leads_nowhere_outside_of_it() {
+    use std::os::unix::fs::symlink;
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    fs::write(outside.path(), "schedutil\n").unwrap();
+    let tree = Tree::new();
+    let place = tree.path(FILES[0].0);
+    let folder = place.parent().unwrap().to_owned();
+    let up = "../".repeat(30) + outside.path().to_str().unwrap();
+    for target in [outside.path(), Path::new(&up)] {
+        fs::remove_file(&place).unwrap();
+        symlink(target, &place).unwrap();
+        assert_eq!(tree.apply(&governor()), [ChangeResult::Refused]);
+        assert_eq!(fs::read_to_string(outside.path()).unwrap(), "schedutil\n");
+    }
+    // As the whole folder, too; and one that leads to another place of the copy is followed.
+    let moved = tree.path("sys/moved");
+    fs::remove_file(&place).unwrap();
+    fs::write(&place, "schedutil\n").unwrap();
+    fs::rename(&folder, &moved).unwrap();
+    symlink("/sys/moved", &folder).unwrap();
+    assert_eq!(tree.apply(&governor()), [ChangeResult::Changed]);
+    assert_eq!(
+        fs::read_to_string(moved.join("scaling_governor")).unwrap(),
+        "performance\n"
     );
 }
