@@ -6,7 +6,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunWork};
 use linerate_store::Store;
 use linerate_store::import::{
-    self, Columns, Findings, Hints, ImportError, LogFile, Source, import_table,
+    self, Columns, Findings, Hints, ImportError, LogFile, MAX_TABLE_BYTES, Source, import_table,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +50,7 @@ pub fn import_tables(
 ) -> Result<Findings> {
     let (mut runs, mut findings) = (Vec::new(), Findings::default());
     for path in files {
-        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let bytes = table_bytes(path).map_err(|error| unreadable(path, &error))?;
         let mut read = import_table(&path.display().to_string(), &bytes, columns)
             .map_err(|e| no_import(&e))?;
         runs.append(&mut read.runs);
@@ -62,6 +62,15 @@ pub fn import_tables(
     }
     show(runs)?;
     Ok(findings)
+}
+
+/// The bytes of a table, and one more than it may have where it is larger.
+fn table_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path)?;
+    file.take(MAX_TABLE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn no_import(error: &ImportError) -> Failure {
@@ -79,12 +88,10 @@ fn conclude_all(run: &mut Run) {
         parts,
     } = &mut run.work
     {
-        let mut cells: Vec<&str> = Vec::new();
-        for place in parts.iter().filter_map(|part| part.config.place.as_ref()) {
-            if !cells.contains(&&*place.cell) {
-                cells.push(&place.cell);
-            }
-        }
+        let mut seen = BTreeSet::new();
+        let places = parts.iter().filter_map(|part| part.config.place.as_ref());
+        let cells = places.map(|place| &*place.cell);
+        let cells: Vec<&str> = cells.filter(|cell| seen.insert(*cell)).collect();
         let made = linerate_analysis::study::findings(cells.iter().copied(), None, parts);
         *estimates = linerate_analysis::estimates(cells, parts);
         *findings = Some(Box::new(made));
@@ -100,10 +107,13 @@ pub fn read_logs(
     take: &mut dyn FnMut(Vec<Run>) -> Result<()>,
 ) -> Result<Findings> {
     let (files, found) = expanded(files)?;
-    let logs = files
-        .iter()
-        .map(|path| open_log(path))
-        .collect::<Result<Vec<_>>>()?;
+    let open = |path: &PathBuf| -> Result<Box<dyn Source>> {
+        if found.contains(&path.display().to_string()) {
+            return Ok(Box::new(LogFile::found(path)));
+        }
+        open_log(path)
+    };
+    let logs = files.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut taken = Ok(());
     let read = import::import_in_parts(&logs, hints, &mut |mut runs| {
         runs.iter_mut().for_each(conclude);
@@ -132,8 +142,8 @@ pub fn read_logs(
 /// Most files that a folder may stand for.
 const MAX_FILES: usize = 10_000;
 
-/// The files that are meant, and the names of those that nobody named: a folder stands for all below it in the order of
-/// their names, hidden ones aside. Links to folders are not followed.
+/// The files that are meant, and the names of those that nobody named: a folder stands for all regular files below it in the
+/// order of their names, hidden ones aside. Links are not followed.
 fn expanded(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, BTreeSet<String>)> {
     let (mut files, mut found) = (Vec::new(), BTreeSet::new());
     for path in paths {
@@ -166,9 +176,10 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             continue;
         }
         let path = entry.path();
-        if entry.file_type().map_err(failed)?.is_dir() {
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
             files_below(&path, files)?;
-        } else if path.is_file() {
+        } else if kind.is_file() {
             files.push(path);
         }
         if files.len() > MAX_FILES {

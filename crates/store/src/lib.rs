@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod import;
+mod regular;
 pub mod schema;
 mod store;
 mod v1;

@@ -1,6 +1,6 @@
 //! Where the text of a log comes from.
 
-use std::fs::File;
+use crate::regular::{self, Links};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -28,13 +28,23 @@ impl Source for (String, Vec<u8>) {
 #[derive(Debug, Clone)]
 pub struct LogFile {
     path: PathBuf,
+    links: Links,
 }
 
 impl LogFile {
-    /// The log at `path`.
+    /// The log at `path`, which the user named.
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
+            links: Links::Followed,
+        }
+    }
+
+    /// A log that was found in a folder: it is not opened if it has become a link, a pipe or a device.
+    pub fn found(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            links: Links::Refused,
         }
     }
 }
@@ -47,7 +57,7 @@ impl Source for LogFile {
     fn open(&self) -> io::Result<Box<dyn BufRead + '_>> {
         /// As much as a kernel reads ahead.
         const BUFFER_BYTES: usize = 128 * 1024;
-        let file = File::open(&self.path)?;
+        let file = regular::open(&self.path, self.links)?;
         Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, file)))
     }
 }

@@ -21,7 +21,12 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreErr
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    // Left by a crash, or put there by somebody else to lead elsewhere: it is replaced, never written through.
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

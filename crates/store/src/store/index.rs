@@ -6,6 +6,7 @@
 #[cfg(unix)]
 use super::RUN;
 use super::Summary;
+use crate::regular;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -22,6 +23,9 @@ pub(super) const INDEX: &str = ".index.json";
 
 /// Builds read the indexes of their own version only.
 const SCHEMA: &str = concat!("linerate/index/3 of ", env!("CARGO_PKG_VERSION"));
+
+/// Largest index that is read: half a kilobyte for each of 100 000 runs.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Documents that had to be read for which it is worth writing the index again.
 const MIN_FRESH: usize = 32;
@@ -88,7 +92,8 @@ impl Stamp {
 impl<'a> Index<'a> {
     /// The file of the index of the store in `dir`, empty if there is none.
     pub(super) fn read(dir: &Path) -> Vec<u8> {
-        std::fs::read(dir.join(INDEX)).unwrap_or_default()
+        let text = regular::small(&dir.join(INDEX), MAX_BYTES);
+        text.unwrap_or_default().into_bytes()
     }
 
     /// The index in a file, empty if that is none that can be used.
@@ -134,7 +139,7 @@ impl<'a> Index<'a> {
         let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
         let own = format!("{INDEX}.{}-{number}", std::process::id());
         let temporary = dir.join(own);
-        let written = File::create(&temporary).and_then(|file| {
+        let written = File::create_new(&temporary).and_then(|file| {
             let mut file = BufWriter::new(file);
             serde_json::to_writer(&mut file, self)?;
             file.flush()?;

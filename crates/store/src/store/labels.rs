@@ -8,6 +8,7 @@
 //! The run documents stay as they were written.
 
 use super::{Listed, Store, StoreError, files, of_each};
+use crate::regular;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl Store {
         if !is_tag(tag) {
             return None;
         }
-        let id = std::fs::read_to_string(self.dir.join(TAGS).join(tag)).ok()?;
+        let id = regular::small(&self.dir.join(TAGS).join(tag), MAX_NOTE_BYTES)?;
         // A file that somebody else put there leads nowhere else.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         (id.starts_with(|c: char| c.is_ascii_alphanumeric()) && id.chars().all(is_name))
@@ -153,11 +154,7 @@ impl Store {
 }
 
 fn note_in(folder: &Path) -> Option<String> {
-    let path = folder.join(NOTE);
-    let is_short = std::fs::metadata(&path).ok()?.len() <= MAX_NOTE_BYTES;
-    is_short
-        .then(|| std::fs::read_to_string(path).ok())
-        .flatten()
+    regular::small(&folder.join(NOTE), MAX_NOTE_BYTES)
 }
 
 /// Whether a tag can be called so: no run's id, no path, not `last`.

@@ -27,6 +27,7 @@ pub use error::StoreError;
 pub use read::{is_document, run_from_document};
 pub use write::RunWriter;
 
+use crate::regular;
 use index::{Index, Kept, Stamp};
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
@@ -38,6 +39,8 @@ use std::time::SystemTime;
 
 /// File of what linerate does at most on this host.
 const CALIBRATION: &str = "calibration.json";
+/// Largest such file that is read.
+const MAX_CALIBRATION_BYTES: u64 = 16 << 20;
 /// File of the run without its trials.
 pub(crate) const HEADER: &str = "header.json";
 /// File of the trials made so far, one JSON document per line.
@@ -152,8 +155,8 @@ impl Store {
     /// What was kept last; `None` if the host was never calibrated, or by a build whose file this one cannot read: then it
     /// has to be done anew.
     pub fn calibration(&self) -> Option<Calibration> {
-        let bytes = std::fs::read(self.dir.join(CALIBRATION)).ok()?;
-        let found: Calibration = serde_json::from_slice(&bytes).ok()?;
+        let text = regular::small(&self.dir.join(CALIBRATION), MAX_CALIBRATION_BYTES)?;
+        let found: Calibration = serde_json::from_str(&text).ok()?;
         (found.schema == calibration::SCHEMA).then_some(found)
     }
 
@@ -242,6 +245,16 @@ impl Store {
             Located::Document(path) => read::document(&path),
             Located::Directory(path) => read::run(&path),
         }
+    }
+
+    /// Whether a run that is called so is one that this store keeps, and no document or directory of another place.
+    pub fn keeps(&self, id_or_path: &str) -> Result<bool, StoreError> {
+        let place = match self.locate(id_or_path)? {
+            Located::Document(path) | Located::Directory(path) => path,
+        };
+        // A link in the store may lead anywhere.
+        let [own, found] = [&self.dir, &place].map(|path| std::fs::canonicalize(path).ok());
+        Ok(own.is_some_and(|own| found.is_some_and(|found| found.starts_with(own))))
     }
 
     /// Puts a new version of a finished run in the place of the old one, which `id_or_path` names as for

@@ -1,6 +1,7 @@
 //! Reading runs, whole or torn.
 
 use super::{Figure, HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
+use crate::regular::{self, Links};
 use crate::v1;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
 use linerate_model::{BitRate, WallTime};
@@ -19,7 +20,7 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
     let finished = dir.join(RUN);
     if finished.exists() {
-        return document(&finished);
+        return run_from_document(&finished, &read_file(&finished, Links::Refused)?);
     }
     let header = dir.join(HEADER);
     if !header.exists() {
@@ -27,7 +28,7 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
             path: dir.to_owned(),
         });
     }
-    let bytes = read_file(&header)?;
+    let bytes = read_file(&header, Links::Refused)?;
     // One program writes the header and the logs beside it.
     let version = Version::find(&header, &bytes)?;
     let mut run: Run = version
@@ -61,7 +62,7 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
 
 /// Loads one run document.
 pub(super) fn document(path: &Path) -> Result<Run, StoreError> {
-    run_from_document(path, &read_file(path)?)
+    run_from_document(path, &read_file(path, Links::Followed)?)
 }
 
 /// The run of a document of any version; `path` is its name in messages.
@@ -222,7 +223,7 @@ impl<'de, T: Element + Deserialize<'de>> Deserialize<'de> for Elements<T> {
 impl Head {
     /// Reads the head of a document; `None` if there is no such file.
     fn read(path: &Path) -> Result<Option<Self>, StoreError> {
-        let bytes = match read_file(path) {
+        let bytes = match read_file(path, Links::Refused) {
             Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 return Ok(None);
             }
@@ -336,9 +337,9 @@ fn corrupt(path: &Path, error: &serde_json::Error) -> StoreError {
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, StoreError> {
+fn read_file(path: &Path, links: Links) -> Result<Vec<u8>, StoreError> {
     let fail = |source| StoreError::io("read", path, source);
-    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let file = regular::open(path, links).map_err(fail)?;
     let bytes = file.metadata().map_err(fail)?.len();
     if bytes > MAX_FILE_BYTES {
         return Err(StoreError::TooLarge {
@@ -348,7 +349,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, StoreError> {
         });
     }
     let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
-    file.read_to_end(&mut content).map_err(fail)?;
+    // A file of `/proc` states no length.
+    let read = file.take(MAX_FILE_BYTES).read_to_end(&mut content);
+    read.map_err(fail)?;
     Ok(content)
 }
 
@@ -364,7 +367,7 @@ struct Log<'a> {
 impl<'a> Log<'a> {
     /// Reads the log at `path`; one that was not created yet is empty.
     fn read(path: &'a Path) -> Result<Self, StoreError> {
-        let mut bytes = match read_file(path) {
+        let mut bytes = match read_file(path, Links::Refused) {
             Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 Vec::new()
             }

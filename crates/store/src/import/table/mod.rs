@@ -20,8 +20,11 @@ use linerate_model::spec::Transport;
 use row::{Line, Sheet};
 use std::collections::BTreeMap;
 
-/// Largest table: a line of it takes some kilobytes as a run.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Largest table, bytes.
+pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Most lines of a table: as a trial, with what is drawn of it, a line takes some kilobytes of memory.
+const MAX_LINES: usize = 10_000;
 
 /// What a run of a table says of its source.
 const FORMAT: &str = "table";
@@ -39,17 +42,31 @@ pub fn import_table(file: &str, bytes: &[u8], columns: &Columns) -> Result<Impor
             hint: "give its parts",
         });
     }
+    let lines = bytes.split(|byte| *byte == b'\n').count() - 1;
+    if lines > MAX_LINES {
+        return Err(ImportError::TooLarge {
+            file: file.to_owned(),
+            line: MAX_LINES + 1,
+            what: "a table",
+            limit: "10 000 lines",
+            hint: "give its parts, such as those that `split -l 9999` makes, each with the headings",
+        });
+    }
     let sheet = Sheet::read(file, bytes, columns)?;
     let mut findings = Findings::default();
     let mut runs: Vec<(String, Vec<Line>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for record in sheet.records() {
         match sheet.line(&record, columns) {
             Err(error) => findings.refused.push(error),
             Ok(None) => {}
-            Ok(Some(line)) => match runs.iter_mut().find(|(name, _)| *name == line.run) {
-                Some((_, lines)) => lines.push(line),
-                None => runs.push((line.run.clone(), vec![line])),
-            },
+            Ok(Some(line)) => {
+                let place = *places.entry(line.run.clone()).or_insert(runs.len());
+                if place == runs.len() {
+                    runs.push((line.run.clone(), Vec::new()));
+                }
+                runs[place].1.push(line);
+            }
         }
     }
     if runs.is_empty() {

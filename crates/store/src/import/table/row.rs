@@ -115,17 +115,17 @@ impl<'a> Sheet<'a> {
             .flexible(true)
             .trim(csv::Trim::All)
             .from_reader(self.text.as_bytes());
-        let mut records = Vec::new();
-        let mut cells = StringRecord::new();
-        // Text in memory that is UTF-8 and may have lines of any length: nothing of it can fail.
-        while reader.read_record(&mut cells).unwrap_or(false) {
-            records.push(Record {
-                line: self.line_of(cells.position()),
-                cells: cells.clone(),
-            });
-        }
         let headings = usize::from(!self.headings.is_empty());
-        records.into_iter().skip(headings)
+        let records = std::iter::from_fn(move || {
+            let mut cells = StringRecord::new();
+            // Text in memory that is UTF-8 and may have lines of any length: nothing of it can fail.
+            let is_there = reader.read_record(&mut cells).unwrap_or(false);
+            is_there.then(|| Record {
+                line: self.line_of(cells.position()),
+                cells,
+            })
+        });
+        records.skip(headings)
     }
 
     /// Where a record begins: its position is that of the line ends that the reader skips before it.

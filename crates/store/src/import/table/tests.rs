@@ -149,3 +149,31 @@ fn a_table_that_cannot_be_read_says_why() {
     let mapping = "rate=r:M,transport=t";
     assert!(refused("r,t\n1,\n", mapping).contains("tcp or udp is needed"));
 }
+
+#[test]
+fn a_table_of_more_lines_than_are_kept_is_refused_before_they_are_read() {
+    let table = |lines: usize| "proto,mbit\n".to_owned() + &"udp,1.5\n".repeat(lines);
+    let mapping = "transport=proto,rate=mbit:Mbit/s";
+    for lines in [10_000, 100_000, 1_000_000] {
+        let error = refused(&table(lines), mapping);
+        assert!(
+            error.contains("10 000 lines") && error.contains("split"),
+            "{error}"
+        );
+    }
+    let most = imported(&table(9_999), mapping);
+    assert_eq!(most.runs[0].trials.len(), 9_999);
+}
+
+#[test]
+fn runs_keep_the_order_of_their_first_lines() {
+    let table = "name,proto,mbit\nb,udp,1\na,udp,2\nb,udp,3\nc,udp,4\n";
+    let made = imported(table, "run=name,transport=proto,rate=mbit:Mbit/s");
+    let titles: Vec<_> = made
+        .runs
+        .iter()
+        .map(|run| run.title.as_deref().unwrap())
+        .collect();
+    assert_eq!(titles, ["b", "a", "c"]);
+    assert_eq!(made.runs[0].trials.len(), 2);
+}
