@@ -4,7 +4,7 @@ use crate::AgentPlan;
 use crate::per_address::Counted as Place;
 use crate::port::{By, Port, Shared};
 use crate::serving::start_thread;
-use crate::state::{AgentState, canonical};
+use crate::state::{AgentState, Waiting, canonical};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::agent::{AdmissionLimit, AgentEvent};
@@ -107,8 +107,16 @@ impl AgentState<'_> {
         for (stream, from) in std::iter::from_fn(|| next(port)).take(MAX_ACCEPTED) {
             let number = *connections;
             *connections += 1;
-            if let Some(place) = self.pend(canonical(from).ip()) {
-                self.start(scope, from, move || self.take(stream, place, number, port));
+            let from = canonical(from);
+            let Ok(known) = self.connections.enter(&stream) else {
+                self.refuse(from.ip(), Some(from.port()), AdmissionLimit::OpenFile);
+                continue;
+            };
+            if let Some(waiting) = self.wait(from.ip(), &known, port) {
+                self.start(scope, from, move || {
+                    let _known = known;
+                    self.take(stream, waiting, number, port);
+                });
             }
         }
     }
@@ -129,12 +137,9 @@ impl AgentState<'_> {
     }
 
     /// Serves one connection to its end, and reports how the client left.
-    fn take(&self, stream: TcpStream, place: Place<'_>, number: u64, port: &Port) {
+    fn take<'a>(&'a self, stream: TcpStream, place: Waiting<'a>, number: u64, port: &'a Port) {
         let Ok(from) = stream.peer_addr() else { return };
         let from = canonical(from);
-        let Ok(_known) = self.connections.enter(&stream) else {
-            return self.refuse(from.ip(), Some(from.port()), AdmissionLimit::OpenFile);
-        };
         let served = match &port.shared {
             None => self.serve(stream, place, None, port),
             Some(Shared {
@@ -164,7 +169,7 @@ impl AgentState<'_> {
     fn take_stream(
         &self,
         stream: TcpStream,
-        place: Place<'_>,
+        place: Waiting<'_>,
         port: &Port,
         opening_len: fn(&[u8]) -> usize,
     ) -> Result<()> {
@@ -193,7 +198,13 @@ impl AgentState<'_> {
                     tcp: Vec::new(),
                     udp: vec![(flow.socket, flow.early)],
                 };
-                self.host(line, data_streams, &first, flow.leave, port)
+                self.host(
+                    line,
+                    data_streams,
+                    &first,
+                    Waiting::Counted(flow.leave),
+                    port,
+                )
             });
         self.log_disconnect(flow.from, served);
     }

@@ -29,6 +29,13 @@ pub(crate) struct ConnectionGuard<'a> {
     number: u64,
 }
 
+impl ConnectionGuard<'_> {
+    /// Its number, higher than those of all before.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
         self.connections.lock().streams.remove(&self.number);
@@ -57,6 +64,14 @@ impl Connections {
             connections,
             number,
         })
+    }
+
+    /// Shuts a connection down, if it is still open: who reads from it hears of its end.
+    pub(crate) fn shut(&self, number: u64) {
+        if let Some(stream) = self.lock().streams.get(&number) {
+            // One that is already gone needs no shutdown.
+            drop(stream.shutdown(Shutdown::Both));
+        }
     }
 
     /// Waits up to `patience` for the connections to close, then shuts the rest down: pending reads and writes return.

@@ -7,6 +7,7 @@ mod connections;
 mod console;
 mod data_streams;
 mod deployed;
+mod greeting;
 mod notices;
 mod pending;
 mod per_address;
@@ -69,6 +70,8 @@ pub struct AgentPlan {
     pub interface: Option<String>,
     /// Protocol-specific settings, by their names in [`settings`].
     pub settings: SettingValues,
+    /// Whether clients that have shown no key are told the host's name; those of loopback are.
+    pub tell_name: bool,
     /// End after the first client.
     pub once: bool,
     /// Silence after which a client counts as gone.
@@ -91,6 +94,7 @@ impl AgentPlan {
         Ok(Self {
             listen: address,
             allow_imitation: false,
+            tell_name: false,
             allow_unproved: Network::LOOPBACK.to_vec(),
             allow_intrusive: Network::LOOPBACK.to_vec(),
             timeout: if is_emulated() {
@@ -118,6 +122,7 @@ impl AgentPlan {
             allow_imitation: true,
             interface: None,
             settings: SettingValues::new(),
+            tell_name: true,
             once: false,
             timeout: TIMEOUT,
         }

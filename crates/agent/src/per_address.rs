@@ -25,6 +25,11 @@ pub(crate) struct Counts {
 }
 
 impl PerAddress {
+    /// The counts as one more from `from` would make them.
+    pub(crate) fn with_one_more(&self, from: IpAddr) -> Counts {
+        self.one_more(from).1
+    }
+
     /// Adds one from `from`.
     pub(crate) fn one_more(&self, from: IpAddr) -> (Counted<'_>, Counts) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

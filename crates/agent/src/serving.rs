@@ -5,11 +5,12 @@ use crate::access::{is_in, unproved_sending};
 use crate::data_streams::events;
 use crate::per_address::Counted as Place;
 use crate::port::Port;
-use crate::state::{AgentState, canonical, failed};
+use crate::state::{AgentState, Waiting, canonical, failed, greets};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::agent::AgentEvent;
+use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_model::{ByteCount, Clock as _};
@@ -21,7 +22,7 @@ use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
 use std::io;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -39,7 +40,7 @@ pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Resu
     let wakeup_fd = crate::wakeup_fd()?;
     let (events, _) = mpsc::channel();
     let state = AgentState::new(plan, stop, events, &wakeup_fd);
-    state.converse(line, None, linerate_peers::own(), None)
+    state.converse(line, None, linerate_peers::own(), None, None)
 }
 
 /// Starts a thread in `scope`; an error if the host allows no more.
@@ -58,7 +59,7 @@ impl AgentState<'_> {
         line: Line,
         data_streams: DataStreams,
         bytes: &[u8],
-        place: Place<'_>,
+        place: Waiting<'_>,
         port: &Port,
     ) -> Result<()> {
         let from = line.remote();
@@ -90,6 +91,7 @@ impl AgentState<'_> {
                         self.tell(AgentEvent::NotCalledBack { client: to, error });
                     }
                 }
+                Ok(())
             });
             driver.end_session();
             if let Some(socket) = datagrams.filter(|_| is_cut) {
@@ -135,22 +137,36 @@ impl AgentState<'_> {
     }
 
     /// Serves one client to its end.
-    pub(crate) fn serve(
-        &self,
+    pub(crate) fn serve<'a>(
+        &'a self,
         stream: TcpStream,
-        place: Place<'_>,
+        waiting: Waiting<'a>,
         handle: Option<DemuxHandle>,
-        port: &Port,
+        port: &'a Port,
     ) -> Result<()> {
         let from = stream.peer_addr()?.ip();
-        let (turn_away, _counted) = match self.admit(from, port) {
-            Ok(counted) => (None, Some(counted)),
-            Err(why) => (Some(why), None),
+        let mut entry = Entry {
+            waiting: Some(waiting),
+            place: None,
+            port,
         };
-        let _waiting = turn_away.is_some().then_some(place);
+        let turn_away = if greets(&*port.kind) {
+            self.would_refuse(from, port)
+        } else {
+            self.enter(from, &mut entry).err()
+        };
         stream.set_nonblocking(false)?;
         let line = Line::over(stream, self.plan.timeout)?;
-        self.converse(line, handle, &*port.kind, turn_away)
+        self.converse(line, handle, &*port.kind, turn_away, Some(entry))
+    }
+
+    /// Gives a client a place for the one where it waited, or says why there is none.
+    fn enter<'a>(&'a self, from: IpAddr, entry: &mut Entry<'a>) -> Result<(), Refused> {
+        if entry.place.is_none() {
+            entry.place = Some(self.admit(from, entry.port)?);
+            entry.waiting = None;
+        }
+        Ok(())
     }
 
     /// Users that are accepted, for a session that begins now.
@@ -160,18 +176,29 @@ impl AgentState<'_> {
         Some(Gate { logins, moment })
     }
 
-    fn converse(
-        &self,
+    fn converse<'a>(
+        &'a self,
         line: Line,
         handle: Option<DemuxHandle>,
         kind: &dyn PeerKind,
-        turn_away: Option<(RefusalCode, String)>,
+        turn_away: Option<Refused>,
+        mut entry: Option<Entry<'a>>,
     ) -> Result<()> {
+        let from = line.remote().ip();
         let mut driver = self.driver(line, kind, turn_away)?;
         if let Some(handle) = handle {
             driver.admit(handle)?;
         }
-        let result = answer(&mut driver, self.stop, None, &mut |_| {});
+        let result = answer(&mut driver, self.stop, None, &mut |event| {
+            // It has shown who it is.
+            if let (SessionEvent::Peer(PeerEvent::Hello(_)), Some(entry)) = (event, &mut entry) {
+                let entered = self.enter(from, entry);
+                entered.map_err(|(code, message)| {
+                    Failure::new(ExitCode::Peer, format!("{code}: {message}"))
+                })?;
+            }
+            Ok(())
+        });
         driver.end_session();
         result
     }
@@ -181,7 +208,7 @@ impl AgentState<'_> {
         &self,
         line: Line,
         kind: &dyn PeerKind,
-        turn_away: Option<(RefusalCode, String)>,
+        turn_away: Option<Refused>,
     ) -> Result<Driver> {
         let (local, remote) = (line.local().ip(), line.remote().ip());
         // A refused client does not cause a reading of the host's facts.
@@ -190,11 +217,15 @@ impl AgentState<'_> {
         let interface = self.plan.interface.clone();
         let interface = interface.or_else(|| is_served.then(found).flatten());
         let observer = Observer::new(Scope::live(interface));
-        let facts = if is_served {
+        let mut facts = if is_served {
             facts(kind, || observer.facts())
         } else {
             Facts::default()
         };
+        if !(self.plan.tell_name || self.asks_for_key(kind) || remote.to_canonical().is_loopback())
+        {
+            facts.hostname = None;
+        }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -212,7 +243,7 @@ impl AgentState<'_> {
             random: random_bytes()?,
             local,
             turn_away,
-            credential: credential(self.plan.key.as_ref())?,
+            credential: credential(self.plan.key.as_ref().filter(|_| is_served))?,
             logins: self.gate(),
         };
         let session = kind.server(config, MonoClock.now());
@@ -233,7 +264,17 @@ fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
 /// arrived or been sent.
 struct Opening<'a> {
     bytes: ByteCount,
-    place: Place<'a>,
+    place: Waiting<'a>,
+}
+
+/// Why a client is not served.
+type Refused = (RefusalCode, String);
+
+/// A client's way from its connection to a place.
+struct Entry<'a> {
+    waiting: Option<Waiting<'a>>,
+    place: Option<Place<'a>>,
+    port: &'a Port,
 }
 
 /// Serves until the client leaves, was idle for long, or the agent is stopped.
@@ -241,7 +282,7 @@ fn answer(
     driver: &mut Driver,
     stop: &AtomicBool,
     mut opening: Option<Opening<'_>>,
-    tell: &mut dyn FnMut(&SessionEvent),
+    tell: &mut dyn FnMut(&SessionEvent) -> Result<()>,
 ) -> Result<()> {
     let mut busy = MonoClock.now();
     while !stop.load(Ordering::Relaxed) {
@@ -258,7 +299,7 @@ fn answer(
         }
         match driver.turn().context("the session ended")? {
             Some(SessionEvent::Closed) => break,
-            Some(event) => tell(&event),
+            Some(event) => tell(&event)?,
             None => {}
         }
     }

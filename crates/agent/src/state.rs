@@ -1,11 +1,12 @@
 //! Counts and limits of all clients, who is admitted, and what is said of them.
 
 use crate::AgentPlan;
-use crate::connections::Connections;
+use crate::connections::{ConnectionGuard, Connections};
 use crate::data_streams::Addresses;
+use crate::greeting::{Greeting, GreetingPlace};
 use crate::notices::Notices;
 use crate::pending::Pending;
-use crate::per_address::{Counted as Place, PerAddress};
+use crate::per_address::{Counted as Place, Counts, PerAddress};
 use crate::port::Port;
 use anyhow::Result;
 use linerate_model::Clock as _;
@@ -23,6 +24,9 @@ pub(crate) struct AgentState<'a> {
     pub(crate) stop: &'a AtomicBool,
     clients: PerAddress,
     pending: Pending,
+    greeting: Greeting,
+    /// Refused clients that are being told why.
+    turned_away: PerAddress,
     pub(crate) data_streams: Addresses,
     pub(crate) connections: Connections,
     pub(crate) sessions: AtomicU64,
@@ -32,6 +36,23 @@ pub(crate) struct AgentState<'a> {
     notices: Mutex<Notices>,
     /// Wakes the listener.
     pub(crate) wakeup_fd: &'a Waker,
+}
+
+/// Maximum clients refused by their address that are told why at a time.
+const MAX_TURNED_AWAY: u32 = 4;
+
+/// A place of a connection that is not admitted yet, until dropped.
+#[expect(dead_code, reason = "a place is held, never looked at")]
+pub(crate) enum Waiting<'a> {
+    /// One of a counted number.
+    Counted(Place<'a>),
+    /// One in the pool of those that have to greet.
+    Greeting(GreetingPlace<'a>),
+}
+
+/// Whether clients of this protocol say who they are, and may have to prove it, before they have a place.
+pub(crate) fn greets(kind: &dyn PeerKind) -> bool {
+    kind.about().has_keys()
 }
 
 /// Event for a session that ended with an error.
@@ -60,6 +81,8 @@ impl<'a> AgentState<'a> {
             stop,
             clients: PerAddress::default(),
             pending: Pending::default(),
+            greeting: Greeting::default(),
+            turned_away: PerAddress::default(),
             data_streams: Addresses::default(),
             connections: Connections::default(),
             sessions: AtomicU64::new(0),
@@ -76,6 +99,28 @@ impl AgentState<'_> {
     pub(crate) fn pend(&self, from: IpAddr) -> Option<Place<'_>> {
         let place = self.pending.enter(from);
         place.map_err(|lacks| self.refuse(from, None, lacks)).ok()
+    }
+
+    /// Where a connection waits until it is known who it is; `None` if it is closed at once. A client that is refused by its
+    /// address takes nothing from others: some at a time are told why.
+    pub(crate) fn wait(
+        &self,
+        from: IpAddr,
+        known: &ConnectionGuard<'_>,
+        port: &Port,
+    ) -> Option<Waiting<'_>> {
+        if self.denied(from, port).is_some() {
+            let (place, counts) = self.turned_away.one_more(from);
+            return (counts.total <= MAX_TURNED_AWAY).then_some(Waiting::Counted(place));
+        }
+        if !greets(&*port.kind) {
+            return self.pend(from).map(Waiting::Counted);
+        }
+        let (place, gone) = self.greeting.enter(known.number(), from);
+        if let Some(gone) = gone {
+            self.connections.shut(gone);
+        }
+        Some(Waiting::Greeting(place))
     }
 
     pub(crate) fn refuse(&self, address: IpAddr, port: Option<u16>, lacks: AdmissionLimit) {
@@ -135,19 +180,35 @@ impl AgentState<'_> {
             return Err(why);
         }
         let (place, counts) = self.clients.one_more(from.to_canonical());
-        let most = u32::from(self.plan.max_clients);
-        // Some slots are reserved for other addresses, so that one cannot take them all.
-        let share = most - most / 4;
-        if counts.total > most {
-            return Err(self.busy());
+        match self.beyond(&counts, port) {
+            Some(why) => Err(why),
+            None => Ok(place),
         }
-        if counts.of_address > share {
+    }
+
+    /// Why a client of this address would have no place now, which it does not take.
+    pub(crate) fn would_refuse(&self, from: IpAddr, port: &Port) -> Option<(RefusalCode, String)> {
+        let counts = || self.clients.with_one_more(from.to_canonical());
+        self.denied(from, port)
+            .or_else(|| self.beyond(&counts(), port))
+    }
+
+    /// What these counts, with the newest client, are beyond.
+    fn beyond(&self, counts: &Counts, port: &Port) -> Option<(RefusalCode, String)> {
+        let most = u32::from(self.plan.max_clients);
+        // Some slots are reserved for other addresses, so that one cannot take them all; and where a key is asked for, for
+        // those that hold it.
+        let share = most - most / 4;
+        let is_unproved = self.plan.key.is_some() && !self.asks_for_key(&*port.kind);
+        if counts.total > most || is_unproved && counts.total > share {
+            return Some(self.busy());
+        }
+        (counts.of_address > share).then(|| {
             let message = format!(
                 "this address has {share} of this server's {most} places already; try again later, or start it with a higher --max-clients"
             );
-            return Err((RefusalCode::Busy, message));
-        }
-        Ok(place)
+            (RefusalCode::Busy, message)
+        })
     }
 
     /// Refusal of a client when all slots are taken.

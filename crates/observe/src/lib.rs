@@ -13,6 +13,7 @@
 //! collector panic or read without bound.
 #![forbid(unsafe_code)]
 
+mod blind;
 mod clock_identity;
 pub mod collectors;
 mod condition;

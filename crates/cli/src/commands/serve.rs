@@ -73,6 +73,9 @@ pub(crate) struct ServeArgs {
     /// Interface whose counters belong to the tests [default: the one that carries each client].
     #[arg(long)]
     interface: Option<String>,
+    /// Tell clients from other hosts that show no key this host's name too, for their reports.
+    #[arg(long)]
+    facts: bool,
     /// Exit after the first client has left.
     #[arg(long)]
     once: bool,
@@ -100,6 +103,7 @@ impl ServeArgs {
             allow_imitation: self.allow_imitation,
             interface: self.interface.clone(),
             once: self.once,
+            tell_name: self.facts,
             settings: self.settings.0.clone(),
             ..AgentPlan::listening_on(&self.listen)?
         };

@@ -1,6 +1,7 @@
 //! Identity of the program's build and start: facts only.
 
 use super::Collector;
+use crate::blind::blind;
 use crate::host_view::HostView;
 use linerate_model::hex;
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -19,10 +20,10 @@ pub(super) static COLLECTOR: Collector = Collector {
     )
 };
 
-/// Boot id, PID namespace, PID and start time: unique to this process.
+/// What boot id, PID namespace, PID and start time make unique to this process, without telling any of them.
 fn start(host: &HostView<'_>) -> Option<String> {
     let boot = host.read("proc/sys/kernel/random/boot_id").ok()?;
-    let boot = boot.trim().split('-').next()?;
+    let boot = boot.trim();
     let space = std::fs::read_link(host.path("proc/self/ns/pid")).ok();
     let space = space.and_then(|link| {
         Some(
@@ -37,9 +38,10 @@ fn start(host: &HostView<'_>) -> Option<String> {
     // first after the name.
     let (_, after) = stat.rsplit_once(')')?;
     let ticks = after.split_whitespace().nth(22 - 3)?;
-    Some(format!(
-        "{boot}-{}-{number}-{ticks}",
-        space.unwrap_or_default()
+    let space = space.unwrap_or_default();
+    Some(blind(
+        "program",
+        &format!("{boot} {space} {number} {ticks}"),
     ))
 }
 
@@ -114,7 +116,12 @@ mod tests {
             };
             facts(&scope).program_start
         };
-        assert_eq!(process(812).as_deref(), Some("ab12--7-812"));
+        let first = process(812).unwrap();
+        assert_eq!(process(812), Some(first.clone()));
+        assert!(
+            !first.contains("ab12") && !first.contains("812-"),
+            "{first}"
+        );
         assert_ne!(process(813), process(812));
     }
 
