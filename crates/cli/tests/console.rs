@@ -74,13 +74,18 @@ struct Board {
 impl Board {
     /// What it says is damaged by `faults`, and what it hears by their noise.
     fn start(faults: Faults) -> Self {
+        Self::by(LOGIN, faults)
+    }
+
+    /// The same with this script in place of a login.
+    fn by(script: &str, faults: Faults) -> Self {
         let (near, device) = pseudo_terminal().unwrap();
         let (far, console) = pseudo_terminal().unwrap();
         let open = |path| File::options().read(true).write(true).open(path).unwrap();
         let lines = [open(&device), open(&console)];
         let of_console = || Stdio::from(open(&console));
         let shell = Command::new("sh")
-            .args(["-c", LOGIN])
+            .args(["-c", script])
             .stdin(of_console())
             .stdout(of_console())
             .stderr(of_console())
@@ -158,4 +163,27 @@ fn what_a_console_lacks_is_told() {
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(said.contains(part), "{said}");
     }
+}
+
+#[test]
+fn a_console_that_asks_for_the_password_again_and_again_gets_it_once() {
+    let heard = tempfile::NamedTempFile::new().unwrap();
+    let script = format!(
+        "while :; do printf 'Password: '; read -r word; echo \"$word\" >>{}; done",
+        heard.path().display()
+    );
+    let board = Board::by(
+        &script,
+        Faults {
+            noise: 0,
+            kernel: 0,
+        },
+    );
+    let output = board.run("udp", "&login=root&password=secret", &["--rate", "1M"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("asks for the password again"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+    let heard = std::fs::read_to_string(heard.path()).unwrap();
+    assert_eq!(heard.matches("secret").count(), 1, "{heard}");
 }

@@ -4,9 +4,9 @@
 //! Noise may corrupt input and output: steps that fail are retried, up to a limit.
 
 use anyhow::{Context as _, Result};
-use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::query::{self, Query};
+use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::carrier::Carrier;
 use linerate_session::{CONSOLE_TIMEOUT, ConsoleLink, Line, connection_pair, type_in};
 use linerate_sys::clock::MonoClock;
@@ -33,6 +33,12 @@ pub const DEFAULT_BAUD: u32 = 115_200;
 
 /// Timeout of a whole login: an agent whose client was killed keeps the console for half of it.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Timeout until the agent has taken over the console: three tries.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Most bytes of a console until its agent has taken over: what 115 200 baud carry in these times.
+const MAX_TAKEN: usize = 2 << 20;
 
 /// Silence after which a console's own output is complete.
 const QUIET: Duration = Duration::from_millis(700);
@@ -151,6 +157,8 @@ impl ConsolePeer {
             line,
             heard: String::new(),
             baud: self.host.baud,
+            deadline: MonoClock.now().after(LOGIN_TIMEOUT),
+            taken: 0,
         };
         let start = self.host.start(local, remote.ip());
         let started = console
@@ -223,6 +231,10 @@ struct Console {
     line: SerialLine,
     heard: String,
     baud: u32,
+    /// When whatever is under way must be over.
+    deadline: MonoInstant,
+    /// Bytes of all that came.
+    taken: usize,
 }
 
 /// Bits on the line for one byte.
@@ -237,6 +249,10 @@ impl Console {
     fn log_in(&mut self, host: &ConsoleHost) -> Result<()> {
         let deadline = MonoClock.now().after(LOGIN_TIMEOUT);
         let mut refusals = 0;
+        // A prompt gets the password once for each login, and of noise on the line a login may have to be repeated: what
+        // asks again without a login between, or without end, is no login of a board.
+        let (mut may_show, mut shown) = (true, 0);
+        self.deadline = deadline;
         self.say("\r")?;
         while MonoClock.now() < deadline {
             self.listen(|_| false, QUIET)?;
@@ -256,8 +272,17 @@ impl Console {
                         )
                         .into());
                 }
-                (Prompt::Login, Some(login)) => self.say(&format!("{login}\r"))?,
+                (Prompt::Login, Some(login)) => {
+                    may_show = shown < MAX_REFUSALS;
+                    self.say(&format!("{login}\r"))?;
+                }
+                (Prompt::Password, _) if !may_show => {
+                    return Err(self
+                        .failed("it asks for the password again", "see login= and password=")
+                        .into());
+                }
                 (Prompt::Password, _) => {
+                    (may_show, shown) = (false, shown + 1);
                     let password = host.password.as_deref().unwrap_or_default();
                     self.say(&format!("{password}\r"))?;
                 }
@@ -282,6 +307,7 @@ impl Console {
     /// Makes the shell start the agent.
     fn start(&mut self, command: &str) -> Result<()> {
         let mut tries = 0;
+        self.deadline = MonoClock.now().after(START_TIMEOUT);
         loop {
             self.say(command)?;
             let answers = |said: &str| said.contains(CONSOLE_GREETING) || ended(said).is_some();
@@ -320,7 +346,7 @@ impl Console {
     fn listen(&mut self, is_enough: impl Fn(&str) -> bool, silence: Duration) -> Result<()> {
         let typed = Duration::from_secs(1) * (160 * BITS_PER_BYTE) / self.baud.max(1);
         let mut until = MonoClock.now().after(silence + typed);
-        let last = MonoClock.now().after(LOGIN_TIMEOUT);
+        let last = self.deadline;
         while !is_enough(&self.heard) {
             let now = MonoClock.now();
             let left = until.min(last).saturating_since(now);
@@ -343,9 +369,15 @@ impl Console {
             .context("reading from the serial line")?
         {
             Some(0) => anyhow::bail!("the serial line is gone"),
-            Some(length) => self
-                .heard
-                .push_str(&String::from_utf8_lossy(&bytes[..length])),
+            Some(length) => {
+                self.taken += length;
+                if self.taken > MAX_TAKEN {
+                    let hint = "stop the program that prints on its console";
+                    return Err(self.failed("it never stops printing", hint).into());
+                }
+                let text = String::from_utf8_lossy(&bytes[..length]);
+                self.heard.push_str(&text);
+            }
             None => {}
         }
         if self.heard.len() > MAX_HEARD {

@@ -22,9 +22,20 @@ use std::env::{self, consts::ARCH};
 use std::fs;
 use std::io::{self, BufRead, Read as _, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum length of a line.
 const MAX_LINE: u64 = 512;
+
+/// Maximum output before an awaited line: start-up files of a shell print less.
+const MAX_BEFORE: usize = 64 * 1024;
+
+/// Maximum standard error that is read beyond what is shown.
+const MAX_ERRORS: u64 = 1024 * 1024;
+
+/// Bytes of a program that are sent in a piece.
+const PIECE: usize = 64 * 1024;
 
 /// Maximum length of a command's output.
 const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
@@ -95,6 +106,22 @@ pub struct CommandOutput {
     pub note: Option<String>,
 }
 
+/// Steps of a dialogue that were made, by which its time is limited.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Steps(Arc<AtomicU64>);
+
+impl Steps {
+    /// One more.
+    fn made(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Why the dialogue failed.
 #[derive(Debug)]
 pub(crate) enum Broken {
@@ -115,14 +142,20 @@ fn copy(
     heard: &mut impl BufRead,
     said: &mut impl Write,
     find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    progress: &Steps,
 ) -> Result<Option<String>, Broken> {
     let machine = line(heard, GREETING, "a shell")?;
     let program = find(machine_name(&machine)?)?;
-    let sent = said.write_all(format!("{}\n", program.len()).as_bytes());
-    sent.and_then(|()| said.write_all(&program))
-        .and_then(|()| said.flush())
+    progress.made();
+    let mut sent = said.write_all(format!("{}\n", program.len()).as_bytes());
+    for piece in program.chunks(PIECE) {
+        sent = sent.and_then(|()| said.write_all(piece));
+        progress.made();
+    }
+    sent.and_then(|()| said.flush())
         .map_err(|_| Broken::Silent("that the agent came"))?;
     let sum = line(heard, SUM, "that the agent came")?;
+    progress.made();
     Ok(verify(&sum, &program)?)
 }
 
@@ -132,8 +165,9 @@ pub(crate) fn start_agent(
     mut said: impl Write,
     find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
     key: &str,
+    progress: &Steps,
 ) -> Result<Serving, Broken> {
-    let note = copy(&mut heard, &mut said, find)?;
+    let note = copy(&mut heard, &mut said, find, progress)?;
     let asked = said.write_all(format!("{START}\n{key}\n").as_bytes());
     asked
         .and_then(|()| said.flush())
@@ -148,8 +182,9 @@ pub(crate) fn run_command(
     mut heard: impl BufRead,
     mut said: impl Write,
     find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    progress: &Steps,
 ) -> Result<CommandOutput, Broken> {
-    let note = copy(&mut heard, &mut said, find)?;
+    let note = copy(&mut heard, &mut said, find, progress)?;
     let asked = said.write_all(format!("{START}\n").as_bytes());
     asked
         .and_then(|()| said.flush())
@@ -164,12 +199,14 @@ pub(crate) fn run_command(
 
 /// The rest of the next line that begins with `word`; output of the shell's start-up files may precede it.
 fn line(heard: &mut impl BufRead, word: &str, awaited: &'static str) -> Result<String, Broken> {
+    let mut before = 0;
     loop {
         let mut line = Vec::new();
         let read = heard.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
         if !matches!(read, Ok(length) if length > 0) {
             return Err(Broken::Silent(awaited));
         }
+        before += line.len();
         let line = String::from_utf8_lossy(&line);
         let line = line.trim();
         if line == REFUSAL {
@@ -178,6 +215,12 @@ fn line(heard: &mut impl BufRead, word: &str, awaited: &'static str) -> Result<S
         }
         if let Some(rest) = line.strip_prefix(word) {
             return Ok(rest.trim().to_owned());
+        }
+        if before > MAX_BEFORE {
+            let message = format!(
+                "its shell prints without end, and {awaited} was not heard of; see what its start-up files print, such as with `ssh HOST true`"
+            );
+            return Err(Failure::new(ExitCode::Peer, message).into());
         }
     }
 }
@@ -257,7 +300,7 @@ pub(crate) fn clean(text: &str) -> String {
 pub(crate) fn kept(mut from: impl io::Read, most: u64) -> String {
     let mut bytes = Vec::new();
     let _ = from.by_ref().take(most).read_to_end(&mut bytes);
-    let _ = io::copy(&mut from, &mut io::sink());
+    let _ = io::copy(&mut from.take(MAX_ERRORS), &mut io::sink());
     clean(String::from_utf8_lossy(&bytes).trim())
 }
 
@@ -292,7 +335,7 @@ mod tests {
         let heard = BufReader::new(child.stdout.take().unwrap());
         let said = child.stdin.as_ref().unwrap();
         let no_folder = |machine: &str| find_program(machine, &[]).map(|_| agent.to_vec());
-        start_agent(heard, said, no_folder, "0123456789")
+        start_agent(heard, said, no_folder, "0123456789", &Steps::default())
     }
 
     fn is_empty(folder: &Path) -> bool {
@@ -312,6 +355,37 @@ mod tests {
     }
 
     #[test]
+    fn a_shell_that_prints_without_end_is_given_up_after_what_start_up_files_print() {
+        for noise in [&b"noise\n"[..], b"\n", b"linerate-faq ", b"\xff"] {
+            let endless = noise.iter().copied().cycle();
+            let mut heard = BufReader::new(Endless(Box::new(endless)));
+            let mut said = Vec::new();
+            let none = |_: &str| panic!("nobody greeted");
+            let steps = Steps::default();
+            match start_agent(&mut heard, &mut said, none, "key", &steps) {
+                Err(Broken::Refused(failure)) => {
+                    assert_eq!(failure.code, ExitCode::Peer);
+                    assert!(failure.message.contains("without end"), "{failure}");
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!((steps.count(), said.len()), (0, 0));
+        }
+    }
+
+    /// Bytes without end.
+    struct Endless(Box<dyn Iterator<Item = u8>>);
+
+    impl io::Read for Endless {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            for place in &mut *room {
+                *place = self.0.next().unwrap_or_default();
+            }
+            Ok(room.len())
+        }
+    }
+
+    #[test]
     fn a_command_is_run_with_its_words_and_leaves_nothing() {
         let home = tempfile::tempdir().unwrap();
         let words = ["it's; rm -rf /", "$HOME"].map(str::to_owned);
@@ -319,7 +393,8 @@ mod tests {
         let heard = BufReader::new(child.stdout.take().unwrap());
         let said = child.stdin.take().unwrap();
         let program = b"#!/bin/sh\nprintf '%s|%s' \"$@\"; cat\n";
-        let ran = run_command(heard, said, |_| Ok(program.to_vec())).unwrap();
+        let find = |_: &str| Ok(program.to_vec());
+        let ran = run_command(heard, said, find, &Steps::default()).unwrap();
         assert_eq!(ran.output, b"it's; rm -rf /|$HOME");
         child.wait().unwrap();
         assert!(is_empty(home.path()));

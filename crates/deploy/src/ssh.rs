@@ -3,8 +3,8 @@
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
 use crate::conversation::{
-    Broken, CommandOutput, agent_script, command_script, find_program, kept, quoted, run_command,
-    start_agent,
+    Broken, CommandOutput, Steps, agent_script, command_script, find_program, kept, quoted,
+    run_command, start_agent,
 };
 use crate::{BEAT, SILENCE};
 use linerate_boards::agent_folders;
@@ -28,6 +28,9 @@ use std::time::Duration;
 
 /// Timeout until an agent serves: 18 MB over 1 Mbit/s take half of it.
 const DEPLOY_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Time without a step of an agent's start after which the host counts as hanging: a user may type a password meanwhile.
+const STALLED: Duration = Duration::from_mins(1);
 
 /// Timeout for ssh to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
@@ -81,14 +84,26 @@ impl SshHost {
         self
     }
 
+    /// What of this address itself decides which programs are started: ssh's configuration here, agents there. Each in
+    /// words, as a command is written.
+    pub fn decided_by(&self) -> impl Iterator<Item = String> + '_ {
+        let config = self.config.iter();
+        let config = config.map(|file| format!("ssh -F {}", file.display()));
+        let agents = self.agents.iter();
+        config.chain(agents.map(|folder| format!("{}/* on {}", folder.display(), self.destination)))
+    }
+
     /// Runs linerate there with these arguments to its end, and removes it.
     pub fn run(&self, words: &[String], timeout: Duration) -> Result<CommandOutput, Failure> {
         let folders = self.folders();
         let find = move |machine: &str| find_program(machine, &folders);
         Ssh::start(self.command(&command_script(words)))
             .and_then(|mut ssh| {
-                let run = move |out, input| run_command(out, input, find);
-                ssh.converse(timeout, run)?
+                let steps = Steps::default();
+                let told = steps.clone();
+                let run = move |out, input| run_command(out, input, find, &told);
+                // What it runs may be silent for long.
+                ssh.converse(timeout, timeout, &steps, run)?
                     .ok_or_else(|| Failure::new(ExitCode::Peer, "it did not answer in time"))
             })
             .map_err(|failure| self.name(&failure))
@@ -245,12 +260,17 @@ impl Running {
         let mut ssh = Ssh::start(command)?;
         let folders = host.folders();
         let find = move |machine: &str| find_program(machine, &folders);
-        let started = ssh.converse(DEPLOY_TIMEOUT, move |out, mut input| {
-            start_agent(out, &mut input, find, &secret).map(|serving| (serving, input))
+        let steps = Steps::default();
+        let told = steps.clone();
+        let started = ssh.converse(DEPLOY_TIMEOUT, STALLED, &steps, move |out, mut input| {
+            start_agent(out, &mut input, find, &secret, &told).map(|serving| (serving, input))
         })?;
         let (serving, input) = started.ok_or_else(|| {
-            let seconds = DEPLOY_TIMEOUT.as_secs();
-            let message = format!("no agent serves there after {seconds} s");
+            let message = format!(
+                "no agent serves there: {} s without a step of its start, or {} s in all",
+                STALLED.as_secs(),
+                DEPLOY_TIMEOUT.as_secs()
+            );
             Failure::new(ExitCode::Peer, message)
         })?;
         let (beat, beats) = channel();
@@ -306,10 +326,13 @@ impl Ssh {
         Ok(Self(child))
     }
 
-    /// Runs `conversation` with the remote shell; `None` if it takes longer than `timeout`.
+    /// Runs `conversation` with the remote shell; `None` if it takes longer than `timeout`, or makes none of its `steps` for as
+    /// long as `stalled`.
     fn converse<T: Send + 'static>(
         &mut self,
         timeout: Duration,
+        stalled: Duration,
+        steps: &Steps,
         conversation: impl FnOnce(BufReader<ChildStdout>, ChildStdin) -> Result<T, Broken>
         + Send
         + 'static,
@@ -322,7 +345,18 @@ impl Ssh {
         };
         let said = spawn_with_result(move || kept(errors, MAX_SAID));
         let answer = spawn_with_result(move || conversation(BufReader::new(out), input));
-        match answer.recv_timeout(timeout) {
+        let end = MonoClock.now().after(timeout);
+        let mut seen = steps.count();
+        let answered = loop {
+            let now = MonoClock.now();
+            let answered = answer.recv_timeout(end.saturating_since(now).min(stalled));
+            let made = steps.count();
+            if answered.is_ok() || made == seen || MonoClock.now() >= end {
+                break answered;
+            }
+            seen = made;
+        };
+        match answered {
             Ok(Ok(done)) => Ok(Some(done)),
             Ok(Err(Broken::Refused(failure))) => Err(failure),
             Ok(Err(Broken::Silent(awaited))) => Err(ended_before(awaited, &said)),
@@ -369,7 +403,31 @@ fn spawn_with_result<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 
 #[cfg(test)]
 mod tests {
+    use super::{Ssh, Steps};
     use crate::*;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// Its dialogue waits for a word that never comes.
+    #[test]
+    fn a_host_that_makes_no_step_is_given_up_long_before_the_time_of_a_whole_start() {
+        let mut silent = Command::new("sh");
+        silent.args(["-c", "read -r word"]);
+        silent
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut ssh = Ssh::start(silent).unwrap();
+        let stalled = Duration::from_millis(50);
+        let hour = Duration::from_hours(1);
+        let waits = |mut out: std::io::BufReader<std::process::ChildStdout>, input| {
+            let read = std::io::Read::read(&mut out, &mut [0]);
+            drop(input);
+            Ok(read.unwrap())
+        };
+        let answer = ssh.converse(hour, stalled, &Steps::default(), waits);
+        assert_eq!(answer.unwrap(), None);
+    }
 
     #[test]
     fn hosts_are_read_and_shown_as_they_are_written() {

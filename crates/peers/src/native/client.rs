@@ -208,8 +208,11 @@ impl Client {
         if self.core.test.sends {
             self.core.steps.act(Action::Start(Side::Sender));
         }
-        let spare = self.core.steps.timeout * 2;
-        let limit = self.core.test.allowed.saturating_add(spare);
+        let limit = self
+            .core
+            .test
+            .allowed
+            .saturating_add(self.core.steps.timeout);
         self.core.steps.enter(now, State::Running, limit);
     }
 

@@ -39,6 +39,10 @@ impl Both {
 /// 34 s at 1 Mbit/s), and the receiver waits for stragglers.
 const DRAIN: Duration = Duration::from_mins(1);
 
+/// The same for a test that is shorter than what fills such buffers: so much, and ten times what the test takes. A peer that
+/// never ends costs no more than that.
+const SHORT_DRAIN: Duration = Duration::from_secs(10);
+
 impl Test {
     pub(super) fn new(number: u32, spec: &TestSpec, role: Role, limits: &Limits) -> Self {
         let forward = spec.direction != Direction::Reverse;
@@ -51,12 +55,14 @@ impl Test {
             Stop::After(time) => time,
             Stop::Bytes(_) | Stop::Transactions(_) => limits.max_duration.min(MAX_DURATION),
         };
+        let time = time.saturating_add(spec.warm_up);
+        let drain = DRAIN.min(SHORT_DRAIN.saturating_add(time.saturating_mul(10)));
         Self {
             number,
             streams: spec.streams,
             sends,
             receives,
-            allowed: time.saturating_add(spec.warm_up).saturating_add(DRAIN),
+            allowed: time.saturating_add(drain),
             ..Self::default()
         }
     }
