@@ -2,6 +2,7 @@
 
 use crate::address::PeerAddress;
 use crate::target::Target;
+use linerate_model::consent::{Effect, Effects, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Config, TargetConfig};
 
@@ -29,13 +30,21 @@ impl Target {
         Ok(target)
     }
 
-    /// The target of a run.
-    pub fn from_run(config: &Config) -> Result<Self, Failure> {
+    /// The target of a run, whose document anybody may have written.
+    pub fn from_run(config: &Config) -> Result<Foreign<Self>, Failure> {
         let target = config.target.as_ref().ok_or_else(|| {
             let message = "it does not say which peer it measured (an older version wrote it); measure again with --prove";
             Failure::new(ExitCode::Usage, message)
         })?;
-        Self::from_config(target)
+        let target = Self::from_config(target)?;
+        let name = format!("the run of {}", target.far);
+        Ok(Foreign::new(target, name))
+    }
+}
+
+impl Effects for Target {
+    fn effects(&self) -> Vec<Effect> {
+        self.far.effects()
     }
 }
 
@@ -57,7 +66,7 @@ mod tests {
         };
         let back = Target::from_run(&config).unwrap();
         assert_eq!(
-            (back.far.to_string(), back.ip, back.interface),
+            (back.far.to_string(), back.ip, back.interface.clone()),
             (target.far.to_string(), target.ip, target.interface)
         );
         assert_eq!(

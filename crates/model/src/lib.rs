@@ -10,6 +10,7 @@ pub mod board;
 pub mod calibration;
 pub mod comparison;
 pub mod condition;
+pub mod consent;
 pub mod cost;
 mod delay;
 pub mod doctor;

@@ -23,6 +23,8 @@ pub struct StackKind {
     pub(crate) check: fn(&Options) -> Result<(), String>,
     /// The program to start, built if necessary.
     pub(crate) program: GetProgram,
+    /// Name of the option that is a command to run; `None`: its program is linerate's own.
+    pub(crate) runs: Option<&'static str>,
     /// How it is attached to this host.
     pub(crate) attachment: fn(&Options) -> Attachment,
     /// Arguments of its program.
@@ -45,6 +47,7 @@ impl StackKind {
         usual: &[],
         check: |_| Ok(()),
         program: |_, places, _| Ok(places.own.clone()),
+        runs: None,
         attachment: |_| Attachment::Tap,
         arguments: |_, _| Vec::new(),
         configure: |_| Ok(()),

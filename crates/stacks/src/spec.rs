@@ -20,6 +20,12 @@ impl StackSpec {
         (self.kind.peer)(&self.options, address)
     }
 
+    /// The command that its options have run; `None` where linerate starts a program of its own.
+    pub fn command(&self) -> Option<&str> {
+        let words = self.options.get(self.kind.runs?)?;
+        Some(words)
+    }
+
     /// Adds one option.
     pub fn with(mut self, name: &str, value: &str) -> Result<Self, String> {
         let value = value.to_owned();

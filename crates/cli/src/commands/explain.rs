@@ -8,9 +8,10 @@ use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use linerate_archive as archive;
+use linerate_client::address::PeerAddress;
 use linerate_model::exit::ExitCode;
 use linerate_report::explanation_text;
-use linerate_studies::run;
+use linerate_studies::run::{self, ProofConsent};
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Args)]
@@ -21,6 +22,12 @@ pub(crate) struct ExplainArgs {
     /// keep its answer with the run.
     #[arg(long)]
     prove: bool,
+    /// The peer that the run measured: needed with --prove where RUN is a file, whose peer is not contacted otherwise.
+    #[arg(long, value_name = "HOST", requires = "prove", value_parser = PeerAddress::parse)]
+    host: Option<PeerAddress>,
+    /// Let --prove start the programs, and use the files, that the run's peer names.
+    #[arg(long, requires = "prove")]
+    run_programs: bool,
 }
 
 impl ExplainArgs {
@@ -29,7 +36,13 @@ impl ExplainArgs {
         let store = open_store(output)?;
         let name = &self.run.run;
         let run = if self.prove {
-            in_context(output, |context| run::prove_stored(context, &store, name))?
+            let consent = ProofConsent {
+                host: self.host.clone(),
+                programs: self.run_programs,
+            };
+            in_context(output, |context| {
+                run::prove_stored(context, &store, name, &consent)
+            })?
         } else {
             let mut run = archive::load(&store, name)?;
             archive::conclude(&mut run);

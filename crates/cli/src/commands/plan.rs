@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
 use linerate_archive as archive;
+use linerate_model::consent::Foreign;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_report::figures::significant;
 use linerate_studies::plan::{EXAMPLES, StudyPlan, json_schema};
@@ -90,7 +91,7 @@ fn init(purpose: &str, output: &OutputArgs) -> Result<()> {
     Ok(())
 }
 
-fn check(plan: &StudyPlan, output: &OutputArgs) -> Result<()> {
+fn check(plan: &Foreign<StudyPlan>, output: &OutputArgs) -> Result<()> {
     plan.check_budget()?;
     plan.check_restart()?;
     let store = if output.no_store {
@@ -113,6 +114,8 @@ fn check(plan: &StudyPlan, output: &OutputArgs) -> Result<()> {
             .as_ref()
             .map(|quick| format!("--quick: {}", cost(quick))),
     );
+    let programs = plan.programs().into_iter();
+    lines.extend(programs.map(|program| format!("starts on this host: {program}")));
     lines.extend(power.iter().flat_map(shown));
     let clean = lines
         .iter()
@@ -140,7 +143,7 @@ fn cost(plan: &StudyPlan) -> String {
 }
 
 /// Size and power of a plan, as JSON.
-fn document(plan: &StudyPlan, power: Option<&PlanPower>) -> serde_json::Value {
+fn document(plan: &Foreign<StudyPlan>, power: Option<&PlanPower>) -> serde_json::Value {
     let names: Vec<_> = plan.cells.iter().map(|cell| &cell.label).collect();
     let row = |row: &PowerRow| {
         let factors = row.factors.iter();
@@ -161,7 +164,7 @@ fn document(plan: &StudyPlan, power: Option<&PlanPower>) -> serde_json::Value {
     json!({
         "title": plan.title, "cells": names, "repetitions": plan.repetitions, "runs": plan.runs(),
         "time_s": plan.time().as_secs_f64(), "control": plan.control().map(|cell| &cell.label), "power": power,
-        "quick": quick,
+        "quick": quick, "starts": plan.programs(),
     })
 }
 

@@ -3,14 +3,15 @@
 use crate::args::output::OutputArgs;
 use crate::args::target::{LoginArgs, key_in};
 use crate::args::values::share;
-use crate::context::{open_store, with_store};
+use crate::context::{open_store, this_program, with_store};
 use crate::outcome::{NOT_KEPT, show_document};
-use crate::stacks::ready;
+use crate::stacks::{allowed, ready};
 use anyhow::{Error, Result};
 use clap::Args;
 use linerate_archive as archive;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
+use linerate_model::consent::{Consent, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::reproduce::{
@@ -55,10 +56,13 @@ pub(crate) struct ReproduceArgs {
     /// are not compared, only claims.
     #[arg(long, value_name = "FACT", value_delimiter = ',')]
     accept: Vec<String>,
-    /// Measure at this host instead of the plan's. A package is only repeated at a host that you name, or with stacks that
-    /// are started here.
+    /// Measure at this host instead of the plan's. A package is only repeated at a host that you name, or, with
+    /// --run-programs, with stacks that are started here.
     #[arg(long, value_name = "HOST", requires = "plan", value_parser = PeerAddress::parse)]
     host: Option<PeerAddress>,
+    /// Start the programs that the plan names, and of a package also linerate's own stacks; they are shown first.
+    #[arg(long, requires = "plan")]
+    run_programs: bool,
     /// Measure only these series of the plan.
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "plan")]
     series: Vec<String>,
@@ -108,23 +112,18 @@ impl ReproduceArgs {
             }
             None if is_package => {
                 let package = Package::read(plan)?;
-                let is_named = self.host.is_some() || package.plan.is_of_stacks();
-                if !is_named && self.runs.is_empty() {
-                    let message = format!(
-                        "{name} measured at {}; give --host HOST to repeat it at a host of yours, which may be the same",
-                        package.plan.peers()
-                    );
-                    return Err(usage(message).into());
-                }
+                let consent = Consent::to_results(self.run_programs);
                 Ok(Source {
-                    plan: package.plan.clone(),
-                    table: package.table.clone(),
+                    plan: package.plan,
+                    consent,
+                    table: package.table,
                     name,
                     texts: package.texts,
                 })
             }
             Some(table) => Ok(Source {
                 plan: StudyPlan::read(plan)?,
+                consent: Consent::to_plan(self.run_programs),
                 table: read_table(table)?,
                 name: table.display().to_string(),
                 texts: Texts::read(plan, table)?,
@@ -137,20 +136,10 @@ impl ReproduceArgs {
 
     /// The answer, and why what was measured is not in the store, if it is not.
     fn judge(&self, source: &Source, output: &OutputArgs) -> Result<(Answer, Option<Error>)> {
-        let mut plan = StudyPlan {
-            key: self.key.as_deref().map(key_in).transpose()?,
-            login: self.login.login()?,
-            ..source.plan.clone()
-        };
-        plan.keep_series(&self.series)?;
-        if let Some(host) = &self.host {
-            plan.set_peer(host)?;
-        }
-        if self.runs.is_empty() {
-            ready(plan.cells.iter_mut().map(|cell| &mut cell.far))?;
-        }
+        let mut plan = source.plan.clone();
+        plan.change(|plan| self.complete(plan))?;
         let asked = ReproducePlan {
-            plan,
+            plan: StudyPlan::clone(&plan),
             table: source.table.clone(),
             name: source.name.clone(),
             options: JudgeOptions {
@@ -161,7 +150,7 @@ impl ReproduceArgs {
             },
             accepted: self.accept.clone(),
         };
-        let from = self.measurements(output)?;
+        let from = self.measurements(plan, source.consent, output)?;
         with_store(output, |context| {
             let (answer, studies) = reproduce(context, &asked, from)?;
             let answer = Answer::Reproduction(Box::new(Judged {
@@ -177,11 +166,31 @@ impl ReproduceArgs {
         })
     }
 
-    fn measurements(&self, output: &OutputArgs) -> Result<Measurements> {
+    /// Puts what the options say into the plan.
+    fn complete(&self, plan: &mut StudyPlan) -> Result<()> {
+        plan.key = self.key.as_deref().map(key_in).transpose()?;
+        plan.login = self.login.login()?;
+        plan.wrapped = Some((this_program()?, self.key.clone()));
+        plan.keep_series(&self.series)?;
+        if let Some(host) = &self.host {
+            plan.set_peer(host)?;
+        }
+        Ok(())
+    }
+
+    fn measurements(
+        &self,
+        plan: Foreign<StudyPlan>,
+        consent: Consent,
+        output: &OutputArgs,
+    ) -> Result<Measurements> {
         let load = |name: &String| archive::load(&open_store(output)?, name);
         if self.runs.is_empty() {
+            let mut plan = allowed(plan, consent)?;
+            ready(plan.prepare().cells.iter_mut().map(|cell| &mut cell.far))?;
             let resumed = self.resume.as_ref().map(load).transpose()?;
             return Ok(Measurements::Now {
+                plan: Box::new(plan),
                 resumed: resumed.map(Box::new),
             });
         }
@@ -192,7 +201,8 @@ impl ReproduceArgs {
 
 /// What is measured, and what it is held against.
 struct Source {
-    plan: StudyPlan,
+    plan: Foreign<StudyPlan>,
+    consent: Consent,
     table: PublishedTable,
     name: String,
     texts: Texts,

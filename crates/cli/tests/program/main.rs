@@ -28,6 +28,7 @@ mod site;
 mod stack_command;
 mod stacks;
 mod stored;
+mod strangers;
 mod study;
 mod tables;
 mod version_1;

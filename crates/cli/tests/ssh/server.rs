@@ -97,7 +97,7 @@ impl Server {
         linerate
             .arg("run")
             .arg(path)
-            .args(["--json", "--no-store"])
+            .args(["--json", "--no-store", "--run-programs"])
             .stdin(Stdio::null());
         self.start_client(linerate).end()
     }

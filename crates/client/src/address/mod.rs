@@ -7,6 +7,7 @@ pub use routes::{foreign_help, without_password};
 
 use linerate_boards::BoardName;
 use linerate_model::ByteCount;
+use linerate_model::consent::{Effect, Effects};
 use linerate_model::exit::Failure;
 use linerate_model::spec::Transport;
 use linerate_peers::{PeerKind, Protocol};
@@ -110,6 +111,12 @@ impl PeerAddress {
     /// Message sizes measured by default.
     pub fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
         self.protocol.usual_sizes(transport)
+    }
+}
+
+impl Effects for PeerAddress {
+    fn effects(&self) -> Vec<Effect> {
+        self.route.effects(self.to_string())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The saturation search against a link of known rate, and against a sender that cannot keep up.
 
 use crate::bench_rig::Rig;
+use linerate_model::consent::Consent;
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::{Direction, Pace, Pinning, TestSpec};
 use linerate_model::{BitRate, FrameOverhead, Layer, WallTime};
@@ -105,7 +106,11 @@ pub(crate) fn the_saturation_on_the_page_of_a_sweep_is_that_of_the_search() {
             let file = tempfile::NamedTempFile::new()?;
             let head = format!("[study]\ntitle = 'sweep'\nhost = '{}'", target.far);
             std::fs::write(file.path(), format!("{head}{SWEEP}"))?;
-            study(context, &StudyPlan::read(file.path())?, None)
+            study(
+                context,
+                &StudyPlan::read(file.path())?.allow(Consent::to_plan(false))?,
+                None,
+            )
         })
     };
     let sweep = undisturbed(sweep);

@@ -127,6 +127,7 @@ fn port(peer: &str) -> Result<u16, String> {
 /// The registry entry.
 pub(crate) static KIND: StackKind = StackKind {
     id: "command",
+    runs: Some("run"),
     summary: "Any other program, in a network namespace or on a TAP device; options: run, link, peer, ready, start-time and stop-time.",
     check: |options| Settings::of(options).map(drop),
     attachment: |options| Settings::of(options).map_or(Attachment::Veth, |settings| settings.link),

@@ -46,6 +46,7 @@ use crate::options::HOST;
 use cell::Peers;
 use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
+use linerate_model::consent::{Effect, Effects, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
@@ -72,6 +73,8 @@ pub struct StudyPlan {
     pub login: Option<Arc<Login>>,
     /// What a wrapper of this end starts, and the file of its key; not part of the file.
     pub wrapped: Option<(PathBuf, Option<PathBuf>)>,
+    /// Whether the peer is the user's choice, and not that of the file; not part of the file.
+    pub is_peer_named: bool,
     /// How often each cell is measured, at least once.
     pub repetitions: u32,
     /// Seed of the order.
@@ -148,7 +151,7 @@ fn one() -> Spanned<u32> {
 
 impl StudyPlan {
     /// Reads the plan in the file at `path`.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
+    pub fn read(path: &Path) -> Result<Foreign<Self>, Failure> {
         let fail = |why: String| {
             let message = format!("cannot read the plan {}: {why}", path.display());
             Failure::new(ExitCode::Plan, message)
@@ -162,10 +165,11 @@ impl StudyPlan {
             )));
         }
         let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-        Self::parse(&text).map_err(|error| {
+        let plan = Self::parse(&text).map_err(|error| {
             let message = format!("{}{}", path.display(), error.message);
             Failure::new(ExitCode::Plan, message)
-        })
+        })?;
+        Ok(Foreign::new(plan, path.display().to_string()))
     }
 
     /// Reads a plan; errors begin with `, line 7: `.
@@ -219,6 +223,7 @@ impl StudyPlan {
             key: None,
             login: None,
             wrapped: None,
+            is_peer_named: false,
             repetitions,
             seed: file.study.seed,
             prove: file.study.prove,
@@ -236,11 +241,6 @@ impl StudyPlan {
     /// Every peer, as written.
     pub fn peers(&self) -> String {
         peers(&self.cells)
-    }
-
-    /// Whether every cell is measured with a stack that is started here, so that nobody is contacted.
-    pub fn is_of_stacks(&self) -> bool {
-        self.cells.iter().all(|cell| cell.far.is_stack())
     }
 
     /// Measures every cell at this peer; refuses where a cell is measured with a stack, or names its host.
@@ -263,7 +263,20 @@ impl StudyPlan {
         for cell in &mut self.cells {
             cell.far = far.clone();
         }
+        self.is_peer_named = true;
         Ok(())
+    }
+}
+
+impl Effects for StudyPlan {
+    /// Of all cells: of its peer, where the user named none, and of its test.
+    fn effects(&self) -> Vec<Effect> {
+        let of_cell = |cell: &Cell| {
+            let wrapper = cell.test.wrapper().map(Effect::Runs);
+            let far = (!self.is_peer_named).then(|| cell.far.effects());
+            far.into_iter().flatten().chain(wrapper).collect::<Vec<_>>()
+        };
+        self.cells.iter().flat_map(of_cell).collect()
     }
 }
 

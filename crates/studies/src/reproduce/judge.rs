@@ -7,6 +7,7 @@ use crate::run::study;
 use anyhow::Result;
 use linerate_analysis::compare::recorded_fact;
 use linerate_analysis::published::{JudgeOptions, Judgement, PublishedTable, audit, judge};
+use linerate_model::consent::Allowed;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::reproduction::{Reproduction, SCHEMA, SetupBearing, SetupFact};
 use linerate_model::run::{Run, Tool};
@@ -14,7 +15,7 @@ use linerate_model::run::{Run, Tool};
 /// What is asked of a published table.
 #[derive(Debug, Clone)]
 pub struct ReproducePlan {
-    /// What is measured, and how its cells are those of the table.
+    /// How the cells of what is measured are those of the table.
     pub plan: StudyPlan,
     /// The table.
     pub table: PublishedTable,
@@ -31,6 +32,8 @@ pub struct ReproducePlan {
 pub enum Measurements {
     /// Measured now; of an incomplete study of the same plan the finished parts are taken over.
     Now {
+        /// What is measured.
+        plan: Box<Allowed<StudyPlan>>,
         /// The incomplete study.
         resumed: Option<Box<Run>>,
     },
@@ -46,8 +49,8 @@ pub fn reproduce(
 ) -> Result<(Reproduction, Vec<Run>)> {
     let studies = match from {
         Measurements::Stored(runs) => runs,
-        Measurements::Now { resumed } => {
-            vec![study(context, &asked.plan, resumed.map(|run| *run))?]
+        Measurements::Now { plan, resumed } => {
+            vec![study(context, &plan, resumed.map(|run| *run))?]
         }
     };
     let command = Some(context.command.clone()).filter(|command| !command.is_empty());

@@ -255,6 +255,7 @@ mod tests {
     fn published(study: &str) -> (StudyPlan, PublishedTable) {
         let file = format!("{}/../../plans/{study}", env!("CARGO_MANIFEST_DIR"));
         let plan = StudyPlan::read(Path::new(&format!("{file}.toml"))).unwrap();
+        let plan = StudyPlan::clone(&plan);
         let table = read_table(Path::new(&format!("{file}.csv"))).unwrap();
         (plan, table)
     }

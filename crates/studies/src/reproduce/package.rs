@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A package may come from anybody: it is read in memory, at most so many bytes, and nothing of it is written to a file or
-//! names one. The host of its plan is not contacted: who repeats it names another.
+//! names one. Its plan is [`Foreign`]: its host is not contacted and no program of it is started unless the user says so.
 
 use super::mapping::measured;
 use crate::plan::StudyPlan;
@@ -18,6 +18,7 @@ use anyhow::{Context as _, Result};
 use linerate_analysis::compare::recorded_fact;
 use linerate_analysis::published::{PublishedTable, as_published};
 use linerate_archive::{check_place, write_file};
+use linerate_model::consent::Foreign;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
 use linerate_report::Answer;
@@ -38,7 +39,7 @@ const SETUP: [&str; 4] = ["cpu", "kernel", "nic", "preloaded"];
 #[derive(Debug, Clone)]
 pub struct Package {
     /// What was measured; its host is the packer's.
-    pub plan: StudyPlan,
+    pub plan: Foreign<StudyPlan>,
     /// What was measured then, as a table to hold against what is measured now.
     pub table: PublishedTable,
     /// The texts that they were read from.
@@ -110,6 +111,7 @@ impl Package {
             .collect::<Result<Vec<Run>, Failure>>()?;
         let table = earlier(&published, &plan, &studies)
             .ok_or_else(|| failed("none of its runs has a cell of its table".to_owned()))?;
+        let plan = Foreign::new(plan, path.display().to_string());
         Ok(Self { plan, table, texts })
     }
 }
@@ -170,7 +172,8 @@ Repeat it, and compare with what is in this package:
 
     linerate reproduce PACKAGE.tar --host HOST
 
-HOST is a peer of yours; where plan.toml measures stacks that linerate starts, leave --host out.
+HOST is a peer of yours. Where plan.toml measures stacks that linerate starts, give --run-programs in place of --host: it
+shows what is started.
 
 plan.toml is what was measured, table.csv what was published, runs/ every run with its raw figures and the facts of both
 hosts, answer.json and answer.html the verdicts. Unpacked:

@@ -20,7 +20,7 @@ pub use latency::{
     CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Sending,
     USUAL_RISING, Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
 };
-pub use prove::{prove, prove_stored};
+pub use prove::{ProofConsent, prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;

@@ -8,7 +8,9 @@ use linerate_analysis::experiment::{
     Design, MAX_PAIRS, Next, NotRun, describe, judge, next, repeatable,
 };
 use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
+use linerate_model::consent::{Allowed, Consent, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
@@ -37,9 +39,23 @@ pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result
     Ok(run)
 }
 
+/// Whom and what the proof of a stored run may use.
+#[derive(Debug, Clone, Default)]
+pub struct ProofConsent {
+    /// The peer that the run measured, named by the user again; needed where the run is of a file outside the store.
+    pub host: Option<PeerAddress>,
+    /// Whether programs are started, and files used, that the run's address names.
+    pub programs: bool,
+}
+
 /// Runs the experiment on the verdict of a stored run, named as for [`linerate_archive::load`], against the peer that it
-/// measured.
-pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Result<Run> {
+/// measured. A run that the store keeps was measured from here; the peer of any other is contacted only if the user names it.
+pub fn prove_stored(
+    context: &mut Context<'_>,
+    store: &Store,
+    name: &str,
+    consent: &ProofConsent,
+) -> Result<Run> {
     let mut run = linerate_archive::load(store, name)?;
     let refuse = |why: String| {
         let message = format!("cannot prove what limits {}: {why}", run.id);
@@ -50,6 +66,7 @@ pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Res
     }
     repeatable(&run).map_err(|error| refuse(error.to_string()))?;
     let target = Target::from_run(&run.config).map_err(|error| refuse(error.to_string()))?;
+    let target = consent.allow(target, store.keeps(name)?)?;
     experiments(context, &target, &mut run)?;
     // While experiments went on, other runs may have become the last, or share the beginning of an id.
     let kept = if Path::new(name).exists() {
@@ -61,6 +78,30 @@ pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Res
         store.replace(kept, &run)?;
     }
     Ok(run)
+}
+
+impl ProofConsent {
+    /// The target of a run, if the user lets it be used.
+    fn allow(&self, target: Foreign<Target>, is_kept: bool) -> Result<Allowed<Target>, Failure> {
+        let Some(host) = &self.host else {
+            let consent = if is_kept {
+                Consent::to_plan(self.programs)
+            } else {
+                Consent::to_results(self.programs)
+            };
+            return target.allow(consent);
+        };
+        if host.to_string() != target.far.to_string() {
+            let message = format!(
+                "--host {host}: the run measured {}, and an experiment at another peer proves nothing; name that one, or \
+                 measure {host} with --prove",
+                target.far
+            );
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
+        // The user wrote the same address, with all that it uses.
+        target.allow(Consent::to_results(true).and_host())
+    }
 }
 
 fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Result<()> {

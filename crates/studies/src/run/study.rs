@@ -10,6 +10,7 @@ use linerate_analysis::study::findings;
 use linerate_analysis::study::rounds::{Known, next_round};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
+use linerate_model::consent::Allowed;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{Asked, Run, RunKind, RunStatus, RunWork, StudyPlace};
@@ -20,7 +21,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Runs the study; of `earlier`, an incomplete study of the same plan, the finished parts are taken over.
-pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
+pub fn study(
+    context: &mut Context<'_>,
+    plan: &Allowed<StudyPlan>,
+    earlier: Option<Run>,
+) -> Result<Run> {
     plan.check_budget()?;
     plan.check_restart()?;
     plan.check_links()?;

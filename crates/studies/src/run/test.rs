@@ -1,6 +1,6 @@
 //! What is asked for: a test of one of the kinds, and what follows it.
 
-use super::{LatencyPlan, SaturatePlan, diagnose, latency, prove, saturate, single};
+use super::{LatencyPlan, SaturatePlan, Wrap, diagnose, latency, prove, saturate, single};
 use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_client::Target;
@@ -56,6 +56,14 @@ impl Test {
             Self::Latency(_) => {}
         }
         self
+    }
+
+    /// The command that starts one end of it, if there is one.
+    pub(crate) fn wrapper(&self) -> Option<String> {
+        match self {
+            Self::Latency(plan) => plan.wrap.as_ref().map(Wrap::text),
+            Self::Single(_) | Self::Saturate(_) => None,
+        }
     }
 
     /// Whether it has trials of this direction.

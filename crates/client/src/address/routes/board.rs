@@ -6,6 +6,7 @@ use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
 use linerate_boards::{BoardName, Boards};
+use linerate_model::consent::Effect;
 use linerate_peers::PeerKind;
 use std::fmt;
 
@@ -42,6 +43,10 @@ impl Route for OnBoard {
         let port = target.far.kind().about().default_port;
         let line = connect(target, &self.address, port)?;
         Ok(Reached::over(line, target))
+    }
+
+    fn effects(&self, address: String) -> Vec<Effect> {
+        vec![Effect::Connects(address)]
     }
 
     fn board(&self) -> Option<&BoardName> {

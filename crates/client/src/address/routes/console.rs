@@ -6,6 +6,7 @@ use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
 use linerate_deploy::{ConsoleHost, ConsolePeer};
+use linerate_model::consent::Effect;
 use linerate_peers::PeerKind;
 use linerate_session::CONSOLE_TIMEOUT;
 use std::fmt;
@@ -43,5 +44,9 @@ impl Route for ConsolePeer {
             patience: CONSOLE_TIMEOUT,
             ..Reached::over(self.open(addresses[0])?, target)
         })
+    }
+
+    fn effects(&self, address: String) -> Vec<Effect> {
+        vec![Effect::Connects(address)]
     }
 }

@@ -5,6 +5,7 @@ use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, has_no_shell};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
+use linerate_model::consent::Effect;
 use linerate_model::host_port::split_port;
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_peers::PeerKind;
@@ -79,6 +80,10 @@ impl Route for At {
     fn reach(&self, target: &Target) -> Result<Reached> {
         let line = connect(target, &self.host, self.port)?;
         Ok(Reached::over(line, target))
+    }
+
+    fn effects(&self, address: String) -> Vec<Effect> {
+        vec![Effect::Connects(address)]
     }
 
     fn port(&self, _kind: &dyn PeerKind) -> u16 {

@@ -15,6 +15,7 @@ use crate::address::{IpChoice, PeerAddress};
 use crate::target::Target;
 use anyhow::Result;
 use linerate_boards::BoardName;
+use linerate_model::consent::Effect;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::key::Key;
 use linerate_peers::{Control, PeerKind, Wire};
@@ -94,6 +95,9 @@ pub(crate) trait Route: Send + Sync {
 
     /// Opens the line of a session with the peer.
     fn reach(&self, target: &Target) -> Result<Reached>;
+
+    /// What measuring there does outside of linerate; `address` is the peer as it is written.
+    fn effects(&self, address: String) -> Vec<Effect>;
 
     /// Port of tests with protocol `kind`.
     fn port(&self, kind: &dyn PeerKind) -> u16 {

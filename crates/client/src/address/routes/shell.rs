@@ -6,6 +6,7 @@ use crate::address::{IpChoice, PeerAddress};
 use crate::target::Target;
 use anyhow::Result;
 use linerate_deploy::{DEFAULT_BAUD, no_line};
+use linerate_model::consent::Effect;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::host_port::split_port;
 use linerate_model::query::{Query, device};
@@ -121,6 +122,10 @@ impl Route for ShellPeer {
             wire: Some(self.shell.wire()),
             ..Reached::over(line, target)
         })
+    }
+
+    fn effects(&self, address: String) -> Vec<Effect> {
+        vec![Effect::Connects(address)]
     }
 
     fn port(&self, _kind: &dyn PeerKind) -> u16 {

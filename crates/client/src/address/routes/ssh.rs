@@ -6,6 +6,7 @@ use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
 use linerate_deploy::{Deployment, SshHost};
+use linerate_model::consent::Effect;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::PeerKind;
 use std::fmt;
@@ -51,6 +52,15 @@ impl Route for Deployment {
             key: Some(agent.key),
             ..Reached::over(line, target)
         })
+    }
+
+    fn effects(&self, address: String) -> Vec<Effect> {
+        let decided = self.host().decided_by();
+        let decided = decided.map(Effect::Runs);
+        [Effect::Connects(address)]
+            .into_iter()
+            .chain(decided)
+            .collect()
     }
 
     fn restarted(&self) -> Option<Arc<dyn Route>> {

@@ -5,6 +5,7 @@ use super::{Reached, Route, RouteHelp, RouteKind, Started, is_own};
 use crate::address::{IpChoice, PeerAddress};
 use crate::target::Target;
 use anyhow::Result;
+use linerate_model::consent::Effect;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::{Control, PeerKind};
 use linerate_stacks::{Places, Stack, StackAddresses, StackSpec};
@@ -68,6 +69,13 @@ impl Route for StackRoute {
         let found = found.map(|address| SocketAddr::new(address, self.port));
         let line = connect_to(target, &fitting(&spec, found, target.ip)?)?;
         Ok(Reached::over(line, target))
+    }
+
+    fn effects(&self, address: String) -> Vec<Effect> {
+        vec![match self.stack.spec().command() {
+            Some(command) => Effect::Runs(command.to_owned()),
+            None => Effect::Starts(address),
+        }]
     }
 
     fn port(&self, _kind: &dyn PeerKind) -> u16 {

@@ -1,0 +1,379 @@
+//! Plans, packages, run documents and folders of anybody: nothing of them starts, nobody is contacted, no link or pipe is
+//! opened unless the user says so.
+
+use crate::harness::{Ended, Place, Running, Server, good_log};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::Signal;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A place with a script that leaves a mark when it is started.
+fn place_with_mark() -> (Place, PathBuf) {
+    let place = Place::new();
+    place.with("mark.sh", b"touch marked\n");
+    let mark = place.file("marked");
+    (place, mark)
+}
+
+/// A host that nobody may contact.
+struct Bait(TcpListener);
+
+impl Bait {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self(listener)
+    }
+
+    fn address(&self) -> String {
+        self.0.local_addr().unwrap().to_string()
+    }
+
+    #[track_caller]
+    fn is_untouched(&self) {
+        assert!(self.0.accept().is_err(), "it was contacted");
+    }
+}
+
+fn tar(place: &Place, args: &[&str]) {
+    let folder = place.file("");
+    let done = Command::new("tar").args(args).current_dir(folder).status();
+    assert!(done.unwrap().success());
+}
+
+/// What ways the plan of a stranger has to start a program, as lines of its defaults and tables of its own.
+const STARTS: [(&str, &str); 3] = [
+    (
+        "kind = \"udp\"\nrate = \"2M\"\nstack = \"mine\"\n",
+        "[stacks.mine]\nrun = \"sh mark.sh\"\n",
+    ),
+    ("kind = \"latency\"\nwrap = \"sh mark.sh\"\n", ""),
+    (
+        "kind = \"udp\"\nrate = \"2M\"\nstack = \"command?run=sh mark.sh\"\n",
+        "",
+    ),
+];
+
+#[test]
+fn a_plan_s_programs_are_shown_and_start_only_when_they_are_allowed() {
+    for (defaults, tables) in STARTS {
+        let (place, mark) = place_with_mark();
+        let host = if defaults.contains("stack") {
+            ""
+        } else {
+            "host = \"127.0.0.1:9\"\n"
+        };
+        let plan = format!("[study]\n{host}[defaults]\ntime = \"200ms\"\n{defaults}{tables}");
+        place.with("plan.toml", plan.as_bytes());
+        place
+            .run(&["run", "plan.toml"])
+            .failed(2, &["plan.toml", "`sh mark.sh`", "--run-programs"]);
+        let checked = place.run(&["plan", "check", "plan.toml"]).done();
+        assert!(
+            checked.contains("starts on this host: sh mark.sh"),
+            "{checked}"
+        );
+        assert!(!mark.exists(), "{plan}");
+        if host.is_empty() {
+            continue;
+        }
+        let allowed = place.run(&["run", "plan.toml", "--run-programs"]);
+        assert!(
+            allowed.err.contains("the plan starts: sh mark.sh"),
+            "{allowed:?}"
+        );
+    }
+}
+
+#[test]
+fn an_ssh_configuration_of_a_plan_is_a_program() {
+    let (place, mark) = place_with_mark();
+    let config = place.with("ssh.config", b"Host *\n  ProxyCommand sh mark.sh\n");
+    let plan = format!(
+        "[study]\nhost = \"ssh://nobody@127.0.0.1?config={}\"\n[defaults]\nkind = \"tcp\"\ntime = \"200ms\"\n",
+        config.display()
+    );
+    place.with("plan.toml", plan.as_bytes());
+    place
+        .run(&["run", "plan.toml"])
+        .failed(2, &["`ssh -F ", "--run-programs"]);
+    assert!(!mark.exists());
+}
+
+/// A package that a plan and a server here have made.
+fn package(place: &Place) {
+    let server = Server::on("127.0.0.1");
+    let plan = format!(
+        "[study]\nhost = \"{}\"\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n[factors]\ndirection = [\"forward\"]\n",
+        server.address()
+    );
+    place.with("plan.toml", plan.as_bytes());
+    place.with(
+        "table.csv",
+        b"# unit: Mbit/s\n# n: 10\ndirection,value\nforward,2.00\n",
+    );
+    let measure = [
+        "reproduce",
+        "plan.toml",
+        "--published",
+        "table.csv",
+        "--package",
+        "answer.tar",
+        "-q",
+    ];
+    place.run(&measure);
+    place.run(&["list"]).done();
+}
+
+#[test]
+fn a_package_starts_nothing_and_contacts_nobody() {
+    let (place, mark) = place_with_mark();
+    package(&place);
+    tar(&place, &["xf", "answer.tar", "table.csv", "runs/1.json"]);
+    let bait = Bait::new();
+    let listed = place.listed().len();
+    let refused = |plan: &str, more: &[&str]| -> Ended {
+        place.with("plan.toml", plan.as_bytes());
+        tar(
+            &place,
+            &[
+                "cf",
+                "evil.tar",
+                "--format=ustar",
+                "plan.toml",
+                "table.csv",
+                "runs/1.json",
+            ],
+        );
+        let ended = place.run(&[&["reproduce", "evil.tar"], more].concat());
+        assert!(!mark.exists(), "{plan}: {ended:?}");
+        bait.is_untouched();
+        ended
+    };
+    let factors = "[factors]\ndirection = [\"forward\"]\n";
+    let host = format!("host = \"{}\"\n", bait.address());
+    let without = format!(
+        "[study]\n{host}[defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"200ms\"\n{factors}"
+    );
+    let address = bait.address();
+    refused(&without, &[]).failed(2, &[&address, "--host HOST"]);
+    refused(&without, &["--run-programs"]).failed(2, &[&address, "--host HOST"]);
+    for (defaults, tables) in &STARTS[..1] {
+        let plan = format!("[study]\n[defaults]\ntime = \"200ms\"\n{defaults}{factors}{tables}");
+        refused(&plan, &[]).failed(2, &["`sh mark.sh`", "--run-programs"]);
+    }
+    let built_in = format!(
+        "[study]\n[defaults]\nkind = \"udp\"\nrate = \"2M\"\nstack = \"kernel\"\ntime = \"200ms\"\n{factors}"
+    );
+    refused(&built_in, &[]).failed(2, &["stack://kernel", "--run-programs"]);
+    // A host that the user names lets no wrapper in.
+    let wrapped = format!(
+        "[study]\n{host}[defaults]\nkind = \"latency\"\nwrap = \"sh mark.sh\"\ntime = \"200ms\"\n"
+    );
+    let wrapped = wrapped + "[factors]\ntransport = [\"udp\"]\n";
+    let ended = refused(&wrapped, &["--host", "127.0.0.1:9"]);
+    assert!([Some(2), Some(3)].contains(&ended.code), "{ended:?}");
+    assert_eq!(place.listed().len(), listed);
+}
+
+#[test]
+fn a_run_document_is_proved_only_at_the_peer_that_the_user_names() {
+    let (place, mark) = place_with_mark();
+    let server = Server::on("127.0.0.1");
+    let test = [
+        "udp",
+        server.address(),
+        "--rate",
+        "1M",
+        "-t",
+        "300ms",
+        "--no-store",
+        "-o",
+        "run.json",
+        "-q",
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_linerate"))
+        .args(test)
+        .current_dir(place.file(""))
+        .output();
+    assert!(output.unwrap().status.success());
+    let document = std::fs::read_to_string(place.file("run.json")).unwrap();
+    let bait = Bait::new();
+    let moved = |peer: &str| {
+        let mut run: serde_json::Value = serde_json::from_str(&document).unwrap();
+        run["config"]["target"]["peer"] = peer.into();
+        place.with("moved.json", run.to_string().as_bytes());
+        let prove = |more: &[&str]| {
+            let ended = place.run(&[&["explain", "moved.json", "--prove"], more].concat());
+            assert!(!mark.exists(), "{ended:?}");
+            bait.is_untouched();
+            ended
+        };
+        prove(&[]).failed(2, &[peer, "--host HOST"]);
+        prove(&["--run-programs"]).failed(2, &[peer, "--host HOST"]);
+        prove(&["--host", "127.0.0.1:9"]).failed(2, &[peer, "proves nothing"]);
+    };
+    moved(&bait.address());
+    let config = place.with("ssh.config", b"Host *\n  ProxyCommand sh mark.sh\n");
+    moved(&format!(
+        "ssh://nobody@127.0.0.1?config={}",
+        config.display()
+    ));
+    let named = ["explain", "run.json", "--prove", "--host", server.address()];
+    let proved = place.run(&named).done();
+    assert!(
+        proved.contains("  answer ") || proved.contains("could not be run: "),
+        "{proved}"
+    );
+}
+
+#[test]
+fn a_folder_of_logs_is_read_without_its_links_pipes_and_devices() {
+    let place = Place::new();
+    std::fs::create_dir(place.file("logs")).unwrap();
+    std::fs::copy(good_log(), place.file("logs/good.log")).unwrap();
+    let secret = place.with("secret.log", &std::fs::read(good_log()).unwrap());
+    symlink(secret, place.file("logs/linked.log")).unwrap();
+    symlink("/proc/kmsg", place.file("logs/kernel.log")).unwrap();
+    symlink("/dev/zero", place.file("logs/zero.log")).unwrap();
+    pipe(&place, "logs/pipe.log");
+    let run = place.run(&["import", "logs", "--json"]).document();
+    assert_eq!(run["source"]["files"].as_array().unwrap().len(), 1, "{run}");
+    assert_eq!(place.listed().len(), 1);
+}
+
+#[test]
+fn a_store_with_pipes_and_links_is_listed_and_they_are_named() {
+    let place = Place::new();
+    place.run(&["import", good_log().to_str().unwrap()]).done();
+    for (run, name) in [("a", "run.json"), ("b", "header.json")] {
+        std::fs::create_dir(place.store().join(run)).unwrap();
+        pipe(&place, &format!("store/{run}/{name}"));
+        std::fs::create_dir(place.store().join(format!("{run}-link"))).unwrap();
+        symlink(
+            "/proc/kmsg",
+            place.store().join(format!("{run}-link/{name}")),
+        )
+        .unwrap();
+    }
+    let listed = place.listed();
+    let broken = listed.iter().filter(|run| run["broken"].is_string());
+    assert_eq!((listed.len(), broken.count()), (5, 4), "{listed:?}");
+    place
+        .run(&["show", "a"])
+        .failed(2, &["run.json", "not a regular file"]);
+}
+
+fn pipe(place: &Place, name: &str) {
+    let made = Command::new("mkfifo").arg(place.file(name)).status();
+    assert!(made.unwrap().success());
+}
+
+/// A connection from this address of loopback.
+fn connection(from: &str, to: SocketAddr) -> TcpStream {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    let from = SocketAddr::new(from.parse().unwrap(), 0);
+    bind(&socket, &from).unwrap();
+    connect(&socket, &to).unwrap();
+    socket.into()
+}
+
+/// A server with a key, of which a client is asked to make a test.
+struct Guarded {
+    place: Place,
+    server: Server,
+}
+
+impl Guarded {
+    fn new(more: &[&str]) -> Self {
+        let place = Place::new();
+        let key = place.with("key", b"a key of these tests, no other\n");
+        let fixed = ["--listen", "127.0.0.1:0", "--key", key.to_str().unwrap()];
+        let server = Server::with(&[&fixed[..], more].concat());
+        Self { place, server }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.server.address().parse().unwrap()
+    }
+
+    #[track_caller]
+    fn serves_a_key_holder(&self) {
+        let test = [
+            "udp",
+            self.server.address(),
+            "--key",
+            "key",
+            "--rate",
+            "1M",
+            "-t",
+            "100ms",
+            "--diagnose",
+            "0s",
+        ];
+        self.place.run(&test).done();
+    }
+}
+
+#[test]
+fn silent_clients_keep_no_key_holder_out() {
+    for (addresses, each) in [(2, 8), (4, 128)] {
+        let guarded = Guarded::new(&[]);
+        let silent = |index| {
+            connection(
+                &format!("127.0.{}.1", 1 + index % addresses),
+                guarded.address(),
+            )
+        };
+        let held: Vec<_> = (0..addresses * each).map(silent).collect();
+        for _ in 0..3 {
+            guarded.serves_a_key_holder();
+        }
+        assert!(guarded.server.status("Threads") < 100);
+        drop(held);
+    }
+}
+
+#[test]
+fn clients_that_are_refused_by_their_address_take_nothing_from_others() {
+    let guarded = Guarded::new(&["--only", "127.0.0.1"]);
+    let held: Vec<_> = (0..100)
+        .map(|_| connection("127.0.9.1", guarded.address()))
+        .collect();
+    guarded.serves_a_key_holder();
+    assert!(guarded.server.status("Threads") < 20);
+    drop(held);
+}
+
+#[test]
+fn a_server_with_half_open_clients_on_every_port_ends_when_it_is_told() {
+    let ports = [
+        "native",
+        "iperf3:0",
+        "iperf2:0",
+        "netperf:0",
+        "sockperf:0",
+        "sfnt-pingpong:0",
+    ]
+    .join(",");
+    let place = Place::new();
+    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--speak", &ports]);
+    let mut running = Running::start(&mut command);
+    let mut lines = BufReader::new(running.take_stderr()).lines();
+    let mut held = Vec::new();
+    for _ in 0..6 {
+        let line = lines.next().unwrap().unwrap();
+        let address: SocketAddr = line.rsplit(' ').next().unwrap().parse().unwrap();
+        for index in 0..5 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(&b"line"[..index.min(4)]).unwrap();
+            held.push(stream);
+        }
+    }
+    running.signal(Signal::TERM);
+    assert_eq!(running.wait(), Some(0));
+    drop(held);
+}
