@@ -21,8 +21,10 @@ use linerate_session::login::{Gate, moment};
 use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
+use linerate_sys::tcp::wait_readable;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -151,6 +153,12 @@ impl AgentState<'_> {
             port,
         };
         let turn_away = if greets(&*port.kind) {
+            // Nothing of the host is read for a silent client: its greeting comes with its connection.
+            wait_readable(&[stream.as_fd()], self.plan.timeout)?;
+            stream.set_nonblocking(true)?;
+            if !matches!(stream.peek(&mut [0]), Ok(1)) {
+                bail!("it said nothing");
+            }
             self.would_refuse(from, port)
         } else {
             self.enter(from, &mut entry).err()

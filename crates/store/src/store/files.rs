@@ -34,6 +34,8 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Makes the rename itself durable.
 fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
+        // A name alone is in the current directory.
+        Some(parent) if parent.as_os_str().is_empty() => File::open(".")?.sync_all(),
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),
     }
