@@ -53,7 +53,7 @@ pub(crate) fn add_elf(tree: &mut Tree, elf: &Elf<'_>, map: Option<&Map>, contain
 /// Adds all sections of a map without its program.
 pub(crate) fn add_map(tree: &mut Tree, map: &Map) {
     for listed in &map.sections {
-        let Some(class) = listed.class() else {
+        let Some(class) = map.class(listed) else {
             continue;
         };
         let slot = Slot {

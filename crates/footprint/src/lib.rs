@@ -143,7 +143,10 @@ impl<'a> Reading<'a> {
             }
             FootprintFormat::Document => self.documents.push(input),
             FootprintFormat::Executable => self.programs.push(input),
-            FootprintFormat::Map => self.maps.push((input.name, map::read(&text(&input)))),
+            FootprintFormat::Map => {
+                let map = map::read(input.name, &text(&input))?;
+                self.maps.push((input.name, map));
+            }
             FootprintFormat::StackUsage => self
                 .frames
                 .0
@@ -206,7 +209,7 @@ impl<'a> Reading<'a> {
         {
             claims::add_map(&mut self.tree, map);
             self.found.notes.push(format!(
-                "{name} is a map without its program: sections are classed by name, and symbols are not known"
+                "{name} is a map without its program: sections are classed by name and memory, and symbols are not known"
             ));
         }
         let several = self.programs.len() + self.objects.len() > 1;

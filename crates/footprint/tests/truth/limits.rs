@@ -9,7 +9,7 @@ fn files_that_do_not_fit_are_told_apart() {
     let shop = Workshop::new();
     shop.objects("cc", &["-O0"]);
     let object = fs::read(shop.folder().join("a.o")).unwrap();
-    let map = b"Linker script and memory map\n.text 0x10 0x20\n .text 0x10 0x20 a.o\n".as_slice();
+    let map = b"Memory Configuration\nLinker script and memory map\n.text 0x10 0x20\n .text 0x10 0x20 a.o\nOUTPUT(a x)\n".as_slice();
     let frames = b"a.c:1:1:f\t16\tstatic\n".as_slice();
     let footprint = br#"{"schema": "linerate/footprint/1", "tool": {"name": "linerate"}, "kind": "footprint", "files": [], "totals": {"text_bytes": 1, "data_bytes": 0, "bss_bytes": 0, "stacks_bytes": 0, "flash_bytes": 1, "ram_bytes": 0}, "regions": [], "notes": []}"#.as_slice();
     let builds = br#"{"schema": "linerate/footprint/1", "tool": {"name": "linerate"}, "kind": "builds", "stack": "lwip", "version": "1", "target": "x", "compiler": "y", "builds": [], "published": [], "notes": []}"#.as_slice();

@@ -10,12 +10,16 @@
 //!                 0x0000000008000130      0x9ac liblwip.a(tcp_in.o)
 //!  *fill*         0x0000000008000adc        0x4
 //! .data           0x0000000020000000       0x64 load address 0x00000000080051d4
+//! OUTPUT(program.elf elf32-littlearm)
 //! ```
 //!
 //! A name that is too long for its column stands on a line of its own. What is not understood is passed over: a map is
-//! written for people, and other lines of it are symbols and the linker script.
+//! written for people, and other lines of it are symbols and the linker script. But each of these headings, and the end, is
+//! there once: a map that lacks one is cut, one that has one twice is two maps.
 
-use linerate_model::footprint::SectionClass;
+mod class;
+
+use crate::error::FootprintError;
 
 /// Content of a map.
 #[derive(Debug, Default)]
@@ -32,6 +36,8 @@ pub(crate) struct Memory {
     pub(crate) name: String,
     pub(crate) origin: u64,
     pub(crate) length: u64,
+    /// What it may be used for: `xrw`; `!` before what it may not.
+    pub(crate) attributes: String,
 }
 
 /// An output section.
@@ -85,58 +91,6 @@ impl Map {
 }
 
 impl MapSection {
-    /// Class by name, as in `size`: a map has no flags. `None` if it takes no memory.
-    pub(crate) fn class(&self) -> Option<SectionClass> {
-        const NOT_LOADED: &[&str] = &[
-            ".debug",
-            ".comment",
-            ".stab",
-            ".ARM.attributes",
-            ".riscv.attributes",
-            ".note.GNU",
-            ".gnu.build",
-            "/DISCARD/",
-            ".stack_sizes",
-            ".line",
-            ".gnu.lto",
-        ];
-        const ZERO: &[&str] = &[
-            ".bss",
-            ".sbss",
-            ".tbss",
-            ".noinit",
-            ".heap",
-            "._user_heap_stack",
-            ".stack",
-            "COMMON",
-            "noinit",
-            "bss",
-        ];
-        const WRITTEN: &[&str] = &[
-            ".data",
-            ".sdata",
-            ".tdata",
-            ".init_array",
-            ".fini_array",
-            ".preinit_array",
-            ".ctors",
-            ".dtors",
-            ".got",
-            ".dynamic",
-            "datas",
-        ];
-        let is = |names: &[&str]| names.iter().any(|name| self.name.starts_with(name));
-        if self.size == 0 || is(NOT_LOADED) {
-            None
-        } else if is(ZERO) {
-            Some(SectionClass::Bss)
-        } else if is(WRITTEN) || self.load.is_some_and(|load| load != self.address) {
-            Some(SectionClass::Data)
-        } else {
-            Some(SectionClass::Text)
-        }
-    }
-
     /// The part that contains `address`.
     pub(crate) fn input(&self, address: u64) -> Option<&MapInput> {
         let after = self.inputs.partition_point(|input| input.start <= address);
@@ -156,26 +110,71 @@ impl MapSection {
     }
 }
 
-/// Parses a map.
-pub(crate) fn read(text: &str) -> Map {
+const MEMORIES: &str = "Memory Configuration";
+const SECTIONS: &str = "Linker script and memory map";
+const OUTPUT: &str = "OUTPUT(";
+const REFERENCES: &str = "Cross Reference Table";
+
+/// Where in a map a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Head,
+    Memories,
+    Sections,
+    /// After the program's name: what follows are sections that no linker script names.
+    Output,
+    References,
+}
+
+/// Parses the map `file`.
+pub(crate) fn read(file: &str, text: &str) -> Result<Map, FootprintError> {
+    let damaged = |number: usize, what: String| FootprintError::Damaged {
+        file: file.to_owned(),
+        what: format!("line {number}: {what}"),
+    };
     let mut map = Map::default();
-    let (before, after) = text
-        .split_once("Linker script and memory map")
-        .unwrap_or((text, ""));
-    if let Some((_, table)) = before.split_once("Memory Configuration") {
-        map.memories = table.lines().filter_map(memory).collect();
-    }
+    let mut place = Place::Head;
     let mut name: Option<&str> = None;
-    for line in after.lines() {
-        if line.starts_with("Cross Reference Table") {
-            break;
+    let mut count = 0;
+    for (number, line) in (1..).zip(text.lines()) {
+        count = number;
+        let heading = [
+            (MEMORIES, Place::Head, Place::Memories),
+            (SECTIONS, Place::Memories, Place::Sections),
+            (OUTPUT, Place::Sections, Place::Output),
+        ];
+        let found = heading.iter().find(|(words, ..)| line.starts_with(words));
+        if let Some((words, before, next)) = found {
+            if place != *before {
+                let what = if place as usize > *before as usize {
+                    format!("a second \"{words}\": the file holds two maps; give one")
+                } else {
+                    format!(
+                        "\"{words}\" without what stands before it: the map's beginning is not there"
+                    )
+                };
+                return Err(damaged(number, what));
+            }
+            (place, name) = (*next, None);
+            continue;
         }
-        name = step(&mut map, name, line);
+        match place {
+            Place::Head | Place::References => {}
+            Place::Memories => map.memories.extend(memory(line)),
+            Place::Sections | Place::Output if line.starts_with(REFERENCES) => {
+                place = Place::References;
+            }
+            Place::Sections | Place::Output => name = step(&mut map, name, line),
+        }
+    }
+    if !matches!(place, Place::Output | Place::References) {
+        let what = format!("the map ends before its end, which is a line \"{OUTPUT}…\"");
+        return Err(damaged(count, what));
     }
     for section in &mut map.sections {
         section.settle();
     }
-    map
+    Ok(map)
 }
 
 /// Parses `FLASH  0x08000000  0x00200000  xr`.
@@ -186,6 +185,7 @@ fn memory(line: &str) -> Option<Memory> {
         name: crate::names::cut(name),
         origin: hexadecimal(words.next()?)?,
         length: hexadecimal(words.next()?)?,
+        attributes: words.next().unwrap_or_default().to_owned(),
     })
 }
 
@@ -207,10 +207,11 @@ fn step<'a>(map: &mut Map, before: Option<&'a str>, line: &'a str) -> Option<&'a
     let Some(address) = address else {
         return Some(name);
     };
-    let (address, size) = (hexadecimal(address)?, words.next().and_then(hexadecimal)?);
-    let rest = line
-        .rsplit_once(&format!("{size:#x}"))
-        .map_or("", |(_, rest)| rest.trim());
+    let length = words.next()?;
+    // A load address may have the digits of the size in it.
+    let (_, after) = line.split_once(address)?;
+    let rest = after.split_once(length).map_or("", |(_, rest)| rest.trim());
+    let (address, size) = (hexadecimal(address)?, hexadecimal(length)?);
     if name.starts_with(' ') {
         let section = map.sections.last_mut()?;
         let origin = origin(name.trim(), rest)?;
@@ -266,6 +267,18 @@ fn origin(section: &str, file: &str) -> Option<InputOrigin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::footprint::SectionClass;
+
+    /// The map of a program for ESP32-S3.
+    const ESP: &str = include_str!("../../tests/fixtures/esp32s3.map");
+
+    fn of(text: &str) -> Map {
+        read("a.map", text).unwrap()
+    }
+
+    fn error(text: &str) -> String {
+        read("a.map", text).unwrap_err().to_string()
+    }
 
     const MAP: &str = "\
 Archive member included to satisfy reference by file (symbol)
@@ -299,11 +312,12 @@ LOAD build/main.o
 .bss            0x0000000020000018        0x0
 .debug_info     0x0000000000000000      0x100
  .debug_info    0x0000000000000000      0x100 build/main.o
+OUTPUT(a.elf elf32-littlearm)
 ";
 
     #[test]
     fn sections_memories_and_files_are_read() {
-        let map = read(MAP);
+        let map = of(MAP);
         let memories: Vec<_> = map
             .memories
             .iter()
@@ -315,12 +329,12 @@ LOAD build/main.o
         let sections: Vec<_> = map
             .sections
             .iter()
-            .map(|s| (s.name.as_str(), s.size, s.class()))
+            .map(|s| (s.name.as_str(), s.size, map.class(s)))
             .collect();
         let expected = [
             (".text", 0x40, Some(SectionClass::Text)),
             (".data", 0x10, Some(SectionClass::Data)),
-            (".a_section_of_a_long_name", 8, Some(SectionClass::Text)),
+            (".a_section_of_a_long_name", 8, Some(SectionClass::Bss)),
             (".bss", 0, None),
             (".debug_info", 0x100, None),
         ];
@@ -330,7 +344,7 @@ LOAD build/main.o
 
     #[test]
     fn parts_of_a_section_have_their_files() {
-        let map = read(MAP);
+        let map = of(MAP);
         let text = &map.sections[0];
         let inputs: Vec<_> = text
             .inputs
@@ -374,18 +388,128 @@ LOAD build/main.o
     }
 
     #[test]
+    fn sections_of_other_names_have_the_class_of_what_is_in_them() {
+        let map = of(ESP);
+        let class = |name: &str| map.class(map.section(name).unwrap());
+        for (name, expected) in [
+            (".iram0.vectors", Some(SectionClass::Text)),
+            (".iram0.text", Some(SectionClass::Text)),
+            (".dram0.data", Some(SectionClass::Data)),
+            (".dram0.bss", Some(SectionClass::Bss)),
+            (".flash.text", Some(SectionClass::Text)),
+            (".flash.rodata", Some(SectionClass::Text)),
+            (".xtensa.info", None),
+            (".debug_info", None),
+        ] {
+            assert_eq!(class(name), expected, "{name}");
+        }
+    }
+
+    /// The map of one section in memories for code, for everything and for variables, with one input.
+    fn class_of(section: &str, address: u64, load: &str, input: &str) -> Option<SectionClass> {
+        let map = of(&format!(
+            "{MEMORIES}\n\nCODE 0x1000 0x1000 xr\nALL 0x2000 0x1000 xrw\nVARS 0x3000 0x1000 rw\n\n{SECTIONS}\n\n\
+             {section} {address:#x} 0x10 {load}\n {input} {address:#x} 0x10 a.o\n{OUTPUT}a.elf x)\n"
+        ));
+        map.class(&map.sections[0])
+    }
+
+    #[test]
+    fn inputs_come_before_names_and_names_before_memories() {
+        use SectionClass::{Bss, Data, Text};
+        for (section, address, load, input, expected) in [
+            // No contents, whatever it is called and wherever it is.
+            (".quiet", 0x3000, "", ".bss.x", Some(Bss)),
+            (".quiet", 0x2000, "load address 0x1000", "COMMON", Some(Bss)),
+            (".rtc.noinit", 0x2000, "", ".other", Some(Bss)),
+            // One input with contents gives them to all.
+            (".bss", 0x3000, "", ".data.x", Some(Data)),
+            (".iram0.data", 0x1000, "", ".other", Some(Data)),
+            (".rtc.text", 0x2000, "", ".other", Some(Text)),
+            ("device_states", 0x3000, "", ".z_devstate", Some(Data)),
+            ("sw_isr_table", 0x1000, "", ".other", Some(Text)),
+            (
+                ".ramfunc",
+                0x2000,
+                "load address 0x1000",
+                ".ramfunc",
+                Some(Data),
+            ),
+            // No memory is at 0.
+            (".anything", 0, "", ".anything", None),
+        ] {
+            assert_eq!(
+                class_of(section, address, load, input),
+                expected,
+                "{section} of {input}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_first_section_at_0_is_there() {
+        let map = of(&format!(
+            "{MEMORIES}\n\nROM 0x0 0x1000 xr\n\n{SECTIONS}\n\n.text 0x0 0x10\n.info 0x0 0x8\n{OUTPUT}a.elf x)\n"
+        ));
+        let classes: Vec<_> = map
+            .sections
+            .iter()
+            .map(|section| map.class(section))
+            .collect();
+        assert_eq!(classes, [Some(SectionClass::Text), None]);
+    }
+
+    #[test]
+    fn a_cut_map_and_two_maps_are_errors_with_the_line() {
+        for text in [MAP, ESP] {
+            let lines = text.lines().count();
+            let end = text
+                .lines()
+                .position(|line| line.starts_with(OUTPUT))
+                .unwrap();
+            for cut in 1..=end {
+                let part: Vec<_> = text.lines().take(cut).collect();
+                let said = error(&(part.join("\n") + "\n"));
+                assert!(
+                    said.contains(&format!("line {cut}: the map ends")),
+                    "{said}"
+                );
+            }
+            let said = error(&text.repeat(2));
+            assert!(said.contains("a second \"Memory Configuration\""), "{said}");
+            let second = text
+                .lines()
+                .position(|line| line.starts_with(MEMORIES))
+                .unwrap()
+                + 1;
+            assert!(
+                said.contains(&format!("line {}: ", lines + second)),
+                "{said}"
+            );
+        }
+        let (_, tail) = MAP.split_once("*default*").unwrap();
+        assert!(
+            error(tail).contains("beginning is not there"),
+            "{}",
+            error(tail)
+        );
+    }
+
+    #[test]
     fn parts_that_overlap_are_cut_and_nonsense_is_passed_over() {
-        let text = "Linker script and memory map\n.text 0x0 0x20\n .text 0x8 0x10 a.o\n .text 0x4 0xffffffffffffffff b.o\n .x\n\n junk 0xzz 1\n 0x\n";
-        let map = read(text);
+        let whole =
+            |sections: &str| of(&format!("{MEMORIES}\n{SECTIONS}\n{sections}{OUTPUT}a x)\n"));
+        let map = whole(
+            ".text 0x0 0x20\n .text 0x8 0x10 a.o\n .text 0x4 0xffffffffffffffff b.o\n .x\n\n junk 0xzz 1\n 0x\n",
+        );
         let inputs: Vec<_> = map.sections[0]
             .inputs
             .iter()
             .map(|input| (input.start, input.end))
             .collect();
         assert_eq!(inputs, [(4, u64::MAX)]);
-        assert!(read("").sections.is_empty());
+        assert!(whole("").sections.is_empty());
         // A blank of two bytes before the name.
-        let wide = "Linker script and memory map\n \u{85}.text 0x8 0x10 a.o\n";
-        assert_eq!(read(wide).sections.len(), 1);
+        assert_eq!(whole(" \u{85}.text 0x8 0x10 a.o\n").sections.len(), 1);
     }
 }
