@@ -17,31 +17,45 @@ use std::path::{Path, PathBuf};
 /// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
 const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. An error, after which
-/// nothing is stored, if they make no run.
+/// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. Runs that the store has
+/// already stay as they are, with a warning each. An error, after which nothing new is stored, if the logs make no run.
 pub fn import_logs(
     store: Option<&Store>,
     files: &[PathBuf],
     hints: &Hints,
     show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
 ) -> Result<Findings> {
-    let mut stored = Vec::new();
+    let (mut stored, mut known) = (Vec::new(), Vec::new());
     let mut keep = |runs: Vec<Run>| {
         if let Some(store) = store {
-            stored.extend(store.add_all(&runs)?);
+            stored.append(&mut add(store, &runs, &mut known)?);
         }
         show(runs)
     };
-    let imported = read_logs(files, hints, &mut keep);
-    imported.inspect_err(|_| {
+    let mut imported = read_logs(files, hints, &mut keep).inspect_err(|_| {
         if let Some(store) = store {
             store.take_back(&stored);
         }
-    })
+    })?;
+    imported.warnings.append(&mut known);
+    Ok(imported)
 }
 
-/// Reads tables of old results as `columns` says, stores the runs they make, and shows them. An error, after which
-/// nothing is stored, if a table makes no run.
+/// Stores the runs that are new, and names those that are not. Returns the directories of the new ones.
+fn add(store: &Store, runs: &[Run], known: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+    let added = store.add_all(runs)?;
+    known.extend(added.known.iter().map(|place| {
+        let run = &runs[*place];
+        let source = run.source.as_ref();
+        let files = source.map_or_else(String::new, |source| source.files.join(", "));
+        let id = &run.id;
+        format!("{files}: in the store already, as run {id}, which stays as it is")
+    }));
+    Ok(added.written)
+}
+
+/// Reads tables of old results as `columns` says, stores the runs they make, and shows them. Runs that the store has already
+/// stay as they are, with a warning each. An error, after which nothing is stored, if a table makes no run.
 pub fn import_tables(
     store: Option<&Store>,
     files: &[PathBuf],
@@ -58,7 +72,7 @@ pub fn import_tables(
     }
     runs.iter_mut().for_each(conclude_all);
     if let Some(store) = store {
-        store.add_all(&runs)?;
+        add(store, &runs, &mut findings.warnings)?;
     }
     show(runs)?;
     Ok(findings)
@@ -126,16 +140,15 @@ pub fn read_logs(
     });
     taken?;
     let mut findings = read.map_err(|error| no_import(&error))?;
-    let all = findings.refused.len();
-    findings
-        .refused
-        .retain(|error| !is_beside_logs(error, &found));
-    let beside = all - findings.refused.len();
-    if beside > 0 {
-        findings.warnings.push(format!(
-            "{beside} files of the folder are no logs that linerate reads, and are left out"
-        ));
-    }
+    let (beside, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut findings.refused)
+        .into_iter()
+        .partition(|error| beside_logs(error, &found).is_some());
+    findings.refused = refused;
+    let names: Vec<_> = beside
+        .iter()
+        .filter_map(|error| beside_logs(error, &found))
+        .collect();
+    findings.warnings.extend(left_out(&names));
     Ok(findings)
 }
 
@@ -193,14 +206,33 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Whether what was refused is a file that only lies beside logs, and not a damaged one.
-fn is_beside_logs(error: &ImportError, found: &BTreeSet<String>) -> bool {
+/// The file that was refused, if it only lies beside logs, and is not a damaged one.
+fn beside_logs<'a>(error: &'a ImportError, found: &BTreeSet<String>) -> Option<&'a str> {
     match error {
         ImportError::Binary { file, .. }
         | ImportError::Empty { file }
-        | ImportError::Unknown { file, .. } => found.contains(file),
-        _ => false,
+        | ImportError::Unknown { file, .. } => {
+            Some(file.as_str()).filter(|file| found.contains(*file))
+        }
+        _ => None,
     }
+}
+
+/// What to say of the files of a folder that are no logs.
+fn left_out(names: &[&str]) -> Option<String> {
+    /// More names than anybody reads in one line.
+    const MAX_NAMES: usize = 200;
+    let all = names.len();
+    let files = if all == 1 { "file" } else { "files" };
+    let mut list = names[..all.min(MAX_NAMES)].join(", ");
+    if all > MAX_NAMES {
+        list = format!("{list} and {} more", all - MAX_NAMES);
+    }
+    (all > 0).then(|| {
+        format!(
+            "left out {all} {files} of the folder, which linerate does not read as logs: {list}"
+        )
+    })
 }
 
 /// Whether a file is a run document, of any version, whole or damaged.

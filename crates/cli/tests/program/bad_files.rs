@@ -1,6 +1,8 @@
 //! Logs that are not what they should be: they are named, and nothing of them is stored.
 
 use crate::harness::{Place, fixture, good_log};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// Imports `log` alone and beside a good one: it is refused with code 3, and only the good one is stored.
 #[track_caller]
@@ -63,14 +65,86 @@ fn a_log_that_is_not_there_and_a_folder_without_one() {
 }
 
 #[test]
-fn a_log_that_was_imported_before() {
+fn a_folder_that_was_imported_before_and_grew() {
     let place = Place::new();
-    let (first, second) = (good_log(), fixture("tcp/board-receives.client.log"));
-    let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
-    place.run(&["import", first]).done();
-    let ended = place.run(&["import", second, first]);
-    ended.failed(1, &["already in the store", "remove that directory"]);
-    assert_eq!(place.listed().len(), 1, "none of two, or both");
+    std::fs::create_dir(place.file("logs")).unwrap();
+    let copy = |from: PathBuf, name: &str| {
+        std::fs::copy(from, place.file("logs").join(name)).unwrap();
+    };
+    copy(good_log(), "first.log");
+    place.run(&["import", "logs"]).done();
+    copy(fixture("tcp/board-receives.client.log"), "second.log");
+    let ended = place.run(&["import", "logs"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let known: Vec<_> = ended
+        .err
+        .lines()
+        .filter(|line| line.contains("in the store already"))
+        .collect();
+    assert!(
+        matches!(&known[..], [line] if line.contains("logs/first.log")),
+        "{}",
+        ended.err
+    );
+    assert_eq!(place.listed().len(), 2);
+    // A third time there is nothing new, and the results are shown as before.
+    let again = place.run(&["import", "logs"]);
+    assert_eq!((again.code, again.out), (Some(0), ended.out));
+    assert_eq!(again.err.matches("in the store already").count(), 2);
+    assert_eq!(place.listed().len(), 2);
+}
+
+/// A folder of many logs of several tools, a tenth of them damaged in different ways: every good one is stored, every
+/// bad one named.
+#[test]
+fn a_folder_of_a_thousand_logs() {
+    const COUNT: usize = 1000;
+    let place = Place::new();
+    std::fs::create_dir(place.file("logs")).unwrap();
+    let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/fixtures/formats");
+    let names = [
+        "sockperf-3.7-pp.txt",
+        "iperf3-3.1.3-tcp.client.txt",
+        "iperf2-2.1.8-rev.client.txt",
+    ];
+    let texts = names.map(|name| std::fs::read_to_string(formats.join(name)).unwrap());
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for number in 0..COUNT {
+        // Another address is another test.
+        let text = &texts[number % texts.len()];
+        let address = format!("127.1.{}.{}", number / 250, number % 250 + 1);
+        let text = text.replace("127.0.0.1", &address);
+        let text = text.replace(
+            "SentMessages=15819;",
+            &format!("SentMessages={};", 15_819 + number),
+        );
+        let name = format!("{number:04}.log");
+        let bytes = match number % 30 {
+            7 => text.as_bytes()[..text.len() / 2].to_vec(),
+            17 => Vec::new(),
+            27 => [text.as_bytes(), b"\0\x01\x02"].concat(),
+            _ => text.into_bytes(),
+        };
+        std::fs::write(place.file("logs").join(&name), bytes).unwrap();
+        if number % 10 == 7 {
+            &mut bad
+        } else {
+            &mut good
+        }
+        .push(name);
+    }
+    let ended = place.run(&["import", "logs"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.err);
+    for name in &bad {
+        assert!(ended.err.contains(name), "{name} is not named");
+    }
+    let stored = place.run(&["list", "--json", "-n", "10000"]).done();
+    for name in &good {
+        let refused = ended.err.contains(&format!("left out: logs/{name}"));
+        assert!(!refused, "{name}: {}", ended.err);
+    }
+    let stored: Vec<Value> = serde_json::from_str(&stored).unwrap();
+    assert_eq!(stored.len(), good.len());
 }
 
 #[test]

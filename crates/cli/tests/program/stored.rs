@@ -216,7 +216,7 @@ fn a_folder_of_logs_is_imported_with_what_lies_beside_them_left_out() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(
         ended.err,
-        "note: 1 files of the folder are no logs that linerate reads, and are left out\n"
+        "note: left out 1 file of the folder, which linerate does not read as logs: logs/README\n"
     );
     assert_eq!(place.listed().len(), 2);
     fs::create_dir(place.file("empty")).unwrap();

@@ -122,6 +122,15 @@ enum Located {
     Directory(PathBuf),
 }
 
+/// What became of runs that were to be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Added {
+    /// Directories of those that were written.
+    pub written: Vec<PathBuf>,
+    /// Places in the list of those that were in the store already, which stay as they are.
+    pub known: Vec<usize>,
+}
+
 impl Store {
     /// Opens the store in `dir`. The directory need not exist: the first run creates it.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
@@ -184,22 +193,26 @@ impl Store {
         self.create(run)
     }
 
-    /// Stores finished runs, such as those of an import: all of them or, after an error, none.
-    ///
-    /// Returns their directories.
-    pub fn add_all(&self, runs: &[Run]) -> Result<Vec<PathBuf>, StoreError> {
-        let mut written = Vec::new();
-        for run in runs {
-            let stored = self.create(run).and_then(|writer| {
-                written.push(writer.path().to_owned());
-                writer.write_run(run)
-            });
+    /// Stores finished runs, such as those of an import: all that are not there yet or, after an error, none.
+    pub fn add_all(&self, runs: &[Run]) -> Result<Added, StoreError> {
+        let mut added = Added::default();
+        for (index, run) in runs.iter().enumerate() {
+            let stored = match self.create(run) {
+                Err(StoreError::Exists { path, .. }) if path.join(RUN).is_file() => {
+                    added.known.push(index);
+                    continue;
+                }
+                begun => begun.and_then(|writer| {
+                    added.written.push(writer.path().to_owned());
+                    writer.write_run(run)
+                }),
+            };
             if let Err(error) = stored {
-                self.take_back(&written);
+                self.take_back(&added.written);
                 return Err(error);
             }
         }
-        Ok(written)
+        Ok(added)
     }
 
     /// Removes runs that [`add_all`](Self::add_all) has stored, by their directories.

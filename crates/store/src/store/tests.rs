@@ -283,13 +283,29 @@ fn several_runs_are_stored_together_or_not_at_all() {
     let (_dir, store) = store();
     let mut whole = run("b");
     whole.trials = vec![trial(0)];
-    let paths = store.add_all(&[run("a"), whole.clone()]).unwrap();
-    assert_eq!(paths, [store.dir().join("a"), store.dir().join("b")]);
+    let added = store.add_all(&[run("a"), whole.clone()]).unwrap();
+    let paths = [store.dir().join("a"), store.dir().join("b")];
+    assert_eq!((added.written, added.known), (paths.to_vec(), vec![]));
     assert_eq!(store.load("b").unwrap(), whole);
-    let error = store.add_all(&[run("c"), run("a")]).unwrap_err();
+    // What is there stays as it is, and hinders no other.
+    let mut other = run("b");
+    other.title = Some("other".to_owned());
+    let added = store.add_all(&[other, run("c")]).unwrap();
+    assert_eq!(
+        (added.written, added.known),
+        (vec![store.dir().join("c")], vec![0])
+    );
+    assert_eq!(store.load("b").unwrap(), whole);
+    // One that cannot be stored takes back those before it, and none that was there before.
+    let error = store
+        .add_all(&[run("d"), run("a"), run("../e")])
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Id { .. }), "{error}");
+    assert_eq!(store.list().unwrap().len(), 3, "d is not left behind");
+    // A run that another process writes, or left unfinished, is not known to be the same.
+    drop(store.create(&run("f")).unwrap());
+    let error = store.add_all(&[run("f")]).unwrap_err();
     assert!(matches!(error, StoreError::Exists { .. }), "{error}");
-    assert_eq!(store.list().unwrap().len(), 2, "c is not left behind");
-    assert_eq!(store.load("a").unwrap(), run("a"), "what was there stays");
 }
 
 #[test]
