@@ -139,6 +139,17 @@ pub enum ImportError {
         /// Id of the format that recognised it.
         format: &'static str,
     },
+    /// The output of a tool that is not read.
+    #[error(
+        "{file} is output of {tool}, which linerate does not read; it reads: {}",
+        known()
+    )]
+    OtherTool {
+        /// The file.
+        file: String,
+        /// The tool.
+        tool: &'static str,
+    },
     /// Something that only the user knows.
     #[error("{file}: line {line}: the file does not tell {what}; give {hint}")]
     Untold {

@@ -90,18 +90,29 @@ impl<'a> Gathered<'a> {
 
     pub(super) fn add_latency(&mut self, test: LatencyTest) {
         self.doubt(&test.origin, &test.doubts);
+        if self.is_known(&test.origin, test.fingerprint) {
+            return;
+        }
         self.latency.push(test);
         self.hand_out_if_many();
+    }
+
+    /// Whether a test was given before; then this one is named.
+    fn is_known(&mut self, origin: &Origin, fingerprint: u64) -> bool {
+        let is_known = self.seen.len() < MAX_NAMES && !self.seen.insert(fingerprint);
+        if is_known {
+            let Origin { file, line } = origin;
+            self.warnings.push(format!(
+                "{file}: test at line {line} was left out: it is given twice"
+            ));
+        }
+        is_known
     }
 
     /// Adds a traffic test that is not given twice.
     pub(super) fn add_traffic(&mut self, mut test: TrafficTest) {
         self.doubt(&test.origin, &test.doubts);
-        if self.seen.len() < MAX_NAMES && !self.seen.insert(test.fingerprint) {
-            self.warnings.push(format!(
-                "{}: test at line {} was left out: it is given twice",
-                test.origin.file, test.origin.line
-            ));
+        if self.is_known(&test.origin, test.fingerprint) {
             return;
         }
         thin(&mut test, self.limit);

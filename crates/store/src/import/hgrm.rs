@@ -6,7 +6,9 @@
 //! # References
 //! - `outputPercentileDistribution` of HdrHistogram: the columns, the two lines at the end
 
+use super::line::first_of;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::rounded::decimal;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{ImportError, LogFormat, ParsedTest, View, exact};
 use linerate_model::Histogram;
@@ -23,6 +25,10 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     recognise: |line| {
         let is_end = line.starts_with("#[Mean ") || line.starts_with("#[Max ");
         usize::from(is_heading(line) || is_end)
+    },
+    begins: |line| {
+        let heading = || line.find(COLUMNS[0]).filter(|at| is_heading(&line[*at..]));
+        first_of(line, &["#[Mean ", "#[Max "]).or_else(heading)
     },
     reader: |file, hints| {
         let hint = hints.hgrm;
@@ -249,7 +255,7 @@ impl Distribution {
         else {
             return Err("value, percentile and total count");
         };
-        let number = |word: &str| word.parse::<f64>().ok().filter(|value| value.is_finite());
+        let number = |word: &str| decimal(word).filter(|value| value.is_finite());
         let value = number(value).ok_or("a value")? * self.unit.nanos();
         if !number(share).is_some_and(|share| (0.0..=1.0).contains(&share)) {
             return Err("a percentile between 0 and 1");
@@ -308,9 +314,9 @@ impl Distribution {
 
 /// `    = 1.0, StdDeviation   = 2.0]`.
 fn two(text: &str) -> Option<(f64, f64)> {
-    let (first, second) = text.trim_end().strip_suffix(']')?.split_once(',')?;
+    let (first, second) = text.trim_end().strip_suffix(']')?.split_once(", ")?;
     let number = |part: &str| -> Option<f64> {
-        let number: f64 = part.rsplit('=').next()?.trim().parse().ok()?;
+        let number = decimal(part.rsplit('=').next()?.trim())?;
         (number.is_finite() && number >= 0.0).then_some(number)
     };
     Some((number(first)?, number(second)?))

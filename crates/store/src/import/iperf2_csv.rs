@@ -24,6 +24,15 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     tool: "iperf2",
     summary: "CSV output of an iperf 2 client or server (-y C), classic or with -e",
     recognise: |line| usize::from(is_heading(line) || is_line(line)),
+    begins: |line| {
+        // A time of 14 digits before a comma, behind whatever.
+        let times = line.match_indices(',').filter_map(|(comma, _)| {
+            let at = comma.checked_sub(14)?;
+            let is_alone = !line.get(..at)?.ends_with(|c: char| c.is_alphanumeric());
+            (is_alone && is_line(&line[at..])).then_some(at)
+        });
+        line.find("time,src").or_else(|| times.min())
+    },
     reader: |file, _| Reader::boxed(file, Iperf2Csv::default()),
 };
 

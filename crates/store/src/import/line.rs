@@ -148,6 +148,11 @@ fn figures<'a>(
     })
 }
 
+/// Where the first of some words stands in a line.
+pub(super) fn first_of(line: &str, words: &[&str]) -> Option<usize> {
+    words.iter().filter_map(|words| line.find(words)).min()
+}
+
 /// Takes a number and its unit.
 pub(super) fn figure(rest: &mut &str, unit: fn(&str) -> Option<f64>) -> Option<Rounded> {
     let number = Rounded::parse(word(rest)?)?;

@@ -16,6 +16,7 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     tool: "lwiperf",
     summary: "report lines of lwIP's lwiperf, client or server, TCP",
     recognise: |line| usize::from(report(line).is_some()),
+    begins: |_| None,
     reader: |file, _| Reader::boxed(file, Lwiperf),
 };
 

@@ -15,7 +15,9 @@ mod bounds;
 mod build;
 mod command;
 mod delay;
+mod embedded;
 mod error;
+mod esp_iperf;
 mod flow;
 mod gathered;
 mod hgrm;
@@ -25,11 +27,13 @@ mod iperf2_text;
 mod iperf3;
 mod iperf3_json;
 mod iperf3_text;
+mod layers;
 mod line;
 mod lwiperf;
 mod merge;
 mod neper;
 mod netperf;
+mod other_tools;
 mod pairs;
 mod reader;
 mod rounded;
@@ -65,10 +69,10 @@ pub use text::Line;
 pub use zperf::UnitStep;
 
 use gathered::Gathered;
+use layers::Layers;
 use linerate_model::BitRate;
 use linerate_model::run::Run;
 use std::ops::ControlFlow;
-use text::Lines;
 use warnings::Warnings;
 
 /// A log format of another tool.
@@ -81,6 +85,9 @@ pub struct LogFormat {
     pub summary: &'static str,
     /// How many signs of this format a line has; zero: none.
     pub recognise: fn(&str) -> usize,
+    /// Where the tool's own text begins in a line that has words with which lines of it begin. What stands before is a
+    /// logger's.
+    pub begins: fn(&str) -> Option<usize>,
     /// Reads the log of a name. What the user knows is used where the log does not tell it.
     ///
     /// A test that is not whole is refused, unless the log itself says that it was ended early.
@@ -100,6 +107,7 @@ pub struct Hints {
 
 /// Every format that can be imported, by id.
 pub static ALL: &[&LogFormat] = &[
+    &esp_iperf::FORMAT,
     &hgrm::FORMAT,
     &iperf2_csv::FORMAT,
     &iperf2_text::FORMAT,
@@ -195,10 +203,10 @@ pub fn import_in_parts<S: Source>(
 
 /// Adds the tests of one log.
 fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(), ImportError> {
-    let signs = Signs::of(log)?;
+    let (layers, signs) = Layers::find(log)?;
     let format = signs.format()?;
     let file = log.name();
-    let mut lines = Lines::open(log)?;
+    let mut lines = layers.open(log)?;
     let mut reader = (format.reader)(&file, &hints);
     let mut tests = TestsOfLog::new(gathered);
     signs.others(format, |warning| tests.gathered.warn(warning));
@@ -212,65 +220,6 @@ fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(
     reader.finish();
     tests.take(reader.tests());
     tests.finish(&file, format.id)
-}
-
-/// What the lines of a log say about its format.
-struct Signs {
-    file: String,
-    /// How many signs of each format it has, in the order of [`ALL`].
-    counts: Vec<usize>,
-    /// Its first line that is not blank, shortened.
-    first: String,
-}
-
-impl Signs {
-    fn of(log: &dyn Source) -> Result<Self, ImportError> {
-        let mut signs = Self {
-            file: log.name(),
-            counts: vec![0; ALL.len()],
-            first: String::new(),
-        };
-        let mut lines = Lines::open(log)?;
-        while let Some(Line { text, .. }) = lines.next()? {
-            if signs.first.is_empty() {
-                signs.first = text.trim().chars().take(60).collect();
-            }
-            for (count, format) in signs.counts.iter_mut().zip(ALL) {
-                *count += (format.recognise)(text);
-            }
-        }
-        if signs.first.is_empty() {
-            return Err(ImportError::Empty { file: signs.file });
-        }
-        Ok(signs)
-    }
-
-    /// The format with most signs.
-    fn format(&self) -> Result<&'static LogFormat, ImportError> {
-        let known = self.counts.iter().zip(ALL).filter(|(count, _)| **count > 0);
-        known
-            .max_by_key(|(count, _)| **count)
-            .map(|(_, format)| *format)
-            .ok_or_else(|| ImportError::Unknown {
-                file: self.file.clone(),
-                first: self.first.clone(),
-            })
-    }
-
-    /// What else a file holds: output of several tools in one file is a mix of which one is read.
-    fn others(&self, read: &LogFormat, mut warn: impl FnMut(String)) {
-        // Fewer signs can be words that two tools share.
-        const ENOUGH: usize = 3;
-        for (count, other) in self.counts.iter().zip(ALL) {
-            if *count >= ENOUGH && other.id != read.id {
-                warn(format!(
-                    "{}: read as {}; it also has lines of {}, which were left out: give them in a \
-                     file of their own",
-                    self.file, read.id, other.id
-                ));
-            }
-        }
-    }
 }
 
 /// The tests of one log while it is read. Those that failed are left out among others; a log of nothing else is an

@@ -7,6 +7,7 @@
 //! - `tcp_crr` times from one answer to the next (`rr_ts_0` to `rr_ts_2`): the connection's opening too
 
 use super::delay::DelayFigures;
+use super::line::first_of;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
@@ -16,20 +17,26 @@ use linerate_model::run::ConnectionsResult;
 use linerate_model::spec::{Direction, Transport};
 use std::collections::BTreeMap;
 
+/// Keys with which lines of every test begin.
+const MARKS: &[&str] = &[
+    "VERSION=",
+    "total_run_time=",
+    "time_end=",
+    "local_throughput=",
+    "remote_throughput=",
+];
+
 /// neper's output.
 pub(super) static FORMAT: LogFormat = LogFormat {
     id: "neper",
     tool: "neper",
     summary: "output of neper's tcp_rr, tcp_crr, udp_rr, tcp_stream and udp_stream",
-    recognise: |line| {
-        const MARKS: &[&str] = &[
-            "VERSION=",
-            "total_run_time=",
-            "time_end=",
-            "local_throughput=",
-            "remote_throughput=",
-        ];
-        usize::from(MARKS.iter().any(|mark| line.starts_with(mark)))
+    recognise: |line| usize::from(MARKS.iter().any(|mark| line.starts_with(mark))),
+    begins: |line| {
+        // Of a key that ends in another one the words before are a part.
+        let at = first_of(line, MARKS)?;
+        let is_key = |c: char| c.is_alphanumeric() || c == '_';
+        (!line[..at].ends_with(is_key)).then_some(at)
     },
     reader: |file, _| Reader::boxed(file, Neper::default()),
 };

@@ -7,7 +7,7 @@
 //! there: streams, keys, intervals.
 
 use super::streams::MIXED;
-use super::{Command, ImportError, Line, Origin, ParsedTest};
+use super::{Command, ImportError, Line, Origin, ParsedTest, Skipped};
 use std::borrow::Cow;
 
 /// Cuts a log into tests.
@@ -141,7 +141,49 @@ pub(super) struct Log {
     pub(super) command: Option<Command>,
     /// What the tool said of its version.
     pub(super) version: Option<String>,
+    /// What the tool said last of why it failed.
+    failure: Option<Failure>,
+    /// A test was read, refused or left out.
+    has_test: bool,
     pub(super) tests: Vec<ParsedTest>,
+}
+
+/// A line in which a tool says that it failed.
+struct Failure {
+    number: usize,
+    text: String,
+    /// Lines with text since.
+    after: usize,
+}
+
+impl Failure {
+    /// How tools word it. Counts of errors, which they print of tests that did not fail, have none of these words.
+    const WORDS: &[&str] = &[
+        "aborted",
+        "can't ",
+        "cannot ",
+        "connection closed",
+        "connection reset",
+        "could not ",
+        "error -",
+        "error:",
+        "failed",
+        "is the server down",
+        "no messages were received",
+        "no response",
+        "no route to host",
+        "refused",
+        "timed out",
+        "unable to ",
+        "unreachable",
+    ];
+    /// What a tool says of its end is among its last lines.
+    const MAX_AFTER: usize = 3;
+
+    fn is_in(line: &str) -> bool {
+        let line = line.to_lowercase();
+        Self::WORDS.iter().any(|words| line.contains(words))
+    }
 }
 
 impl Log {
@@ -154,8 +196,44 @@ impl Log {
             is_lost: false,
             command: None,
             version: None,
+            failure: None,
+            has_test: false,
             tests: Vec::new(),
         }
+    }
+
+    /// Remembers the line if the tool says in it that it failed.
+    fn note_failure(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        if Failure::is_in(line) {
+            self.failure = Some(Failure {
+                number: self.number,
+                text: line.trim().to_owned(),
+                after: 0,
+            });
+        } else if let Some(failure) = &mut self.failure {
+            failure.after += 1;
+        }
+    }
+
+    /// The test that begins at `line` as one that failed, if its tool says so at its end.
+    fn failed(&mut self, line: Option<usize>) -> Option<ParsedTest> {
+        let failure = self.failure.take()?;
+        let line = line.unwrap_or(failure.number);
+        // What a program says of errors is not buffered, and may come first in a file.
+        let is_first = !self.has_test && self.tests.is_empty() && failure.number < line;
+        let is_last = failure.after <= Failure::MAX_AFTER && failure.number >= line;
+        (is_last || is_first).then(|| {
+            ParsedTest::Skipped(Skipped {
+                origin: Origin {
+                    file: self.file.clone(),
+                    line,
+                },
+                reason: failure.text,
+            })
+        })
     }
 
     /// This line, as that at which a test begins.
@@ -195,7 +273,13 @@ impl Log {
     /// Names a test that cannot be read.
     pub(super) fn refuse(&mut self, error: ImportError) {
         self.is_lost = true;
-        self.tests.push(ParsedTest::Refused(error));
+        // A test without its end is cut, unless the tool itself ended it.
+        let failed = match &error {
+            ImportError::Cut { line, .. } => self.failed(Some(*line)),
+            _ => None,
+        };
+        self.tests
+            .push(failed.unwrap_or(ParsedTest::Refused(error)));
     }
 
     /// Ends a test.
@@ -286,7 +370,12 @@ impl<G: Grammar> Reader<G> {
     }
 
     fn settle(&mut self) {
-        self.grammar.close(&mut self.log, self.open.take());
+        let open = self.open.take();
+        let was_open = open.is_some();
+        self.grammar.close(&mut self.log, open);
+        if was_open {
+            self.log.failure = None;
+        }
         self.log.is_lost = false;
     }
 }
@@ -308,6 +397,7 @@ impl<G: Grammar> LogReader for Reader<G> {
         if self.is_repeated(&text) {
             return;
         }
+        self.log.note_failure(&text);
         if let Err(fault) = self.line(&text) {
             let begun = self.open.take().map(|open| open.begun());
             let error = self.log.error(fault, &text, begun);
@@ -321,9 +411,15 @@ impl<G: Grammar> LogReader for Reader<G> {
         self.grammar.close(&mut self.log, self.open.take());
         self.grammar.finish(&mut self.log);
         self.tell_repeated();
+        // A tool that failed before any test.
+        if !self.log.has_test && self.log.tests.is_empty() {
+            let failed = self.log.failed(None);
+            self.log.tests.extend(failed);
+        }
     }
 
     fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        self.log.has_test |= !self.log.tests.is_empty();
         &mut self.log.tests
     }
 }

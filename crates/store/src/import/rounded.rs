@@ -24,9 +24,11 @@ impl Rounded {
         }
     }
 
-    /// Reads digits with at most one decimal point; the last digit printed was rounded.
+    /// Reads digits with at most one decimal point, or a decimal comma with digits behind it; the last digit printed was
+    /// rounded.
     pub fn parse(text: &str) -> Option<Self> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let point = text.split_once('.').or_else(|| decimal_comma(text));
+        let (whole, fraction) = point.unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         // Longer figures than any tool prints are garbage.
         if whole.is_empty()
@@ -37,7 +39,7 @@ impl Rounded {
         {
             return None;
         }
-        let value: f64 = text.parse().ok()?;
+        let value = decimal(text)?;
         let places = i32::try_from(fraction.len()).ok()?;
         let half = 0.5 * 10f64.powi(-places);
         Some(Self {
@@ -49,7 +51,7 @@ impl Rounded {
 
     /// The same of a figure that its tool prints with so many decimals: one with fewer was cut.
     pub(super) fn with_decimals(text: &str, decimals: usize) -> Option<Self> {
-        let (_, fraction) = text.split_once('.')?;
+        let (_, fraction) = text.split_once(['.', ','])?;
         Self::parse(text).filter(|_| fraction.len() >= decimals)
     }
 
@@ -148,6 +150,21 @@ pub(super) fn note(trial: &mut Trial, quantity: Quantity, figure: Rounded) {
     if figure.low < figure.high {
         trial.set_rounding(quantity, Some(figure.interval()));
     }
+}
+
+/// A number with a decimal point, or with a comma in its place, as tools print it where that is the custom.
+pub(super) fn decimal(text: &str) -> Option<f64> {
+    match decimal_comma(text) {
+        Some((whole, fraction)) => format!("{whole}.{fraction}").parse().ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// The digits before and behind a decimal comma.
+fn decimal_comma(text: &str) -> Option<(&str, &str)> {
+    let (whole, fraction) = text.split_once(',')?;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(whole) && is_number(fraction)).then_some((whole, fraction))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 use super::delay::DelayFigures;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::rounded::decimal;
 use super::test_builder::{Exchanges, TestBuilder, Way};
 use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, exact};
 use linerate_model::run::{
@@ -23,6 +24,8 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     tool: "sockperf",
     summary: "output of a sockperf client: ping-pong, under-load or throughput",
     recognise: |line| usize::from(line.contains(TAG)),
+    // Loggers call the program by the same name before it does.
+    begins: |line| line.rfind(TAG),
     reader: |file, _| Reader::boxed(file, Sockperf),
 };
 
@@ -268,7 +271,7 @@ impl Output {
                 self.is_whole = true;
             }
             quantile => {
-                let quantile: f64 = quantile.parse().ok()?;
+                let quantile = decimal(quantile)?;
                 let known = [
                     (50.0, &mut figures.p50),
                     (90.0, &mut figures.p90),

@@ -1,5 +1,6 @@
 //! Rules that every log format keeps.
 
+use super::text::{Lines, Pieces as _};
 use super::*;
 use std::collections::BTreeSet;
 

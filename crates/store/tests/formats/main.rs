@@ -13,10 +13,14 @@ use std::path::{Path, PathBuf};
 
 mod changes;
 mod contradictions;
+mod esp;
+mod failed;
 mod iperf2;
 mod iperf3;
 mod nat;
+mod netperf;
 mod others;
+mod pasted;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -126,7 +126,7 @@ fn lwiperf_s_reports_and_iperf_s_log_of_the_other_end_are_one_trial() {
 #[test]
 fn netperf_s_tables_and_keys_are_read() {
     let imported = text("netperf");
-    assert!(imported.warnings[0].contains("connection for each request"));
+    assert_eq!(imported.warnings, Vec::<String>::new());
     let of = |command: &str| {
         let mut runs = imported.runs.iter();
         let run = runs.find(|run| {

@@ -12,7 +12,7 @@ mod draft;
 
 use super::bounds::MAX_STREAMS;
 use super::intervals::MAX_TOGETHER;
-use super::line::{DataLine, Kind, kind};
+use super::line::{DataLine, Kind, first_of, kind};
 use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Step};
 use super::{Command, LogFormat, View};
 use draft::Draft;
@@ -35,6 +35,17 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "UDP buffer size:",
         ];
         usize::from(MARKS.iter().any(|mark| line.contains(mark)))
+    },
+    begins: |line| {
+        const WORDS: &[&str] = &[
+            "Client connecting to ",
+            "Server listening on ",
+            "TCP window size:",
+            "UDP buffer size:",
+            "[ ID]",
+            "--------------------",
+        ];
+        first_of(line, WORDS)
     },
     reader: |file, _| Reader::boxed(file, Iperf2Text::default()),
 };

@@ -4,7 +4,7 @@ use super::FORMAT;
 use crate::import::bounds::{MAX_STREAMS, TOO_MANY};
 use crate::import::line::{DataLine, Kind, Loss, connection, figure, kind, remark, word};
 use crate::import::reader::{self, Fault, Log};
-use crate::import::rounded::byte_unit;
+use crate::import::rounded::{byte_unit, decimal};
 use crate::import::streams::{Figures, MIXED, Streams, total};
 use crate::import::test_builder::{TestBuilder, Way};
 use crate::import::witness::covers;
@@ -555,7 +555,7 @@ fn cpu(used: &str) -> [Option<f64>; 2] {
     ["local/", "remote/"].map(|end| {
         let (_, after) = used.split_once(end)?;
         let percent = after.split_whitespace().nth(1)?.strip_suffix('%')?;
-        percent.parse().ok().filter(|percent| *percent >= 0.0)
+        decimal(percent).filter(|percent| *percent >= 0.0)
     })
 }
 

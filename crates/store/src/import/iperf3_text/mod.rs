@@ -7,7 +7,7 @@
 
 mod draft;
 
-use super::line::{Kind, kind};
+use super::line::{Kind, first_of, kind};
 use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Step};
 use super::{Command, LogFormat, ParsedTest, View};
 use draft::Draft;
@@ -29,6 +29,19 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "iperf3: ",
         ];
         usize::from(MARKS.iter().any(|mark| line.contains(mark)))
+    },
+    begins: |line| {
+        const WORDS: &[&str] = &[
+            "Connecting to host ",
+            "Accepted connection from ",
+            "Server listening on ",
+            "Reverse mode, remote host ",
+            "[ ID]",
+            "- - - - - - - - - -",
+            "iperf Done.",
+            "iperf3: error - ",
+        ];
+        first_of(line, WORDS)
     },
     reader: |file, _| Reader::boxed(file, Iperf3Text::default()),
 };

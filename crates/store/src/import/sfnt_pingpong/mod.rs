@@ -6,6 +6,7 @@
 
 mod header;
 
+use super::line::first_of;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{LogFormat, Origin, ParsedTest, View};
@@ -20,6 +21,10 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     tool: "sfnt-pingpong",
     summary: "sfnt-pingpong's table of delays by message size, with its header",
     recognise: |line| usize::from(is_heading(line) || line.contains("sfnt-pingpong")),
+    begins: |line| {
+        let comment = first_of(line, &["# cmdline:", "# version:"]);
+        comment.or_else(|| line.find('#').filter(|at| is_heading(&line[*at..])))
+    },
     reader: |file, _| Reader::boxed(file, SfntPingpong::default()),
 };
 

@@ -36,7 +36,7 @@ pub(super) fn figure(
         let value: Option<f64> = number.parse().ok();
         value.filter(|value| value.is_finite()).map(Rounded::exact)
     } else {
-        Rounded::parse(&number)
+        Rounded::parse(&number).filter(|_| !number.contains(','))
     };
     let read = read.ok_or_else(wrong)?;
     let own = rest.trim();

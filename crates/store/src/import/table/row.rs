@@ -4,6 +4,7 @@ use super::Origin;
 use super::cell::{direction, figure, transport};
 use super::columns::{Column, Columns, Mapped};
 use crate::import::delay::DelayFigures;
+use crate::import::text::decode;
 use crate::import::{ImportError, Rounded, whole};
 use csv::{ReaderBuilder, StringRecord};
 use linerate_model::quantity::DelayPart;
@@ -53,6 +54,9 @@ impl<'a> Sheet<'a> {
         bytes: &[u8],
         columns: &Columns,
     ) -> Result<Self, ImportError> {
+        // Spreadsheets call UTF-16 "Unicode text".
+        let decoded = decode(bytes);
+        let bytes = decoded.as_deref().unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|error| ImportError::Binary {
             file: file.to_owned(),
             offset: error.valid_up_to(),

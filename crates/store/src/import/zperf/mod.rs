@@ -11,6 +11,7 @@
 mod draft;
 mod units;
 
+use super::line::first_of;
 use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
 use super::{Command, ImportError, LogFormat};
 use draft::{Draft, SESSION_END};
@@ -43,6 +44,18 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "jitter:\t",
         ];
         usize::from(MARKS.iter().any(|mark| line.contains(mark)))
+    },
+    begins: |line| {
+        const WORDS: &[&str] = &[
+            "Connecting to ",
+            "Starting...",
+            "Upload completed!",
+            "New session started",
+            "End of session!",
+            "Num packets:",
+            "Packet size:",
+        ];
+        first_of(line, WORDS)
     },
     reader: |file, hints| {
         let hint = hints.zperf_units;

@@ -1,10 +1,18 @@
-//! The lines of a log, one at a time, with their white space made plain.
+//! The lines of a log, one at a time: in whatever encoding it is, as a terminal would show them, with their white space
+//! made plain.
 //!
 //! Invariant: no more than [`MAX_PIECE_BYTES`] of a log are in memory, however long its lines are.
 
+mod prefix;
+mod terminal;
+mod utf16;
+
 use super::{ImportError, Source};
-use std::borrow::Cow;
 use std::io::BufRead;
+
+pub(super) use prefix::{Finder, Prefixes};
+pub(super) use terminal::shown;
+pub(super) use utf16::decode;
 
 /// Longest piece of a line: longer ones come in several. No tool but one that prints JSON without line ends has
 /// lines of this length.
@@ -25,7 +33,46 @@ pub struct Line<'a> {
     pub is_last: bool,
 }
 
-/// Reads a log from its beginning.
+/// The lines of a log, from its beginning.
+pub(super) trait Pieces {
+    /// The log's name.
+    fn file(&self) -> &str;
+
+    /// The next piece; `None` at the end.
+    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError>;
+}
+
+/// Lines without what a logger wrote before each.
+pub(super) struct Stripped<'a> {
+    lines: Box<dyn Pieces + 'a>,
+    prefixes: &'a Prefixes,
+}
+
+impl<'a> Stripped<'a> {
+    pub(super) fn new(lines: Box<dyn Pieces + 'a>, prefixes: &'a Prefixes) -> Self {
+        Self { lines, prefixes }
+    }
+}
+
+impl Pieces for Stripped<'_> {
+    fn file(&self) -> &str {
+        self.lines.file()
+    }
+
+    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
+        let line = self.lines.next()?;
+        Ok(line.map(|line| Line {
+            text: if line.is_rest {
+                line.text
+            } else {
+                self.prefixes.strip(line.text)
+            },
+            ..line
+        }))
+    }
+}
+
+/// The lines of a log as they are in it.
 pub(super) struct Lines<'a> {
     file: String,
     from: Box<dyn BufRead + 'a>,
@@ -36,8 +83,19 @@ pub(super) struct Lines<'a> {
     number: usize,
     /// Offset of `raw` in the log.
     offset: usize,
-    /// The piece before had no line end.
-    goes_on: bool,
+    /// How the piece before ended.
+    end: End,
+}
+
+/// How a piece of a log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With a line.
+    Line,
+    /// With a carriage return: what follows was written over it, as progress is.
+    Return,
+    /// In a line: at the longest piece, or at the end of the log.
+    Inside,
 }
 
 /// UTF-8's byte order mark, with which some editors begin a text.
@@ -48,6 +106,7 @@ impl<'a> Lines<'a> {
         let file = source.name();
         let from = source
             .open()
+            .and_then(utf16::decoded)
             .map_err(|error| ImportError::unreadable(&file, &error))?;
         Ok(Self {
             file,
@@ -56,32 +115,12 @@ impl<'a> Lines<'a> {
             plain: String::new(),
             number: 0,
             offset: 0,
-            goes_on: false,
+            end: End::Line,
         })
     }
 
-    /// The next piece; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
-        let is_rest = self.goes_on;
-        self.offset += self.raw.len();
-        let has_end = self.fill()?;
-        if self.raw.is_empty() {
-            return Ok(None);
-        }
-        self.number += usize::from(!is_rest);
-        self.goes_on = !has_end;
-        let is_last = self.peek()?.is_none();
-        Ok(Some(Line {
-            number: self.number,
-            text: self.text(has_end)?,
-            is_rest,
-            has_end,
-            is_last,
-        }))
-    }
-
-    /// Reads the next piece with its line end; whether it has one.
-    fn fill(&mut self) -> Result<bool, ImportError> {
+    /// Reads the next piece with what ends it.
+    fn fill(&mut self) -> Result<End, ImportError> {
         self.raw.clear();
         loop {
             let room = MAX_PIECE_BYTES - self.raw.len();
@@ -90,12 +129,15 @@ impl<'a> Lines<'a> {
                 next => next.map_err(|error| ImportError::unreadable(&self.file, &error))?,
             };
             let next = &next[..next.len().min(room)];
-            let end = next.iter().position(|byte| *byte == b'\n');
+            let end = next.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let taken = end.map_or(next.len(), |at| at + 1);
             self.raw.extend_from_slice(&next[..taken]);
             self.from.consume(taken);
-            if end.is_some() || taken == 0 {
-                return Ok(end.is_some());
+            if end.is_some() {
+                return self.line_end();
+            }
+            if taken == 0 {
+                return Ok(End::Inside);
             }
             if self.raw.len() == MAX_PIECE_BYTES {
                 return self.whole_character();
@@ -103,8 +145,25 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Reads on to the end of what ends a line: serial consoles write several carriage returns before a line feed.
+    fn line_end(&mut self) -> Result<End, ImportError> {
+        /// More than any console writes.
+        const MAX_RETURNS: usize = 16;
+        for _ in 0..MAX_RETURNS {
+            if self.raw.last() == Some(&b'\n') {
+                return Ok(End::Line);
+            }
+            let Some(byte) = self.peek()?.filter(|byte| matches!(byte, b'\n' | b'\r')) else {
+                break;
+            };
+            self.raw.push(byte);
+            self.from.consume(1);
+        }
+        Ok(End::Return)
+    }
+
     /// Reads on to the end of the character that a piece ends in.
-    fn whole_character(&mut self) -> Result<bool, ImportError> {
+    fn whole_character(&mut self) -> Result<End, ImportError> {
         let is_inside = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
         while let Some(byte) = self.peek()?.filter(is_inside) {
             self.raw.push(byte);
@@ -113,7 +172,7 @@ impl<'a> Lines<'a> {
                 break;
             }
         }
-        Ok(false)
+        Ok(End::Inside)
     }
 
     fn peek(&mut self) -> Result<Option<u8>, ImportError> {
@@ -128,13 +187,11 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The text of the piece, or why it is no text.
-    fn text(&mut self, has_end: bool) -> Result<&str, ImportError> {
-        let mut raw = &self.raw[..];
-        if has_end {
-            raw = &raw[..raw.len() - 1];
-            raw = raw.strip_suffix(b"\r").unwrap_or(raw);
-        }
+    /// Sets the plain text of the piece; an error if it is no text.
+    fn make_plain(&mut self) -> Result<(), ImportError> {
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let length = self.raw.iter().rposition(|byte| !is_end(byte));
+        let mut raw = &self.raw[..length.map_or(0, |at| at + 1)];
         let begin = match raw.strip_prefix(MARK).filter(|_| self.offset == 0) {
             Some(after) => {
                 raw = after;
@@ -147,37 +204,52 @@ impl<'a> Lines<'a> {
             offset: self.offset + begin + at,
         };
         let text = std::str::from_utf8(raw).map_err(|error| binary(error.valid_up_to()))?;
-        let plain = without_controls(text);
-        let is_plain = |c: char| !c.is_control() || matches!(c, '\t' | '\r');
-        if let Some((at, _)) = plain.char_indices().find(|(_, c)| !is_plain(*c)) {
+        let shown = shown(text);
+        let is_plain = |c: char| !c.is_control() || c == '\t';
+        if let Some((at, _)) = shown.char_indices().find(|(_, c)| !is_plain(*c)) {
             return Err(binary(at));
         }
+        self.plain.clear();
         // Logs that went through a mail or a web page have no-break spaces in their columns.
-        self.plain = match plain {
-            Cow::Borrowed(text) if !text.contains('\u{a0}') => {
-                self.plain.clear();
-                self.plain.push_str(text);
-                return Ok(&self.plain);
-            }
-            plain => plain.replace('\u{a0}', " "),
-        };
-        Ok(&self.plain)
+        if shown.contains('\u{a0}') {
+            self.plain.push_str(&shown.replace('\u{a0}', " "));
+        } else {
+            self.plain.push_str(&shown);
+        }
+        Ok(())
     }
 }
 
-/// Takes out the control sequences of a terminal: colours, and the cursor's moves of a board's shell.
-fn without_controls(text: &str) -> Cow<'_, str> {
-    const BEGIN: &str = "\u{1b}[";
-    if !text.contains(BEGIN) {
-        return Cow::Borrowed(text);
+impl Pieces for Lines<'_> {
+    fn file(&self) -> &str {
+        &self.file
     }
-    let mut pieces = text.split(BEGIN);
-    let mut plain = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let end = piece.find(|c: char| ('@'..='~').contains(&c));
-        plain.push_str(end.map_or("", |end| &piece[end + 1..]));
+
+    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
+        let mut is_rest = self.end == End::Inside;
+        loop {
+            self.number += usize::from(self.end == End::Line);
+            self.offset += self.raw.len();
+            self.end = self.fill()?;
+            if self.raw.is_empty() {
+                return Ok(None);
+            }
+            self.make_plain()?;
+            // Nothing is shown of what a shell writes before it writes over it.
+            if self.end != End::Return || !self.plain.is_empty() || is_rest {
+                break;
+            }
+            is_rest = false;
+        }
+        let is_last = self.peek()?.is_none();
+        Ok(Some(Line {
+            number: self.number,
+            text: &self.plain,
+            is_rest,
+            has_end: self.end != End::Inside,
+            is_last,
+        }))
     }
-    Cow::Owned(plain)
 }
 
 #[cfg(test)]
@@ -213,6 +285,28 @@ mod tests {
                 line(3, "c", false, true)
             ]
         );
+    }
+
+    #[test]
+    fn text_of_other_encodings_and_of_terminals_is_read() {
+        let line =
+            |number, text: &str, has_end, is_last| (number, text.to_owned(), has_end, is_last);
+        let wide = |text: &str| {
+            text.encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect::<Vec<_>>()
+        };
+        let read = pieces(&wide("\u{feff}one\r\ntwo")).unwrap();
+        assert_eq!(
+            read,
+            [line(1, "one", true, false), line(2, "two", false, true)]
+        );
+        // Several returns of a console end one line; what is written over stays, and blank beginnings do not.
+        let read = pieces(b"\x1b[?2004l\rone\r\r\n10%\r20%\r\n\x1b]0;t\x07two\n").unwrap();
+        let texts = read
+            .iter()
+            .map(|(number, text, ..)| (*number, text.as_str()));
+        assert!(texts.eq([(1, "one"), (2, "10%"), (2, "20%"), (3, "two")]));
     }
 
     #[test]

@@ -1,26 +1,32 @@
-//! netperf's classic output, with its banner, and `key=value` output of omni tests (`-k`).
+//! netperf's classic output, with its banner and with CPU time (`-c`, `-C`), and what tests print by name (`-k`, `-o`, `-O`).
 //!
-//! Connect tests (CRR, CC) are left out: they time more than a request.
+//! Tests of connections without a request (CC) are left out.
 //!
 //! # References
 //! - Throughput is in 10^6 bit/s of payload unless the table's last heading says otherwise
 //! - A UDP stream has two lines: what was sent, and below it what arrived
 
+mod omni;
+
 use super::delay::DelayFigures;
 use super::intervals::Intervals;
+use super::line::first_of;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
-use super::{Command, Flow, LogFormat, ParsedTest, Rounded, Row, Totals, View, exact, whole};
+use super::{
+    Command, Flow, LogFormat, ParsedTest, Rounded, Row, Skipped, Totals, View, exact, whole,
+};
 use linerate_model::PacketRate;
+use linerate_model::run::ConnectionsResult;
 use linerate_model::spec::{Direction, Transport};
-use std::collections::BTreeMap;
+use omni::Keys;
 
 /// netperf's output.
 pub(super) static FORMAT: LogFormat = LogFormat {
     id: "netperf",
     tool: "netperf",
-    summary: "output of netperf: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, UDP_RR, and omni -k",
+    summary: "output of netperf: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, UDP_RR, TCP_CRR, with -c -C, -k, -o, -O",
     recognise: |line| {
         const MARKS: &[&str] = &[
             "Size   Size    Size",
@@ -29,16 +35,39 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "THROUGHPUT=",
             "THROUGHPUT_UNITS=",
             "Interim result:",
+            "Throughput,Throughput Units",
+            NO_SERVER,
         ];
         usize::from(line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark)))
+    },
+    begins: |line| {
+        const WORDS: &[&str] = &[
+            "MIGRATED ",
+            "OMNI ",
+            "Recv   Send",
+            "Socket Socket  Message",
+            "Socket  Message",
+            "Socket Size",
+            "Size   Size",
+            "bytes  bytes",
+            "Local /Remote",
+            "THROUGHPUT=",
+            "Interim result: ",
+        ];
+        let other = line.find(BANNER).map(|at| {
+            // Old ones call no test migrated: `TCP STREAM TEST from …`.
+            let kinds = ["TCP ", "UDP ", "SCTP ", "DLPI ", "STREAM ", "DG "];
+            first_of(&line[..at], &kinds).unwrap_or(at)
+        });
+        first_of(line, WORDS).into_iter().chain(other).min()
     },
     reader: |file, _| Reader::boxed(file, Netperf),
 };
 
 /// Lines of figures that the largest table has.
 const MAX_TABLE_LINES: usize = 4;
-/// More than all the keys that omni tests know.
-const MAX_KEYS: usize = 512;
+/// What it says where no server answers.
+const NO_SERVER: &str = "establish_control could not establish the control connection";
 /// Stands between the kind of a test and its ends.
 const BANNER: &str = " TEST from ";
 
@@ -53,7 +82,9 @@ enum Kind {
     Maerts,
     /// Whatever the keys say.
     Omni,
-    /// A connection for each request.
+    /// A connection for each request and response.
+    Connections,
+    /// Connections without a request.
     Connect,
 }
 
@@ -70,7 +101,9 @@ struct Output {
     unit: f64,
     /// The first lines of figures.
     rows: Vec<Vec<String>>,
-    keys: BTreeMap<String, String>,
+    keys: Keys,
+    /// CPU time of the whole client's and server's host in percent, as printed.
+    cpu: [Option<String>; 2],
     interim: Intervals,
     /// When the last interim result ended: by the test's clock, and by that of the host.
     interim_end: Rounded,
@@ -86,7 +119,7 @@ impl Grammar for Netperf {
     fn step(
         &mut self,
         log: &mut Log,
-        _open: &mut Option<Output>,
+        open: &mut Option<Output>,
         line: &str,
     ) -> Result<Step<Output>, Fault> {
         let line = line.trim_end();
@@ -96,6 +129,13 @@ impl Grammar for Netperf {
             log.command = Some(command);
         } else if let Some((kind, ends)) = line.split_once(BANNER) {
             return Ok(Step::Begin(Output::new(log, kind, ends)));
+        } else if open.is_none() && line.starts_with(NO_SERVER) {
+            // It ends before its banner.
+            log.tests.push(ParsedTest::Skipped(Skipped {
+                origin: log.origin(),
+                reason: line.to_owned(),
+            }));
+            return Ok(Step::Taken);
         } else {
             return Ok(Step::Inside);
         }
@@ -106,6 +146,7 @@ impl Grammar for Netperf {
     fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
         let is_figure = is_heading(line)
             || line.starts_with("THROUGHPUT=")
+            || line.contains("Throughput,Throughput Units")
             || line.starts_with("Interim result: ");
         if is_figure && !log.is_lost {
             let missing = "its first line (\"… TEST from … to …\")";
@@ -142,6 +183,8 @@ impl Output {
             test,
             kind: if kind.contains("OMNI") {
                 Kind::Omni
+            } else if kind.contains("CONNECT/REQUEST") {
+                Kind::Connections
             } else if kind.contains("CONNECT") {
                 Kind::Connect
             } else if kind.contains("REQUEST/RESPONSE") {
@@ -154,7 +197,8 @@ impl Output {
             is_closed: ends.trim_end().ends_with("first burst 0"),
             unit: 1e6,
             rows: Vec::new(),
-            keys: BTreeMap::new(),
+            keys: Keys::default(),
+            cpu: [None, None],
             interim: Intervals::default(),
             interim_end: Rounded::exact(0.0),
             interim_time: None,
@@ -185,19 +229,13 @@ impl Draft for Output {
                 .ok_or("an interim result with its rate and seconds")?;
             self.interim_end = row.end;
             self.interim.add(&row);
-        } else if let Some((key, value)) = line.split_once('=') {
-            let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-            if key.chars().all(is_key) && self.keys.len() < MAX_KEYS {
-                let before = self.keys.insert(key.to_owned(), value.trim().to_owned());
-                if before.is_some_and(|before| before != value.trim()) {
-                    return Err(MIXED.into());
-                }
-            }
+        } else if self.keys.take(line)? || !self.keys.are_none() || line.contains(',') {
+            return Ok(());
         } else if is_heading(line) && std::mem::replace(&mut self.has_heading, true) {
             return Err(MIXED.into());
-        } else if line.contains("/sec") {
-            self.unit = unit(line.split_whitespace().next_back().unwrap_or_default())
-                .ok_or("a unit of throughput such as 10^6bits/sec")?;
+        } else if let Some(word) = line.split_whitespace().find(|word| word.contains("/s")) {
+            // With CPU time other columns follow: `10^6bits/s  % S      % S      us/KB   us/KB`.
+            self.unit = unit(word).ok_or("a unit of throughput such as 10^6bits/sec")?;
         } else if line.trim_start().starts_with(|c: char| c.is_ascii_digit())
             && self.rows.len() < MAX_TABLE_LINES
         {
@@ -209,22 +247,25 @@ impl Draft for Output {
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
         const TABLE: &str = "its table is not there";
-        const CONNECT: &str =
-            "tests that make a connection for each request (CRR, CC) are not imported";
+        const CONNECT: &str = "tests of connections without a request (CC) are not imported";
+        // A test is printed in one form: with two, the first line of the second is gone.
+        if !self.keys.are_none() && (!self.rows.is_empty() || self.has_interim()) {
+            return Err(MIXED.into());
+        }
         tests.push(match self.kind {
             Kind::Connect => self.test.skipped(CONNECT),
-            Kind::Omni => self.omni()?,
-            Kind::Request => {
+            _ if self.kind == Kind::Omni || !self.keys.are_none() => self.omni()?,
+            Kind::Request | Kind::Connections => {
                 let exchanges = self.request().ok_or(TABLE)?;
-                self.latency(&exchanges)
+                self.exchanges(&exchanges)
             }
-            Kind::Stream | Kind::Maerts => {
+            _ => {
                 let read = match self.test.transport {
                     Transport::Tcp => self.tcp(),
                     Transport::Udp => self.udp(),
                 };
                 read.ok_or(TABLE)?;
-                self.test.traffic()
+                self.traffic()
             }
         });
         Ok(())
@@ -232,6 +273,11 @@ impl Draft for Output {
 }
 
 impl Output {
+    /// Whether results of a test under way were printed.
+    const fn has_interim(&self) -> bool {
+        self.interim_time.is_some()
+    }
+
     /// `36709.57 10^6bits/s over 0.810 seconds ending at …`
     fn interim(&mut self, number: usize, text: &str) -> Option<Row> {
         let mut words = text.split_whitespace();
@@ -270,10 +316,12 @@ impl Output {
 
     /// Receive socket, send socket, message, seconds, throughput: what the sender gave TCP.
     fn tcp(&mut self) -> Option<()> {
+        // With CPU time that of both ends follows, and per kilobyte.
         let first = self.rows.first()?.clone();
-        let [_, _, message, seconds, rate] = &first[..] else {
+        let [_, _, message, seconds, rate, cpu @ ..] = &first[..] else {
             return None;
         };
+        self.take_cpu(cpu)?;
         let rate = Rounded::with_decimals(rate, 2)?.scaled(self.unit);
         let totals = Totals {
             bps: Some(self.scattered(rate)),
@@ -293,18 +341,28 @@ impl Output {
     /// Sent: socket, message, seconds, messages, errors, throughput. Arrived: socket, seconds, messages,
     /// throughput.
     fn udp(&mut self) -> Option<()> {
-        let ([_, message, seconds, okay, _, rate], [_, time, arrived, received]) =
-            (&self.rows.first()?[..], &self.rows.get(1)?[..])
+        let (sent, came) = (&self.rows.first()?[..], &self.rows.get(1)?[..]);
+        let (
+            [_, message, seconds, okay, _, rate, own @ ..],
+            [_, time, arrived, received, other @ ..],
+        ) = (sent, came)
         else {
             return None;
         };
+        // With CPU time that of each end follows, and per kilobyte.
+        let (decimals, cpu) = match (own, other) {
+            ([], []) => (2, [None, None]),
+            ([own, _], [other, _]) => (1, [own, other].map(|it| Some(it.clone()))),
+            _ => return None,
+        };
+        self.cpu = cpu;
         let payload: u64 = message.parse().ok()?;
         let side = |seconds: &str, count: &str, rate: &str| {
             let count: u64 = count.parse().ok()?;
             let bytes = count.checked_mul(payload).map(exact);
             Some(Totals {
                 bytes: bytes.map(Rounded::exact),
-                bps: Some(Rounded::with_decimals(rate, 2)?.scaled(self.unit)),
+                bps: Some(Rounded::with_decimals(rate, decimals)?.scaled(self.unit)),
                 datagrams: Some(count),
                 ..Totals::over(Rounded::parse(seconds)?)
             })
@@ -328,17 +386,23 @@ impl Output {
 
     /// Sockets, request, response, seconds, transactions per second.
     fn request(&mut self) -> Option<Exchanges> {
+        // With CPU time that of both ends follows, and per transaction.
         let first = self.rows.first()?.clone();
-        let [_, _, request, _, seconds, rate] = &first[..] else {
+        let [_, _, request, _, seconds, rate, cpu @ ..] = &first[..] else {
             return None;
         };
+        self.take_cpu(cpu)?;
         let per_second = Rounded::with_decimals(rate, 2)?;
         let per_second = self.scattered(per_second);
-        self.test.note(if self.is_closed {
-            "the mean round trip is the time over the transactions: one was under way at a time"
-        } else {
-            "delay is not told: several transactions may have been under way at a time"
-        });
+        match (self.kind, self.is_closed) {
+            (Kind::Connections, _) => {}
+            (_, true) => self.test.note(
+                "the mean round trip is the time over the transactions: one was under way at a time",
+            ),
+            (_, false) => self
+                .test
+                .note("delay is not told: several transactions may have been under way at a time"),
+        }
         Some(Exchanges {
             figures: DelayFigures {
                 mean: inverse(per_second).filter(|_| self.is_closed),
@@ -351,71 +415,66 @@ impl Output {
         })
     }
 
-    /// Requests and responses by their keys; of streams the units say so.
-    fn omni(mut self) -> Result<ParsedTest, &'static str> {
-        self.is_whole()?;
-        let figure = |key: &str| self.keys.get(key).and_then(|text| Rounded::parse(text));
-        let count = |key: &str| figure(key).and_then(|figure| whole(figure.value));
-        let rate = figure("THROUGHPUT").ok_or("its key THROUGHPUT is not there")?;
-        let units = self.keys.get("THROUGHPUT_UNITS");
-        let units = units.ok_or("its key THROUGHPUT_UNITS is not there")?;
-        if self.keys.get("PROTOCOL").is_some_and(|of| of == "UDP") {
-            self.test.transport = Transport::Udp;
+    /// Takes the CPU time of both ends that follows the figures: in percent, and for a unit of work.
+    fn take_cpu(&mut self, columns: &[String]) -> Option<()> {
+        match columns {
+            [] => {}
+            [own, other, _, _] => self.cpu = [own, other].map(|it| Some(it.clone())),
+            _ => return None,
         }
-        if units == "Trans/s" {
-            let micros = |key| figure(key).map(|figure| figure.scaled(1e-6));
-            let exchanges = Exchanges {
-                figures: DelayFigures {
-                    min: micros("MIN_LATENCY"),
-                    mean: micros("MEAN_LATENCY"),
-                    p50: micros("P50_LATENCY"),
-                    p90: micros("P90_LATENCY"),
-                    p99: micros("P99_LATENCY"),
-                    p999: None,
-                    max: micros("MAX_LATENCY"),
-                    stdev: micros("STDDEV_LATENCY"),
-                    count: count("LOCAL_TRANSACTIONS_COUNT"),
-                },
-                bytes: count("REQUEST_SIZE"),
-                streams: Some(1),
-                seconds: figure("ELAPSED_TIME"),
-                per_second: Some(rate),
+        Some(())
+    }
+
+    /// What was measured of requests and responses, each on a connection of its own or all on one.
+    fn exchanges(mut self, exchanges: &Exchanges) -> ParsedTest {
+        self.note_cpu();
+        let per_second = exchanges
+            .per_second
+            .map(|rate| PacketRate::from_pps(rate.value));
+        let trial = if self.kind == Kind::Connections {
+            if let Some(mean) = exchanges.figures.mean {
+                self.test.note(format!(
+                    "netperf times each transaction from the opening of its connection to its answer: {} us in the \
+                     mean; handshake and round trip by themselves are not told",
+                    mean.value * 1e6
+                ));
+            }
+            let work = ConnectionsResult {
+                received_packet_rate: per_second,
+                ..ConnectionsResult::default()
             };
-            return Ok(self.latency(&exchanges));
-        }
-        let bps = rate.scaled(unit(units).ok_or("a unit of throughput such as 10^6bits/s")?);
-        let seconds = figure("ELAPSED_TIME").ok_or("its key ELAPSED_TIME is not there")?;
-        let totals = Totals {
-            bps: Some(bps),
-            ..Totals::over(seconds)
-        };
-        self.test.received(Direction::Forward, totals);
-        Ok(self.test.traffic())
-    }
-
-    /// Whether figures that have decimals have all of them.
-    fn is_whole(&self) -> Result<(), &'static str> {
-        const DECIMALS: &[&str] = &[
-            "THROUGHPUT",
-            "MEAN_LATENCY",
-            "STDDEV_LATENCY",
-            "ELAPSED_TIME",
-        ];
-        let mut figures = DECIMALS.iter().filter_map(|key| self.keys.get(*key));
-        let is_whole = |text: &String| Rounded::with_decimals(text, 2).is_some();
-        if figures.all(is_whole) {
-            Ok(())
+            let transactions = Exchanges {
+                figures: DelayFigures::default(),
+                ..*exchanges
+            };
+            self.test.trial(&transactions, work)
         } else {
-            Err("a figure with two decimals")
-        }
+            let work = exchanges.figures.closed_loop(per_second);
+            self.test.trial(exchanges, work)
+        };
+        self.test.latency(vec![trial])
     }
 
-    fn latency(self, exchanges: &Exchanges) -> ParsedTest {
-        let per_second = exchanges.per_second;
-        let per_second = per_second.map(|rate| PacketRate::from_pps(rate.value));
-        let work = exchanges.figures.closed_loop(per_second);
-        let trial = self.test.trial(exchanges, work);
-        self.test.latency(vec![trial])
+    fn traffic(mut self) -> ParsedTest {
+        self.note_cpu();
+        self.test.traffic()
+    }
+
+    /// Says what `-c` and `-C` measured: of all cores of a host together, so it is no thread's.
+    fn note_cpu(&mut self) {
+        let used = ["client", "server"]
+            .iter()
+            .zip(&self.cpu)
+            .filter_map(|(end, cpu)| {
+                let percent = cpu.as_deref()?;
+                Rounded::parse(percent)?;
+                Some(format!("{percent} % of the {end}'s host"))
+            });
+        let used: Vec<_> = used.collect();
+        if !used.is_empty() {
+            self.test
+                .note(format!("CPU time, of all cores: {}", used.join(", ")));
+        }
     }
 }
 

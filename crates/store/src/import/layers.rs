@@ -1,0 +1,171 @@
+//! What lies around the text of a tool in a log: a logger's prefixes, and JSON of other programs. Found by reading the
+//! log, once for all of its lines.
+
+use super::embedded::{self, Embedded, Place};
+use super::text::{Finder, Lines, Pieces, Prefixes, Stripped};
+use super::{ALL, ImportError, Line, LogFormat, Source, iperf3_json, other_tools};
+
+/// Most layers of a log: an annotation of a CI system that has a log of a container that has a result.
+const MAX_LAYERS: usize = 4;
+
+/// What is to be taken off the lines of a log.
+enum Layer {
+    Json(Place),
+    Prefixes(Prefixes),
+}
+
+/// What is to be taken off the lines of a log, outermost first.
+#[derive(Default)]
+pub(super) struct Layers(Vec<Layer>);
+
+/// What one reading of a log says.
+struct Look {
+    signs: Signs,
+    prefixes: Prefixes,
+    /// A line begins like a document of JSON.
+    is_json: bool,
+}
+
+impl Layers {
+    /// The layers of a log, and what the lines below them say about its format.
+    pub(super) fn find(log: &dyn Source) -> Result<(Self, Signs), ImportError> {
+        let mut layers = Self::default();
+        loop {
+            let look = layers.look(log)?;
+            let layer = match layers.json(log, &look)? {
+                Some(place) => Layer::Json(place),
+                None if look.prefixes.are_none() => return Ok((layers, look.signs)),
+                None => Layer::Prefixes(look.prefixes),
+            };
+            if layers.0.len() >= MAX_LAYERS {
+                return Ok((layers, look.signs));
+            }
+            layers.0.push(layer);
+        }
+    }
+
+    /// The lines below all layers.
+    pub(super) fn open<'a>(
+        &'a self,
+        log: &'a dyn Source,
+    ) -> Result<Box<dyn Pieces + 'a>, ImportError> {
+        let mut lines: Box<dyn Pieces + 'a> = Box::new(Lines::open(log)?);
+        for layer in &self.0 {
+            lines = match layer {
+                Layer::Json(place) => Box::new(Embedded::new(lines, place)?),
+                Layer::Prefixes(prefixes) => Box::new(Stripped::new(lines, prefixes)),
+            };
+        }
+        Ok(lines)
+    }
+
+    fn look(&self, log: &dyn Source) -> Result<Look, ImportError> {
+        let mut lines = self.open(log)?;
+        let mut signs = Signs::new(lines.file());
+        let mut prefixes = Finder::default();
+        let mut is_json = false;
+        while let Some(Line { text, is_rest, .. }) = lines.next()? {
+            signs.take(text);
+            if !is_rest {
+                prefixes.take(text, begins(text));
+                is_json |= embedded::begin(text).is_some();
+            }
+        }
+        if signs.first.is_empty() {
+            return Err(ImportError::Empty { file: signs.file });
+        }
+        Ok(Look {
+            signs,
+            prefixes: prefixes.finish(),
+            is_json,
+        })
+    }
+
+    /// Where in documents of JSON the text of the log is, if it is in such.
+    fn json(&self, log: &dyn Source, look: &Look) -> Result<Option<Place>, ImportError> {
+        let counts = || ALL.iter().zip(look.signs.counts.iter().copied());
+        // The one tool that prints JSON itself: no text inside JSON has its marks.
+        let is_own = |format: &LogFormat| std::ptr::eq(format, &raw const iperf3_json::FORMAT);
+        if !look.is_json || counts().any(|(format, count)| count > 0 && is_own(format)) {
+            return Ok(None);
+        }
+        let most = counts().map(|(_, count)| count).max();
+        let sign = |line: &str| signs(line).collect();
+        embedded::find(self.open(log)?, most.unwrap_or(0), &sign)
+    }
+}
+
+/// Where in a line the text of the tool begins that has words of it first.
+fn begins(line: &str) -> Option<usize> {
+    ALL.iter().filter_map(|format| (format.begins)(line)).min()
+}
+
+/// How many signs of each format a line has, in the order of [`ALL`].
+fn signs(line: &str) -> impl Iterator<Item = usize> {
+    ALL.iter().map(move |format| (format.recognise)(line))
+}
+
+/// What the lines of a log say about its format.
+pub(super) struct Signs {
+    file: String,
+    /// How many signs of each format it has, in the order of [`ALL`].
+    counts: Vec<usize>,
+    /// Its first line that is not blank, shortened.
+    first: String,
+    /// A tool that is not read, but in whose words it is.
+    other_tool: Option<&'static str>,
+}
+
+impl Signs {
+    fn new(file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            counts: vec![0; ALL.len()],
+            first: String::new(),
+            other_tool: None,
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        if self.first.is_empty() {
+            self.first = text.trim().chars().take(60).collect();
+        }
+        self.other_tool = self.other_tool.or_else(|| other_tools::name(text));
+        for (count, sign) in self.counts.iter_mut().zip(signs(text)) {
+            *count += sign;
+        }
+    }
+
+    /// The format with most signs.
+    pub(super) fn format(&self) -> Result<&'static LogFormat, ImportError> {
+        let known = self.counts.iter().zip(ALL).filter(|(count, _)| **count > 0);
+        known
+            .max_by_key(|(count, _)| **count)
+            .map(|(_, format)| *format)
+            .ok_or_else(|| match self.other_tool {
+                Some(tool) => ImportError::OtherTool {
+                    file: self.file.clone(),
+                    tool,
+                },
+                None => ImportError::Unknown {
+                    file: self.file.clone(),
+                    first: self.first.clone(),
+                },
+            })
+    }
+
+    /// What else a file holds: output of several tools in one file is a mix of which one is read.
+    pub(super) fn others(&self, read: &LogFormat, mut warn: impl FnMut(String)) {
+        // Fewer signs can be words that two tools share.
+        const ENOUGH: usize = 3;
+        for (count, other) in self.counts.iter().zip(ALL) {
+            if *count >= ENOUGH && other.id != read.id {
+                warn(format!(
+                    "{}: read as {}; it also has lines of {}, which were left out: give them in a \
+                     file of their own",
+                    self.file, read.id, other.id
+                ));
+            }
+        }
+    }
+}

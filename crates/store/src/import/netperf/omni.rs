@@ -1,0 +1,279 @@
+//! What omni tests print by name: `key=value` lines (`-k`), a heading and a line with commas (`-o`), a table whose headings
+//! stand over each other (`-O`). All of them become keys.
+//!
+//! # References
+//! - Keys and headings: `netperf -- -k all` and `-o all` of netperf 2.7.1
+
+use super::super::delay::DelayFigures;
+use super::super::test_builder::Exchanges;
+use super::{Kind, Output};
+use super::{ParsedTest, Rounded, Totals, unit, whole};
+use crate::import::exact;
+use crate::import::streams::MIXED;
+use linerate_model::spec::{Direction, Transport};
+use std::collections::BTreeMap;
+
+/// More than all the keys that omni tests know.
+const MAX_KEYS: usize = 512;
+/// Lines of headings that stand over each other.
+const MAX_HEADINGS: usize = 4;
+
+/// What `-o` and `-O` call the keys that are read.
+const HEADINGS: &[(&str, &str)] = &[
+    ("50th Percentile Latency Microseconds", "P50_LATENCY"),
+    ("90th Percentile Latency Microseconds", "P90_LATENCY"),
+    ("99th Percentile Latency Microseconds", "P99_LATENCY"),
+    ("Direction", "DIRECTION"),
+    ("Elapsed Time (sec)", "ELAPSED_TIME"),
+    ("Local CPU Util %", "LOCAL_CPU_UTIL"),
+    ("Local Send Calls", "LOCAL_SEND_CALLS"),
+    ("Local Send Size", "LOCAL_SEND_SIZE"),
+    ("Local Send Throughput", "LOCAL_SEND_THROUGHPUT"),
+    ("Maximum Latency Microseconds", "MAX_LATENCY"),
+    ("Mean Latency Microseconds", "MEAN_LATENCY"),
+    ("Minimum Latency Microseconds", "MIN_LATENCY"),
+    ("Protocol", "PROTOCOL"),
+    ("Remote CPU Util %", "REMOTE_CPU_UTIL"),
+    ("Remote Recv Calls", "REMOTE_RECV_CALLS"),
+    ("Remote Send Size", "REMOTE_SEND_SIZE"),
+    ("Remote Send Throughput", "REMOTE_SEND_THROUGHPUT"),
+    ("Request Size Bytes", "REQUEST_SIZE"),
+    ("Stddev Latency Microseconds", "STDDEV_LATENCY"),
+    ("Throughput", "THROUGHPUT"),
+    ("Throughput Units", "THROUGHPUT_UNITS"),
+];
+
+/// What was printed of a test by name.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    values: BTreeMap<String, String>,
+    /// Lines that may be the headings of a table.
+    headings: Vec<String>,
+}
+
+impl Keys {
+    /// Whether nothing was printed so.
+    pub(super) fn are_none(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Takes a line; whether it is one of these. An error if it is of another test, or not whole.
+    pub(super) fn take(&mut self, line: &str) -> Result<bool, &'static str> {
+        if let Some((key, value)) = line.split_once('=') {
+            let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+            if key.chars().all(is_key) {
+                return self.set(key, value).map(|()| true);
+            }
+        }
+        if !line.contains("Throughput") && self.headings.is_empty() {
+            return Ok(false);
+        }
+        let is_value = self
+            .headings
+            .iter()
+            .any(|heading| heading.contains("Throughput"))
+            && line.contains(|c: char| c.is_ascii_digit())
+            && (line.contains(',') || self.headings.len() >= 2);
+        if is_value {
+            return self.values_of(line);
+        }
+        if self.headings.len() < MAX_HEADINGS {
+            self.headings.push(line.to_owned());
+        }
+        Ok(false)
+    }
+
+    /// Takes the line of values under the headings; whether they fit.
+    fn values_of(&mut self, line: &str) -> Result<bool, &'static str> {
+        let headings = std::mem::take(&mut self.headings);
+        let fields: Vec<(String, String)> = match &headings[..] {
+            [heading] => {
+                let (headings, values) = (separated(heading), separated(line));
+                // The last value may be a command line, with commas of its own.
+                if headings.len() > values.len() {
+                    return Err("as many figures as headings");
+                }
+                headings.into_iter().zip(values).collect()
+            }
+            _ => columns(&headings, line),
+        };
+        let known = fields.into_iter().filter_map(|(heading, value)| {
+            let found = HEADINGS.iter().find(|(name, _)| *name == heading)?;
+            Some((found.1, value))
+        });
+        let known: Vec<_> = known.collect();
+        // A table of classic output has headings of its own.
+        let is_omni = known.iter().any(|(key, _)| *key == "THROUGHPUT_UNITS");
+        if is_omni {
+            for (key, value) in &known {
+                self.set(key, value)?;
+            }
+        }
+        Ok(is_omni)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        if self.values.len() < MAX_KEYS {
+            let before = self.values.insert(key.to_owned(), value.trim().to_owned());
+            if before.is_some_and(|before| before != value.trim()) {
+                return Err(MIXED);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether figures that have decimals have all of them.
+    fn is_whole(&self) -> bool {
+        const DECIMALS: &[&str] = &[
+            "THROUGHPUT",
+            "MEAN_LATENCY",
+            "STDDEV_LATENCY",
+            "ELAPSED_TIME",
+        ];
+        let mut figures = DECIMALS.iter().filter_map(|key| self.text(key));
+        figures.all(|text| Rounded::with_decimals(text, 2).is_some())
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// A figure; what was not measured is printed as a negative one.
+    pub(super) fn figure(&self, key: &str) -> Option<Rounded> {
+        Rounded::parse(self.text(key)?)
+    }
+
+    fn count(&self, key: &str) -> Option<u64> {
+        whole(self.figure(key)?.value)
+    }
+
+    /// What is told of so many requests and responses per second.
+    fn exchanges(&self, per_second: Rounded) -> Exchanges {
+        let micros = |key| self.figure(key).map(|figure| figure.scaled(1e-6));
+        Exchanges {
+            figures: DelayFigures {
+                min: micros("MIN_LATENCY"),
+                mean: micros("MEAN_LATENCY"),
+                p50: micros("P50_LATENCY"),
+                p90: micros("P90_LATENCY"),
+                p99: micros("P99_LATENCY"),
+                p999: None,
+                max: micros("MAX_LATENCY"),
+                stdev: micros("STDDEV_LATENCY"),
+                count: self.count("LOCAL_TRANSACTIONS_COUNT"),
+            },
+            bytes: self.count("REQUEST_SIZE"),
+            streams: Some(1),
+            seconds: self.figure("ELAPSED_TIME"),
+            per_second: Some(per_second),
+        }
+    }
+}
+
+/// Cells between commas. Only the last one may have commas in it, and none before is read.
+fn separated(line: &str) -> Vec<String> {
+    line.split(',').map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// The values of a line with the words that stand over each.
+fn columns(headings: &[String], line: &str) -> Vec<(String, String)> {
+    let starts: Vec<_> = line
+        .char_indices()
+        .filter(|(at, c)| {
+            !c.is_whitespace() && !line[..*at].ends_with(|c: char| !c.is_whitespace())
+        })
+        .map(|(at, _)| at)
+        .collect();
+    let cut = |line: &str, at: usize| -> String {
+        let end = starts.get(at + 1).copied().unwrap_or(line.len());
+        let cell = line.get(starts[at]..end.min(line.len()));
+        cell.unwrap_or_default().trim().to_owned()
+    };
+    (0..starts.len())
+        .map(|at| {
+            let words = headings.iter().map(|heading| cut(heading, at));
+            let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            (words.join(" "), cut(line, at))
+        })
+        .collect()
+}
+
+impl Output {
+    /// Requests and responses, and streams: the units say which.
+    pub(super) fn omni(mut self) -> Result<ParsedTest, &'static str> {
+        let keys = std::mem::take(&mut self.keys);
+        if !keys.is_whole() {
+            return Err("a figure with two decimals");
+        }
+        let rate = keys
+            .figure("THROUGHPUT")
+            .ok_or("its key THROUGHPUT is not there")?;
+        let units = keys.text("THROUGHPUT_UNITS");
+        let units = units.ok_or("its key THROUGHPUT_UNITS is not there")?;
+        match keys.text("PROTOCOL") {
+            Some("UDP") => self.test.transport = Transport::Udp,
+            Some("TCP") => self.test.transport = Transport::Tcp,
+            _ => {}
+        }
+        self.cpu =
+            ["LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"].map(|key| keys.text(key).map(str::to_owned));
+        if units == "Trans/s" {
+            return Ok(self.exchanges(&keys.exchanges(rate)));
+        }
+        let bps = unit(units).map(|unit| rate.scaled(unit));
+        let bps = bps.ok_or("a unit of throughput such as 10^6bits/s")?;
+        self.stream(&keys, rate, bps)
+    }
+
+    /// A stream of this rate in the unit as printed, and in bit/s.
+    fn stream(
+        mut self,
+        keys: &Keys,
+        rate: Rounded,
+        bps: Rounded,
+    ) -> Result<ParsedTest, &'static str> {
+        let seconds = keys
+            .figure("ELAPSED_TIME")
+            .ok_or("its key ELAPSED_TIME is not there")?;
+        let direction = match keys.text("DIRECTION") {
+            Some("Receive") => Direction::Reverse,
+            None if self.kind == Kind::Maerts => Direction::Reverse,
+            _ => Direction::Forward,
+        };
+        let totals = |bps, datagrams, arrived| Totals {
+            bps: Some(bps),
+            datagrams,
+            arrived,
+            ..Totals::over(seconds)
+        };
+        let end = if direction == Direction::Reverse {
+            "REMOTE"
+        } else {
+            "LOCAL"
+        };
+        let sent = keys.figure(&format!("{end}_SEND_THROUGHPUT"));
+        let calls = |key| {
+            keys.count(key)
+                .filter(|_| self.test.transport == Transport::Udp)
+        };
+        let (out, arrived) = (calls("LOCAL_SEND_CALLS"), calls("REMOTE_RECV_CALLS"));
+        let payload = keys.count(&format!("{end}_SEND_SIZE"));
+        let counted = |count: Option<u64>| {
+            let bytes = count
+                .zip(payload)
+                .and_then(|(count, size)| count.checked_mul(size));
+            bytes.map(|bytes| Rounded::exact(exact(bytes)))
+        };
+        let flow = self.test.received(direction, totals(bps, None, arrived));
+        flow.sent = sent.map(|sent| Totals {
+            bytes: counted(out),
+            ..totals(
+                sent.scaled(bps.value / rate.value.max(f64::MIN_POSITIVE)),
+                out,
+                None,
+            )
+        });
+        self.test.payload_bytes = payload;
+        Ok(self.traffic())
+    }
+}

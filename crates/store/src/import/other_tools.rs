@@ -1,0 +1,100 @@
+//! Tools whose output is known by its words, and not read: so that a log of theirs is called by its name.
+
+/// A tool, and words of its output of which all are in one line.
+struct Tool {
+    name: &'static str,
+    lines: &'static [&'static [&'static str]],
+}
+
+const ALL: &[Tool] = &[
+    Tool {
+        name: "nuttcp",
+        lines: &[&[" MB / ", " sec = ", "Mbps"], &["nuttcp-"]],
+    },
+    Tool {
+        name: "NTttcp",
+        lines: &[
+            &["NTTTCP for Linux"],
+            &["Copyright Version", "Microsoft"],
+            &["Thread", "Time(s)", "Throughput"],
+            &["#####  Totals:  #####"],
+        ],
+    },
+    Tool {
+        name: "qperf",
+        lines: &[
+            &["tcp_bw:"],
+            &["tcp_lat:"],
+            &["udp_bw:"],
+            &["udp_lat:"],
+            &["sctp_bw:"],
+            &["rc_bw:"],
+            &["rc_lat:"],
+            &["quit:", "qperf"],
+        ],
+    },
+    Tool {
+        name: "uperf",
+        lines: &[
+            &["Starting", "processes running profile:"],
+            &["Netstat statistics for this run"],
+            &["Txn", "op/s"],
+            &["uperf-"],
+        ],
+    },
+    Tool {
+        name: "ping",
+        lines: &[
+            &["rtt min/avg/max/mdev"],
+            &["round-trip min/avg/max"],
+            &["packets transmitted", "packet loss"],
+        ],
+    },
+    Tool {
+        name: "Ethr",
+        lines: &[&["Ethr:", "Comprehensive Network Performance"]],
+    },
+    Tool {
+        name: "wrk",
+        lines: &[&["Requests/sec:"], &["Thread Stats", "Avg", "Stdev"]],
+    },
+    Tool {
+        name: "crusader",
+        lines: &[&["Connected to server", "crusader"]],
+    },
+];
+
+/// The tool in whose words a line is.
+pub(super) fn name(line: &str) -> Option<&'static str> {
+    let is_in = |words: &&[&str]| words.iter().all(|word| line.contains(word));
+    let tool = ALL.iter().find(|tool| tool.lines.iter().any(is_in));
+    tool.map(|tool| tool.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn a_tool_is_known_by_its_words() {
+        for (line, tool) in [
+            (
+                " 1119.1250 MB /  10.01 sec =  938.2380 Mbps 8 %TX 13 %RX 0 retrans 0.22 msRTT",
+                Some("nuttcp"),
+            ),
+            ("NTTTCP for Linux 1.4.0", Some("NTttcp")),
+            ("tcp_lat:", Some("qperf")),
+            (
+                "Starting 4 processes running profile:netperf ...   0.00 seconds",
+                Some("uperf"),
+            ),
+            (
+                "3 packets transmitted, 3 received, 0% packet loss, time 2003ms",
+                Some("ping"),
+            ),
+            ("Dear reader,", None),
+        ] {
+            assert_eq!(name(line), tool, "{line}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! netperf with the options that people give it.
+
+use super::{bps, delays, packets, read};
+use linerate_model::run::{Run, Trial, TrialWork};
+use linerate_model::spec::{Direction, Transport};
+use linerate_store::import::{Imported, import};
+
+fn runs(name: &str) -> Imported {
+    import(&[read(name)]).unwrap()
+}
+
+/// The one trial of each run whose title or notes do not matter.
+fn trials(runs: &[Run]) -> Vec<&Trial> {
+    runs.iter().flat_map(|run| &run.trials).collect()
+}
+
+fn per_second(trial: &Trial) -> f64 {
+    let rate = match &trial.work {
+        TrialWork::ClosedLoop(work) => work.counts.received_packet_rate,
+        TrialWork::Connections(work) => work.received_packet_rate,
+        other => panic!("{other:?}"),
+    };
+    rate.unwrap().pps()
+}
+
+fn has_note(run: &Run, words: &str) -> bool {
+    let notes = run
+        .notes
+        .iter()
+        .chain(run.trials.iter().flat_map(|trial| &trial.reasons));
+    notes.into_iter().any(|note| note.contains(words))
+}
+
+#[test]
+fn quantiles_come_from_keys_and_from_lines_with_commas() {
+    let keys = runs("pasted/netperf-keys.log");
+    let [run] = &keys.runs[..] else { panic!() };
+    assert!((per_second(&run.trials[0]) - 24_310.55).abs() < 0.01);
+    assert_eq!(
+        delays(&run.trials[0]),
+        [Some(31_000), None, Some(78_000), Some(21_012_000)]
+    );
+    let csv = runs("pasted/netperf-csv.log");
+    let [run] = &csv.runs[..] else { panic!() };
+    assert!((per_second(&run.trials[0]) - 3313.49).abs() < 0.01);
+    assert_eq!(run.trials[0].transport, Transport::Udp);
+    assert_eq!(
+        delays(&run.trials[0]),
+        [Some(200_000), Some(295_000), Some(406_000), Some(500_000)]
+    );
+    assert_eq!(run.trials[0].delay().unwrap().p90_ns, Some(330_000));
+}
+
+#[test]
+fn cpu_time_behind_the_figures_is_told_apart() {
+    let imported = runs("pasted/netperf-cpu.log");
+    assert_eq!(imported.refused, []);
+    let stream = imported
+        .runs
+        .iter()
+        .find(|run| run.trials[0].received_rate.is_some())
+        .unwrap();
+    assert_eq!(bps(stream.trials[0].received_rate), 9_415_650_000);
+    assert!(
+        has_note(
+            stream,
+            "3.24 % of the client's host, 6.54 % of the server's host"
+        ),
+        "{:?}",
+        stream.notes
+    );
+    let exchanges = imported
+        .runs
+        .iter()
+        .find(|run| run.trials[0].delay().is_some())
+        .unwrap();
+    assert!((per_second(&exchanges.trials[0]) - 24_310.55).abs() < 0.01);
+    assert!(
+        has_note(exchanges, "2.10 % of the client's host"),
+        "{:?}",
+        exchanges.notes
+    );
+}
+
+/// Received rates of the streams, in 10 kbit/s.
+const RATES: [(Transport, Direction, u64); 9] = [
+    (Transport::Udp, Direction::Forward, 178_520),
+    (Transport::Tcp, Direction::Forward, 946_079),
+    (Transport::Tcp, Direction::Forward, 1_220_142),
+    (Transport::Tcp, Direction::Reverse, 1_238_819),
+    (Transport::Tcp, Direction::Forward, 1_363_425),
+    (Transport::Tcp, Direction::Forward, 1_803_714),
+    (Transport::Tcp, Direction::Forward, 2_240_531),
+    (Transport::Udp, Direction::Forward, 3_006_227),
+    (Transport::Udp, Direction::Forward, 3_971_440),
+];
+
+/// Every combination of kind and form that netperf 2.7.1 printed on a loopback.
+#[test]
+fn every_kind_is_read_in_every_form() {
+    let imported = runs("transcripts/netperf-options.txt");
+    assert_eq!(imported.refused, []);
+    let all = trials(&imported.runs);
+    let rates: Vec<_> = all
+        .iter()
+        .filter(|trial| {
+            !matches!(
+                trial.work,
+                TrialWork::ClosedLoop(_) | TrialWork::Connections(_)
+            )
+        })
+        .map(|trial| {
+            (
+                trial.transport,
+                trial.direction,
+                bps(trial.received_rate) / 10_000,
+            )
+        })
+        .collect();
+    let mut rates = rates;
+    rates.sort_by_key(|(.., rate)| *rate);
+    assert_eq!(rates, RATES);
+    let udp = all.iter().find(|trial| {
+        trial
+            .packets()
+            .is_some_and(|packets| packets.sent.is_some())
+    });
+    assert_eq!(
+        packets(udp.unwrap()),
+        [Some(624_311), Some(159_411), Some(464_900)]
+    );
+    let of = |is: fn(&TrialWork) -> bool| {
+        let mut found: Vec<_> = all
+            .iter()
+            .filter(|trial| is(&trial.work))
+            .map(|trial| per_second(trial))
+            .collect();
+        found.sort_by(f64::total_cmp);
+        found
+    };
+    let connections = of(|work| matches!(work, TrialWork::Connections(_)));
+    assert_eq!(connections, [42_847.46, 48_108.16, 48_684.61]);
+    let exchanges = of(|work| matches!(work, TrialWork::ClosedLoop(_)));
+    assert_eq!(
+        exchanges,
+        [
+            133_662.15, 140_516.51, 167_771.64, 183_020.85, 210_473.01, 218_322.21, 239_770.41,
+            246_756.67
+        ]
+    );
+    // The one that had no server says so.
+    assert!(
+        imported
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("establish_control could not establish")),
+        "{:?}",
+        imported.warnings
+    );
+}
