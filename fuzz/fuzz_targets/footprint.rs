@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
 fn show(footprint: Footprint) {
     let change = FootprintContent::Difference(difference(&Footprint::default(), &footprint));
     for content in [FootprintContent::Footprint(footprint), change] {
-        let page = FootprintPage { content: &content, view: FootprintView { depth: 9, rows: 9 } };
+        let page = FootprintPage { content: &content, view: FootprintView { depth: 9, rows: 9, lines: 99 } };
         let _ = (as_text(&page, 80, Style::Plain), page.csv());
     }
 }
