@@ -156,6 +156,7 @@ impl ConsolePeer {
         let mut console = Console {
             line,
             heard: String::new(),
+            password: self.host.password.clone().unwrap_or_default(),
             baud: self.host.baud,
             deadline: MonoClock.now().after(LOGIN_TIMEOUT),
             taken: 0,
@@ -230,6 +231,8 @@ fn ended(said: &str) -> Option<u8> {
 struct Console {
     line: SerialLine,
     heard: String,
+    /// What errors must not show, though a console may echo it; empty if there is none.
+    password: String,
     baud: u32,
     /// When whatever is under way must be over.
     deadline: MonoInstant,
@@ -392,7 +395,10 @@ impl Console {
     fn failed(&self, what: &str, hint: &str) -> Failure {
         let from = self.heard.len().saturating_sub(MAX_SHOWN);
         let last = &self.heard[self.heard.ceil_char_boundary(from)..];
-        let said = crate::conversation::clean(last.trim());
+        let mut said = crate::conversation::clean(last.trim());
+        if !self.password.is_empty() {
+            said = said.replace(&self.password, "(password)");
+        }
         let said = if said.is_empty() {
             "it said nothing".to_owned()
         } else {
