@@ -246,7 +246,7 @@ fn studies_without_a_host_a_level_or_a_run_are_refused() {
     );
     refused(
         &format!("{HEAD}{tcp}[factors]\nstreams = [1, 1]\n"),
-        &["streams = 1", "twice"],
+        &["streams = 1", "two cells"],
     );
     refused(
         &format!("{HEAD}repetitions = 0\n{tcp}"),
