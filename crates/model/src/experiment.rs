@@ -69,10 +69,6 @@ pub enum Change {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = |side: Side| match side {
-            Side::Sender => "sender",
-            Side::Receiver => "receiver",
-        };
         match *self {
             Self::Load { factor } => {
                 write!(
@@ -107,7 +103,7 @@ impl fmt::Display for Change {
                 write!(
                     f,
                     "move the {}'s traffic thread to another core",
-                    side(whose)
+                    whose.as_str()
                 )
             }
             Self::Aggregation { on: true } => {

@@ -123,10 +123,7 @@ impl Cpu {
 
     /// The end that it is of.
     pub(in crate::causes) fn name(&self) -> &'static str {
-        match self.side {
-            Side::Sender => "sender",
-            Side::Receiver => "receiver",
-        }
+        self.side.as_str()
     }
 
     /// Whether a core had no time free and the thread felt it: the one it is pinned to, or the only

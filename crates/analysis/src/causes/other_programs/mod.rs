@@ -52,7 +52,7 @@ fn used(run: &Run, evidence: &Evidence<'_>) -> Option<String> {
         .flatten()
         .max_by(|a, b| a.1.total_cmp(&b.1));
     most.map(|(side, share)| {
-        let host = name(side);
+        let host = side.as_str();
         format!(
             "Other programs used {} of the {host}'s host.",
             words::percent(share)
@@ -94,13 +94,6 @@ fn other_ways_share(run: &Run, trial: &Trial, side: Side) -> f64 {
     threads.sum::<f64>() / cores
 }
 
-const fn name(side: Side) -> &'static str {
-    match side {
-        Side::Sender => "sender",
-        Side::Receiver => "receiver",
-    }
-}
-
 /// A traffic thread that other programs kept from running.
 struct HeldUp {
     side: Side,
@@ -137,7 +130,7 @@ impl HeldUp {
     }
 
     fn name(&self, verdict: &mut Verdict) {
-        let side = name(self.side);
+        let side = self.side.as_str();
         let claim = format!(
             "Other programs limit: they used {} of the {side}'s host, and the {side}'s traffic thread waited for a core {} of the time (it ran {}).",
             words::percent(self.others),
