@@ -238,7 +238,7 @@ pub struct Flow {
     pub received: Option<Totals>,
     /// What is told of the sender's streams, summed, where the tool's own sum is its total.
     pub sent_streams: Option<Totals>,
-    /// The same of the receiver's.
+    /// What is told of the receiver's streams, summed, where the tool's own sum is its total.
     pub received_streams: Option<Totals>,
     /// The sender's intervals.
     pub sent_rows: Series,

@@ -49,7 +49,7 @@ impl Rounded {
         })
     }
 
-    /// The same of a figure that its tool prints with so many decimals: one with fewer was cut.
+    /// Parses a figure that its tool prints with so many decimals; `None` for one with fewer, which was cut.
     pub(super) fn with_decimals(text: &str, decimals: usize) -> Option<Self> {
         let (_, fraction) = text.split_once(['.', ','])?;
         Self::parse(text).filter(|_| fraction.len() >= decimals)
