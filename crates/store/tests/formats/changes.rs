@@ -198,7 +198,7 @@ pub(crate) fn wrong(stride: usize) -> Vec<String> {
         for at in 0..lines.len() {
             for change in CHANGES {
                 count += 1;
-                let is_open = OPEN.contains(&(name.as_str(), at + 1));
+                let is_open = OPEN.contains(&(name.as_str(), at + 1, change));
                 if count % stride != 0 || is_open || is_exempt(&name, change, lines[at]) {
                     continue;
                 }
@@ -213,15 +213,15 @@ pub(crate) fn wrong(stride: usize) -> Vec<String> {
     wrong
 }
 
-/// Lines, by file and number, of which a change is not noticed yet: which way the data went, or which test a line belongs
-/// to, stands in them alone.
-const OPEN: &[(&str, usize)] = &[
-    ("transcripts/iperf2-versions.txt", 43),
-    ("transcripts/iperf2-versions.txt", 120),
-    ("transcripts/iperf2-versions.txt", 197),
-    ("transcripts/iperf3-versions.txt", 148),
-    ("transcripts/neper.txt", 575),
-    ("transcripts/zperf-16byte-header.txt", 27),
+/// Changes, by file and line, that are not noticed yet: which way the data went, or which test a line belongs to, stands
+/// in that line alone.
+const OPEN: &[(&str, usize, Change)] = &[
+    ("transcripts/iperf2-versions.txt", 43, Change::Cut(1)),
+    ("transcripts/iperf2-versions.txt", 120, Change::Cut(1)),
+    ("transcripts/iperf2-versions.txt", 197, Change::Cut(1)),
+    ("transcripts/iperf3-versions.txt", 148, Change::Drop),
+    ("transcripts/neper.txt", 575, Change::Drop),
+    ("transcripts/zperf-16byte-header.txt", 27, Change::Drop),
 ];
 
 /// Names of a stream's ends: with others it is another stream, whose figures are what each end counted.
