@@ -31,7 +31,7 @@ struct Scene {
 #[derive(Deserialize)]
 struct Label {
     scene: String,
-    /// The limit whose relief gains by far the most.
+    /// The limit whose relief gains by far the most; several, joined by " or ", where each is right.
     limit: String,
     /// Whether other programs took CPU time from one of the tests that measured it.
     disturbed: bool,
@@ -80,7 +80,7 @@ fn verdicts(set: &str) -> String {
         let label = &labels[scene];
         let (verdict, _) = replayed(run);
         let (said, sure) = (named(&verdict), verdict.confidence != Confidence::Weak);
-        let mark = if said == label.limit {
+        let mark = if label.limit.split(" or ").any(|limit| limit == said) {
             right[usize::from(sure)] += 1;
             "right"
         } else if verdict.limit.is_unknown() {

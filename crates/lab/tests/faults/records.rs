@@ -3,7 +3,7 @@
 //! A record holds every probe that could be made, so that the choice of probes and their tables can be tried on it again
 //! without measuring: a verdict is replayed as the command would have come to it.
 
-use crate::composed::{Carried, Composed, Expected, Mechanism};
+use crate::composed::{Carried, Composed, Expected, HOSTS, Mechanism, OR, is_right};
 use crate::guard::Guard;
 use crate::learning::Labelled;
 use crate::replay::{named, replayed};
@@ -14,7 +14,7 @@ use crate::{Purpose, Scenes};
 use anyhow::{Context as _, Result};
 use linerate_analysis::{Observation, diagnose};
 use linerate_model::run::{Confidence, Run, Verdict};
-use linerate_model::spec::{Side, Transport};
+use linerate_model::spec::Transport;
 use linerate_studies::run::{diagnose as probe, probe_all};
 use linerate_testkit::disturbance::{DISTURBED, observed};
 use linerate_testkit::pages;
@@ -208,10 +208,13 @@ impl Record {
     /// The limit whose relief gains by far the most. Where others fill a link, both they and the link are limits; what is
     /// to be said is that others fill it.
     fn main_limit(&self) -> Option<Expected> {
+        if self.scene.is_free() {
+            return Some(HOSTS);
+        }
         let limits = self.limits();
         let shared = limits
             .iter()
-            .find(|((limit, _), gain)| *limit == CONGESTION && *gain >= CLEAR_GAIN);
+            .find(|(limit, gain)| *limit == CONGESTION && *gain >= CLEAR_GAIN);
         if let Some((expected, _)) = shared {
             return Some(*expected);
         }
@@ -235,8 +238,8 @@ impl Record {
             .filter_map(|trial| trial.received_rate);
         let before = before.max()?.as_f64();
         let gains = self.gains().into_iter();
-        let mut named =
-            gains.filter(|(mechanism, _)| name(self.scene.expected(*mechanism)) == found(&verdict));
+        let mut named = gains
+            .filter(|(mechanism, _)| is_right(self.scene.expected(*mechanism), &found(&verdict)));
         let (_, measured) = named.next().filter(|(_, gain)| *gain >= GAIN)?;
         let said = match self.scene.transport {
             Transport::Tcp => next.rate,
@@ -254,15 +257,12 @@ impl Record {
             .map(|(mechanism, gain)| format!("{mechanism:?} ×{gain:.2}"))
             .collect();
         let said = found(&verdict);
-        let expected: Vec<String> = self
-            .limits()
-            .iter()
-            .map(|(limit, _)| name(*limit))
-            .collect();
+        let limits = self.limits().into_iter();
+        let expected: Vec<Expected> = limits.map(|(limit, _)| limit).collect();
         let mark = match self.main_limit() {
             _ if !self.is_steady() => "unsteady",
             None => "no single limit",
-            Some(limit) if name(limit) == said => "right",
+            Some(limit) if is_right(limit, &said) => "right",
             Some(_) => "WRONG",
         };
         let second = self.again.as_ref().map(|again| diagnose(again).0);
@@ -308,7 +308,9 @@ impl Record {
 
     /// The main limit of a steady scene, by its id in the table of counts.
     pub(crate) fn label(&self) -> Option<String> {
-        self.main_limit().filter(|_| self.is_steady()).map(name)
+        self.main_limit()
+            .filter(|_| self.is_steady())
+            .map(str::to_owned)
     }
 }
 
@@ -317,16 +319,6 @@ const BUDGET: Duration = Duration::from_secs(10);
 
 /// The limit of a link that others fill.
 const CONGESTION: &str = "congestion";
-
-/// What the table of counts calls a link that is the sender's own queueing discipline.
-const OWN_SHAPER: &str = "own-shaper";
-
-fn name((limit, side): Expected) -> String {
-    match (limit, side) {
-        ("link", Some(Side::Sender)) => OWN_SHAPER.to_owned(),
-        _ => limit.to_owned(),
-    }
-}
 
 fn confidence(verdict: &Verdict) -> &'static str {
     match verdict.confidence {
@@ -360,9 +352,11 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Record>> {
 /// What the scenes of `folder` with one main limit show, for the table of counts.
 pub(crate) fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
     let labelled = |record: &Record| {
+        // Of several that are right none can be counted.
+        let limit = record.label().filter(|limit| !limit.contains(OR))?;
         Some(Labelled {
             scene: record.name(),
-            limit: record.label()?,
+            limit,
             observation: Observation::from_run(&record.run)?,
         })
     };
@@ -383,7 +377,7 @@ pub(crate) fn sample(guard: &mut Guard) -> Result<bool> {
         let (verdict, _) = record.replayed();
         if verdict.confidence != Confidence::Weak && !verdict.limit.is_unknown() {
             supported += 1;
-            wrong += u64::from(found(&verdict) != name(limit));
+            wrong += u64::from(!is_right(limit, &found(&verdict)));
         }
     }
     let chance = match wrong {
@@ -434,10 +428,10 @@ fn judged<'a>(records: &[&'a Record]) -> Vec<(&'a Record, Expected)> {
 
 /// Verdicts by what limits, a row each.
 fn tallied(verdicts: impl Iterator<Item = (Verdict, Expected)>) -> Result<String> {
-    let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut rows: BTreeMap<Expected, Tally> = BTreeMap::new();
     let mut all = Tally::default();
     for (verdict, expected) in verdicts {
-        let row = rows.entry(name(expected)).or_default();
+        let row = rows.entry(expected).or_default();
         row.count(&verdict, expected);
         all.count(&verdict, expected);
     }
@@ -500,7 +494,7 @@ fn reliability(judged: &[(&Record, Expected)]) -> Result<String> {
         .filter_map(|(record, expected)| {
             let (verdict, _) = record.replayed();
             let probability = verdict.weighed.as_ref()?.probability_ratio.get();
-            Some((probability, found(&verdict) == name(*expected)))
+            Some((probability, is_right(expected, &found(&verdict))))
         })
         .collect();
     let mut from = 0.0;
@@ -533,7 +527,7 @@ fn of_several(records: &[&Record]) -> String {
         }
         scenes += 1;
         let said = found(&record.replayed().0);
-        match limits.iter().position(|(limit, _)| name(*limit) == said) {
+        match limits.iter().position(|(limit, _)| is_right(limit, &said)) {
             Some(0) => greatest += 1,
             Some(_) => another += 1,
             None => {}
@@ -612,7 +606,7 @@ impl Tally {
         self.scenes += 1;
         let sure = usize::from(verdict.confidence != Confidence::Weak);
         let found = found(verdict);
-        if found == name(expected) {
+        if is_right(expected, &found) {
             self.right[sure] += 1;
         } else if verdict.limit.is_unknown() {
             self.unknown += 1;

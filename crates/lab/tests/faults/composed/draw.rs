@@ -1,12 +1,12 @@
 //! How a scene is drawn from its seed and number.
 
-use super::{Composed, DATAGRAM, Mechanism, PathKind, READ};
+use super::{Composed, DATAGRAM, Mechanism, PathKind, READ, situations};
 use linerate_model::random::{Random, mix};
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use std::time::Duration;
 
-const CONGESTION: [&str; 3] = ["cubic", "bbr", "reno"];
+pub(super) const CONGESTION: [&str; 3] = ["cubic", "bbr", "reno"];
 
 /// A round trip shorter than this has windows of a packet or two.
 const LONG: Duration = Duration::from_millis(2);
@@ -14,7 +14,10 @@ const LONG: Duration = Duration::from_millis(2);
 impl Composed {
     /// The scene with this number.
     pub(crate) fn draw(seed: u64, number: u64) -> Self {
-        let mut draw = Draw(Random::new(mix(seed ^ mix(number))));
+        if seed >= situations::FIRST_SEED {
+            return situations::draw(seed, number);
+        }
+        let mut draw = Draw::of(seed, number);
         let transport = if draw.chance(0.55) {
             Transport::Tcp
         } else {
@@ -32,7 +35,7 @@ impl Composed {
         };
         let delay = match path {
             PathKind::Element => Duration::from_secs_f64(draw.between(25e-6, 50e-3)),
-            PathKind::Router => Duration::ZERO,
+            PathKind::Router | PathKind::Direct => Duration::ZERO,
         };
         let foreign = draw.chance(0.15);
         let rate = draw.between(5e6, 200e6);
@@ -63,7 +66,7 @@ impl Composed {
 
 /// What a core carries at most, in bit/s of L4 payload, by the CPU time that the scenes of an earlier day took; it only
 /// keeps the strengths of mechanisms near to each other.
-const fn per_core(transport: Transport, side: Side) -> f64 {
+pub(super) const fn per_core(transport: Transport, side: Side) -> f64 {
     match (transport, side) {
         (Transport::Tcp, _) => 4e9,
         (Transport::Udp, Side::Sender) => 0.45e9,
@@ -270,7 +273,7 @@ const ACKNOWLEDGEMENTS: f64 = 90.0 / (2.0 * DATAGRAM);
 const LEAST_RETURN: f64 = 64e3;
 
 /// Room for at least five packets.
-fn room(bytes: f64) -> ByteCount {
+pub(super) fn room(bytes: f64) -> ByteCount {
     ByteCount::from_f64(bytes.max(7_570.0))
 }
 
@@ -319,9 +322,14 @@ impl Ground {
     }
 }
 
-struct Draw(Random);
+pub(super) struct Draw(Random);
 
 impl Draw {
+    /// The draws of one scene.
+    pub(super) fn of(seed: u64, number: u64) -> Self {
+        Self(Random::new(mix(seed ^ mix(number))))
+    }
+
     /// About so many mechanisms that can be made together.
     fn mechanisms(&mut self, kinds: &[Kind], ground: &mut Ground, count: usize) -> Vec<Mechanism> {
         let mut kinds = kinds.to_vec();
@@ -350,17 +358,17 @@ impl Draw {
             .collect()
     }
 
-    fn chance(&mut self, share: f64) -> bool {
+    pub(super) fn chance(&mut self, share: f64) -> bool {
         self.0.unit() < share
     }
 
     /// One of the first so many numbers.
-    fn index(&mut self, count: usize) -> u64 {
+    pub(super) fn index(&mut self, count: usize) -> u64 {
         self.0.below(count).try_into().unwrap_or(0)
     }
 
     /// Logarithmically uniform.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.0.unit())
     }
 }

@@ -4,8 +4,9 @@
 //! rate is a limit. A scene is its seed and its number; the same two give the same scene for ever.
 
 mod draw;
+mod situations;
 
-use crate::scene::{PeerAddress, Place, Scene, Test, apart, last_core};
+use crate::scene::{PeerAddress, Place, Scene, Step, Test, apart, kib, last_core};
 use linerate_model::run::Run;
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Ratio};
@@ -33,6 +34,12 @@ pub(crate) enum Mechanism {
     Outage { every: Duration, length: Duration },
     /// A shaper on the sender's own interface.
     OwnShaper { rate: BitRate, queue: ByteCount },
+    /// A rate that is kept only after so much has passed at any, with a queue before it.
+    Bucket { rate: BitRate, bytes: ByteCount },
+    /// A smaller MTU behind the first hop, of which ICMP tells.
+    SmallMtu { bytes: u32 },
+    /// A line with a queue that holds a small part of what a round trip takes.
+    ShortQueue { rate: BitRate, queue: ByteCount },
     /// A rate above which packets are dropped at once.
     Policer { rate: BitRate, bucket: ByteCount },
     /// A CPU quota of the process at the peer, which sends or receives.
@@ -55,31 +62,50 @@ pub(crate) enum Mechanism {
     SlowSender { pause: Duration },
 }
 
-/// What a verdict must say of a limit: the rule, and the side.
-pub(crate) type Expected = (&'static str, Option<Side>);
+/// What a verdict must say of a limit, by its id in the table of counts; several where each is right, joined by [`OR`].
+pub(crate) type Expected = &'static str;
+
+/// Between limits each of which is right.
+pub(crate) const OR: &str = " or ";
+
+/// What limits where nothing between the hosts does.
+pub(crate) const HOSTS: Expected =
+    "intended-load or sender-cpu or receiver-cpu or receiver-socket or receiver-backlog or tool";
+
+/// Whether a verdict that says `found` is what was expected.
+pub(crate) fn is_right(expected: Expected, found: &str) -> bool {
+    expected.split(OR).any(|limit| limit == found)
+}
+
+/// Shortest outage of datagrams and of a byte stream that is one by the verdict's own definition; shorter ones are loss.
+const LEAST_OUTAGE: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(1)];
 
 impl Mechanism {
     /// What limits where this does.
-    const fn expected(self, transport: Transport) -> Expected {
+    fn expected(self, transport: Transport) -> Expected {
+        let is_tcp = transport == Transport::Tcp;
         match self {
             Self::Busy { side, .. } | Self::Quota { side, .. } => match side {
-                Side::Sender => ("sender-cpu", Some(Side::Sender)),
-                Side::Receiver => ("receiver-cpu", Some(Side::Receiver)),
+                Side::Sender => "sender-cpu",
+                Side::Receiver => "receiver-cpu",
             },
-            Self::Link { .. } => ("link", None),
-            Self::Loss { .. } | Self::BurstLoss { .. } | Self::Outage { .. } => ("path-loss", None),
-            Self::MtuHole { .. } => ("path-mtu", None),
-            Self::ReturnLink { .. } | Self::ReturnLoss { .. } => ("return-path", None),
-            Self::OwnShaper { .. } => ("link", Some(Side::Sender)),
-            Self::Policer { .. } => ("policer", None),
-            Self::ReceiveBuffer { .. } => match transport {
-                Transport::Tcp => ("receiver-window", Some(Side::Receiver)),
-                Transport::Udp => ("receiver-socket", Some(Side::Receiver)),
-            },
-            Self::Reordering { .. } | Self::Rivals { .. } => ("congestion", Some(Side::Sender)),
-            Self::SendBuffer { .. } => ("sender-buffer", Some(Side::Sender)),
-            Self::SlowReader { .. } => ("receiver-app", Some(Side::Receiver)),
-            Self::SlowSender { .. } => ("sender-app", Some(Side::Sender)),
+            // The rate is kept by a queue that is full from then on.
+            Self::Bucket { .. } => "link or policer",
+            Self::ShortQueue { .. } if is_tcp => "link or congestion",
+            Self::Link { .. } | Self::ShortQueue { .. } => "link",
+            Self::Outage { length, .. } if length >= LEAST_OUTAGE[usize::from(is_tcp)] => "outage",
+            Self::Loss { .. } | Self::BurstLoss { .. } | Self::Outage { .. } => "path-loss",
+            Self::MtuHole { .. } => "path-mtu",
+            Self::ReturnLink { .. } | Self::ReturnLoss { .. } => "return-path",
+            Self::OwnShaper { .. } => "own-shaper",
+            Self::Policer { .. } => "policer",
+            Self::ReceiveBuffer { .. } if is_tcp => "receiver-window",
+            Self::ReceiveBuffer { .. } => "receiver-socket",
+            Self::Reordering { .. } | Self::Rivals { .. } => "congestion",
+            Self::SendBuffer { .. } => "sender-buffer",
+            Self::SlowReader { .. } => "receiver-app",
+            Self::SlowSender { .. } => "sender-app",
+            Self::SmallMtu { .. } => HOSTS,
         }
     }
 }
@@ -92,6 +118,8 @@ pub(crate) enum PathKind {
     Element,
     /// The kernel in a router between the hosts: queueing disciplines and packet filters, without a delay.
     Router,
+    /// Nothing: one interface of each host, joined.
+    Direct,
 }
 
 /// A scene as a value: what is drawn.
@@ -124,6 +152,10 @@ const OF_ANY_TRANSPORT: PacketFilter = PacketFilter {
 const PACKETS: u64 = 400_000;
 /// How long the kernel's own policer passes everything, at least.
 const BUCKET: Duration = Duration::from_secs(2);
+/// Of what shows in seconds only: two periods of an outage, and longer than any bucket lasts.
+const LONG_TEST: Duration = Duration::from_secs(6);
+/// Behind a bucket of tokens.
+const BUCKET_QUEUE: ByteCount = kib(256);
 /// Payload of a datagram.
 const DATAGRAM: f64 = 1448.0;
 
@@ -154,7 +186,7 @@ impl Composed {
     pub(crate) fn expected(&self, mechanism: Mechanism) -> Expected {
         let is_hidden = self.foreign && self.sender() == HostId::B;
         match mechanism {
-            Mechanism::OwnShaper { .. } if is_hidden => ("link", None),
+            Mechanism::OwnShaper { .. } if is_hidden => "link",
             _ => mechanism.expected(self.transport),
         }
     }
@@ -190,7 +222,7 @@ impl Composed {
     /// With a short test whose rate shows what taking a mechanism away does; a search is made again, since what keeps
     /// its goal from being met may be something else than what limits the rate.
     pub(crate) fn measured(&self) -> Scene {
-        if self.search {
+        if self.search || self.takes_long() {
             return self.scene();
         }
         let mut spec = self.spec();
@@ -203,6 +235,22 @@ impl Composed {
             spec.warm_up = Duration::from_secs(spec.warm_up.as_secs() + 1);
         }
         self.around(Test::Single(Box::new(spec)))
+    }
+
+    /// Whether what it does shows in seconds only, and at the beginning of a test too.
+    fn takes_long(&self) -> bool {
+        let is_long = |mechanism: &Mechanism| match *mechanism {
+            Mechanism::Bucket { .. } => true,
+            Mechanism::Outage { every, .. } => every >= LONG_TEST / 2,
+            _ => false,
+        };
+        self.mechanisms.iter().any(is_long)
+    }
+
+    /// Whether nothing that it has holds traffic back.
+    pub(crate) fn is_free(&self) -> bool {
+        let is_harmless = |mechanism: &Mechanism| matches!(mechanism, Mechanism::SmallMtu { .. });
+        self.mechanisms.iter().all(is_harmless)
     }
 
     /// Whether the kernel's own policer is in the way, whose bucket holds a second of its rate.
@@ -225,6 +273,9 @@ impl Composed {
             },
         };
         spec.direction = self.direction;
+        if self.takes_long() {
+            spec.stop = Stop::After(LONG_TEST);
+        }
         if self.has_full_bucket() {
             spec.warm_up = BUCKET;
         }
@@ -265,6 +316,7 @@ impl Composed {
         let mut scene = match self.path {
             PathKind::Element => Scene::over(self.element(), test),
             PathKind::Router => Scene::routed(test),
+            PathKind::Direct => Scene::direct(test),
         };
         if self.foreign {
             scene = scene.foreign();
@@ -272,7 +324,7 @@ impl Composed {
         self.mechanisms.iter().fold(scene, |scene, mechanism| {
             let scene = self.disturbed(scene, *mechanism);
             match self.path {
-                PathKind::Element => scene,
+                PathKind::Element | PathKind::Direct => scene,
                 PathKind::Router => self.routed(scene, *mechanism),
             }
         })
@@ -293,7 +345,7 @@ impl Composed {
                         PacketList::from_numbers(bursts.flat_map(|first| first..first + lost));
                     way.filter = OF_ANY_TRANSPORT;
                 }
-                Mechanism::Link { rate, queue } => {
+                Mechanism::Link { rate, queue } | Mechanism::ShortQueue { rate, queue } => {
                     (way.rate, way.queue_bytes) = (Some(rate), queue);
                 }
                 Mechanism::Policer { rate, bucket } => {
@@ -340,6 +392,20 @@ impl Composed {
                 Place::Router,
                 &format!("qdisc add dev {interface} {}", bucket_filter(rate, queue)),
             ),
+            Mechanism::Bucket { rate, bytes } => scene.tc(
+                Place::Router,
+                &format!(
+                    "qdisc add dev {interface} root tbf rate {}bit burst {} limit {}",
+                    rate.bps(),
+                    bytes.get(),
+                    BUCKET_QUEUE.get()
+                ),
+            ),
+            Mechanism::SmallMtu { bytes } => {
+                let words = format!("link set dev {interface} mtu {bytes}");
+                let words = words.split(' ').map(str::to_owned).collect();
+                scene.step(Step::Program(Place::Router, "ip", words))
+            }
             Mechanism::Policer { rate, bucket } => scene.nft_forward(&format!(
                 "oifname {interface} limit rate over {} bytes/second burst {} bytes drop",
                 rate.bps() / 8,
