@@ -109,7 +109,7 @@ impl Weighing<'_> {
         let is_undecided = confirmed.is_none() && is_open;
         let others = contention(run, shown)
             .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
-        seen.extend(others.map(contention::describe));
+        seen.extend(others.map(|_| contention::NOTE.to_owned()));
         if is_undecided {
             let (first, second) = (best.subject, suspects.second().0.subject);
             let claim =

@@ -34,12 +34,9 @@ pub(super) fn is_full(trial: &Trial) -> bool {
     })
 }
 
-/// In one sentence.
-pub(super) fn describe(share: Ratio) -> String {
-    format!(
-        "Other programs took {share} of the host's CPU and left hardly any for either end: stop them and measure again."
-    )
-}
+/// What a user is told of it; the share stands in what is said of other programs.
+pub(super) const NOTE: &str =
+    "Other programs left hardly any of the host's CPU for either end: stop them and measure again.";
 
 fn filled(run: &Run, trial: &Trial) -> Option<f64> {
     let sides = [Side::Sender, Side::Receiver].into_iter();
