@@ -61,7 +61,7 @@ pub(super) static SEARCH: Group = Group {
             "BUDGET",
             "Most trial time to use in each direction",
         )
-        .usual("60s")
+        .usual("45s")
         .sets(|d, v| set(&mut d.search.budget, duration(v))),
     ],
 };

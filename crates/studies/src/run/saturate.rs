@@ -52,7 +52,7 @@ impl SaturatePlan {
             min_load: BitRate::from_bps(1_000_000),
             max_load: BitRate::from_bps(10_000_000_000),
             width: Ratio::clamped(0.005),
-            budget: Duration::from_mins(1),
+            budget: Duration::from_secs(45),
             profile: false,
         }
     }
