@@ -6,11 +6,13 @@ mod client;
 mod describe;
 mod no_greeting;
 mod outcome;
+mod ports;
 mod pulse;
 mod target;
 
 pub use client::{Client, greet};
 pub use linerate_observe::preloaded;
 pub use outcome::{DirectionOutcome, TestOutcome};
+pub use ports::Ports;
 pub use pulse::{Pulse, planned_time};
 pub use target::{Target, no_element};

@@ -41,7 +41,7 @@ pub enum EngineError {
     },
     /// The peer did not open its side of the data path; kind *peer*.
     #[error(
-        "stream {stream}: no {what} with this test's token from {from} within {waited:?}; check that a firewall lets data ports through"
+        "stream {stream}: no {what} with this test's token from {from} within {waited:?}; check that every firewall lets the data ports through (`linerate ports`)"
     )]
     NoPeer {
         /// Index of the stream.

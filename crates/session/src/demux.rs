@@ -292,7 +292,7 @@ impl DemuxHandle {
             if MonoClock.now() >= deadline {
                 self.forget(&mut pending_tests);
                 bail!(
-                    "not all data streams came within {limit:?}: a firewall or NAT may let only the control connection pass"
+                    "not all data streams came within {limit:?}: a firewall or NAT may let only the control connection pass; `linerate ports` lists what must be open"
                 );
             }
             let waited = self

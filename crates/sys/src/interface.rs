@@ -2,6 +2,28 @@
 
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 
+/// Names of the interfaces that have an IPv6 link-local address, in the kernel's order; none if they cannot be read.
+pub fn with_link_local() -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default();
+    link_local(&table)
+}
+
+/// The names in the kernel's table: address, interface's number, prefix length, scope, flags and name.
+fn link_local(table: &str) -> Vec<String> {
+    /// The kernel's number of link-local scope (RFC 4007 §4).
+    const LINK_SCOPE: &str = "20";
+    let mut names = Vec::new();
+    for line in table.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        if let [_, _, _, LINK_SCOPE, _, name] = words[..]
+            && !names.iter().any(|known| known == name)
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
 /// The index of the interface called `name`; `None` if there is none.
 pub fn index_of(name: &str) -> Option<u32> {
     let probe = socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
@@ -16,5 +38,16 @@ mod tests {
     fn loopback_is_known_and_nonsense_is_not() {
         assert!(index_of("lo").is_some());
         assert_eq!(index_of("no-such-if"), None);
+    }
+
+    #[test]
+    fn interfaces_with_a_link_local_address_are_named_once() {
+        let table = "fe8000000000000040cb17fffe000001 05 40 20 80     eth0\n\
+                     00000000000000000000000000000001 01 80 10 80       lo\n\
+                     fd770000000000000000000000000001 05 40 00 80     eth0\n\
+                     fe80000000000000000000000000beef 05 40 20 80     eth0\n\
+                     fe80000000000000000000000000cafe 07 40 20 80    wlan0\n\
+                     cut off";
+        assert_eq!(link_local(table), ["eth0", "wlan0"]);
     }
 }

@@ -18,6 +18,7 @@ mod kernel_server;
 mod list;
 mod measure;
 mod plan;
+mod ports;
 mod report;
 mod reproduce;
 mod run;
@@ -72,6 +73,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Find what linerate itself does at most on this host; later results near it are said to be the tool's.
     Calibrate(calibrate::CalibrateArgs),
+    /// Say which ports firewalls must let through, by protocol.
+    Ports(ports::PortsArgs),
     /// Say what a build takes of a device's flash and RAM, by section, object and symbol; or what changed from A to B.
     Footprint(footprint::FootprintArgs),
     /// Start, use and stop emulated boards: peers without hardware.
@@ -144,6 +147,7 @@ impl Cli {
             Command::Report(args) => args.run(output),
             Command::Doctor(args) => args.run(output),
             Command::Calibrate(args) => args.run(output),
+            Command::Ports(args) => args.run(output),
             Command::Footprint(args) => args.run(output),
             Command::Board(args) => args.run(output),
             Command::List(args) => args.run(output),

@@ -22,7 +22,7 @@ Keep (a RUN is the start of its id, a tag, last or last~1)
   tag, note, rm   name a run, keep a note on it, remove it
   import, export  logs of other tools in, documents and tables out
 This host, and hosts without hardware
-  doctor, calibrate    what spoils measurements; what linerate does at most
+  doctor, calibrate, ports   what spoils results; linerate's limit; firewalls
   board           an emulated board as the peer    linerate board up unleashed
 Every command has -h, --json, -o REPORT, -v (all figures), -q (no progress)
 Options and exit codes: linerate --help; of a command: linerate COMMAND --help

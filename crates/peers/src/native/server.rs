@@ -360,7 +360,8 @@ impl Stepping for Server {
             }
             State::Connecting => format!(
                 "the data streams did not reach the server within {seconds} s: \
-                 a firewall or NAT may let only the control connection pass"
+                 a firewall or NAT may let only the control connection pass; \
+                 `linerate ports` lists what must be open"
             ),
             _ => format!("the test did not end within {seconds} s, the most it is given here"),
         };

@@ -25,6 +25,7 @@ mod config;
 mod input;
 mod kind;
 mod peer;
+mod ports;
 
 pub use action::{Action, Grant, PeerEvent, Sent, StopCause, StreamOrder, StreamTarget, TestEnd};
 pub use config::{
@@ -36,6 +37,7 @@ pub use kind::{Capabilities, Control, CredentialKind, Demux, PeerKind, Tests};
 pub(crate) use kind::{whole_seconds, with_whole_seconds_back};
 pub use linerate_model::RefusalCode;
 pub use peer::{PeerHello, Progress};
+pub use ports::{EPHEMERAL_PORTS, OpenPorts};
 
 use crate::error::ProtocolError;
 use linerate_model::MonoInstant;

@@ -6,14 +6,18 @@ use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::Control;
 use linerate_session::Line;
+use linerate_sys::interface::{index_of, with_link_local};
 use std::io;
-use std::net::{SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 /// Addresses of `host`, best first.
 pub(super) fn resolve(host: &str, port: u16, ip: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
     if let Some(address) = scoped(host, port) {
         return fitting(host, [address], ip);
+    }
+    if let Some(message) = without_interface(host, &with_link_local()) {
+        return Err(Failure::new(ExitCode::Usage, message));
     }
     let found = (host, port).to_socket_addrs().map_err(|error| {
         let hint = "check the name, or give an address";
@@ -42,9 +46,31 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     let (address, zone) = host.split_once('%')?;
     let scope = match zone.parse() {
         Ok(index) => index,
-        Err(_) => linerate_sys::interface::index_of(zone)?,
+        Err(_) => index_of(zone)?,
     };
     Some(SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
+}
+
+/// What to say of a link-local address without an interface, or of an address with one that this host does not have;
+/// `there` are this host's interfaces with a link-local address.
+fn without_interface(host: &str, there: &[String]) -> Option<String> {
+    let (address, zone) = match host.split_once('%') {
+        Some((address, zone)) => (address, Some(zone)),
+        None => (host, None),
+    };
+    let address: Ipv6Addr = address.parse().ok()?;
+    if zone.is_none() && !address.is_unicast_link_local() {
+        return None;
+    }
+    let remedy = match there {
+        [] => "no interface of this host has a link-local address".to_owned(),
+        [only] => format!("give {address}%{only}"),
+        [first, ..] => format!("this host has {}; give {address}%{first}", there.join(", ")),
+    };
+    Some(match zone {
+        Some(zone) => format!("{host}: this host has no interface {zone}; {remedy}"),
+        None => format!("{host} is link-local: it needs its interface; {remedy}"),
+    })
 }
 
 /// Line to the first address of `host` that answers.
@@ -55,10 +81,15 @@ pub(super) fn connect(target: &Target, host: &str, port: u16) -> Result<Line> {
 /// Line to the first address that answers; without a control connection, to the first with a route.
 pub(super) fn connect_to(target: &Target, addresses: &[SocketAddr]) -> Result<Line> {
     let about = target.far.kind().about();
+    let port = addresses
+        .first()
+        .map_or(about.default_port, SocketAddr::port);
     let failed = |error: io::Error| {
         let message = format!(
-            "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
-            target.far, about.start_hint
+            "cannot connect to {}: {error}; start {} there, and let every firewall pass {} (`linerate ports`)",
+            target.far,
+            about.start_hint,
+            about.open_ports(port)
         );
         Failure::new(ExitCode::Peer, message)
     };
@@ -94,6 +125,46 @@ fn first<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_local_address_needs_an_interface_of_this_host() {
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (host, there, words) in [
+            (
+                "fe80::1",
+                &[][..],
+                "fe80::1 is link-local: it needs its interface; no interface of this host has a link-local address",
+            ),
+            (
+                "fe80::1",
+                &["eth0"],
+                "fe80::1 is link-local: it needs its interface; give fe80::1%eth0",
+            ),
+            (
+                "fe80::1%nosuch",
+                &["eth0", "wlan0"],
+                "fe80::1%nosuch: this host has no interface nosuch; this host has eth0, wlan0; give fe80::1%eth0",
+            ),
+        ] {
+            assert_eq!(
+                without_interface(host, &names(there)).as_deref(),
+                Some(words)
+            );
+        }
+        for host in ["fd77::1", "192.0.2.1", "board", "board%eth0"] {
+            assert_eq!(without_interface(host, &names(&["eth0"])), None);
+        }
+        for host in ["fe80::1", "fe80::1%no-such-if"] {
+            let error = resolve(host, 7, IpChoice::Any).unwrap_err();
+            assert_eq!(error.code, ExitCode::Usage, "{error}");
+        }
+        assert!(resolve("fe80::1%lo", 7, IpChoice::Any).is_ok());
+    }
 
     #[test]
     fn the_wrong_ip_version_is_named() {
