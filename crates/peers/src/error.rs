@@ -8,6 +8,20 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
+    /// A record of the sealed control channel that does not open.
+    #[error(
+        "the control connection was changed on its way (state {state}, offset {offset}): record {record} {cause}; something between the ends changes, drops, repeats or reorders what they say: test over another path"
+    )]
+    Altered {
+        /// State of this end.
+        state: &'static str,
+        /// Number of the record in this direction, from 1.
+        record: u64,
+        /// Offset of the record in what the peer has sent.
+        offset: u64,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// A message's body is not what its kind says.
     #[error(
         "the peer sent a message {message} that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
@@ -48,8 +62,8 @@ pub enum ProtocolError {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// One end holds a key that the other does not ask for or does not hold.
-    #[error("the peer is not to be used (state {state}): {message}")]
+    /// One end has a key that the other has not.
+    #[error("both ends need the same key (state {state}): {message}")]
     Key {
         /// This end's state.
         state: &'static str,

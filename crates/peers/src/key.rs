@@ -1,15 +1,12 @@
-//! Shared-key authentication: a client that holds the server's key may run tests from any address.
+//! Shared key: a client that holds the server's key may run tests from any address.
 //!
-//! Each end proves that it holds the key without showing it: HMAC-SHA-256 (RFC 2104, RFC 6234) over its own role and
-//! both ends' random nonces, so that a proof is valid neither for the other role nor on another connection. It
-//! authenticates the start of a session; it does not encrypt, and does not protect what follows from an attacker who
-//! can change packets on the path.
+//! The key itself is never sent. Both ends derive from it the secret of the sealed control channel, see
+//! [`native`](crate::native), and each brings an ephemeral key of its own.
 
-use hmac::{Hmac, Mac as _};
-use sha2::Sha256;
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use std::fmt;
 
-/// Bytes of a nonce and of a proof.
+/// Bytes of an ephemeral key.
 pub const SIZE: usize = 32;
 
 /// Fewest bytes of a key: 128 bits.
@@ -34,27 +31,22 @@ impl Key {
         Ok(Self(bytes.to_vec()))
     }
 
-    /// Proof that this end, in `role`, holds the key.
-    pub(crate) fn proof(&self, role: Prover, nonces: &Nonces) -> [u8; SIZE] {
-        self.mac(role, nonces).finalize().into_bytes().into()
+    /// Secret of the sealed control channel.
+    pub(crate) fn channel_secret(&self) -> [u8; SIZE] {
+        mac(&self.0, &[b"linerate Noise_NNpsk0"])
     }
+}
 
-    /// Whether `proof` was made with this key. Constant time.
-    pub(crate) fn is_proven_by(&self, proof: &[u8], role: Prover, nonces: &Nonces) -> bool {
-        self.mac(role, nonces).verify_slice(proof).is_ok()
+/// HMAC-SHA-256 (RFC 2104, RFC 6234) of these parts.
+fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; SIZE] {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(HMAC_SHA256, key));
+    for part in parts {
+        context.update(part);
     }
-
-    fn mac(&self, role: Prover, nonces: &Nonces) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0)
-            .expect("invariant: HMAC takes keys of any length");
-        mac.update(match role {
-            Prover::Client => b"linerate client",
-            Prover::Server => b"linerate server",
-        });
-        mac.update(&nonces.server);
-        mac.update(&nonces.client);
-        mac
-    }
+    let tag = context.sign();
+    tag.as_ref()
+        .try_into()
+        .expect("invariant: SHA-256 has 32 bytes")
 }
 
 impl fmt::Debug for Key {
@@ -63,38 +55,25 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A key with this end's nonce: fresh random bytes for every session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A key with this end's ephemeral key: fresh random bytes for every session, never shown.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     /// The shared key.
     pub key: Key,
-    /// This end's nonce.
-    pub nonce: [u8; SIZE],
+    /// This end's ephemeral private key.
+    pub ephemeral: [u8; SIZE],
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential(…)")
+    }
 }
 
 /// Token of the data streams of test `test`, derived from the session's random bytes; unguessable without them.
 pub(crate) fn test_token(random: &[u8; SIZE], test: u32) -> u32 {
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(random).expect("invariant: HMAC takes keys of any length");
-    mac.update(b"linerate token");
-    mac.update(&test.to_be_bytes());
-    let digest: [u8; SIZE] = mac.finalize().into_bytes().into();
-    let [t0, t1, t2, t3, ..] = digest;
+    let [t0, t1, t2, t3, ..] = mac(random, &[b"linerate token", &test.to_be_bytes()]);
     u32::from_be_bytes([t0, t1, t2, t3])
-}
-
-/// Whose proof it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prover {
-    Client,
-    Server,
-}
-
-/// Both ends' nonces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nonces {
-    pub(crate) server: [u8; SIZE],
-    pub(crate) client: [u8; SIZE],
 }
 
 #[cfg(test)]
@@ -102,30 +81,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_serves_one_key_one_role_and_one_session() {
-        let key = |text: &str| Key::new(text.as_bytes()).unwrap();
-        let ours = key("sixteen bytes or more");
-        let nonces = Nonces {
-            server: [1; SIZE],
-            client: [2; SIZE],
-        };
-        let proof = ours.proof(Prover::Client, &nonces);
-        assert!(ours.is_proven_by(&proof, Prover::Client, &nonces));
-        assert!(!ours.is_proven_by(&proof, Prover::Server, &nonces));
-        assert!(!key("sixteen bytes or less").is_proven_by(&proof, Prover::Client, &nonces));
-        assert!(!ours.is_proven_by(&proof[..31], Prover::Client, &nonces));
-        for other in [
-            Nonces {
-                server: [3; SIZE],
-                ..nonces
-            },
-            Nonces {
-                client: [3; SIZE],
-                ..nonces
-            },
-        ] {
-            assert!(!ours.is_proven_by(&proof, Prover::Client, &other));
-        }
+    fn a_secret_is_of_one_key() {
+        let secret = |text: &str| Key::new(text.as_bytes()).unwrap().channel_secret();
+        assert_eq!(
+            secret("sixteen bytes or more"),
+            secret("sixteen bytes or more\n")
+        );
+        assert_ne!(
+            secret("sixteen bytes or more"),
+            secret("sixteen bytes or less")
+        );
+        let long = "x".repeat(4096);
+        assert_ne!(secret(&long), secret(&long[1..]));
+    }
+
+    #[test]
+    fn a_token_is_of_one_session_and_one_test() {
+        let tokens = [
+            test_token(&[1; SIZE], 1),
+            test_token(&[1; SIZE], 2),
+            test_token(&[2; SIZE], 1),
+        ];
+        // RFC 2104 over SHA-256, as `openssl dgst -sha256 -mac HMAC` has it.
+        assert_eq!(tokens[0], 0x67f9_035f);
+        assert!(tokens[0] != tokens[1] && tokens[0] != tokens[2] && tokens[1] != tokens[2]);
     }
 
     #[test]
@@ -133,6 +112,14 @@ mod tests {
         assert_eq!(Key::new(b"short\n"), Err(TooShort(5)));
         let key = Key::new(b"  0123456789abcdef\n").unwrap();
         assert_eq!(key, Key::new(b"0123456789abcdef").unwrap());
-        assert_eq!(format!("{key:?}"), "Key(…)");
+        let ephemeral = [77; SIZE];
+        let shown = format!(
+            "{:?}{key:?}",
+            Credential {
+                key: key.clone(),
+                ephemeral
+            }
+        );
+        assert_eq!(shown, "Credential(…)Key(…)");
     }
 }

@@ -1,4 +1,4 @@
-//! Shared key of linerate's own protocol: read from its file, with a nonce per session.
+//! Shared key of linerate's own protocol: read from its file, with an ephemeral key per session.
 
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
@@ -44,13 +44,13 @@ pub fn read_key(path: &Path) -> Result<Key, Failure> {
     Key::new(&bytes).map_err(|error| fail(error.to_string()))
 }
 
-/// The key with a new nonce for one session.
+/// The key with a new ephemeral key for one session.
 pub fn credential(key: Option<&Key>) -> Result<Option<Credential>> {
     let Some(key) = key.cloned() else {
         return Ok(None);
     };
-    let nonce: [u8; SIZE] = random_bytes()?;
-    Ok(Some(Credential { key, nonce }))
+    let ephemeral: [u8; SIZE] = random_bytes()?;
+    Ok(Some(Credential { key, ephemeral }))
 }
 
 #[cfg(test)]

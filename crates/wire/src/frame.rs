@@ -15,6 +15,9 @@ pub const PREAMBLE_LEN: usize = 10;
 /// Length of the length field and kind byte.
 pub const FRAME_HEADER_LEN: usize = 5;
 
+/// Length of an end's part of the handshake with a key: an X25519 public key, and the tag of nothing.
+pub const SEAL_LEN: usize = MAX_SEAL_BODY as usize - 1;
+
 /// Role of an end of the control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -26,6 +29,8 @@ pub enum Role {
 
 /// Maximum length of a message without body: the kind byte.
 const NO_BODY: u32 = 1;
+/// Maximum message of the handshake: the kind byte, 32 bytes of a public key, and 16 of a tag.
+const MAX_SEAL_BODY: u32 = 49;
 /// Maximum body of a message whose size does not depend on the test.
 const MAX_FIXED_BODY: u32 = 16 * 1024;
 /// Maximum message before the hellos are exchanged, and maximum specification.
@@ -92,10 +97,9 @@ kinds! {
     Ping = 4, None, NO_BODY;
     /// Client: closes the session.
     Bye = 5, CLIENT, NO_BODY;
-    /// Server: requires a proof of the key.
-    Challenge = 6, SERVER, MAX_FIXED_BODY;
-    /// Client: the proof.
-    Proof = 7, CLIENT, MAX_FIXED_BODY;
+    // 6 and 7 were the proof of the key in 0.1.0, which sealed nothing.
+    /// Either: its part of the handshake by which all that follows is sealed, where there is a key.
+    Seal = 8, None, MAX_SEAL_BODY;
     /// Client: prepare a test.
     Prepare = 16, CLIENT, MAX_SPEC_BODY;
     /// Server: open the data streams.

@@ -233,7 +233,7 @@ fn a_peer_with_a_key_serves_who_holds_it() {
     test(&["--key", &path(&right)]).done();
     test(&[]).failed(5, &["wants a key", "--key"]);
     let other = test(&["--key", &path(&wrong)]);
-    other.failed(5, &["its key is another"]);
+    other.failed(5, &["the client's key is another", "--key"]);
     assert!(other.err.contains("chmod 600"), "{}", other.err);
     test(&["--key", &path(&short)]).failed(2, &["short.key", "at least 16", "urandom"]);
     let open = Server::on("127.0.0.1");
@@ -247,7 +247,7 @@ fn a_peer_with_a_key_serves_who_holds_it() {
     ];
     place
         .run(&args)
-        .failed(5, &["did not ask for the key", "leave --key away"]);
+        .failed(5, &["this server has no key", "leave --key away"]);
 }
 
 #[test]

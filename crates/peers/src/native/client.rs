@@ -1,12 +1,11 @@
 //! Client. The drawing in [`super`] shows both ends.
 
 use super::link::{Core, text};
-use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
+use super::message::{Hello, Message, Prepare, Ready, Role, Welcome};
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
 use crate::error::{ProtocolError, clean};
-use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{
     Action, ClientConfig, Input, Limits, PeerEvent, PeerHello, RefusalCode, StreamTarget, TestEnd,
 };
@@ -21,14 +20,12 @@ pub(super) struct Client {
     core: Core,
     /// What the server allows; known after its welcome.
     limits: Limits,
-    credential: Option<Credential>,
-    /// Both nonces, once the server has asked for the key.
-    asked: Option<Nonces>,
 }
 
 impl Client {
     pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
-        let mut core = Core::new(Role::Client, config.timeout, now);
+        let credential = config.credential.as_ref();
+        let mut core = Core::new(Role::Client, credential, config.timeout, now);
         let hello = Message::Hello(Hello {
             tool: "linerate".to_owned(),
             version: clean(&config.version, super::MAX_NAME),
@@ -37,8 +34,6 @@ impl Client {
         Self {
             core,
             limits: Limits::default(),
-            credential: config.credential.clone(),
-            asked: None,
         }
     }
 
@@ -52,10 +47,10 @@ impl Client {
         match message {
             Message::Ping if state.is_greeted() => Ok(()),
             Message::Farewell(body) => Err(self.core.turned_away(body.code, &body.message)),
-            Message::Challenge(body) if state == State::Greeting && self.asked.is_none() => {
-                self.prove(now, body.nonce)
+            Message::Welcome(body) if state == State::Greeting => {
+                self.welcome(*body);
+                Ok(())
             }
-            Message::Welcome(body) if state == State::Greeting => self.welcome(*body),
             _ if !state.has_test() || message.test() != Some(self.core.test.number) => Err(self
                 .core
                 .unexpected(kind, offset, "no such test is under way")),
@@ -96,44 +91,7 @@ impl Client {
         }
     }
 
-    /// Proves that this end holds the key.
-    fn prove(&mut self, now: MonoInstant, server: [u8; SIZE]) -> Result<(), ProtocolError> {
-        let Some(credential) = &self.credential else {
-            return Err(self.denied("it wants a key: give the file of its key with --key"));
-        };
-        let client = credential.nonce;
-        let nonces = Nonces { server, client };
-        let proof = credential.key.proof(Prover::Client, &nonces);
-        let nonce = client;
-        self.core.say(now, &Message::Proof(Proof { nonce, proof }));
-        self.asked = Some(nonces);
-        Ok(())
-    }
-
-    /// Checks the server's proof: a client with a key requires one.
-    fn check_server(&self, proof: Option<[u8; SIZE]>) -> Result<(), ProtocolError> {
-        let Some(credential) = &self.credential else {
-            return Ok(());
-        };
-        let Some(nonces) = &self.asked else {
-            return Err(self.denied(
-                "it did not ask for the key: start it with --key, or leave --key away here",
-            ));
-        };
-        let proof = proof.unwrap_or_default();
-        if credential.key.is_proven_by(&proof, Prover::Server, nonces) {
-            return Ok(());
-        }
-        Err(self.denied("it does not hold this key itself: it is not the server it should be"))
-    }
-
-    fn denied(&self, message: &'static str) -> ProtocolError {
-        let state = self.core.steps.state.name();
-        ProtocolError::Key { state, message }
-    }
-
-    fn welcome(&mut self, body: Welcome) -> Result<(), ProtocolError> {
-        self.check_server(body.proof)?;
+    fn welcome(&mut self, body: Welcome) {
         self.limits = body.limits;
         self.core.steps.rest(State::Idle);
         self.core.steps.meet(PeerHello {
@@ -142,7 +100,6 @@ impl Client {
             facts: body.facts,
             limits: body.limits,
         });
-        Ok(())
     }
 
     fn begin(&mut self, now: MonoInstant, spec: Box<TestSpec>) {
@@ -277,7 +234,7 @@ impl Stepping for Client {
     }
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        while let Some((message, offset)) = self.core.next()? {
+        while let Some((message, offset)) = self.core.next(now)? {
             self.message(now, message, offset)?;
         }
         Ok(())

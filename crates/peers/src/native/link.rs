@@ -3,8 +3,10 @@
 use super::frame::preamble;
 use super::message::{Farewell, Message, Role, TooLong};
 use super::phase::State;
+use super::seal::Channel;
 use super::test::Test;
 use crate::error::{MAX_TEXT, ProtocolError, clean};
+use crate::key::Credential;
 use crate::session::{Action, RefusalCode};
 use crate::steps::{Phase as _, Steps};
 use linerate_model::MonoInstant;
@@ -12,11 +14,13 @@ use std::time::Duration;
 
 /// Silence after which an end sends a ping: a tenth of the usual timeout.
 const PING_AFTER: Duration = Duration::from_secs(1);
+
 /// Part of a session that both ends share.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) steps: Steps<State>,
     pub(super) test: Test,
+    pub(super) channel: Channel,
     /// Role of the peer.
     from: Role,
     /// Time of the last message from the peer, and of the last one to it.
@@ -27,11 +31,21 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(role: Role, timeout: Duration, now: MonoInstant) -> Self {
+    /// With a credential, the peer has to hold its key.
+    pub(super) fn new(
+        role: Role,
+        credential: Option<&Credential>,
+        timeout: Duration,
+        now: MonoInstant,
+    ) -> Self {
         let mut steps = Steps::waiting(State::Greeting, timeout, now);
+        let preamble = preamble();
+        let (channel, first) = Channel::new(role, credential, &preamble);
         let from = match role {
             Role::Client => {
-                steps.act(Action::Send(preamble()));
+                let first = first.map(|part| part.encode().expect("invariant: a part is short"));
+                let opening = [preamble, first.unwrap_or_default()].concat();
+                steps.act(Action::Send(opening));
                 Role::Server
             }
             Role::Server => Role::Client,
@@ -39,6 +53,7 @@ impl Core {
         Self {
             steps,
             test: Test::default(),
+            channel,
             from,
             heard: now,
             sent: now,
@@ -49,9 +64,25 @@ impl Core {
     /// Queues a message; one that is too long is not sent.
     pub(super) fn send(&mut self, now: MonoInstant, message: &Message) -> Result<(), TooLong> {
         let frame = message.encode()?;
-        self.sent = now;
-        self.steps.act(Action::Send(frame));
+        self.pass_on(now, frame);
         Ok(())
+    }
+
+    /// Queues a frame, or keeps it until it can be sealed.
+    pub(super) fn pass_on(&mut self, now: MonoInstant, frame: Vec<u8>) {
+        let bytes = self.channel.carry(self.role(), frame);
+        if !bytes.is_empty() {
+            self.sent = now;
+            self.steps.act(Action::Send(bytes));
+        }
+    }
+
+    /// Role of this end.
+    pub(super) const fn role(&self) -> Role {
+        match self.from {
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
+        }
     }
 
     /// Queues a message whose size this end bounds.
@@ -68,13 +99,25 @@ impl Core {
     }
 
     /// The next message of the peer, with its offset.
-    pub(super) fn next(&mut self) -> Result<Option<(Message, u64)>, ProtocolError> {
+    pub(super) fn next(
+        &mut self,
+        now: MonoInstant,
+    ) -> Result<Option<(Message, u64)>, ProtocolError> {
         let state = self.steps.state;
         if state == State::Closed || (!self.introduced && !self.introduce(false)?) {
             return Ok(None);
         }
-        let inbox = &mut self.steps.inbox;
-        inbox.take_frame(self.from, state.name(), state.most_bytes())
+        loop {
+            let most = state.most_bytes().min(self.channel.most_bytes(self.from));
+            let frames = self.channel.frames(&mut self.steps.inbox);
+            match frames.take_frame(self.from, state.name(), most)? {
+                Some((message, _)) if self.channel.is_sealing() => self.take_part(now, message)?,
+                Some(next) => return Ok(Some(next)),
+                // Only now is there room: one message at most is kept.
+                None if self.unseal()? => {}
+                None => return Ok(None),
+            }
+        }
     }
 
     /// Takes the peer's preamble; the server answers with its own, so that each knows the other's version.
@@ -91,7 +134,7 @@ impl Core {
 
     /// Whether no message is partly received.
     pub(super) fn is_at_boundary(&self) -> bool {
-        self.steps.inbox.pending().is_empty()
+        self.steps.inbox.pending().is_empty() && self.channel.is_at_boundary()
     }
 
     /// The error for a connection that has ended.
@@ -148,15 +191,21 @@ impl Core {
     /// Queues the farewell after an error.
     pub(super) fn complain(&mut self, now: MonoInstant, error: &ProtocolError) {
         let code = match error {
-            ProtocolError::Body { .. }
+            ProtocolError::Altered { .. }
+            | ProtocolError::Body { .. }
             | ProtocolError::Length { .. }
             | ProtocolError::Unexpected { .. } => RefusalCode::Protocol,
+            ProtocolError::Key { .. } => RefusalCode::Denied,
             ProtocolError::OutOfTurn { .. } => RefusalCode::Internal,
             ProtocolError::Overdue { .. } => RefusalCode::Timeout,
             _ => return,
         };
         if self.introduced {
-            self.farewell(now, code, &error.to_string());
+            let text = match error {
+                ProtocolError::Key { message, .. } => (*message).to_owned(),
+                _ => error.to_string(),
+            };
+            self.farewell(now, code, &text);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The messages of the native protocol: one kind byte and one JSON body each.
 
-use crate::key::SIZE;
 use crate::session::{Limits, Progress, RefusalCode, StreamPorts};
 use linerate_model::PacketCount;
 use linerate_model::facts::Facts;
@@ -22,6 +21,8 @@ macro_rules! messages {
         pub enum Message {
             Bye,
             Ping,
+            /// An end's part of the handshake, not JSON.
+            Seal(Vec<u8>),
             $($name($body),)*
             $($of_test($test_body),)*
         }
@@ -32,6 +33,7 @@ macro_rules! messages {
                 match self {
                     Self::Bye => Kind::Bye,
                     Self::Ping => Kind::Ping,
+                    Self::Seal(_) => Kind::Seal,
                     $(Self::$name(_) => Kind::$name,)*
                     $(Self::$of_test(_) => Kind::$of_test,)*
                 }
@@ -48,6 +50,7 @@ macro_rules! messages {
             fn append_body(&self, frame: &mut Vec<u8>) {
                 match self {
                     Self::Bye | Self::Ping => {}
+                    Self::Seal(part) => frame.extend(part),
                     $(Self::$name(body) => append(frame, body),)*
                     $(Self::$of_test(body) => append(frame, body),)*
                 }
@@ -58,6 +61,7 @@ macro_rules! messages {
                 Ok(match kind {
                     Kind::Bye => Self::Bye,
                     Kind::Ping => Self::Ping,
+                    Kind::Seal => Self::Seal(body.to_vec()),
                     $(Kind::$name => Self::$name(read(body)?),)*
                     $(Kind::$of_test => Self::$of_test(read(body)?),)*
                 })
@@ -71,8 +75,6 @@ messages! {
         Hello(Hello),
         Welcome(Box<Welcome>),
         Farewell(Farewell),
-        Challenge(Challenge),
-        Proof(Proof),
     }
     test {
         Prepare(Prepare),
@@ -113,25 +115,6 @@ pub struct Welcome {
     /// Facts about the server's host.
     #[serde(default)]
     pub facts: Facts,
-    /// Proof that the server holds the key, if it asked for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proof: Option<[u8; SIZE]>,
-}
-
-/// Body of `Challenge`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Challenge {
-    /// The server's nonce.
-    pub nonce: [u8; SIZE],
-}
-
-/// Body of `Proof`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
-    /// The client's nonce.
-    pub nonce: [u8; SIZE],
-    /// Proof that the client holds the key.
-    pub proof: [u8; SIZE],
 }
 
 /// Body of `Farewell`.

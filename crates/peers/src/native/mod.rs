@@ -5,11 +5,14 @@
 //!
 //! ```text
 //!  client driver        client                          server           server driver
-//!                          | preamble, Hello ------------> |
-//!                          |   if it has a key             |
-//!                          | <-------- preamble, Challenge |
-//!                          | Proof ----------------------> |
-//!          <- PeerHello    | <---------- preamble, Welcome |  PeerHello ->
+//!                          | preamble -------------------> |
+//!                          | <------------------- preamble |
+//!                          |   with a key; all that follows is sealed
+//!                          | Seal -----------------------> |
+//!                          | <----------------------- Seal |
+//!                          |                               |
+//!                          | Hello ----------------------> |
+//!          <- PeerHello    | <-------------------- Welcome |  PeerHello ->
 //!  Begin(spec) ->          | Prepare --------------------> |  Prepare(spec) ->
 //!          <- OpenStreams  | <---------------------- Ready |               <- Prepared
 //!                          |   or <--------------- Refused |               <- Refused
@@ -45,7 +48,10 @@ mod foreign;
 mod frame;
 mod link;
 pub mod message;
+mod noise;
+mod opening;
 mod phase;
+mod seal;
 mod server;
 mod state;
 mod streams;

@@ -2,14 +2,13 @@
 
 use super::link::{Core, text};
 use super::message::{
-    Challenge, Message, Prepare, Proof, Ready, Refused, Report, Role, TestNumber, TestProgress,
-    TooLong, Welcome,
+    Message, Prepare, Ready, Refused, Report, Role, TestNumber, TestProgress, TooLong, Welcome,
 };
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
 use crate::error::{ProtocolError, clean};
-use crate::key::{Nonces, Prover, SIZE, test_token};
+use crate::key::test_token;
 use crate::session::{
     Action, Input, PeerHello, Progress, Refusal, RefusalCode, ServerConfig, StreamPorts, TestEnd,
 };
@@ -24,8 +23,6 @@ use linerate_model::spec::{Side, validate};
 pub(super) struct Server {
     core: Core,
     config: ServerConfig,
-    /// The version of a client that was asked for the key.
-    challenged: Option<String>,
     /// Token of the present test's data streams.
     token: u32,
 }
@@ -33,9 +30,13 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
         Self {
-            core: Core::new(Role::Server, config.timeout, now),
+            core: Core::new(
+                Role::Server,
+                config.credential.as_ref(),
+                config.timeout,
+                now,
+            ),
             config,
-            challenged: None,
             token: 0,
         }
     }
@@ -54,11 +55,16 @@ impl Server {
                 return Err(self.core.turned_away(body.code, &body.message));
             }
             Message::Bye => self.core.steps.close(),
-            Message::Hello(hello) if state == State::Greeting && self.challenged.is_none() => {
-                self.hello(now, &hello.version);
+            Message::Hello(_) | Message::Seal(_)
+                if state == State::Greeting && self.config.turn_away.is_some() =>
+            {
+                self.turn_away(now);
             }
-            Message::Proof(proof) if state == State::Greeting && self.challenged.is_some() => {
-                self.proof(now, &proof);
+            Message::Hello(hello) if state == State::Greeting => self.admit(now, &hello.version),
+            Message::Seal(_) if state == State::Greeting => {
+                return Err(self.core.key_error(
+                    "this server has no key: start it with --key, or leave --key away at the client",
+                ));
             }
             Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
             // The client aborted before it received the refusal.
@@ -105,45 +111,16 @@ impl Server {
         Ok(())
     }
 
-    fn hello(&mut self, now: MonoInstant, version: &str) {
-        if let Some((code, message)) = self.config.turn_away.clone() {
-            self.core.farewell(now, code, &message);
-            self.core.steps.close();
-            return;
+    /// Refuses the client after its first message.
+    fn turn_away(&mut self, now: MonoInstant) {
+        if let Some((code, message)) = &self.config.turn_away {
+            self.core.farewell(now, *code, message);
         }
-        if let Some(credential) = &self.config.credential {
-            let nonce = credential.nonce;
-            let challenge = Message::Challenge(Challenge { nonce });
-            self.core.say(now, &challenge);
-            self.challenged = Some(version.to_owned());
-            return;
-        }
-        self.admit(now, version, None);
+        self.core.steps.close();
     }
 
-    /// Checks the client's proof, and answers with this end's.
-    fn proof(&mut self, now: MonoInstant, body: &Proof) {
-        let version = self.challenged.clone().unwrap_or_default();
-        let proof = self.config.credential.as_ref().and_then(|credential| {
-            let nonces = Nonces {
-                server: credential.nonce,
-                client: body.nonce,
-            };
-            let proven = credential
-                .key
-                .is_proven_by(&body.proof, Prover::Client, &nonces);
-            proven.then(|| credential.key.proof(Prover::Server, &nonces))
-        });
-        if proof.is_none() {
-            let reason = "its key is another: give the file of this server's key with --key";
-            self.core.farewell(now, RefusalCode::Denied, reason);
-            return self.core.steps.close();
-        }
-        self.admit(now, &version, proof);
-    }
-
-    fn admit(&mut self, now: MonoInstant, version: &str, proof: Option<[u8; SIZE]>) {
-        self.welcome(now, proof);
+    fn admit(&mut self, now: MonoInstant, version: &str) {
+        self.welcome(now);
         self.core.steps.rest(State::Idle);
         self.core.steps.meet(PeerHello {
             version: clean(version, super::MAX_NAME),
@@ -153,13 +130,12 @@ impl Server {
         });
     }
 
-    fn welcome(&mut self, now: MonoInstant, proof: Option<[u8; SIZE]>) {
+    fn welcome(&mut self, now: MonoInstant) {
         let mut welcome = Welcome {
             version: clean(&self.config.version, super::MAX_NAME),
             session: clean(&self.config.session, super::MAX_NAME),
             limits: self.config.limits,
             facts: std::mem::take(&mut self.config.facts),
-            proof,
         };
         let whole = Message::Welcome(Box::new(welcome.clone()));
         if let Err(TooLong { length, .. }) = self.core.send(now, &whole) {
@@ -272,7 +248,7 @@ impl Stepping for Server {
     }
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        while let Some((message, offset)) = self.core.next()? {
+        while let Some((message, offset)) = self.core.next(now)? {
             self.message(now, message, offset)?;
         }
         Ok(())

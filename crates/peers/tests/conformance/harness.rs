@@ -375,7 +375,7 @@ impl End {
 }
 
 /// Seven datagrams or so many bytes per stream, one of them lost on the way.
-fn seven_each(spec: &TestSpec, side: Side) -> Vec<StreamReport> {
+pub(crate) fn seven_each(spec: &TestSpec, side: Side) -> Vec<StreamReport> {
     let is_udp = spec.transport() == Transport::Udp;
     let received = 7 - u64::from(side == Side::Receiver);
     let work = || match (side, is_udp) {
