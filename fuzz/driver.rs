@@ -4,6 +4,7 @@ use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
 use linerate_model::sample::{DatagramReceiver, EndpointReport, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
+use linerate_peers::key::{Credential, Key, SIZE};
 use linerate_peers::{
     Action, Arrival, ClientConfig, Control, Ending, Input, PeerKind, PeerEvent, RANDOM_BYTES, RefusalCode,
     ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder,
@@ -27,6 +28,14 @@ pub fn both_ends(kind: &dyn PeerKind, data: &[u8]) {
         unproved: UnprovedSending::AtMostReceived,
         ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     };
+    if kind.about().has_keys() {
+        let key = Key::new(b"a key of this target alone").expect("invariant: it is long enough");
+        let credential = Some(Credential { key, ephemeral: [7; SIZE] });
+        let client = ClientConfig { credential: credential.clone(), ..client.clone() };
+        let server = ServerConfig { credential, ..server.clone() };
+        feed(true, kind.about().control, kind.client(client, START), data);
+        feed(false, kind.about().control, kind.server(server, START), data);
+    }
     feed(true, kind.about().control, kind.client(client, START), data);
     if kind.about().control != Control::Shell {
         feed(false, kind.about().control, kind.server(server, START), data);
