@@ -5,11 +5,12 @@ use crate::harness::{Ended, Place, Running, Server, good_log};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::Signal;
 use std::fs::Permissions;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 
 /// A place with a script that leaves a mark when it is started.
 fn place_with_mark() -> (Place, PathBuf) {
@@ -302,21 +303,16 @@ impl Guarded {
         self.server.address().parse().unwrap()
     }
 
+    /// A test that a holder of the key asks for at this address.
+    fn test_by(&self, address: &str) -> Ended {
+        let test = "--key key --rate 1M -t 100ms --diagnose 0s";
+        let test: Vec<_> = test.split(' ').collect();
+        self.place.run(&[&["udp", address], &test[..]].concat())
+    }
+
     #[track_caller]
     fn serves_a_key_holder(&self) {
-        let test = [
-            "udp",
-            self.server.address(),
-            "--key",
-            "key",
-            "--rate",
-            "1M",
-            "-t",
-            "100ms",
-            "--diagnose",
-            "0s",
-        ];
-        self.place.run(&test).done();
+        self.test_by(self.server.address()).done();
     }
 }
 
@@ -337,6 +333,83 @@ fn silent_clients_keep_no_key_holder_out() {
         assert!(guarded.server.status("Threads") < 100);
         drop(held);
     }
+}
+
+/// Bytes of preamble and handshake that a client with a key sends.
+const OPENING: usize = 10 + 5 + 48;
+
+/// Who sits between a client and the server at `to`, carries one connection, changes the byte of the client's that comes after
+/// `untouched` bytes, and records what the client said.
+fn relay(to: SocketAddr, untouched: usize) -> (SocketAddr, JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let carry = move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut server = TcpStream::connect(to).unwrap();
+        let mut back = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        let back = thread::spawn(move || {
+            drop(io::copy(&mut back.0, &mut back.1));
+            drop(back.1.shutdown(Shutdown::Both));
+        });
+        let mut said = Vec::new();
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = client.read(&mut bytes) {
+            let at = untouched.checked_sub(said.len());
+            said.extend_from_slice(&bytes[..count]);
+            if let Some(byte) = at.and_then(|at| bytes[..count].get_mut(at)) {
+                *byte ^= 1;
+            }
+            if server.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        drop(server.shutdown(Shutdown::Both));
+        back.join().unwrap();
+        said
+    };
+    (address, thread::spawn(carry))
+}
+
+#[test]
+fn who_sits_between_two_key_holders_reads_changes_and_repeats_nothing() {
+    let guarded = Guarded::new(&["--max-clients", "2"]);
+    let (address, recording) = relay(guarded.address(), usize::MAX);
+    guarded.test_by(&address.to_string()).done();
+    let recording = recording.join().unwrap();
+    assert!(recording.len() > 500, "{}", recording.len());
+    let shown = |word: &&str| {
+        recording
+            .windows(word.len())
+            .any(|at| at == word.as_bytes())
+    };
+    let words = ["linerate", "transport", "payload", "udp", "version"];
+    assert_eq!(words.iter().filter(|word| shown(word)).count(), 1);
+    // A changed byte in what comes after the handshake: hello, plan.
+    for at in [OPENING + 2, OPENING + 20, OPENING + 200] {
+        let (address, recording) = relay(guarded.address(), at);
+        let ended = guarded.test_by(&address.to_string());
+        ended.failed(5, &["the control connection was changed on its way"]);
+        drop(recording.join());
+    }
+    // A recorded opening is answered, and holds none of the two places; a whole recording opens nothing.
+    let again = |bytes: &[u8]| {
+        let mut stream = connection("127.0.0.1", guarded.address());
+        stream.write_all(bytes).unwrap();
+        let mut answer = [0; OPENING];
+        stream.read_exact(&mut answer).unwrap();
+        stream
+    };
+    let held: Vec<_> = (0..8).map(|_| again(&recording[..OPENING])).collect();
+    guarded.serves_a_key_holder();
+    drop(held);
+    let mut rest = Vec::new();
+    again(&recording).read_to_end(&mut rest).unwrap();
+    assert!(
+        rest.len() < 600,
+        "no more than a sealed goodbye: {}",
+        rest.len()
+    );
+    guarded.serves_a_key_holder();
 }
 
 #[test]
