@@ -41,6 +41,8 @@ pub(crate) enum Doing {
     Pausing,
     /// It waited for the receiver, whose application did not read.
     Waiting,
+    /// It, or the receiver, waited for a core.
+    Starved,
     /// It is not known.
     Unknown,
 }

@@ -11,8 +11,45 @@ use std::time::Duration;
 /// What the sender did in `outage`, as far as the trial tells.
 pub(super) fn doing(trial: &Trial, outage: Outage) -> Doing {
     match trial.transport {
-        Transport::Tcp => of_bytes(trial, outage),
+        Transport::Tcp => unless_starved(trial, outage, of_bytes(trial, outage)),
+        // Where its datagrams were lost tells whether an end was held up.
         Transport::Udp => of_datagrams(trial, outage),
+    }
+}
+
+/// `doing` of a byte stream, which loses nothing where a thread waits for a core, and is as silent.
+fn unless_starved(trial: &Trial, outage: Outage, doing: Doing) -> Doing {
+    let sides = [Side::Sender, Side::Receiver];
+    let waits = sides.map(|side| CoreWait::in_outage(trial, side, outage));
+    let most = outage.length().as_secs_f64() * MOST;
+    let any = |is: fn(&CoreWait) -> f64| waits.iter().flatten().any(|wait| is(wait) >= most);
+    match doing {
+        Doing::Sending | Doing::Unknown if any(|wait| wait.at_least) => Doing::Starved,
+        Doing::Sending if any(|wait| wait.at_most) => Doing::Unknown,
+        _ => doing,
+    }
+}
+
+/// How long a traffic thread waited for a core within an outage, in seconds.
+struct CoreWait {
+    at_least: f64,
+    at_most: f64,
+}
+
+impl CoreWait {
+    /// `None` where the trial does not tell.
+    fn in_outage(trial: &Trial, side: Side, outage: Outage) -> Option<Self> {
+        let cpu = trial.cpu_of(side)?;
+        let whole = trial.duration?.as_secs_f64();
+        let waited = cpu.run_delay_ratio?.get() * whole;
+        let ran = cpu.thread_ratio?.get() * whole;
+        // What of both does not fit into the rest of the time was within the outage, and nothing arrived that would have
+        // made it run.
+        let rest = whole - outage.length().as_secs_f64();
+        Some(Self {
+            at_least: (ran + waited - rest).min(waited),
+            at_most: waited,
+        })
     }
 }
 

@@ -168,3 +168,25 @@ fn the_rest_of_a_trial_is_what_it_was_outside() {
     run.trials = vec![datagrams(0..0)];
     assert!(without(&run, Direction::Forward).is_none());
 }
+
+/// A byte stream of eight seconds, silent for three of them, whose receiver waited for a core for `waited` of the time; its
+/// segments were sent again.
+fn beside_others(waited: f64) -> Doing {
+    let mbits = [80, 80, 0, 0, 0, 80, 80, 80];
+    let mut trial = log(Transport::Tcp, &mbits.map(|rate| (rate, 0)));
+    trial.intervals[4].retransmitted_segments = Some(9);
+    trial.cpu = serde_json::from_value(serde_json::json!({"receiver": {
+        "host_ratio": 1.0, "softirq_ratio": 0.1, "cores": [1.0, 1.0], "thread_ratio": 0.1, "run_delay_ratio": waited
+    }}))
+    .unwrap();
+    only(&trial).sender
+}
+
+#[test]
+fn a_silence_in_which_a_thread_waited_for_a_core_is_none_of_the_path() {
+    // Seven of eight seconds do not fit into the five in which something arrived.
+    assert_eq!(beside_others(0.8), Doing::Starved);
+    // Two may all have been in the silence, or none of them.
+    assert_eq!(beside_others(0.25), Doing::Unknown);
+    assert_eq!(beside_others(0.1), Doing::Sending);
+}

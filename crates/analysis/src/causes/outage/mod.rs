@@ -54,6 +54,7 @@ fn because<'a>(mut all: impl Iterator<Item = &'a Outage>) -> String {
         || "something arrived all the time".to_owned(),
         |silence| match silence.sender {
             Doing::Waiting => format!("the receiver read nothing {silence}, though packets came"),
+            Doing::Starved => format!("a traffic thread waited for a core {silence}"),
             _ => format!("the sender sent nothing {silence}"),
         },
     )
