@@ -2,12 +2,14 @@
 
 use super::link::{Core, text};
 use super::message::{Hello, Message, Prepare, Ready, Role, Welcome};
+use super::patience::{Patience, Whose, farewell};
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerEvent, PeerHello, RefusalCode, StreamTarget, TestEnd,
+    Action, ClientConfig, Input, Limits, PeerEvent, PeerHello, Progress, RefusalCode, StreamTarget,
+    TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -20,6 +22,7 @@ pub(super) struct Client {
     core: Core,
     /// What the server allows; known after its welcome.
     limits: Limits,
+    patience: Patience,
 }
 
 impl Client {
@@ -34,6 +37,7 @@ impl Client {
         Self {
             core,
             limits: Limits::default(),
+            patience: Patience::default(),
         }
     }
 
@@ -80,6 +84,7 @@ impl Client {
                 Ok(())
             }
             (Message::Progress(body), State::Running) => {
+                self.counted(now, Whose::Theirs, &body.progress);
                 self.core
                     .steps
                     .act(Action::Peer(PeerEvent::Progress(body.progress)));
@@ -108,9 +113,10 @@ impl Client {
         }
         let number = self.core.test.number.wrapping_add(1);
         self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
+        self.patience = Patience::new(now, self.core.steps.timeout);
         let prepare = Message::Prepare(Prepare { test: number, spec });
         self.core.say(now, &prepare);
-        self.core.steps.step(now, State::Preparing);
+        self.set_up(now, State::Preparing);
     }
 
     fn refused(&mut self, code: RefusalCode, message: String) {
@@ -124,7 +130,7 @@ impl Client {
         let format = Streams { token: body.token };
         let target = StreamTarget::Ports(body.ports);
         self.core.steps.open(target, format);
-        self.core.steps.step(now, State::Connecting);
+        self.set_up(now, State::Connecting);
         Ok(())
     }
 
@@ -158,18 +164,30 @@ impl Client {
         }
         let start = Message::Start(self.core.test.number());
         self.core.say(now, &start);
-        self.core.steps.step(now, State::Starting);
+        self.set_up(now, State::Starting);
+    }
+
+    /// Enters a step before traffic flows.
+    fn set_up(&mut self, now: MonoInstant, state: State) {
+        let limit = self.patience.set_up(now);
+        self.core.steps.enter(now, state, limit);
+    }
+
+    fn counted(&mut self, now: MonoInstant, whose: Whose, progress: &Progress) {
+        if let Some(limit) = self.patience.counted(now, whose, progress) {
+            // Counts that come early shorten nothing.
+            let due = self.core.steps.due().unwrap_or(now);
+            let limit = limit.max(due.saturating_since(now));
+            self.core.steps.enter(now, State::Running, limit);
+        }
     }
 
     fn started(&mut self, now: MonoInstant) {
         if self.core.test.sends {
             self.core.steps.act(Action::Start(Side::Sender));
         }
-        let limit = self
-            .core
-            .test
-            .allowed
-            .saturating_add(self.core.steps.timeout);
+        let (test, timeout) = (&self.core.test, self.core.steps.timeout);
+        let limit = self.patience.start(now, test, timeout);
         self.core.steps.enter(now, State::Running, limit);
     }
 
@@ -268,6 +286,12 @@ impl Stepping for Client {
         }
     }
 
+    fn progress(&mut self, now: MonoInstant, progress: Progress) {
+        if self.core.steps.state == State::Running {
+            self.counted(now, Whose::Ours, &progress);
+        }
+    }
+
     fn part(&mut self, now: MonoInstant) {
         if self.core.steps.state.is_greeted() {
             self.core.say(now, &Message::Bye);
@@ -298,12 +322,21 @@ impl Stepping for Client {
                 .steps
                 .late(limit, "a traffic thread at one end hangs")),
             _ => {
-                let reason = format!(
-                    "the client waited {} s in state {}",
-                    limit.as_secs_f64(),
-                    self.core.steps.state.name()
-                );
+                let timeout = self.core.steps.timeout;
+                let seconds = timeout.as_secs_f64();
+                let reason = match self.core.steps.state {
+                    State::Running => format!(
+                        "the time of the test is over, and the server neither reported nor counted more within {seconds} s"
+                    ),
+                    state => format!(
+                        "the server is alive but did not start the test within {} s (state {})",
+                        seconds * 1.5,
+                        state.name()
+                    ),
+                };
                 self.core.abort(now, RefusalCode::Timeout, &reason);
+                let steps = &mut self.core.steps;
+                steps.enter(now, State::Stopping, farewell(timeout));
                 Ok(())
             }
         }

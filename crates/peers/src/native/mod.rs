@@ -50,6 +50,7 @@ mod link;
 pub mod message;
 mod noise;
 mod opening;
+mod patience;
 mod phase;
 mod seal;
 mod server;

@@ -13,6 +13,10 @@ pub(super) struct Test {
     pub(super) streams: u16,
     pub(super) sends: bool,
     pub(super) receives: bool,
+    /// How long it takes, warm-up included.
+    pub(super) time: Duration,
+    /// How often it is counted.
+    pub(super) interval: Duration,
     /// Longest that traffic may take before something must be wrong.
     pub(super) allowed: Duration,
     pub(super) connected: Both,
@@ -62,6 +66,8 @@ impl Test {
             streams: spec.streams,
             sends,
             receives,
+            time,
+            interval: spec.interval,
             allowed: time.saturating_add(drain),
             ..Self::default()
         }

@@ -2,6 +2,7 @@
 
 mod key;
 mod life;
+mod patience;
 mod wire;
 
 use crate::harness::{End, Role, START, converse, server_config};
