@@ -118,7 +118,11 @@ fn of_datagrams(trial: &Trial, outage: Outage) -> Doing {
     let unread = at_socket
         .map(|entry| entry.packets.get())
         .fold(0, u64::saturating_add);
-    let lost = outage.lost.or_else(|| all_lost(trial));
+    // All that was lost in the whole trial says nothing of a time in which nothing was sent.
+    let lost = match outage.lost {
+        None if !is_pausing(trial, outage) => all_lost(trial),
+        lost => lost,
+    };
     let expected = due(trial, outage.start, outage.end).unwrap_or(0.0) * MOST;
     let is_lost = |lost: u64| lost > 0 && PacketCount::new(lost).as_f64() >= expected;
     match lost {

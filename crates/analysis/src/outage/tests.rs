@@ -90,6 +90,31 @@ fn a_sender_that_pauses_makes_no_outage() {
     assert!(!outage.is_of_path());
 }
 
+/// The peer tells a sum only: what was lost may have been lost at any time.
+#[test]
+fn losses_without_a_time_make_no_outage_of_a_senders_pause() {
+    let of = |pauses: bool| {
+        let mut trial = log(Transport::Udp, &[(8, 0), (8, 0), (8, 0), (0, 0), (8, 0)]);
+        for interval in &mut trial.intervals {
+            interval.lost_packets = None;
+        }
+        trial.counts_mut().unwrap().packets = Some(Packets {
+            sent: Some(PacketCount::new(8000)),
+            received: Some(PacketCount::new(4000)),
+            lost: Some(PacketCount::new(4000)),
+            ..Packets::default()
+        });
+        if pauses {
+            trial.intervals[3].offered_load = Some(BitRate::default());
+        }
+        let found = only(&trial);
+        assert_eq!(found.to_string(), "from 3 s to 4 s at least");
+        found.sender
+    };
+    assert_eq!(of(false), Doing::Sending);
+    assert_eq!(of(true), Doing::Pausing);
+}
+
 /// A log's intervals of a second, each with what was received in Mbit/s and what was lost.
 fn log(transport: Transport, each: &[(u64, u64)]) -> Trial {
     let work: TrialWork = match transport {
