@@ -93,7 +93,7 @@ impl AgentState<'_> {
             None => {}
             Some(Shared {
                 udp,
-                by: By::Cookie(demux),
+                by: By::Opening(demux),
             }) => demux.meet(udp),
             Some(Shared {
                 udp,
@@ -147,20 +147,13 @@ impl AgentState<'_> {
                 ..
             }) => self.take_stream(stream, place, port, *opening_len),
             Some(Shared {
-                by: By::Cookie(demux),
+                by: By::Opening(demux),
                 ..
-            }) => {
-                let shown = demux
-                    .read_cookie(&stream)
-                    .and_then(|cookie| demux.show(cookie, stream, number));
-                match shown {
-                    Ok(Admission::Settled) => return,
-                    Ok(Admission::New(handle, stream)) => {
-                        self.serve(stream, place, Some(handle), port)
-                    }
-                    Err(error) => Err(error),
-                }
-            }
+            }) => match demux.admit(stream, number) {
+                Ok(Admission::Settled) => return,
+                Ok(Admission::New(handle, stream)) => self.serve(stream, place, Some(handle), port),
+                Err(error) => Err(error),
+            },
         };
         self.log_disconnect(from, served);
     }

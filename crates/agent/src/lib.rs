@@ -68,6 +68,8 @@ pub struct AgentPlan {
     pub allow_imitation: bool,
     /// Interface whose counters belong to the tests; `None`: the one that carries each client.
     pub interface: Option<String>,
+    /// Where the native protocol's data streams arrive.
+    pub data_ports: DataPorts,
     /// Protocol-specific settings, by their names in [`settings`].
     pub settings: SettingValues,
     /// Whether clients that have shown no key are told the host's name; those of loopback are.
@@ -76,6 +78,15 @@ pub struct AgentPlan {
     pub once: bool,
     /// Silence after which a client counts as gone.
     pub timeout: Duration,
+}
+
+/// Where the data streams of the native protocol arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataPorts {
+    /// At ports that the system chooses for each test.
+    OfEachTest,
+    /// At the port of the control connections, TCP and UDP.
+    OfControl,
 }
 
 impl AgentPlan {
@@ -123,6 +134,7 @@ impl AgentPlan {
             interface: None,
             settings: SettingValues::new(),
             tell_name: true,
+            data_ports: DataPorts::OfEachTest,
             once: false,
             timeout: TIMEOUT,
         }

@@ -1,6 +1,6 @@
 //! Ports on which an agent listens, one for each protocol.
 
-use crate::AgentPlan;
+use crate::{AgentPlan, DataPorts};
 use anyhow::Result;
 use linerate_model::agent::AgentEvent;
 use linerate_model::exit::{ExitCode, Failure};
@@ -9,7 +9,7 @@ use linerate_session::{Flows, StreamDemux};
 use linerate_sys::shared::bind_both;
 use linerate_sys::sockopt::{set_max_segment, set_receive_buffer};
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
@@ -115,8 +115,8 @@ pub(crate) enum By {
         /// Bytes of a TCP stream that begins like this which are needed to identify it.
         opening_len: fn(&[u8]) -> usize,
     },
-    /// By its cookie.
-    Cookie(Arc<StreamDemux>),
+    /// By what it begins with.
+    Opening(Arc<StreamDemux>),
 }
 
 impl Port {
@@ -145,15 +145,19 @@ impl Port {
                 format!("cannot listen on {wanted}: {error}; {hint} {option}"),
             )
         };
-        let by = match speaking.kind.about().demux {
-            Demux::OwnPorts => None,
+        let about = speaking.kind.about();
+        let by = match about.demux {
+            Demux::OwnPorts => about
+                .one_port
+                .filter(|_| plan.data_ports == DataPorts::OfControl)
+                .map(|length| By::Opening(Arc::new(StreamDemux::at_one_port(about.id, length)))),
             Demux::EachATest { opening_len } => Some(By::Itself {
                 flows: Arc::default(),
                 opening_len,
             }),
             Demux::Cookie { length, answer } => {
                 let demux = StreamDemux::new(speaking.kind.id(), length, answer);
-                Some(By::Cookie(Arc::new(demux)))
+                Some(By::Opening(Arc::new(demux)))
             }
         };
         let (listener, shared) = match by {
@@ -166,7 +170,7 @@ impl Port {
             }
         };
         listener.set_nonblocking(true)?;
-        if speaking.is_own() {
+        if speaking.is_own() && shared.is_none() {
             set_max_segment(&listener, SMALL_SEGMENT)?;
         }
         Ok(Self {
@@ -181,6 +185,17 @@ impl Port {
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let udp = self.shared.as_ref().map(|shared| shared.udp.as_fd());
         std::iter::once(self.listener.as_fd()).chain(udp)
+    }
+
+    /// Whether data streams of the client at `from` are awaited, which show their marks.
+    pub(crate) fn awaits_streams_of(&self, from: IpAddr) -> bool {
+        match &self.shared {
+            Some(Shared {
+                by: By::Opening(demux),
+                ..
+            }) => demux.awaits_streams_of(from),
+            _ => false,
+        }
     }
 
     /// Event that announces it.

@@ -113,7 +113,7 @@ impl AgentState<'_> {
             let (place, counts) = self.turned_away.one_more(from);
             return (counts.total <= MAX_TURNED_AWAY).then_some(Waiting::Counted(place));
         }
-        if !greets(&*port.kind) {
+        if !greets(&*port.kind) || port.awaits_streams_of(from) {
             return self.pend(from).map(Waiting::Counted);
         }
         let (place, gone) = self.greeting.enter(known.number(), from);

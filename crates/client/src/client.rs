@@ -457,10 +457,12 @@ impl Client {
     }
 
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
-        Failure::new(
-            exit_code(code),
-            format!("{} refused the test ({code}): {reason}", self.peer),
-        )
+        let message = if code == RefusalCode::Timeout {
+            format!("the test with {} timed out: {reason}", self.peer)
+        } else {
+            format!("{} refused the test ({code}): {reason}", self.peer)
+        };
+        Failure::new(exit_code(code), message)
     }
 }
 

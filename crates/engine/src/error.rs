@@ -1,7 +1,7 @@
 //! Errors of opening or starting traffic. Once traffic runs, errors are counted, not returned.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Why an endpoint could not be opened or started.
@@ -52,6 +52,17 @@ pub enum EngineError {
         from: IpAddr,
         /// Time limit.
         waited: Duration,
+    },
+    /// The peer's data port does not answer; kind *peer*.
+    #[error(
+        "no data connection to {remote}; check that every firewall lets the data ports through (`linerate ports`)"
+    )]
+    NoDataPort {
+        /// The address and port.
+        remote: SocketAddr,
+        /// The system's answer.
+        #[source]
+        source: io::Error,
     },
     /// An endpoint was started before its peer was connected: a bug here or in the caller.
     #[error("stream {stream} was started before its peer was there")]

@@ -37,5 +37,5 @@ pub use check::check;
 pub use control::StreamControl;
 pub use endpoint::{Early, HeldSockets, KeptStreams, Opened};
 pub use error::EngineError;
-pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};
+pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, opening_at_one_port};
 pub use running::{Progress, Running, TcpNow};

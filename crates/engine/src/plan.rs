@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use linerate_model::spec::{
-    CatchUp, Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork,
+    CatchUp, Direction, Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork,
     TransactionBounds, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
@@ -71,6 +71,15 @@ impl EndpointPlan {
             seed: spec.seed,
             work: spec.work.clone(),
         }
+    }
+}
+
+/// Number in the opening of a TCP stream where all streams of a test come to one port: in a duplex test those on which the
+/// server plays its second side, [`Side::Sender`], follow the others.
+pub fn opening_at_one_port(spec: &TestSpec, server: Side, stream: u16) -> u16 {
+    match (spec.direction, server) {
+        (Direction::Duplex, Side::Sender) => stream.saturating_add(spec.streams),
+        _ => stream,
     }
 }
 

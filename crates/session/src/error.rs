@@ -27,6 +27,9 @@ impl SessionError {
             Self::Engine(EngineError::Host { .. } | EngineError::Plan { .. }) => {
                 RefusalCode::Unsupported
             }
+            Self::Engine(EngineError::NoPeer { .. } | EngineError::NoDataPort { .. }) => {
+                RefusalCode::Timeout
+            }
             _ => RefusalCode::Internal,
         }
     }

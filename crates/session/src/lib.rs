@@ -18,7 +18,7 @@ mod state;
 mod tests;
 
 pub use carried::{CONSOLE_TIMEOUT, ConsoleLink, connection_pair};
-pub use demux::{Admission, AwaitedStreams, DemuxHandle, StreamDemux};
+pub use demux::{Admission, AwaitedStreams, DemuxHandle, StreamDemux, StreamMark};
 pub use driver::{Driver, SessionEvent};
 pub use endpoints::DataStreams;
 pub use error::{Result, SessionError};

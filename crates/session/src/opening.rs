@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_OPENING_BYTES: usize = 256;
 
 /// The first bytes of a stream, as many as `opening_len` needs; they stay queued.
-pub fn peek(stream: &TcpStream, opening_len: fn(&[u8]) -> usize) -> Result<Vec<u8>> {
+pub fn peek(stream: &TcpStream, opening_len: impl Fn(&[u8]) -> usize) -> Result<Vec<u8>> {
     stream.set_read_timeout(Some(BEGIN_LIMIT))?;
     let mut room = [0; MAX_OPENING_BYTES];
     let mut length = match stream.peek(&mut room) {

@@ -9,7 +9,7 @@ use crate::terminal;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use linerate_agent::access::{Access, Network};
-use linerate_agent::{AgentPlan, SettingValues, Speaking, serve, settings};
+use linerate_agent::{AgentPlan, DataPorts, SettingValues, Speaking, serve, settings};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Arguments of `serve`.
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[derive(Debug, Clone, Args)]
 #[command(after_help = known_protocols())]
 pub(crate) struct ServeArgs {
@@ -76,6 +77,9 @@ pub(crate) struct ServeArgs {
     /// Tell clients from other hosts that show no key this host's name too, for their reports.
     #[arg(long)]
     facts: bool,
+    /// Take control and data of the native protocol at the one port of --listen, TCP and UDP: one firewall rule each.
+    #[arg(long)]
+    one_port: bool,
     /// Exit after the first client has left.
     #[arg(long)]
     once: bool,
@@ -104,6 +108,11 @@ impl ServeArgs {
             interface: self.interface.clone(),
             once: self.once,
             tell_name: self.facts,
+            data_ports: if self.one_port {
+                DataPorts::OfControl
+            } else {
+                DataPorts::OfEachTest
+            },
             settings: self.settings.0.clone(),
             ..AgentPlan::listening_on(&self.listen)?
         };

@@ -15,12 +15,12 @@ pub use primed::Early;
 use crate::check::check;
 use crate::datapaths::{self, PathSetup};
 use crate::error::EngineError;
-use crate::plan::{EndpointPlan, Role};
+use crate::plan::{EndpointPlan, Role, opening_at_one_port};
 use crate::task::StreamTask;
 use crate::workloads::{self, Ends, Path, StreamSetup};
 use linerate_model::spec::Transport;
 use linerate_model::{Clock as _, MonoInstant};
-use linerate_peers::AfterTraffic;
+use linerate_peers::{AfterTraffic, Arrival};
 use linerate_sys::clock::MonoClock;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -134,8 +134,17 @@ impl Opened {
             });
         }
         let remotes: Vec<_> = ports.iter().map(|port| canonical(remote, *port)).collect();
+        let is_one_port = only == Some(remote.port());
+        let opening = |stream| {
+            let is_numbered = is_one_port && plan.format.arrival() == Arrival::Handshake;
+            plan.format.tcp_opening(if is_numbered {
+                opening_at_one_port(&plan.spec, plan.side.other(), stream)
+            } else {
+                stream
+            })
+        };
         let sockets = match plan.spec.transport() {
-            Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, timeout)?),
+            Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, &opening, timeout)?),
             Transport::Udp => Sockets::Udp(udp::connect(&plan, &remotes, timeout)?),
         };
         Ok(Self::new(plan, sockets))
@@ -185,7 +194,8 @@ impl Opened {
         Ok(Self::new(plan, sockets))
     }
 
-    /// Server with connected UDP sockets whose handshake is complete.
+    /// Server with connected UDP sockets whose clients' requests were answered. A handshake of more than that is over with
+    /// [`await_peer`](Self::await_peer).
     pub fn with_udp(plan: EndpointPlan, sockets: Vec<UdpSocket>) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
         for socket in &sockets {
@@ -193,7 +203,9 @@ impl Opened {
                 .and_then(|()| linerate_sys::tcp::apply_class(socket, &plan.spec.socket))
                 .map_err(|error| EngineError::io("set up", &"a data socket", error))?;
         }
-        udp::probe_path(&plan, &sockets);
+        if plan.format.arrival() != Arrival::Handshake {
+            udp::probe_path(&plan, &sockets);
+        }
         let sockets = Sockets::Udp(sockets);
         Ok(Self::new(plan, sockets))
     }

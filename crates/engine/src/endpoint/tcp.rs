@@ -7,7 +7,7 @@ use linerate_model::Clock;
 use linerate_peers::StreamFormat;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::{sockopt, tcp};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -28,6 +28,7 @@ pub(super) fn listen(
 pub(super) fn connect(
     plan: &EndpointPlan,
     remotes: &[SocketAddr],
+    opening: &dyn Fn(u16) -> Vec<u8>,
     timeout: Duration,
 ) -> Result<Vec<TcpStream>, EngineError> {
     let deadline = MonoClock.now().after(timeout);
@@ -35,13 +36,19 @@ pub(super) fn connect(
         .zip(remotes)
         .map(|(stream, remote)| {
             let left = deadline.saturating_since(MonoClock.now());
-            let opening = plan.format.tcp_opening(stream);
+            let opening = opening(stream);
             let open = tcp::connect(*remote, &plan.spec.socket, left).and_then(|mut socket| {
                 socket.set_write_timeout(Some(left.max(Duration::from_millis(1))))?;
                 socket.write_all(&opening)?;
                 Ok(socket)
             });
-            open.map_err(|error| EngineError::io("connect data to", &remote, error))
+            open.map_err(|source| match source.kind() {
+                ErrorKind::TimedOut | ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable => {
+                    let remote = *remote;
+                    EngineError::NoDataPort { remote, source }
+                }
+                _ => EngineError::io("connect data to", &remote, source),
+            })
         })
         .collect()
 }

@@ -220,7 +220,14 @@ fn take_requests(
     from: IpAddr,
     wait: &Wait<'_>,
 ) -> io::Result<Option<usize>> {
-    let mut states = vec![HandshakeState::Awaited; sockets.len()];
+    // At a shared port a stream has its socket because its client's request was answered.
+    let first = |socket: &UdpSocket| match socket.peer_addr() {
+        Ok(_) => HandshakeState::Answered {
+            last: MonoClock.now(),
+        },
+        Err(_) => HandshakeState::Awaited,
+    };
+    let mut states: Vec<_> = sockets.iter().map(first).collect();
     let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
     loop {
         let now = MonoClock.now();

@@ -60,6 +60,7 @@ mod test;
 
 pub use linerate_wire::frame::VERSION;
 pub use linerate_wire::header as wire;
+use streams::OPENING_LEN;
 pub use streams::Streams;
 
 use crate::session::{
@@ -86,6 +87,7 @@ impl PeerKind for Native {
                 default_port: 5301,
                 start_hint: "`linerate serve`",
                 credential: CredentialKind::Key,
+                one_port: Some(OPENING_LEN),
                 tells_facts: true,
                 ..Capabilities::FOREIGN
             }

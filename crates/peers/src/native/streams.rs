@@ -19,6 +19,9 @@ use linerate_wire::Stamp;
 use linerate_wire::header::{COUNTED_MARK, HEADER_LEN, Header, Kind};
 use std::time::Duration;
 
+/// Length of a TCP stream's opening, bytes: token and number.
+pub(super) const OPENING_LEN: usize = 6;
+
 /// Gap between two hellos.
 const HELLO_GAP: Duration = Duration::from_millis(50);
 

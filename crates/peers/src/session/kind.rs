@@ -28,6 +28,9 @@ pub struct Capabilities {
     pub control: Control,
     /// How a server assigns a data stream to a test.
     pub demux: Demux,
+    /// Length in bytes of the opening by which a server knows its test's data streams where they come to the port of the
+    /// control connection too; `None`: it needs ports of their own, or has but one port.
+    pub one_port: Option<usize>,
     /// What the protocol does not report about a test's peer, for the notes of a run and the reference table; each a
     /// part of a sentence. Empty if it reports everything.
     pub blind_spots: &'static [&'static str],
@@ -52,6 +55,7 @@ impl Capabilities {
         tests: Tests::Many,
         control: Control::Connection,
         demux: Demux::OwnPorts,
+        one_port: None,
         blind_spots: &[],
         credential: CredentialKind::None,
         tells_facts: false,

@@ -30,7 +30,7 @@ impl Capabilities {
                 Demux::EachATest { .. } | Demux::Cookie { .. } => (port, port),
             },
             client_listens: matches!(self.control, Control::Shell),
-            has_one_port: false,
+            has_one_port: self.one_port.is_some(),
         }
     }
 }
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(
             lines.collect::<Vec<_>>(),
             [
-                "native: TCP 5301, TCP and UDP 32768 to 60999",
+                "native: TCP 5301, TCP and UDP 32768 to 60999 (of `serve --one-port`: TCP and UDP 5301 only)",
                 "iperf2: TCP and UDP 5001",
                 "iperf3: TCP and UDP 5201",
                 "netperf: TCP 12865, TCP and UDP 32768 to 60999",

@@ -124,7 +124,9 @@ impl Driver {
 
     /// Server of a shared port: sets the registration of its control connection.
     pub fn admit(&mut self, handle: DemuxHandle) -> Result<()> {
-        self.tell(Input::Bytes(handle.cookie()))?;
+        if let Some(cookie) = handle.cookie() {
+            self.tell(Input::Bytes(cookie))?;
+        }
         self.arrivals = Arrivals::Through(handle);
         Ok(())
     }

@@ -1,16 +1,18 @@
 //! Data streams of a test: opened here, accepted at ports of its own, or taken from a shared port.
 
 use super::{Arrivals, Driver, SessionEvent};
-use crate::demux::{AwaitedStreams, DemuxHandle};
+use crate::demux::{AwaitedStreams, DemuxHandle, StreamMark};
 use crate::endpoints::{DataStreams, Endpoints, sides};
 use crate::error::{Result, SessionError};
 use crate::listener::StreamListener;
 use crate::state::{State, Test};
 use anyhow::anyhow;
-use linerate_engine::Role;
+use linerate_engine::{Role, opening_at_one_port};
 use linerate_model::RefusalCode;
-use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_model::spec::{Side, TestSpec, TestWork, Transport};
 use linerate_peers::{Arrival, Input, StreamEvent, StreamFormat, StreamTarget};
+use linerate_sys::tcp::wait_readable;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,7 +64,7 @@ impl Driver {
         format: &Arc<dyn StreamFormat>,
     ) -> Result<Option<SessionEvent>> {
         let arrival = format.arrival();
-        if arrival == Arrival::SharedPort {
+        if arrival == Arrival::SharedPort || matches!(self.arrivals, Arrivals::Through(_)) {
             return self.receive(spec, format);
         }
         let endpoints = match Endpoints::listen(self.role, &spec, format, self.line.local()) {
@@ -89,7 +91,11 @@ impl Driver {
         spec: TestSpec,
         format: &Arc<dyn StreamFormat>,
     ) -> Result<Option<SessionEvent>> {
-        let endpoints = match self.await_arrivals(&spec)? {
+        if let Err(why) = fits_one_port(&spec, format.as_ref()) {
+            self.refuse(RefusalCode::Unsupported, anyhow!(why))?;
+            return Ok(None);
+        }
+        let endpoints = match self.await_arrivals(&spec, format)? {
             Awaited::Failed(error) => Err(error),
             Awaited::Over => return Ok(None),
             Awaited::Streams(streams) => Endpoints::adopt(self.role, &spec, format, streams),
@@ -97,6 +103,9 @@ impl Driver {
         match endpoints {
             Ok(endpoints) => {
                 self.state = State::Open(Test { spec, endpoints });
+                if format.arrival() != Arrival::SharedPort {
+                    return self.await_streams();
+                }
                 self.tell(Input::Connected)?;
                 Ok(Some(SessionEvent::TestBegan))
             }
@@ -108,14 +117,18 @@ impl Driver {
     }
 
     /// Waits for the streams at a shared port.
-    fn await_arrivals(&mut self, spec: &TestSpec) -> Result<Awaited> {
+    fn await_arrivals(
+        &mut self,
+        spec: &TestSpec,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<Awaited> {
         match std::mem::replace(&mut self.arrivals, Arrivals::None) {
             Arrivals::Here(streams) => {
                 self.tell(Input::Prepared(Ok(Vec::new())))?;
                 Ok(Awaited::Streams(streams))
             }
             Arrivals::Through(handle) => {
-                let awaited = self.await_demux(&handle, spec);
+                let awaited = self.await_demux(&handle, spec, format);
                 self.arrivals = Arrivals::Through(handle);
                 awaited
             }
@@ -126,20 +139,42 @@ impl Driver {
     }
 
     /// Waits for the streams through the demultiplexer.
-    fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
-        let sides = sides(self.role, spec.direction).len();
-        let count = usize::from(spec.streams) * sides;
+    fn await_demux(
+        &mut self,
+        handle: &DemuxHandle,
+        spec: &TestSpec,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<Awaited> {
+        let sides = sides(self.role, spec.direction);
+        let has_marks = format.arrival() != Arrival::SharedPort;
         let wanted = AwaitedStreams {
             transport: spec.transport(),
-            count,
+            count: usize::from(spec.streams) * sides.len(),
+            marks: if has_marks {
+                marks(sides, spec, format)
+            } else {
+                Vec::new()
+            },
         };
         if let Err(error) = handle.expect(wanted, self.line.connection()?, STREAMS_LIMIT) {
             self.refuse(RefusalCode::Busy, error)?;
             return Ok(Awaited::Over);
         }
-        self.tell(Input::Prepared(Ok(Vec::new())))?;
+        let port = self.line.local().port();
+        let told = sides.iter().filter(|_| has_marks);
+        let ports = told.map(|side| (*side, vec![port])).collect();
+        self.tell(Input::Prepared(Ok(ports)))?;
         self.flush()?;
-        Ok(match handle.wait(self.line.connection()?, STREAMS_LIMIT) {
+        let line = &self.line;
+        let streams = if has_marks {
+            // Its client may say that it is still there.
+            handle.wait(&|| Ok(line.has_ended()), self.timeout / 2)
+        } else {
+            let control = line.connection()?;
+            let has_spoken = || Ok(wait_readable(&[control.as_fd()], Duration::ZERO)?[0]);
+            handle.wait(&has_spoken, STREAMS_LIMIT)
+        };
+        Ok(match streams {
             Ok(Some(streams)) => Awaited::Streams(streams),
             Ok(None) => Awaited::Over,
             Err(error) => Awaited::Failed(error.into()),
@@ -210,4 +245,35 @@ impl Driver {
         let bytes = &bytes;
         self.tell(Input::Stream(StreamEvent::Datagram { stream, bytes }))
     }
+}
+
+/// What each stream of a test begins with where they come to one port, in the order in which the server takes them.
+fn marks(sides: &[Side], spec: &TestSpec, format: &Arc<dyn StreamFormat>) -> Vec<StreamMark> {
+    let of = |side: &Side| {
+        let side = *side;
+        (0..)
+            .take(usize::from(spec.streams))
+            .map(move |stream: u8| {
+                let number = opening_at_one_port(spec, side, stream.into());
+                StreamMark {
+                    opening: format.tcp_opening(number),
+                    stream,
+                    format: Arc::clone(format),
+                }
+            })
+    };
+    sides.iter().flat_map(of).collect()
+}
+
+/// Whether all connections of a test show whose they are.
+fn fits_one_port(
+    spec: &TestSpec,
+    format: &dyn StreamFormat,
+) -> std::result::Result<(), &'static str> {
+    if format.arrival() != Arrival::SharedPort && spec.work == TestWork::Connections {
+        return Err(
+            "short connections need a port of their own: start the server without --one-port",
+        );
+    }
+    Ok(())
 }

@@ -1,0 +1,24 @@
+//! What other people's networks do to a test: needs user namespaces, `nft` and `ip`, so run with `--ignored`.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod bench;
+mod firewall;
+
+use linerate_testbed::enter_user_namespace;
+use linerate_testkit::namespaces::{Case, namespace_main};
+use std::process::ExitCode;
+
+const CASES: &[Case] = &[
+    Case {
+        name: "one_port_carries_every_kind_of_test",
+        run: firewall::one_port_carries_every_kind_of_test,
+    },
+    Case {
+        name: "a_firewall_that_drops_data_ports_is_named",
+        run: firewall::a_firewall_that_drops_data_ports_is_named,
+    },
+];
+
+fn main() -> ExitCode {
+    namespace_main(enter_user_namespace, CASES)
+}
