@@ -1,6 +1,7 @@
 //! What a log says about one test, before the views of both ends are put together.
 
 use super::bounds::{MAX_STREAMS, TOO_MANY};
+use super::streams::MIXED;
 use super::{Command, ImportError, Rounded, Row, Series};
 use linerate_model::WallTime;
 use linerate_model::run::{Host, Tool, Trial};
@@ -180,15 +181,22 @@ pub enum Coverage {
     /// All but a last one that is shorter than the others.
     #[default]
     ButLast,
+    /// All of its time, though the total's counters may be read a moment later.
+    Timed,
     /// All: their counts sum up to the total.
     Whole,
 }
 
 impl TrafficTest {
-    /// Adds a stream.
+    /// Adds a stream. One that is the other end of one before is of the other end's log.
     pub(super) fn connect(&mut self, new: Connection) -> Result<(), &'static str> {
         if self.connections.len() >= MAX_STREAMS {
             return Err(TOO_MANY);
+        }
+        let is_other_end =
+            |known: &Connection| known.local == new.remote && known.remote == new.local;
+        if self.connections.iter().any(is_other_end) {
+            return Err(MIXED);
         }
         self.connections.push(new);
         Ok(())

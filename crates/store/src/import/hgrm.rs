@@ -155,6 +155,11 @@ impl Grammar for Hgrm {
         open: &mut Option<Distribution>,
         line: &str,
     ) -> Result<Step<Distribution>, Fault> {
+        // Its mean and its maximum may come in either order.
+        let is_footer = line.trim_start().starts_with("#[");
+        if open.as_ref().is_some_and(|open| open.end.is_some()) && !is_footer {
+            self.close(log, open.take());
+        }
         if !is_heading(line) {
             return Ok(Step::Inside);
         }
@@ -230,7 +235,7 @@ impl Draft for Distribution {
     }
 
     fn is_over(&self) -> bool {
-        self.end.is_some()
+        self.end.is_some() && self.mean.is_some()
     }
 
     fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {

@@ -166,6 +166,9 @@ impl Section {
             ("time_start", 9),
         ];
         let has = |key| self.keys.contains_key(key);
+        if has("request_size") != has("response_size") {
+            return Err("its keys request_size and response_size are not both there");
+        }
         let is_timed = has("request_size") && self.view() == View::Client;
         if is_timed && has("time_start") != has("time_end") {
             return Err("its keys time_start and time_end are not both there");

@@ -214,6 +214,15 @@ impl Streams {
         Some((rows.unwrap_or_default().finish(), total))
     }
 
+    /// Whether a sum over the whole test of several streams one way is not there: clients print it, and so do servers that
+    /// print one for intervals.
+    pub(super) fn lacks_sum(&self, is_client: bool) -> bool {
+        let has_sums = self.last.values().any(|last| last.is_sum);
+        let mut ways = self.last.keys().map(|(way, _)| *way);
+        let is_duplex = ways.any(|way| way == Some(Direction::Reverse));
+        (is_client || has_sums) && !is_duplex && !self.has_whole_sum()
+    }
+
     /// Whether the tool's own sums end with one over the whole test of a single direction: some print it for single
     /// intervals only.
     fn has_whole_sum(&self) -> bool {

@@ -14,6 +14,8 @@ use linerate_model::spec::{Direction, Transport};
 const NEAR: f64 = 0.02;
 /// Share of an interval that may be missing between two: the tools cut them by timers.
 const SLACK: f64 = 0.05;
+/// Share of an interval from which on a tool would not have left out the last one.
+const LAST: f64 = 0.5;
 /// Datagrams by which counts may differ however few there are: some tools count the last one on one side only.
 const FEW: f64 = 2.0;
 /// What is counted of segments.
@@ -74,18 +76,27 @@ pub(super) fn examine(test: &mut TrafficTest) {
     }
 }
 
-/// No sender that is paced sends more than was asked of it: then the command is not the test's, or was cut.
+/// No sender that is paced sends more than was asked of it, nor does more arrive: then the command is not the test's, or
+/// was cut.
 fn intended(test: &mut TrafficTest) {
     /// Share by which headers and bursts may be counted in.
     const MOST: f64 = 1.1;
-    let sends = |flow: &Flow| Some(flow.sent?.bps?.low / f64::from(flow.streams.max(1)));
-    let offered = test.flows.iter().filter_map(sends).fold(0.0, f64::max);
+    let rate = |flow: &Flow| {
+        let totals = [flow.sent, flow.received].into_iter().flatten();
+        let mut of_intervals = [&flow.sent_rows, &flow.received_rows].into_iter();
+        let mut rates = totals.filter_map(|totals| totals.bps);
+        let bps = rates
+            .next()
+            .or_else(|| of_intervals.find_map(|rows| mean_rate(rows)))?;
+        Some(bps.low / f64::from(flow.streams.max(1)))
+    };
+    let carried = test.flows.iter().filter_map(rate).fold(0.0, f64::max);
     let Some(asked) = test.intended.as_mut() else {
         return;
     };
-    if let Some(bps) = asked.bps.take_if(|bps| offered > MOST * bps.high) {
+    if let Some(bps) = asked.bps.take_if(|bps| carried > MOST * bps.high) {
         test.doubts.push(format!(
-            "the intended load is unknown: the command asks for {:.0} bit/s per stream, {offered:.0} bit/s were sent",
+            "the intended load is unknown: the command asks for {:.0} bit/s per stream, which carried {carried:.0} bit/s",
             bps.value
         ));
     }
@@ -149,10 +160,12 @@ fn gaps(rows: &[Row], seconds: Rounded, coverage: Coverage) -> Vec<(f64, f64)> {
         }
     }
     let is_open = match coverage {
-        // A last one that is as long as the others is missing.
-        Coverage::ButLast => seconds.low > reached.high + (1.0 - 1e-3) * width,
+        // A last one about as long as the others is missing.
+        Coverage::ButLast => seconds.value > reached.value + LAST * width,
         // Both are of one clock.
-        Coverage::Whole => seconds.value > reached.value + DIGIT,
+        Coverage::Timed | Coverage::Whole => {
+            seconds.value > reached.value + DIGIT || seconds.low > reached.high
+        }
     };
     if is_open {
         gaps.push((reached.value, seconds.value));
@@ -177,6 +190,12 @@ fn mean_rate(rows: &[Row]) -> Option<Rounded> {
     let weighed = rows.iter().map(|row| row.bps.scaled(lasting(row)));
     let sum = weighed.reduce(Rounded::plus)?;
     (seconds > 0.0).then(|| sum.scaled(seconds.recip()))
+}
+
+/// The bytes of a test: where they are not told, those of its rate.
+fn moved(totals: &Totals) -> Option<Rounded> {
+    let of_rate = || Some(totals.bps?.times(totals.seconds).scaled(0.125));
+    totals.bytes.or_else(of_rate)
 }
 
 /// Of two figures that agree the one that is rounded less.
@@ -295,7 +314,11 @@ impl Side<'_> {
         let Some(totals) = self.totals.as_mut() else {
             return;
         };
-        let (Some(moved), Some(bps)) = (totals.bytes, totals.bps) else {
+        let Some(moved) = totals.bytes else {
+            return;
+        };
+        let Some(bps) = totals.bps else {
+            totals.bps = moved.per(totals.seconds);
             return;
         };
         if rate_agrees(moved, totals.seconds, bps) {
@@ -358,7 +381,7 @@ impl Side<'_> {
         let sum = others
             .iter()
             .fold(first.bytes, |all, row| all.plus(row.bytes));
-        if let Some(moved) = totals.bytes {
+        if let Some(moved) = moved(totals) {
             let is_less = !is_equal && sum.low < moved.high && (!is_full || is_near(moved, sum));
             let is_possible = moved.agrees(sum) || is_less;
             if !is_possible {
@@ -538,7 +561,7 @@ impl Side<'_> {
         let Some((totals, other)) = self.totals.as_mut().zip(other) else {
             return;
         };
-        let moved = totals.bytes.filter(|_| self.rows.is_empty());
+        let moved = moved(totals).filter(|_| self.rows.is_empty());
         if let Some(moved) =
             moved.filter(|moved| moved.value > other.value && !is_near(*moved, other))
         {

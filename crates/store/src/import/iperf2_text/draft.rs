@@ -5,7 +5,7 @@ use crate::import::bounds::MAX_STREAMS;
 use crate::import::delay::DelayFigures;
 use crate::import::line::{DataLine, Kind, Loss, connection, kind, remark};
 use crate::import::reader::{self, Fault, Log};
-use crate::import::streams::{Figures, Streams};
+use crate::import::streams::{Figures, MIXED, Streams};
 use crate::import::test_builder::{Exchanges, TestBuilder, Way};
 use crate::import::{
     Command, Connection, ImportError, Intended, ParsedTest, Rounded, Row, Totals, View, command,
@@ -126,8 +126,13 @@ impl Draft {
             if rest.contains("(reverse)") || self.comes_back(tag, &connection) {
                 self.reverse.insert(tag.to_owned());
             }
+            if self.test.connections.contains(&connection) {
+                return Ok(());
+            }
             self.test.connect(connection)?;
-            self.announced.insert(stream(tag).to_owned());
+            if !self.announced.insert(stream(tag).to_owned()) {
+                return Err(MIXED);
+            }
             // Without its last packet no end says that the test is over: there is no report.
             self.no_report |= rest.contains("(no-udp-fin)");
             self.test.started = self.test.started.take().or_else(|| started(rest));
@@ -184,10 +189,10 @@ impl Draft {
             return Ok(());
         }
         let is_reverse = self.reverse.contains(data.tag) || data.tag.starts_with('*');
-        if let Some(bounce) = &mut self.bounce {
-            bounce.total = bounced(data.rest);
-        }
         let mut row = data.row(number);
+        if let Some(bounce) = &mut self.bounce {
+            bounce.total = bounced(data.rest).filter(|_| row.start.low == 0.0);
+        }
         let is_udp = self.test.transport == Transport::Udp;
         let is_loss = is_udp && data.rest.contains(" ms");
         if is_loss {
@@ -257,10 +262,36 @@ impl Draft {
         }
     }
 
+    /// Says of which streams there are no figures.
+    fn silent_streams(&mut self) {
+        let ways = [Direction::Forward, Direction::Reverse].into_iter();
+        let known: BTreeSet<_> = ways
+            .flat_map(|way| self.rows.tags(way))
+            .map(stream)
+            .collect();
+        let silent = self
+            .announced
+            .iter()
+            .filter(|tag| !known.contains(tag.as_str()));
+        let silent: Vec<_> = silent.map(String::as_str).collect();
+        if !silent.is_empty() {
+            let doubt = format!(
+                "the log has no figures of stream {}, which it announces",
+                silent.join(", ")
+            );
+            self.test.doubt(doubt);
+        }
+    }
+
     fn flow(&mut self, direction: Direction) -> Result<(), &'static str> {
         let streams = self.rows.tags(direction).count();
         if streams == 0 {
             return Ok(());
+        }
+        if streams > 1 && self.rows.lacks_sum(self.test.view == View::Client) {
+            self.test.note(
+                "the log has no sum of its streams over the whole test: figures are made of those of the streams",
+            );
         }
         let (rows, total) = self.rows.split(direction).ok_or(NO_TOTAL)?;
         let mut way = Way {
@@ -421,6 +452,7 @@ impl reader::Draft for Draft {
             tests.extend(self.bounced(bounce)?);
             return Ok(());
         }
+        self.silent_streams();
         self.flow(Direction::Forward)?;
         self.flow(Direction::Reverse)?;
         let repeated = self.rows.repeated() + self.report.repeated();

@@ -12,7 +12,7 @@ mod draft;
 
 use super::bounds::MAX_STREAMS;
 use super::intervals::MAX_TOGETHER;
-use super::line::{DataLine, Kind, first_of, kind};
+use super::line::{DataLine, Kind, connection, first_of, kind};
 use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Step};
 use super::{Command, LogFormat, View};
 use draft::Draft;
@@ -53,14 +53,22 @@ pub(super) static FORMAT: LogFormat = LogFormat {
 /// Tests begin with what a client or a server says of itself, and those of a server may run at once.
 #[derive(Default)]
 struct Iperf2Text {
-    /// A server is listening; what it carries, and whether a client came already.
-    listens: Option<(Transport, bool)>,
+    /// A server is listening.
+    listens: Option<Listening>,
     /// What the header of the client or server says.
     payload_bytes: Option<u64>,
     /// Streams that were announced before their client's header, as happens with `-P`.
     early: Vec<(usize, String)>,
     /// Tests that began before the open one and may go on beside it.
     earlier: VecDeque<Draft>,
+}
+
+/// A server that waits for clients.
+struct Listening {
+    transport: Transport,
+    port: Option<u16>,
+    /// A client came already.
+    is_called: bool,
 }
 
 impl Grammar for Iperf2Text {
@@ -95,7 +103,12 @@ impl Grammar for Iperf2Text {
         } else if line.contains("Server listening on ") {
             self.settle(log, open);
             self.payload_bytes = None;
-            self.listens = Some((transport(line), false));
+            self.listens = None;
+            self.listens = Some(Listening {
+                transport: transport(line)?,
+                port: port(line),
+                is_called: false,
+            });
         } else if let Some(bytes) = datagram_size(line) {
             self.payload_bytes = Some(bytes);
         }
@@ -131,16 +144,19 @@ impl Iperf2Text {
         open: &mut Option<Draft>,
         line: &str,
     ) -> Result<(), Fault> {
-        let is_called = matches!(self.listens, Some((_, true)));
+        let is_called = self
+            .listens
+            .as_ref()
+            .is_some_and(|listens| listens.is_called);
         // The server of `-d` calls back before it has counted anything.
         if is_called && open.as_ref().is_some_and(|draft| !draft.has_figures()) {
             return Ok(());
         }
         let listens = self.listens.take();
         self.settle(log, open);
-        self.begin(log, open, View::Client, transport(line))?;
-        if let (Some(draft), Some((_, false))) = (open, listens) {
-            draft.listens = true;
+        self.begin(log, open, View::Client, transport(line)?)?;
+        if let Some(draft) = open {
+            draft.listens = listens.is_some_and(|listens| !listens.is_called);
         }
         Ok(())
     }
@@ -158,8 +174,12 @@ impl Iperf2Text {
             let back = back.way_back(log);
             self.set_aside(log, open);
             *open = Some(back);
-        } else if let Some((transport, came)) = &mut self.listens {
-            let (transport, _) = (*transport, std::mem::replace(came, true));
+        } else if let Some(listens) = &mut self.listens {
+            let transport = listens.transport;
+            let is_first = !std::mem::replace(&mut listens.is_called, true);
+            if is_first && listens.port.is_some_and(|port| calls(rest, port)) {
+                return Err(Fault::Missing(HEADLESS.to_owned()));
+            }
             // The parallel streams of one test may come while others of them have figures already.
             if !open.as_ref().is_some_and(|draft| draft.can_have(rest)) {
                 self.set_aside(log, open);
@@ -292,12 +312,27 @@ fn tag(line: &str) -> Option<&str> {
     }
 }
 
-fn transport(line: &str) -> Transport {
-    if line.contains("UDP") {
-        Transport::Udp
+/// What the header of a client or a server says.
+fn transport(line: &str) -> Result<Transport, &'static str> {
+    if line.contains(" UDP port ") {
+        Ok(Transport::Udp)
+    } else if line.contains(" TCP port ") {
+        Ok(Transport::Tcp)
     } else {
-        Transport::Tcp
+        Err("\"TCP port\" or \"UDP port\" with its number")
     }
+}
+
+/// The port of `Server listening on TCP port 5001`.
+fn port(line: &str) -> Option<u16> {
+    let (_, after) = line.split_once(" port ")?;
+    after.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether a stream goes to `port` and does not come to it: then its end is no server.
+fn calls(rest: &str, port: u16) -> bool {
+    let new = connection(rest).ok().flatten();
+    new.is_some_and(|new| new.local.port != port && new.remote.port == port)
 }
 
 /// `Sending 1470 byte datagrams` or `Receiving 1470 byte datagrams`.

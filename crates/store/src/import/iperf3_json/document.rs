@@ -35,15 +35,9 @@ pub(super) struct Document {
 impl Document {
     /// Of one object that holds it all.
     pub(super) fn whole(mut object: Object, intervals: Sums, of_server: Sums) -> Self {
-        const PARTS: [&str; 4] = [
-            "cpu_utilization_percent",
-            "streams",
-            "sum_received",
-            "sum_sent",
-        ];
         Self {
             line: object.line,
-            is_misplaced: PARTS.iter().any(|part| object.get(part).is_some()),
+            is_misplaced: is_misplaced(&object),
             command: None,
             refused: None,
             error: object.string("error"),
@@ -85,6 +79,24 @@ impl Document {
             _ => {}
         }
     }
+}
+
+/// Whether parts of a document are where others should be, or come twice.
+fn is_misplaced(document: &Object) -> bool {
+    const PARTS: [&str; 4] = ["start", "intervals", "end", "server_output_json"];
+    const INNER: [&str; 4] = [
+        "cpu_utilization_percent",
+        "streams",
+        "sum_received",
+        "sum_sent",
+    ];
+    let has = |object: &Object, name: &str| object.get(name).is_some();
+    let mut parts = ["start", "end"]
+        .into_iter()
+        .filter_map(|name| document.object(name));
+    INNER.iter().any(|name| has(document, name))
+        || PARTS.iter().any(|name| document.all(name).count() > 1)
+        || parts.any(|part| PARTS.iter().any(|name| has(part, name)))
 }
 
 pub(super) fn part(object: &mut Object, key: &str) -> Option<Object> {

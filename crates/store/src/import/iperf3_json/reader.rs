@@ -63,6 +63,7 @@ impl Documents {
     fn take(&mut self, found: Found<'_>) {
         match found {
             Found::Text(text) => {
+                self.torn(text);
                 let command = Command::find(text, &["iperf3"]);
                 self.log.command = command.or_else(|| self.log.command.take());
             }
@@ -88,6 +89,19 @@ impl Documents {
                 self.refuse(broken.line, error);
                 self.intervals = <[Sums; 2]>::default();
             }
+        }
+    }
+
+    /// Refuses the last document if what follows it is of it: then one of its braces is gone.
+    fn torn(&mut self, text: &str) {
+        let after = text.trim_start_matches(',').trim_start();
+        let is_member = after.starts_with('"') && after.contains("\":");
+        if let Some(document) = &mut self.open
+            && (is_member || after.starts_with('}'))
+        {
+            let wanted = "the document to go on: a line with a brace is gone";
+            let error = ImportError::line(&self.log.file, document.line, wanted, text);
+            document.refused.get_or_insert(error);
         }
     }
 

@@ -9,8 +9,8 @@ use crate::import::reader::{self, Fault, Log};
 use crate::import::test_builder::{TestBuilder, Way};
 use crate::import::witness::covers;
 use crate::import::{
-    Connection, Endpoint, Intended, ParsedTest, Rounded, Row, Series, Totals, View, iperf3,
-    iperf3_text,
+    Connection, Coverage, Endpoint, Intended, ParsedTest, Rounded, Row, Series, Totals, View,
+    iperf3, iperf3_text,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, WallTime};
@@ -70,6 +70,7 @@ impl<'d> Reader<'d> {
         test.command.clone_from(&document.command);
         test.connections = start.objects("connected").filter_map(connection).collect();
         test.payload_bytes = settings.count("blksize").filter(|bytes| *bytes > 0);
+        test.coverage = Coverage::Timed;
         test.smss_bytes = start
             .count("tcp_mss")
             .or_else(|| start.count("tcp_mss_default"));
@@ -149,9 +150,14 @@ impl<'d> Reader<'d> {
             return Ok(());
         }
         let names = ["sum_sent", "sum_received"].into_iter();
-        let mut sums = names.filter_map(|name| self.sum(direction, name));
-        if sums.any(|sum| totals(sum).is_none()) {
-            return Err("a sum of its streams with start and end".into());
+        let sums = names.filter_map(|name| self.sum(direction, name));
+        let streams = ends.iter().flat_map(|end| {
+            ["sender", "receiver", "udp"]
+                .into_iter()
+                .filter_map(|part| end.object(part))
+        });
+        if sums.chain(streams).any(|sum| totals(sum).is_none()) {
+            return Err("a summary with start and end".into());
         }
         let (sent, received) = match self.test.transport {
             _ if ends.is_empty() => (None, None),
@@ -234,9 +240,12 @@ impl<'d> Reader<'d> {
             return (totals(sent), totals(received));
         }
         // Up to 3.10 the one summary has the sender's bytes and the receiver's losses.
-        let Some(mixed) = add(ends.iter().filter_map(|end| totals(end.object("udp")?))) else {
+        let Some(mut mixed) = add(ends.iter().filter_map(|end| totals(end.object("udp")?))) else {
             return (None, None);
         };
+        let sum = self.sum(direction, "sum").and_then(totals);
+        mixed.bytes = mixed.bytes.or_else(|| sum?.bytes);
+        mixed.bps = mixed.bps.or_else(|| sum?.bps);
         if !self.test.sends(direction) {
             let own = Totals::of_intervals(rows);
             let own = own.filter(|_| covers(rows, mixed.seconds, self.test.coverage));

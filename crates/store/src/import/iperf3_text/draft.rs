@@ -24,6 +24,8 @@ pub(super) struct Draft {
     inner: Option<Box<Self>>,
     /// The server sends: what lines without a role tag are about.
     is_reverse: bool,
+    /// The heading of the intervals.
+    columns: String,
     /// iperf3 3.1 and before: the rate's column is `Bandwidth`.
     is_old: bool,
     phase: Phase,
@@ -84,6 +86,7 @@ impl Draft {
             is_inner: false,
             inner: None,
             is_reverse,
+            columns: String::new(),
             is_old: false,
             phase: Phase::Intervals,
             streams: Streams::default(),
@@ -255,10 +258,30 @@ impl Draft {
         }
         self.is_old |= line.contains("Bandwidth");
         let sends = line.contains("Retr") || line.contains(" Total Datagrams");
-        if self.test.view == View::Server && self.phase == Phase::Intervals {
-            self.is_reverse = sends && !line.contains("Lost/Total");
+        let has_losses = line.contains("Lost/Total");
+        match (self.test.view, self.phase) {
+            (View::Server, Phase::Intervals) => self.is_reverse = sends && !has_losses,
+            (View::Client, Phase::Intervals) => {
+                line.clone_into(&mut self.columns);
+                self.check_direction(line, has_losses);
+            }
+            // What its sender sent again, only the server knows.
+            (View::Client, _) if self.test.transport == Transport::Tcp => {
+                self.check_direction(line, sends && !self.columns.contains("Retr"));
+            }
+            _ => {}
         }
         Ok(())
+    }
+
+    /// Believes columns that only a receiver prints, where nothing says that the server sends.
+    fn check_direction(&mut self, heading: &str, is_receiver: bool) {
+        if is_receiver && !self.is_reverse && !heading.contains("[Role]") {
+            self.is_reverse = true;
+            self.test.doubt(
+                "the line \"Reverse mode, remote host … is sending\" is not there: by its columns the server sent",
+            );
+        }
     }
 
     /// `protocol: UDP, 1 streams, 1448 byte blocks, …` of `-V`.
@@ -322,8 +345,14 @@ impl Draft {
             return Err("its last line (\"iperf Done.\") is not there".into());
         }
         let streams = self.tags(direction, summary)?;
-        let has_sum = summary.iter().any(|(_, figures)| figures.is_sum);
-        if streams > 1 && !has_sum && !is_early && !self.is_inner {
+        let lacks_sum = |ending| {
+            let mut lines = summary.iter().filter(|(of, _)| *of == ending).peekable();
+            lines.peek().is_some() && !lines.any(|(_, figures)| figures.is_sum)
+        };
+        let lacks_sum = [Ending::Sender, Ending::Receiver, Ending::None]
+            .into_iter()
+            .any(lacks_sum);
+        if streams > 1 && lacks_sum && !is_early && !self.is_inner {
             return Err("its summary lacks the sum of its streams".into());
         }
         let way = Way {

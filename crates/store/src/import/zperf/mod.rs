@@ -119,11 +119,13 @@ impl Grammar for Zperf {
 
     /// Figures outside of any test mean that its first line is gone.
     fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
-        if line.trim() == SESSION_END && !log.is_lost {
-            let missing = "its first line (\"New session started.\")";
-            return Err(Fault::Missing(missing.to_owned()));
-        }
-        Ok(())
+        let first = match line.trim() {
+            _ if log.is_lost => return Ok(()),
+            SESSION_END => "\"New session started.\"",
+            line if line.starts_with("Upload completed!") => "\"Connecting to …\", or the command",
+            _ => return Ok(()),
+        };
+        Err(Fault::Missing(format!("its first line ({first})")))
     }
 
     /// A test without its figures is a cut at the end of the session, and else no test.
