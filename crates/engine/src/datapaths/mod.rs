@@ -3,9 +3,11 @@
 mod af_xdp;
 mod io_uring;
 mod loopback;
+mod ports;
 mod sockets;
 
 use crate::error::EngineError;
+use crate::plan::Role;
 use linerate_model::sample::{PathMtu, PathReport, TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_model::{ByteCount, MonoInstant};
@@ -25,6 +27,7 @@ pub static ALL: &[&dyn DatapathKind] = &[
     &sockets::Sockets,
     &io_uring::IoUring,
     &af_xdp::AfXdp,
+    &ports::Ports,
     &loopback::Loopback,
 ];
 
@@ -160,6 +163,8 @@ pub struct PathSetup<'a> {
     pub calls: Calls,
     /// Wait mode of calls.
     pub wait: WaitMode,
+    /// Which end of the control connection this is.
+    pub role: Role,
     /// Whether a stream delays small writes.
     pub nagle: Nagle,
     /// Whether the user set the receive buffer: then its window is what is measured, and no reader may wait for it to

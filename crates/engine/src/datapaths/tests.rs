@@ -39,6 +39,7 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         payload: 200,
         calls: Calls::Batch(8),
         wait,
+        role: Role::Client,
         nagle: Nagle::Off,
         own_receive_buffer: false,
         stamps: false,

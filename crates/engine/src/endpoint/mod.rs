@@ -343,6 +343,7 @@ fn task(
         payload: stream.payload,
         calls: workload.calls(plan.side, &stream),
         wait: workload.waiting(plan.side, &stream),
+        role: plan.role,
         nagle: workload.nagle(),
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
         stamps: plan.spec.work.is_decomposed(),

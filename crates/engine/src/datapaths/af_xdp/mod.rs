@@ -11,12 +11,12 @@
 //! Program and sockets end with the process, however it ends.
 
 mod checksum;
-mod frame;
-mod open;
-mod params;
-mod path;
+pub(super) mod frame;
+pub(super) mod open;
+pub(super) mod params;
+pub(super) mod path;
 mod program;
-mod route;
+pub(super) mod route;
 
 use super::{
     Availability, DatagramPath, DatapathKind, ParamDef, PathSetup, StreamPath, refuse_unknown,
@@ -24,7 +24,7 @@ use super::{
 use crate::error::EngineError;
 use linerate_model::spec::{Direction, TestSpec, Transport};
 use linerate_sys::bpf::SocketMap;
-use params::Params;
+use params::FrameParams;
 use std::net::{TcpStream, UdpSocket};
 
 /// Frames of an interface, past the kernel's stack.
@@ -44,23 +44,7 @@ impl DatapathKind for AfXdp {
     }
 
     fn params(&self) -> &'static [ParamDef] {
-        &[
-            ParamDef {
-                name: "queue",
-                values: "N",
-                summary: "Use only this receive queue, to which the flow must be steered (all).",
-            },
-            ParamDef {
-                name: "mode",
-                values: "auto|native|generic",
-                summary: "Where the XDP program runs: in the driver, or above it where the driver cannot (auto).",
-            },
-            ParamDef {
-                name: "frames",
-                values: "N",
-                summary: "Frames to receive into per queue, a power of two (2048).",
-            },
-        ]
+        const { &[params::QUEUE, params::MODE, params::FRAMES] }
     }
 
     fn availability(&self) -> Availability {
@@ -79,7 +63,7 @@ impl DatapathKind for AfXdp {
 
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
         refuse_unknown(self, spec)?;
-        Params::parse(&spec.datapath.params)?;
+        FrameParams::parse(&spec.datapath.params)?;
         let refuse = |why: &str| Err(EngineError::plan("datapath", &self.id(), why));
         if spec.transport() != Transport::Udp {
             return refuse("it makes UDP frames; TCP needs the kernel's stack");
@@ -98,7 +82,7 @@ impl DatapathKind for AfXdp {
         socket: UdpSocket,
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn DatagramPath>, EngineError> {
-        let params = Params::parse(setup.params)?;
+        let params = FrameParams::parse(setup.params)?;
         let opened = open::open(socket, params, setup)?;
         Ok(Box::new(path::FramePath::new(opened, setup)))
     }

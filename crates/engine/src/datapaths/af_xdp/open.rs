@@ -1,7 +1,7 @@
 //! Opening: the program at the interface, and a socket for each of its queues.
 
 use super::frame::ETHERNET_HEADER;
-use super::params::Params;
+use super::params::FrameParams;
 use super::route::FrameRoute;
 use crate::datapaths::PathSetup;
 use crate::error::EngineError;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Everything that an open path holds. Field order is teardown order: the program goes first, so that no more frames
 /// reach the sockets, and the port last, so that it is kept while frames may be ours.
-pub(super) struct Open {
+pub(in crate::datapaths) struct Open {
     _program: XdpLink,
     _map: SocketMap,
     /// One socket per queue; the first one sends.
@@ -61,15 +61,25 @@ const MAX_QUEUES: u32 = 32;
 const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// Advice for a process without the privileges.
-pub(super) const PRIVILEGES_REMEDY: &str =
+pub(in crate::datapaths) const PRIVILEGES_REMEDY: &str =
     "run as root, outside of user namespaces (CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF)";
 
 pub(super) fn open(
     port: UdpSocket,
-    params: Params,
+    params: FrameParams,
     setup: &PathSetup<'_>,
 ) -> Result<Open, EngineError> {
-    let mut route = FrameRoute::from_socket(&port)?;
+    let route = FrameRoute::from_socket(&port)?;
+    open_on(port, route, params, setup)
+}
+
+/// Opens the sockets of the interface of `route`; `port` stays open and silent.
+pub(in crate::datapaths) fn open_on(
+    port: UdpSocket,
+    mut route: FrameRoute,
+    params: FrameParams,
+    setup: &PathSetup<'_>,
+) -> Result<Open, EngineError> {
     let frame_bytes = frame_bytes(&route, setup.payload)?;
     let queues = route.link.rx_queues.unwrap_or(1).clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
@@ -266,7 +276,7 @@ fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
 }
 
 /// The kernel's error, with missing privileges if that is the cause.
-pub(super) fn refused(error: &io::Error) -> String {
+pub(in crate::datapaths) fn refused(error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return error.to_string();
     }

@@ -1,12 +1,32 @@
 //! The parameters of the datapath.
 
+use crate::datapaths::ParamDef;
 use crate::error::EngineError;
 use linerate_sys::bpf::XdpMode;
 use std::collections::BTreeMap;
 
+/// Of one queue alone.
+pub(in crate::datapaths) const QUEUE: ParamDef = ParamDef {
+    name: "queue",
+    values: "N",
+    summary: "Use only this receive queue, to which the flow must be steered (all).",
+};
+/// Where frames are chosen.
+pub(in crate::datapaths) const MODE: ParamDef = ParamDef {
+    name: "mode",
+    values: "auto|native|generic",
+    summary: "Where the XDP program runs: in the driver, or above it where the driver cannot (auto).",
+};
+/// Memory.
+pub(in crate::datapaths) const FRAMES: ParamDef = ParamDef {
+    name: "frames",
+    values: "N",
+    summary: "Frames to receive into per queue, a power of two (2048).",
+};
+
 /// Parsed parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Params {
+pub(in crate::datapaths) struct FrameParams {
     /// Receive queue; `None`: all.
     pub(super) queue: Option<u32>,
     /// XDP mode; `None`: native, or generic where the driver lacks support.
@@ -22,8 +42,10 @@ const DEFAULT_FRAMES: u32 = 2048;
 /// Valid receive frame counts: with fewer a receiver loses to its own batches; more would take over 64 MiB per queue.
 const FRAME_COUNTS: std::ops::RangeInclusive<u32> = 64..=32_768;
 
-impl Params {
-    pub(super) fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+impl FrameParams {
+    pub(in crate::datapaths) fn parse(
+        params: &BTreeMap<String, String>,
+    ) -> Result<Self, EngineError> {
         let text = |key: &str| params.get(key).map(String::as_str);
         Ok(Self {
             queue: text("queue").map(queue).transpose()?,
@@ -64,15 +86,15 @@ fn frames(text: &str) -> Result<u32, EngineError> {
 mod tests {
     use super::*;
 
-    fn params(text: &[(&str, &str)]) -> Result<Params, EngineError> {
+    fn params(text: &[(&str, &str)]) -> Result<FrameParams, EngineError> {
         let owned = text.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        Params::parse(&owned.collect())
+        FrameParams::parse(&owned.collect())
     }
 
     #[test]
     fn parameters_are_read_and_nonsense_is_refused() {
         let all = params(&[("queue", "3"), ("mode", "generic"), ("frames", "64")]).unwrap();
-        let expected = Params {
+        let expected = FrameParams {
             queue: Some(3),
             mode: Some(XdpMode::Generic),
             frames: 64,

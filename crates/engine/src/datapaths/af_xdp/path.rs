@@ -21,7 +21,7 @@ const RING_POLLS_PER_CALL: u32 = 64;
 const CALLS_PER_LOOK: u32 = 64;
 
 /// Frames between one process and one peer.
-pub(super) struct FramePath {
+pub(in crate::datapaths) struct FramePath {
     open: Open,
     template: Template,
     empty: Template,
@@ -45,7 +45,7 @@ pub(super) struct FramePath {
 }
 
 impl FramePath {
-    pub(super) fn new(open: Open, setup: &PathSetup<'_>) -> Self {
+    pub(in crate::datapaths) fn new(open: Open, setup: &PathSetup<'_>) -> Self {
         let (payload, batch) = (setup.payload, setup.calls.most());
         let flow = &open.route.flow;
         Self {

@@ -4,14 +4,14 @@ use super::frame::{End, Flow};
 use crate::error::EngineError;
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::netlink::{InterfaceIndex, Link, Netlink, RouteBy};
+use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Link, MacAddress, Netlink, RouteBy};
 use linerate_sys::sockopt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// How frames reach the peer of a connected socket.
-pub(super) struct FrameRoute {
+pub(in crate::datapaths) struct FrameRoute {
     pub(super) flow: Flow,
     pub(super) interface: InterfaceIndex,
     pub(super) link: Link,
@@ -42,13 +42,7 @@ impl FrameRoute {
             });
         }
         let link = netlink.link(route.interface).map_err(failed)?;
-        let Some(own) = link.mac() else {
-            return Err(EngineError::Host {
-                what: format!("af-xdp over {}", link.name),
-                why: "the interface carries no Ethernet frames".to_owned(),
-                remedy: SOCKETS_REMEDY,
-            });
-        };
+        let own = ethernet(&link, "af-xdp")?;
         let next = netlink
             .mac_of(route.interface, route.next_hop)
             .map_err(|error| EngineError::Host {
@@ -69,6 +63,33 @@ impl FrameRoute {
                 traffic_class: sockopt::traffic_class(socket, remote.is_ipv4()).unwrap_or(0),
             },
             interface: route.interface,
+            link,
+            netlink,
+        })
+    }
+
+    /// Of frames that leave interface `name` for the MAC address `next` and come in from anywhere.
+    pub(in crate::datapaths) fn between(
+        name: &InterfaceName,
+        addresses: [SocketAddr; 2],
+        next: MacAddress,
+    ) -> Result<Self, EngineError> {
+        let failed = |error| EngineError::io("find the interface", &name.as_str(), error);
+        let mut netlink = Netlink::new().map_err(failed)?;
+        let link = netlink.link_named(name).map_err(failed)?;
+        let own = ethernet(&link, "a port")?;
+        let [local, remote] = addresses;
+        let end = |mac: MacAddress, address| End {
+            mac: mac.0,
+            address,
+        };
+        Ok(Self {
+            flow: Flow {
+                local: end(own, local),
+                remote: end(next, remote),
+                traffic_class: 0,
+            },
+            interface: link.index,
             link,
             netlink,
         })
@@ -96,6 +117,15 @@ impl FrameRoute {
         let by_mtu = (self.link.mtu_bytes as usize).saturating_sub(self.flow.packet_headers());
         by_mtu.min(room.saturating_sub(self.flow.headers()))
     }
+}
+
+/// The MAC address of an Ethernet interface.
+pub(in crate::datapaths) fn ethernet(link: &Link, what: &str) -> Result<MacAddress, EngineError> {
+    link.mac().ok_or_else(|| EngineError::Host {
+        what: format!("{what} over {}", link.name),
+        why: "the interface carries no Ethernet frames".to_owned(),
+        remedy: SOCKETS_REMEDY,
+    })
 }
 
 fn no_neighbour(error: &io::Error, interface: &str) -> String {

@@ -29,20 +29,20 @@ const DO_NOT_FRAGMENT: u8 = 0x40;
 
 /// One end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct End {
+pub(in crate::datapaths) struct End {
     /// MAC address of the interface, or of the next-hop router.
-    pub(super) mac: [u8; 6],
+    pub(in crate::datapaths) mac: [u8; 6],
     /// IP address and UDP port.
-    pub(super) address: SocketAddr,
+    pub(in crate::datapaths) address: SocketAddr,
 }
 
 /// Addresses that distinguish the test's datagrams from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Flow {
-    pub(super) local: End,
-    pub(super) remote: End,
+pub(in crate::datapaths) struct Flow {
+    pub(in crate::datapaths) local: End,
+    pub(in crate::datapaths) remote: End,
     /// DSCP and ECN of sent packets.
-    pub(super) traffic_class: u8,
+    pub(in crate::datapaths) traffic_class: u8,
 }
 
 impl Flow {

@@ -1,0 +1,279 @@
+//! Frames through a device under test, from a port of the client to a port of the server (RFC 1242, RFC 2544).
+//!
+//! ```text
+//!   client ── interface a ══ device under test ══ interface b ── server
+//!      └──────────── control and handshake, by any other way ──┘
+//! ```
+//! Both ends may be threads of one process. The sockets that the handshake connected stay open and silent; frames have
+//! the addresses that the parameters say, of 198.18.0.0/15 (RFC 2544 appendix C.2.2) unless told otherwise. They pass the
+//! kernel's stack of neither end.
+
+use super::af_xdp::open::{PRIVILEGES_REMEDY, open_on, refused};
+use super::af_xdp::params::{self, FrameParams};
+use super::af_xdp::path::FramePath;
+use super::af_xdp::route::{FrameRoute, ethernet};
+use super::{
+    Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath,
+    refuse_unknown,
+};
+use crate::error::EngineError;
+use crate::plan::Role;
+use linerate_model::spec::{Direction, TestSpec, Transport};
+use linerate_sys::bpf::SocketMap;
+use linerate_sys::netlink::{InterfaceName, MacAddress, Netlink};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+
+/// Frames between two ports of a device under test.
+pub(super) struct Ports;
+
+impl DatapathKind for Ports {
+    fn id(&self) -> &'static str {
+        "ports"
+    }
+
+    fn passes_kernel_stack(&self) -> bool {
+        false
+    }
+
+    fn summary(&self) -> &'static str {
+        "Own UDP frames through a device between two interfaces; needs root."
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        const {
+            &[
+                ParamDef {
+                    name: "a",
+                    values: "IF",
+                    summary: "The client's interface.",
+                },
+                ParamDef {
+                    name: "b",
+                    values: "IF",
+                    summary: "The server's interface.",
+                },
+                ParamDef {
+                    name: "a-ip",
+                    values: "ADDRESS",
+                    summary: "Address of the client's frames (198.18.0.1).",
+                },
+                ParamDef {
+                    name: "b-ip",
+                    values: "ADDRESS",
+                    summary: "Address of the server's frames (198.18.0.2).",
+                },
+                ParamDef {
+                    name: "a-to",
+                    values: "MAC",
+                    summary: "Where the client sends its frames: a router's port (the server's interface).",
+                },
+                ParamDef {
+                    name: "b-to",
+                    values: "MAC",
+                    summary: "Where the server sends its frames: a router's port (the client's interface).",
+                },
+                params::QUEUE,
+                params::MODE,
+                params::FRAMES,
+            ]
+        }
+    }
+
+    /// None: what waits is not what is measured.
+    fn modes(&self) -> Vec<ModeDef> {
+        Vec::new()
+    }
+
+    fn availability(&self) -> Availability {
+        match SocketMap::new(1) {
+            Ok(_) => Availability::Available,
+            Err(error) => Availability::Missing {
+                why: refused(&error),
+                remedy: PRIVILEGES_REMEDY.to_owned(),
+            },
+        }
+    }
+
+    fn runs_on_loopback(&self) -> bool {
+        false
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+        refuse_unknown(self, spec)?;
+        Device::parse(&spec.datapath.params)?;
+        FrameParams::parse(&spec.datapath.params)?;
+        let refuse = |why: &str| Err(EngineError::plan("datapath", &self.id(), why));
+        if spec.transport() != Transport::Udp {
+            return refuse("it makes UDP frames; TCP needs the kernel's stack");
+        }
+        if spec.direction == Direction::Duplex {
+            return refuse("one end of it sends or receives; measure one way after the other");
+        }
+        if spec.streams != 1 {
+            return refuse("a queue of an interface has one AF_XDP socket: use one stream");
+        }
+        Ok(())
+    }
+
+    fn datagrams(
+        &self,
+        socket: UdpSocket,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+        let device = Device::parse(setup.params)?;
+        let route = device.route(setup.role)?;
+        let params = FrameParams::parse(setup.params)?;
+        let opened = open_on(socket, route, params, setup)?;
+        Ok(Box::new(FramePath::new(opened, setup)))
+    }
+
+    fn stream(
+        &self,
+        _socket: TcpStream,
+        _setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn StreamPath>, EngineError> {
+        let why = "it makes UDP frames; TCP needs the kernel's stack";
+        Err(EngineError::plan("datapath", &self.id(), why))
+    }
+}
+
+/// UDP port of all frames, at both ends: that of linerate's own protocol.
+const UDP_PORT: u16 = 5301;
+
+/// One port of the device under test.
+#[derive(Debug)]
+struct Port {
+    interface: InterfaceName,
+    address: IpAddr,
+    /// Where its frames go; `None`: to the other port.
+    to: Option<MacAddress>,
+}
+
+/// What is measured: the device between two ports.
+#[derive(Debug)]
+struct Device {
+    a: Port,
+    b: Port,
+}
+
+impl Device {
+    fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+        let text = |key: &str| params.get(key).map(String::as_str);
+        let interface = |key: &'static str| {
+            let name = text(key).ok_or_else(|| {
+                EngineError::plan(
+                    key,
+                    &"",
+                    "it takes the name of an interface, and must be given",
+                )
+            })?;
+            InterfaceName::new(name)
+                .ok_or_else(|| EngineError::plan(key, &name, "it takes the name of an interface"))
+        };
+        let address = |key: &'static str, usual: Ipv4Addr| {
+            let Some(text) = text(key) else {
+                return Ok(IpAddr::from(usual));
+            };
+            text.parse()
+                .map_err(|_| EngineError::plan(key, &text, "it takes an IP address"))
+        };
+        let mac = |key: &'static str| {
+            let read = |text: &str| {
+                let mac = mac_address(text);
+                mac.ok_or_else(|| EngineError::plan(key, &text, "it takes a MAC address"))
+            };
+            text(key).map(read).transpose()
+        };
+        let device = Self {
+            a: Port {
+                interface: interface("a")?,
+                address: address("a-ip", Ipv4Addr::new(198, 18, 0, 1))?,
+                to: mac("a-to")?,
+            },
+            b: Port {
+                interface: interface("b")?,
+                address: address("b-ip", Ipv4Addr::new(198, 18, 0, 2))?,
+                to: mac("b-to")?,
+            },
+        };
+        let (a, b) = (&device.a, &device.b);
+        if a.address.is_ipv4() != b.address.is_ipv4() || a.address == b.address {
+            let why = "both addresses are of one family, and differ";
+            return Err(EngineError::plan("b-ip", &b.address, why));
+        }
+        Ok(device)
+    }
+
+    /// The way of the frames of one end.
+    fn route(&self, role: Role) -> Result<FrameRoute, EngineError> {
+        let (here, there) = match role {
+            Role::Client => (&self.a, &self.b),
+            Role::Server => (&self.b, &self.a),
+        };
+        let next = match here.to {
+            Some(mac) => mac,
+            None => there.mac()?,
+        };
+        let end = |port: &Port| SocketAddr::new(port.address, UDP_PORT);
+        FrameRoute::between(&here.interface, [end(here), end(there)], next)
+    }
+}
+
+impl Port {
+    fn mac(&self) -> Result<MacAddress, EngineError> {
+        let name = self.interface.as_str();
+        let failed = |error| EngineError::io("find the interface", &name, error);
+        let mut netlink = Netlink::new().map_err(failed)?;
+        ethernet(
+            &netlink.link_named(&self.interface).map_err(failed)?,
+            "a port",
+        )
+    }
+}
+
+/// Reads `52:54:00:12:34:56`.
+fn mac_address(text: &str) -> Option<MacAddress> {
+    let mut parts = text.split(':').map(|part| match part.len() {
+        2 => u8::from_str_radix(part, 16).ok(),
+        _ => None,
+    });
+    let mut bytes = [0; 6];
+    for byte in &mut bytes {
+        *byte = parts.next()??;
+    }
+    parts.next().is_none().then_some(MacAddress(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(params: &[(&str, &str)]) -> Result<Device, String> {
+        let owned = params
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        Device::parse(&owned.collect()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn ports_are_read_and_nonsense_is_refused() {
+        let read = device(&[("a", "v0"), ("b", "v1"), ("a-to", "02:00:00:00:00:0a")]).unwrap();
+        assert_eq!(read.a.to, Some(MacAddress([2, 0, 0, 0, 0, 10])));
+        assert_eq!(read.b.to, None);
+        assert_eq!(read.b.address, IpAddr::from([198, 18, 0, 2]));
+        let ends = [("a", "v0"), ("b", "v1")];
+        for bad in [
+            ("a", "a/b"),
+            ("a-to", "02:00:00:00:0a"),
+            ("a-to", "+2:00:00:00:00:0a"),
+            ("b-ip", "198.18.0.1"),
+            ("b-ip", "::1"),
+            ("a-ip", "host"),
+        ] {
+            let all = [&ends[..], &[bad]].concat();
+            assert!(device(&all).is_err(), "{bad:?}");
+        }
+        assert!(device(&ends[..1]).unwrap_err().starts_with("b:"));
+    }
+}
