@@ -9,6 +9,7 @@
 #[expect(dead_code, reason = "the other target uses the rest")]
 mod bench;
 mod ending;
+mod ports;
 mod refusals;
 mod traffic;
 
@@ -23,6 +24,14 @@ const CASES: &[Case] = &[
     Case {
         name: "ending::a_killed_process_leaves_nothing_either",
         run: ending::a_killed_process_leaves_nothing_either,
+    },
+    Case {
+        name: "ports::what_a_device_drops_by_list_is_lost_in_the_network",
+        run: ports::what_a_device_drops_by_list_is_lost_in_the_network,
+    },
+    Case {
+        name: "ports::one_frame_of_a_hundred_thousand_is_missed",
+        run: ports::one_frame_of_a_hundred_thousand_is_missed,
     },
     Case {
         name: "refusals::what_cannot_be_is_said_before_it_is_tried",
