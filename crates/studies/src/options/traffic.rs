@@ -103,7 +103,7 @@ pub(super) static TRAFFIC: Group = Group {
             .excludes(&["reverse", "duplex"])
             .only(Source::Plan)
             .sets(|d, v| set(&mut d.spec.direction, named(v))),
-        option("datapath", BULK, "DATAPATH", "Datapath, with its parameters: `sockets,gso=true,gro=true`, `io-uring`, `af-xdp`")
+        option("datapath", BULK, "DATAPATH", "Datapath, with its parameters: `sockets,gso=true,gro=true`, `io-uring`, `af-xdp`, `ports,a=eth1,b=eth2`")
             .usual("sockets")
             .page("af-xdp.md")
             .sets(|d, v| set(&mut d.spec.datapath, read(v))),
