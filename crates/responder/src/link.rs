@@ -275,6 +275,7 @@ fn read(kind: u8, body: &[u8], max_datagram: u16) -> Result<Message, Refusal> {
         Kind::Farewell => return Ok(Message::Farewell),
         Kind::Ping => return Ok(Message::Ping),
         Kind::Bye => return Ok(Message::Bye),
+        Kind::Seal => return Err(Refusal::Key),
         _ => {}
     }
     let json = Json::read(body).ok_or(unexpected)?;
@@ -360,6 +361,9 @@ mod tests {
         assert_eq!(ended(b"linerate\0\x02\0\x10\0\0\x10"), (too_long, other));
         let odd = Broken::Refused(Refusal::Unexpected { kind: 20 });
         assert_eq!(ended(b"linerate\0\x02\0\0\0\x03\x14{}"), (odd, other));
+        let sealed = host::Message::Seal(vec![7; 48]).encode().unwrap();
+        let sealed = [b"linerate\0\x02".as_slice(), &sealed].concat();
+        assert_eq!(ended(&sealed), (Broken::Refused(Refusal::Key), other));
     }
 
     #[test]

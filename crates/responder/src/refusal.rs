@@ -18,6 +18,7 @@ pub(crate) enum Refusal {
     Duration { most: Duration },
     Imitation,
     Intervals,
+    Key,
     Length { length: u32, most: usize },
     Overdue,
     Payload { least: u64, most: u64 },
@@ -36,6 +37,7 @@ impl Refusal {
             Self::Duration { .. } | Self::Intervals | Self::Length { .. } | Self::Streams => {
                 "limit"
             }
+            Self::Key => "denied",
             Self::ControlFlood | Self::Unexpected { .. } => "protocol",
             Self::DataMissing | Self::Overdue => "timeout",
             Self::Payload { .. } | Self::Specification => "invalid",
@@ -82,6 +84,7 @@ impl fmt::Display for Refusal {
                 f,
                 "the test has more than the {MAX_INTERVALS} intervals that this responder keeps: use a shorter test or a longer --interval"
             ),
+            Self::Key => f.write_str("this responder has no key: leave --key away at the client"),
             Self::Length { length, most } => write!(
                 f,
                 "a message of {length} bytes is longer than the {most} that this responder keeps"
