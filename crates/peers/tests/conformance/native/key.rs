@@ -432,6 +432,22 @@ fn a_connection_cut_in_a_record_is_told_from_one_that_ended() {
     }
 }
 
+/// Key, prologue and protocol of the handshake are a contract between versions. The value was computed from the specifications
+/// (Noise revision 34, RFC 7748, RFC 8439), not by this code.
+#[test]
+fn the_opening_of_a_client_with_a_key_is_the_same_in_every_version() {
+    let said = client(Some(RIGHT)).give(Input::Bytes(&[])).0;
+    assert_eq!(said[..PREAMBLE.len() + 5], *b"linerate\0\x02\0\0\0\x31\x08");
+    let hex: Vec<_> = said[15..]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        hex.concat(),
+        "ce8d3ad1ccb633ec7b70c17814a5c76ecd029685050d344745ba05870e587d59d46329053a35f70829b79128fe64ebaa"
+    );
+}
+
 /// What is sealed is a function of key, ephemeral keys and inputs alone.
 #[test]
 fn a_session_is_the_same_every_time() {
