@@ -1,4 +1,4 @@
-//! Load classification and conditional throughput, as draft-ietf-bmwg-mlrsearch-15 defines them.
+//! Load classification and conditional throughput, as RFC 9971 defines them.
 //!
 //! # References
 //! - Load classification: §6.1, appendix A

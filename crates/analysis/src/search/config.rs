@@ -20,7 +20,7 @@ impl fmt::Display for DelayGoal {
     }
 }
 
-/// One search goal (draft-ietf-bmwg-mlrsearch-15 §4.6.7).
+/// One search goal (RFC 9971, search goal).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchGoal {
     /// Goal loss ratio: a trial above it is a high-loss trial.

@@ -31,7 +31,7 @@ impl SearchKind for MlrSearch {
     }
 
     fn summary(&self) -> &'static str {
-        "several goals at once after a fast ramp (draft-ietf-bmwg-mlrsearch, RFC 9097)"
+        "several goals at once after a fast ramp (RFC 9971, RFC 9097)"
     }
 
     fn start(&self, config: SearchConfig) -> Result<Box<dyn Search>, SearchError> {
@@ -39,7 +39,7 @@ impl SearchKind for MlrSearch {
     }
 }
 
-/// The controller of draft-ietf-bmwg-mlrsearch: decides trial inputs, classifies loads.
+/// The controller of RFC 9971: decides trial inputs, classifies loads.
 #[derive(Debug, Clone)]
 pub struct Controller {
     config: SearchConfig,

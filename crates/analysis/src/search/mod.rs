@@ -26,7 +26,7 @@
 //! Initial trials of 0.2 s need only find the neighbourhood.
 //!
 //! # References
-//! - Goals, load classification, conditional throughput: draft-ietf-bmwg-mlrsearch-15
+//! - Goals, load classification, conditional throughput: RFC 9971
 //! - Ramp: in the manner of RFC 9097 §8.1 (fast increase from the lowest load until the path shows
 //!   congestion)
 //! - Bisection: RFC 2544 §26.1

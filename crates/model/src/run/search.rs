@@ -41,7 +41,7 @@ pub struct GoalResult {
     /// Lowest intended load above it that misses the goal.
     #[serde(rename = "upper_bound_bps")]
     pub upper_bound: Option<BitRate>,
-    /// Lower bound × (1 − quantile loss ratio) (draft-ietf-bmwg-mlrsearch).
+    /// Lower bound × (1 − quantile loss ratio) (RFC 9971).
     #[serde(rename = "conditional_throughput_bps")]
     pub conditional_throughput: Option<BitRate>,
     /// Whether the bounds are as close as asked.
