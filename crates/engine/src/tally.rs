@@ -232,6 +232,8 @@ pub(crate) struct FailureCounts {
     /// Until when refusals do not end the stream.
     patient_until: Option<MonoInstant>,
     failing_since: Option<MonoInstant>,
+    /// Whether a call has succeeded.
+    has_worked: bool,
 }
 
 /// Number of "port unreachable" answers after which the peer's socket counts as gone: ports do not come back, and
@@ -265,13 +267,20 @@ impl FailureCounts {
                     AfterFailure::GiveUp
                 }
             }
+            // An outage: the stream goes on where it ends. What was due meanwhile is counted as not sent.
+            FailureClass::Unreachable if self.has_worked => {
+                AfterFailure::RetryAt(now.after(BACK_OFF))
+            }
             // Mostly a router's answer to an earlier datagram: the next call goes through.
-            FailureClass::TooLong | FailureClass::Other
+            FailureClass::TooLong | FailureClass::Unreachable | FailureClass::Other
                 if now.saturating_since(*self.failing_since.get_or_insert(now)) < BACK_OFF =>
             {
                 AfterFailure::Retry
             }
-            FailureClass::NoBuffers | FailureClass::Other | FailureClass::TooLong => {
+            FailureClass::NoBuffers
+            | FailureClass::Other
+            | FailureClass::TooLong
+            | FailureClass::Unreachable => {
                 let since = *self.failing_since.get_or_insert(now);
                 if now.saturating_since(since) > MAX_FAILING {
                     AfterFailure::GiveUp
@@ -294,6 +303,7 @@ impl FailureCounts {
     /// A call succeeded.
     pub(crate) const fn success(&mut self) {
         self.failing_since = None;
+        self.has_worked = true;
     }
 
     /// Error counts by call and symbol.
@@ -497,5 +507,20 @@ mod tests {
         let mut failures = FailureCounts::default();
         failures.count(failure, MonoInstant::from_nanos(0));
         assert_eq!(failures.count(failure, late), AfterFailure::GiveUp);
+    }
+
+    #[test]
+    fn a_way_that_was_lost_is_waited_for_and_one_that_never_was_is_not() {
+        let late = MonoInstant::from_nanos(0).after(MAX_FAILING + BACK_OFF);
+        let failure = Failure::unreachable("sendmmsg");
+        let mut failures = FailureCounts::default();
+        failures.count(failure, MonoInstant::from_nanos(0));
+        assert_eq!(failures.count(failure, late), AfterFailure::GiveUp);
+        let mut failures = FailureCounts::default();
+        failures.success();
+        for now in [MonoInstant::from_nanos(0), late, late.after(MAX_FAILING)] {
+            let again = AfterFailure::RetryAt(now.after(BACK_OFF));
+            assert_eq!(failures.count(failure, now), again);
+        }
     }
 }

@@ -22,12 +22,14 @@ pub enum FailureClass {
     Interrupted,
     /// The system has no memory or queue space for this datagram now (`ENOBUFS`, `ENOMEM`).
     NoBuffers,
-    /// Anything else, such as a lost route or a packet filter.
+    /// Anything else, such as a packet filter.
     Other,
     /// The peer has closed its socket or reset the connection.
     PeerGone,
     /// A datagram was longer than the path's MTU (`EMSGSIZE`): this one, or an earlier one that a router answered.
     TooLong,
+    /// This host has no way to the peer now: its interface is down, its route or address is gone, or a router says so.
+    Unreachable,
     /// Nothing to read or no room to write yet (`EAGAIN`).
     WouldBlock,
 }
@@ -70,6 +72,11 @@ impl Failure {
         Self::new(operation, Errno::MSGSIZE)
     }
 
+    /// The failure of a call without a route to its peer (`ENETUNREACH`); for datapaths without a kernel.
+    pub const fn unreachable(operation: &'static str) -> Self {
+        Self::new(operation, Errno::NETUNREACH)
+    }
+
     /// The failure of a call that made no progress within the caller's time limit.
     pub const fn timed_out(operation: &'static str) -> Self {
         Self::new(operation, Errno::TIMEDOUT)
@@ -101,6 +108,12 @@ impl Failure {
                 FailureClass::Impossible
             }
             Errno::MSGSIZE => FailureClass::TooLong,
+            Errno::NETUNREACH
+            | Errno::NETDOWN
+            | Errno::HOSTUNREACH
+            | Errno::HOSTDOWN
+            | Errno::ADDRNOTAVAIL
+            | Errno::NODEV => FailureClass::Unreachable,
             Errno::NOBUFS | Errno::NOMEM => FailureClass::NoBuffers,
             _ => FailureClass::Other,
         }
@@ -128,6 +141,7 @@ impl std::error::Error for Failure {}
 
 const NAMES: &[(Errno, &str)] = &[
     (Errno::ACCESS, "EACCES"),
+    (Errno::ADDRNOTAVAIL, "EADDRNOTAVAIL"),
     (Errno::AGAIN, "EAGAIN"),
     (Errno::BADF, "EBADF"),
     (Errno::CONNABORTED, "ECONNABORTED"),

@@ -2,6 +2,7 @@
 
 use super::packets::{self, by_stream, received};
 use super::{Ends, path_mtu, requests, streams, total};
+use crate::outage::is_unreachable;
 use crate::readings::is_packet_filters;
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
@@ -320,9 +321,7 @@ fn send_errors(ends: &Ends<'_>, judgement: &mut Judgement) {
                 ": the receiver's host answered that nobody has the port open, so datagrams sent before were lost there"
             }
             "EMSGSIZE" => ": the datagrams are longer than the path takes without fragments",
-            "EHOSTUNREACH" | "ENETUNREACH" | "ENETDOWN" => {
-                ": the sender's host has no way to the receiver"
-            }
+            _ if is_unreachable(errno) => ": the sender's host has no way to the receiver",
             _ => "",
         };
         judgement.careful.push(format!(

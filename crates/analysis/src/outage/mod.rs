@@ -9,6 +9,7 @@ mod rest;
 mod sender;
 
 pub(crate) use rest::without;
+pub(crate) use sender::{is_unreachable, unreachable};
 
 use crate::readings::{stood_still, streams};
 use linerate_model::run::{Trial, TrialWork};
@@ -35,8 +36,10 @@ pub(crate) struct Outage {
 /// What the sender did while nothing arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// It sent, and what it sent was lost or had to be sent again.
+    /// It sent, and what it sent was lost or had to be sent again; or its TCP had data that nothing took.
     Sending,
+    /// Its host had no way to the receiver: an interface, an address or a route was gone, so that nothing was sent.
+    CutOff,
     /// It sent nothing.
     Pausing,
     /// It waited for the receiver, whose application did not read.
@@ -53,9 +56,9 @@ impl Outage {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether nothing speaks for one of the ends.
+    /// Whether the way between the ends was lost, or nothing speaks for one of their applications.
     pub(crate) const fn is_of_path(self) -> bool {
-        matches!(self.sender, Doing::Sending | Doing::Unknown)
+        matches!(self.sender, Doing::Sending | Doing::CutOff | Doing::Unknown)
     }
 }
 
@@ -75,6 +78,9 @@ impl fmt::Display for Outage {
 /// What to be careful about in a trial with an outage.
 pub(crate) fn note(outage: &Outage) -> String {
     match outage.lost {
+        None | Some(0) if outage.sender == Doing::CutOff => {
+            format!("nothing was sent {outage}: the sender's host had no way to the receiver")
+        }
         Some(lost) if lost > 0 => {
             format!("nothing arrived {outage}: {lost} packets that were sent then are lost")
         }

@@ -1,6 +1,6 @@
 //! A run without its outages: what its trials were in the rest of their time.
 
-use super::{Outage, find, lost};
+use super::{Doing, Outage, find, lost};
 use linerate_model::run::{LedgerEntry, Packets, Place, Run, Trial, TrialInterval, TrialWork};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, LossRatio, PacketCount};
@@ -30,7 +30,7 @@ pub(crate) fn without(run: &Run, direction: Direction) -> Option<Run> {
 }
 
 /// Makes `trial` what it was outside of `outages`.
-fn take_out(trial: &mut Trial, outages: &[Outage]) {
+pub(super) fn take_out(trial: &mut Trial, outages: &[Outage]) {
     let silent: Duration = outages.iter().map(|outage| outage.length()).sum();
     let Some(whole) = trial.duration.filter(|whole| *whole > silent) else {
         return;
@@ -49,6 +49,9 @@ fn take_out(trial: &mut Trial, outages: &[Outage]) {
         .unwrap_or(0);
     match &mut trial.work {
         TrialWork::Datagrams(result) => {
+            if outages.iter().any(|outage| outage.sender == Doing::CutOff) {
+                trial.offered_load = trial.sent_bytes.and_then(over).or(trial.offered_load);
+            }
             if let Some(packets) = &mut result.counts.packets {
                 take_packets(packets, gone);
             }

@@ -128,9 +128,30 @@ fn of_datagrams(trial: &Trial, outage: Outage) -> Doing {
     match lost {
         Some(lost) if is_lost(lost) && unread >= lost => Doing::Waiting,
         Some(lost) if is_lost(lost) => Doing::Sending,
-        _ if is_pausing(trial, outage) => Doing::Pausing,
-        _ => Doing::Unknown,
+        _ if !is_pausing(trial, outage) => Doing::Unknown,
+        _ if unreachable(trial) >= LEAST_UNREACHABLE => Doing::CutOff,
+        _ => Doing::Pausing,
     }
+}
+
+/// Whether the system's error says that this host has no way to the peer.
+pub(crate) fn is_unreachable(errno: &str) -> bool {
+    matches!(
+        errno,
+        "EADDRNOTAVAIL" | "EHOSTDOWN" | "EHOSTUNREACH" | "ENETDOWN" | "ENETUNREACH" | "ENODEV"
+    )
+}
+
+/// Sending calls of a time without a way, at least: they are repeated every millisecond, so one that lasts has hundreds.
+const LEAST_UNREACHABLE: u64 = 20;
+
+/// Sending calls that failed since the sender's host had no way to the receiver.
+pub(crate) fn unreachable(trial: &Trial) -> u64 {
+    let errors = streams(trial, Side::Sender).flat_map(|stream| &stream.errors);
+    errors
+        .filter(|error| is_unreachable(&error.errno))
+        .map(|error| error.count)
+        .fold(0, u64::saturating_add)
 }
 
 /// Whether the sender gave its system nothing for most of the silence.
@@ -163,19 +184,25 @@ fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
         return of_intervals(trial, outage);
     }
     let most = outage.length().as_secs_f64() * MOST;
+    // Of what TCP's clocks gained, only what does not fit beside the silence was within it for sure.
+    let within = |gap: &Gap, time: f64| time - (gap.whole - outage.length().as_secs_f64());
     let is_waiting = gaps.iter().all(|gap| gap.receiver_window >= most);
     let sent_again = |gap: &Gap| match gap.again_within {
         Some(again) => again > 0,
         // A loss before or after it may be all.
         None => gap.again > 0 && !is_waiting,
     };
-    if gaps.iter().all(|gap| gap.idle >= most) {
+    let had_data = |gap: &Gap| gap.busy.is_some_and(|busy| within(gap, busy) >= most);
+    if gaps.iter().all(|gap| within(gap, gap.idle) >= most) {
         Doing::Pausing
     } else if gaps.iter().any(sent_again) {
         // A window that a timeout left full counts as the receiver's too.
         Doing::Sending
     } else if is_waiting {
         Doing::Waiting
+    } else if gaps.iter().all(had_data) {
+        // Segments that no interface takes are not counted as sent again.
+        Doing::Sending
     } else {
         Doing::Unknown
     }
@@ -199,6 +226,10 @@ fn of_intervals(trial: &Trial, outage: Outage) -> Doing {
 /// What the readings of a sending socket around a silence gained; times in seconds.
 struct Gap {
     receiver_window: f64,
+    /// Between the two readings.
+    whole: f64,
+    /// With something to send; `None` where it is not told.
+    busy: Option<f64>,
     /// Without anything to send.
     idle: f64,
     /// Segments sent again.
@@ -227,9 +258,12 @@ impl Gap {
             .next_back()
             .and_then(|sample| sample.retrans_segments);
         let whole = at(to).saturating_sub(at(from)).as_secs_f64();
+        let busy = time(|sample| sample.busy_ns);
         Some(Self {
             receiver_window: time(|sample| sample.rwnd_limited_ns).unwrap_or(0.0),
-            idle: time(|sample| sample.busy_ns).map_or(0.0, |busy| whole - busy),
+            whole,
+            busy,
+            idle: busy.map_or(0.0, |busy| whole - busy),
             again: gained(|sample| sample.retrans_segments).unwrap_or(0),
             again_within: first
                 .zip(last)

@@ -2,7 +2,7 @@ use super::*;
 use crate::assemble::{self, tests::report};
 use linerate_model::BitRate;
 use linerate_model::run::{Packets, Run};
-use linerate_model::sample::{IntervalCount, Silence};
+use linerate_model::sample::{ErrorCount, IntervalCount, Silence};
 use linerate_model::spec::{Direction, Pace, TestSpec};
 
 /// Of 100 datagrams a second for eight seconds, those of `silent` do not arrive.
@@ -88,6 +88,43 @@ fn a_sender_that_pauses_makes_no_outage() {
     let outage = only(&trial);
     assert_eq!(outage.sender, Doing::Pausing);
     assert!(!outage.is_of_path());
+}
+
+#[test]
+fn a_sender_without_a_way_to_the_receiver_is_cut_off_and_does_not_pause() {
+    let with_errors = |errno: &str, count| {
+        let mut trial = datagrams(0..0);
+        let linerate_model::run::TrialOrigin::Measured(measured) = &mut trial.origin else {
+            panic!("it was measured");
+        };
+        for report in &mut measured.raw {
+            report.streams[0].silences.push(Silence {
+                start: Duration::from_secs(3),
+                end: Duration::from_secs(6),
+            });
+        }
+        measured.raw[0].streams[0].errors.push(ErrorCount {
+            operation: "sendmmsg".to_owned(),
+            errno: errno.to_owned(),
+            count,
+        });
+        trial
+    };
+    let trial = with_errors("ENETUNREACH", 2900);
+    let outage = only(&trial);
+    assert_eq!(outage.sender, Doing::CutOff);
+    assert!(outage.is_of_path());
+    assert_eq!(
+        note(&outage),
+        "nothing was sent from 3 s to 6 s: the sender's host had no way to the receiver"
+    );
+    let mut rest = trial;
+    rest::take_out(&mut rest, &[outage]);
+    // 800 datagrams of 1000 B in the five seconds that were left.
+    assert_eq!(rest.offered_load, Some(BitRate::from_bps(1_280_000)));
+    for (errno, count) in [("ENETUNREACH", 2), ("ENOBUFS", 2900)] {
+        assert_eq!(only(&with_errors(errno, count)).sender, Doing::Pausing);
+    }
 }
 
 /// The peer tells a sum only: what was lost may have been lost at any time.

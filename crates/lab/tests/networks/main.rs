@@ -3,6 +3,7 @@
 
 mod bench;
 mod firewall;
+mod outage;
 
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main};
@@ -16,6 +17,10 @@ const CASES: &[Case] = &[
     Case {
         name: "a_firewall_that_drops_data_ports_is_named",
         run: firewall::a_firewall_that_drops_data_ports_is_named,
+    },
+    Case {
+        name: "a_sender_whose_interface_is_down_goes_on_and_says_when",
+        run: outage::a_sender_whose_interface_is_down_goes_on_and_says_when,
     },
 ];
 

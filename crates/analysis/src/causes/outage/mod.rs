@@ -64,7 +64,12 @@ fn found(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> RuleOutcome {
     let all = || of_path.iter().flat_map(|(_, outages)| outages);
     let silent: Duration = all().map(|outage| outage.length()).sum();
     let whole: Duration = of_path.iter().filter_map(|(trial, _)| trial.duration).sum();
-    let is_sending = all().all(|outage| outage.sender == Doing::Sending);
+    let is_unsent = |outage: &Outage| {
+        outage.sender == Doing::CutOff && outage.lost.is_none_or(|lost| lost == 0)
+    };
+    let is_cut_off = all().all(is_unsent);
+    let is_known = |outage: &Outage| matches!(outage.sender, Doing::Sending | Doing::CutOff);
+    let is_shown = all().all(is_known);
     let times: Vec<String> = all().take(MOST_TIMES).map(ToString::to_string).collect();
     let more = all().count().saturating_sub(times.len());
     let more = if more > 0 {
@@ -72,8 +77,16 @@ fn found(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> RuleOutcome {
     } else {
         String::new()
     };
+    let (what, why) = if is_cut_off {
+        (
+            "was sent",
+            ", for the sender's host had no way to the receiver",
+        )
+    } else {
+        ("arrived", "")
+    };
     let claim = format!(
-        "Nothing arrived {}{more}: {} s of {} s.",
+        "Nothing {what} {}{more}: {} s of {} s{why}.",
         times.join(", "),
         seconds(silent),
         seconds(whole)
@@ -82,13 +95,14 @@ fn found(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> RuleOutcome {
         .iter()
         .filter_map(|(trial, all)| lost(trial, all))
         .collect();
+    figures.extend(of_path.iter().filter_map(|(trial, all)| unsent(trial, all)));
     figures.extend(of_path.iter().filter_map(|(trial, all)| rest(trial, all)));
     if all().any(|outage| outage.sender == Doing::Unknown) {
         figures.push("Whether the sender sent in that time is not known.".to_owned());
     }
     CAUSE.found(Case {
         share: Some(share(of_path, subject)),
-        confidence: supported_if(is_sending),
+        confidence: supported_if(is_shown),
         claim,
         evidence: figures,
         experiment: Experiment::in_words(
@@ -103,6 +117,10 @@ const MOST_TIMES: usize = 4;
 
 /// Share of the loss that fell into the outages, or of the time of a byte stream, which loses nothing.
 fn share(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> f64 {
+    let mut all = of_path.iter().flat_map(|(_, all)| all);
+    if all.any(|outage| outage.sender == Doing::CutOff) {
+        return share_of_time(of_path, subject);
+    }
     let in_them = of_path.iter().filter_map(|(_, all)| outage::lost(all));
     let lost = subject.iter().filter_map(|trial| trial.packets()?.lost);
     let lost = lost.map(PacketCount::get).reduce(u64::saturating_add);
@@ -110,16 +128,26 @@ fn share(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> f64 {
         Some((here, all)) if all > 0 => {
             PacketCount::new(here).as_f64() / PacketCount::new(all).as_f64()
         }
-        _ => {
-            let silent: Duration = of_path
-                .iter()
-                .flat_map(|(_, all)| all)
-                .map(|outage| outage.length())
-                .sum();
-            let whole: Duration = subject.iter().filter_map(|trial| trial.duration).sum();
-            silent.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
-        }
+        _ => share_of_time(of_path, subject),
     }
+}
+
+fn share_of_time(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> f64 {
+    let all = of_path.iter().flat_map(|(_, all)| all);
+    let silent: Duration = all.map(|outage| outage.length()).sum();
+    let whole: Duration = subject.iter().filter_map(|trial| trial.duration).sum();
+    silent.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
+/// `2 975 sending calls failed: the sender's host had no interface, address or route to the receiver.`
+fn unsent(trial: &Trial, outages: &[Outage]) -> Option<String> {
+    let mut all = outages.iter();
+    all.any(|outage| outage.sender == Doing::CutOff).then(|| {
+        format!(
+            "{} sending calls failed: the sender's host had no interface, address or route to the receiver.",
+            words::count(outage::unreachable(trial))
+        )
+    })
 }
 
 /// `1 294 of 1 294 lost packets were sent in that time.`

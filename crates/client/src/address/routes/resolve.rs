@@ -86,7 +86,7 @@ pub(super) fn connect_to(target: &Target, addresses: &[SocketAddr]) -> Result<Li
         .map_or(about.default_port, SocketAddr::port);
     let failed = |error: io::Error| {
         let message = format!(
-            "cannot connect to {}: {error}; start {} there, and let every firewall pass {} (`linerate ports`)",
+            "cannot connect to {}: {error}; start {} there, and let every firewall pass {}; see `linerate ports`",
             target.far,
             about.start_hint,
             about.open_ports(port)
