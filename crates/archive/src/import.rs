@@ -6,7 +6,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunWork};
 use linerate_store::Store;
 use linerate_store::import::{
-    self, Columns, Findings, Hints, ImportError, LogFile, MAX_TABLE_BYTES, Source, import_table,
+    self, Columns, Findings, Hints, ImportError, LogFile, Source, import_table,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,13 +17,25 @@ use std::path::{Path, PathBuf};
 /// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
 const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Takes runs that were made.
+type Take<'a> = dyn FnMut(Vec<Run>) -> Result<()> + 'a;
+
 /// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. Runs that the store has
 /// already stay as they are, with a warning each. An error, after which nothing new is stored, if the logs make no run.
 pub fn import_logs(
     store: Option<&Store>,
     files: &[PathBuf],
     hints: &Hints,
-    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+    show: &mut Take<'_>,
+) -> Result<Findings> {
+    keep_all(store, &mut |keep| read_logs(files, hints, keep), show)
+}
+
+/// Stores and shows the runs that `read` makes.
+fn keep_all(
+    store: Option<&Store>,
+    read: &mut dyn FnMut(&mut Take<'_>) -> Result<Findings>,
+    show: &mut Take<'_>,
 ) -> Result<Findings> {
     let (mut stored, mut known) = (Vec::new(), Vec::new());
     let mut keep = |runs: Vec<Run>| {
@@ -32,7 +44,7 @@ pub fn import_logs(
         }
         show(runs)
     };
-    let mut imported = read_logs(files, hints, &mut keep).inspect_err(|_| {
+    let mut imported = read(&mut keep).inspect_err(|_| {
         if let Some(store) = store {
             store.take_back(&stored);
         }
@@ -54,37 +66,43 @@ fn add(store: &Store, runs: &[Run], known: &mut Vec<String>) -> Result<Vec<PathB
     Ok(added.written)
 }
 
-/// Reads tables of old results as `columns` says, stores the runs they make, and shows them. Runs that the store has already
-/// stay as they are, with a warning each. An error, after which nothing is stored, if a table makes no run.
+/// Reads tables of old results as `columns` says, stores the runs they make, and shows them: in parts if they are long. Runs
+/// that the store has already stay as they are, with a warning each. An error, after which nothing new is stored, if a table
+/// makes no run.
 pub fn import_tables(
     store: Option<&Store>,
     files: &[PathBuf],
     columns: &Columns,
-    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+    show: &mut Take<'_>,
 ) -> Result<Findings> {
-    let (mut runs, mut findings) = (Vec::new(), Findings::default());
+    keep_all(store, &mut |keep| read_tables(files, columns, keep), show)
+}
+
+fn read_tables(files: &[PathBuf], columns: &Columns, take: &mut Take<'_>) -> Result<Findings> {
+    let mut findings = Findings::default();
     for path in files {
-        let bytes = table_bytes(path).map_err(|error| unreadable(path, &error))?;
-        let mut read = import_table(&path.display().to_string(), &bytes, columns)
-            .map_err(|e| no_import(&e))?;
-        runs.append(&mut read.runs);
+        let table = open_log(path)?;
+        let mut taken = Ok(());
+        let read = import_table(&table, columns, &mut |mut runs| {
+            runs.iter_mut().for_each(conclude_all);
+            taken = take(runs);
+            go_on(&taken)
+        });
+        taken?;
+        let mut read = read.map_err(|error| no_import(&error))?;
         findings.refused.append(&mut read.refused);
+        findings.warnings.append(&mut read.warnings);
     }
-    runs.iter_mut().for_each(conclude_all);
-    if let Some(store) = store {
-        add(store, &runs, &mut findings.warnings)?;
-    }
-    show(runs)?;
     Ok(findings)
 }
 
-/// The bytes of a table, and one more than it may have where it is larger.
-fn table_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path)?;
-    file.take(MAX_TABLE_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Whether to go on after runs were taken.
+const fn go_on(taken: &Result<()>) -> ControlFlow<()> {
+    if taken.is_ok() {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(())
+    }
 }
 
 fn no_import(error: &ImportError) -> Failure {
@@ -115,11 +133,7 @@ fn conclude_all(run: &mut Run) {
 }
 
 /// Hands out the runs that logs of other tools make.
-pub fn read_logs(
-    files: &[PathBuf],
-    hints: &Hints,
-    take: &mut dyn FnMut(Vec<Run>) -> Result<()>,
-) -> Result<Findings> {
+pub fn read_logs(files: &[PathBuf], hints: &Hints, take: &mut Take<'_>) -> Result<Findings> {
     let (files, found) = expanded(files)?;
     let open = |path: &PathBuf| -> Result<Box<dyn Source>> {
         if found.contains(&path.display().to_string()) {
@@ -132,11 +146,7 @@ pub fn read_logs(
     let read = import::import_in_parts(&logs, hints, &mut |mut runs| {
         runs.iter_mut().for_each(conclude);
         taken = take(runs);
-        if taken.is_ok() {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
+        go_on(&taken)
     });
     taken?;
     let mut findings = read.map_err(|error| no_import(&error))?;

@@ -64,7 +64,7 @@ pub use reader::LogReader;
 pub use rounded::Rounded;
 pub use row::Row;
 pub use source::{LogFile, Source};
-pub use table::{ColumnKind, Columns, MAX_BYTES as MAX_TABLE_BYTES, QUANTITIES, import_table};
+pub use table::{ColumnKind, Columns, QUANTITIES, import_table};
 pub use text::Line;
 pub use zperf::UnitStep;
 

@@ -8,101 +8,125 @@
 
 mod cell;
 mod columns;
+mod parts;
 mod row;
 
 pub use columns::{ALL as QUANTITIES, ColumnKind, Columns};
 
 use super::line::Fingerprint;
-use super::{Findings, ImportError, Imported};
+use super::{Findings, ImportError, Source};
 use columns::{Column, Origin};
-use linerate_model::run::{Run, RunKind, Source, StudyPlace, Tool, Trial};
+use linerate_model::run::{self, Run, RunKind, StudyPlace, Tool, Trial};
 use linerate_model::spec::Transport;
+use parts::Parts;
 use row::{Line, Sheet};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-/// Largest table, bytes.
-pub const MAX_BYTES: usize = 16 * 1024 * 1024;
-
-/// Most lines of a table: as a trial, with what is drawn of it, a line takes some kilobytes of memory.
+/// Most lines of a table that are put together.
 const MAX_LINES: usize = 10_000;
+/// Most of those that are parts of a study, each a run by itself.
+const MAX_STUDY_LINES: usize = 1000;
+/// Most lines that cannot be read and are named.
+const MAX_NAMED: usize = 1000;
 
 /// What a run of a table says of its source.
 const FORMAT: &str = "table";
 
-/// Reads the table called `file`.
+/// Reads a table, and hands out the runs of each 10 000 lines, or 1000 of a study, while it is read. `take` says whether to
+/// go on.
 ///
-/// Lines that cannot be read are named in [`Imported::refused`]; an error if that leaves none.
-pub fn import_table(file: &str, bytes: &[u8], columns: &Columns) -> Result<Imported, ImportError> {
-    if bytes.len() > MAX_BYTES {
-        return Err(ImportError::TooLarge {
-            file: file.to_owned(),
-            line: 1,
-            what: "a table",
-            limit: "16 MiB",
-            hint: "give its parts",
-        });
-    }
-    let lines = bytes.split(|byte| *byte == b'\n').count() - 1;
-    if lines > MAX_LINES {
-        return Err(ImportError::TooLarge {
-            file: file.to_owned(),
-            line: MAX_LINES + 1,
-            what: "a table",
-            limit: "10 000 lines",
-            hint: "give its parts, such as those that `split -l 9999` makes, each with the headings",
-        });
-    }
-    let sheet = Sheet::read(file, bytes, columns)?;
+/// Lines that cannot be read are named in [`Findings::refused`]; an error if that leaves none.
+pub fn import_table(
+    table: &dyn Source,
+    columns: &Columns,
+    take: &mut dyn FnMut(Vec<Run>) -> ControlFlow<()>,
+) -> Result<Findings, ImportError> {
+    let file = table.name();
+    let is_study = columns.get(Column::Factors).is_some();
+    let max_lines = if is_study { MAX_STUDY_LINES } else { MAX_LINES };
+    let mut parts = Parts::open(table, max_lines)?;
     let mut findings = Findings::default();
-    let mut runs: Vec<(String, Vec<Line>)> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for record in sheet.records() {
-        match sheet.line(&record, columns) {
-            Err(error) => findings.refused.push(error),
-            Ok(None) => {}
-            Ok(Some(line)) => {
-                let place = *places.entry(line.run.clone()).or_insert(runs.len());
-                if place == runs.len() {
-                    runs.push((line.run.clone(), Vec::new()));
-                }
-                runs[place].1.push(line);
+    let (mut has_runs, mut more) = (false, 0);
+    while let Some(part) = parts.next()? {
+        let lines = part.lines;
+        let is_whole = part.skipped == 0 && parts.is_over()?;
+        if !is_whole && findings.warnings.is_empty() {
+            findings.warnings.push(format!(
+                "{file}: has more than {max_lines} lines: so many are put together at a time, so runs, and the cells \
+                 of a study, are made within these only"
+            ));
+        }
+        let sheet = Sheet::read(&file, part, columns)?;
+        let made = Made {
+            file: &file,
+            fingerprint: Fingerprint::of(std::iter::once(sheet.text())).get(),
+            is_study,
+            lines: (!is_whole).then_some(lines),
+        };
+        let read = made.read(&sheet, columns, &mut |error| {
+            if findings.refused.len() < MAX_NAMED {
+                findings.refused.push(error);
+            } else {
+                more += 1;
             }
+        });
+        has_runs |= !read.is_empty();
+        if !read.is_empty() && take(read).is_break() {
+            break;
         }
     }
-    if runs.is_empty() {
-        let none = ImportError::NoTest {
-            file: file.to_owned(),
-            format: FORMAT,
-        };
+    if !has_runs {
+        let format = FORMAT;
+        let none = ImportError::NoTest { file, format };
         return Err(findings.refused.into_iter().next().unwrap_or(none));
     }
-    let fingerprint = Fingerprint::of(std::iter::once(sheet.text())).get();
-    let made = Made {
-        file,
-        fingerprint,
-        is_study: columns.get(Column::Factors).is_some(),
-    };
-    let runs = runs
-        .into_iter()
-        .flat_map(|(name, lines)| made.runs(&name, lines));
-    Ok(Imported {
-        runs: runs.collect(),
-        warnings: findings.warnings,
-        refused: findings.refused,
-    })
+    if more > 0 {
+        findings.refused.push(ImportError::More { count: more });
+    }
+    Ok(findings)
 }
 
-/// What all runs of a table share.
+/// What all runs of a part of a table share.
 struct Made<'a> {
     file: &'a str,
     fingerprint: u64,
     is_study: bool,
+    /// First and last line of a part of the table.
+    lines: Option<(usize, usize)>,
 }
 
 /// Transport and kind that the trials of one run share.
 type Kind = (Transport, bool);
 
 impl Made<'_> {
+    /// The runs of a part, in the order of their first lines.
+    fn read(
+        &self,
+        sheet: &Sheet<'_>,
+        columns: &Columns,
+        refuse: &mut dyn FnMut(ImportError),
+    ) -> Vec<Run> {
+        let mut runs: Vec<(String, Vec<Line>)> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        for record in sheet.records() {
+            match sheet.line(&record, columns) {
+                Err(error) => refuse(error),
+                Ok(None) => {}
+                Ok(Some(line)) => {
+                    let place = *places.entry(line.run.clone()).or_insert(runs.len());
+                    if place == runs.len() {
+                        runs.push((line.run.clone(), Vec::new()));
+                    }
+                    runs[place].1.push(line);
+                }
+            }
+        }
+        let runs = runs.into_iter();
+        runs.flat_map(|(name, lines)| self.runs(&name, lines))
+            .collect()
+    }
+
     /// The runs of lines with one name: a study, or one for each transport and kind.
     fn runs(&self, name: &str, lines: Vec<Line>) -> Vec<Run> {
         if self.is_study {
@@ -173,15 +197,19 @@ impl Made<'_> {
 
     /// The same table and mapping give the same id, so that a store notices that it has it already.
     fn empty(&self, title: &str, kind: RunKind) -> Run {
-        let name = Fingerprint::of(std::iter::once(title)).get();
+        let title = match self.lines {
+            Some((first, last)) => format!("{title}, lines {first} to {last}"),
+            None => title.to_owned(),
+        };
+        let name = Fingerprint::of(std::iter::once(&*title)).get();
         let id = super::build::id(None, kind, self.fingerprint.rotate_left(1) ^ name);
         let mut run = Run::new(
             id,
             kind,
             Tool::unversioned("a tool that its table does not name"),
         );
-        run.title = Some(title.to_owned());
-        run.source = Some(Source {
+        run.title = Some(title);
+        run.source = Some(run::Source {
             format: FORMAT.to_owned(),
             files: vec![self.file.to_owned()],
         });

@@ -3,8 +3,8 @@
 use super::Origin;
 use super::cell::{direction, figure, transport};
 use super::columns::{Column, Columns, Mapped};
+use super::parts::Part;
 use crate::import::delay::DelayFigures;
-use crate::import::text::decode;
 use crate::import::{ImportError, Rounded, whole};
 use csv::{ReaderBuilder, StringRecord};
 use linerate_model::quantity::DelayPart;
@@ -30,6 +30,8 @@ pub(super) struct Sheet<'a> {
     text: String,
     headings: Vec<String>,
     separator: u8,
+    /// Lines of the table between its headings and the others.
+    skipped: usize,
 }
 
 /// A line with its number.
@@ -49,19 +51,13 @@ struct Cell<'a> {
 
 impl<'a> Sheet<'a> {
     /// Reads the headings, and sees that every column of the mapping is there.
-    pub(super) fn read(
-        file: &'a str,
-        bytes: &[u8],
-        columns: &Columns,
-    ) -> Result<Self, ImportError> {
-        // Spreadsheets call UTF-16 "Unicode text".
-        let decoded = decode(bytes);
-        let bytes = decoded.as_deref().unwrap_or(bytes);
-        let text = std::str::from_utf8(bytes).map_err(|error| ImportError::Binary {
-            file: file.to_owned(),
-            offset: error.valid_up_to(),
-        })?;
-        let text = text.trim_start_matches('\u{feff}').to_owned();
+    pub(super) fn read(file: &'a str, part: Part, columns: &Columns) -> Result<Self, ImportError> {
+        let Part {
+            mut text, skipped, ..
+        } = part;
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
         if text.trim().is_empty() {
             return Err(ImportError::Empty {
                 file: file.to_owned(),
@@ -78,6 +74,7 @@ impl<'a> Sheet<'a> {
             headings: Vec::new(),
             separator: separator.unwrap_or(b','),
             text,
+            skipped,
         };
         let headings = sheet.records().next();
         let headings = headings.map(|record| record.cells.iter().map(str::to_owned).collect());
@@ -125,7 +122,7 @@ impl<'a> Sheet<'a> {
             // Text in memory that is UTF-8 and may have lines of any length: nothing of it can fail.
             let is_there = reader.read_record(&mut cells).unwrap_or(false);
             is_there.then(|| Record {
-                line: self.line_of(cells.position()),
+                line: self.skipped + self.line_of(cells.position()),
                 cells,
             })
         });

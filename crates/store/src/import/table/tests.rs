@@ -1,6 +1,7 @@
 //! Tables of old results, good and bad.
 
 use super::*;
+use crate::import::Imported;
 use linerate_model::run::RunWork;
 use linerate_model::spec::Direction;
 
@@ -16,12 +17,26 @@ fn columns(text: &str) -> Columns {
     text.parse().unwrap()
 }
 
+fn read(file: &str, bytes: &[u8], mapping: &str) -> Result<Imported, ImportError> {
+    let mut runs = Vec::new();
+    let table = (file.to_owned(), bytes.to_vec());
+    let Findings { warnings, refused } = import_table(&table, &columns(mapping), &mut |part| {
+        runs.extend(part);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Imported {
+        runs,
+        warnings,
+        refused,
+    })
+}
+
 fn imported(text: &str, mapping: &str) -> Imported {
-    import_table("old/results.csv", text.as_bytes(), &columns(mapping)).unwrap()
+    read("old/results.csv", text.as_bytes(), mapping).unwrap()
 }
 
 fn refused(text: &str, mapping: &str) -> String {
-    let error = import_table("old/results.csv", text.as_bytes(), &columns(mapping));
+    let error = read("old/results.csv", text.as_bytes(), mapping);
     error.unwrap_err().to_string()
 }
 
@@ -141,7 +156,7 @@ fn a_table_that_cannot_be_read_says_why() {
     assert!(refused("", mapping).contains("is empty"));
     assert!(refused("mbit\n", mapping).contains("has no test in it"));
     assert!(refused("mbit\nx\n", mapping).contains("line 2, column \"mbit\""));
-    let binary = import_table("t", b"mbit\n\xff", &columns(mapping)).unwrap_err();
+    let binary = read("t", b"mbit\n\xff", mapping).unwrap_err();
     assert!(
         matches!(binary, ImportError::Binary { offset: 5, .. }),
         "{binary}"
@@ -151,18 +166,61 @@ fn a_table_that_cannot_be_read_says_why() {
 }
 
 #[test]
-fn a_table_of_more_lines_than_are_kept_is_refused_before_they_are_read() {
-    let table = |lines: usize| "proto,mbit\n".to_owned() + &"udp,1.5\n".repeat(lines);
+fn a_table_of_any_length_is_read_in_parts_and_no_line_is_lost() {
+    let table = |lines: usize| "proto,mbit,note\n".to_owned() + &"udp,1.5,\"a\nb\"\n".repeat(lines);
     let mapping = "transport=proto,rate=mbit:Mbit/s";
-    for lines in [10_000, 100_000, 1_000_000] {
-        let error = refused(&table(lines), mapping);
-        assert!(
-            error.contains("10 000 lines") && error.contains("split"),
-            "{error}"
-        );
-    }
-    let most = imported(&table(9_999), mapping);
-    assert_eq!(most.runs[0].trials.len(), 9_999);
+    let most = imported(&table(4_999), mapping);
+    assert_eq!((most.runs.len(), most.warnings.len()), (1, 0));
+    let long = table(12_000) + "udp,fast,c\n";
+    let parts = imported(&long, mapping);
+    let sizes: Vec<_> = parts.runs.iter().map(|run| run.trials.len()).collect();
+    assert_eq!(sizes, [5_000, 5_000, 2_000]);
+    assert!(
+        parts.warnings[0].contains("more than 10000 lines"),
+        "{:?}",
+        parts.warnings
+    );
+    let titles: Vec<_> = parts
+        .runs
+        .iter()
+        .filter_map(|run| run.title.as_deref())
+        .collect();
+    assert_eq!(titles[1], "results, UDP, lines 10002 to 20001");
+    let ids: std::collections::BTreeSet<_> = parts.runs.iter().map(|run| &run.id).collect();
+    assert_eq!(ids.len(), 3);
+    let refused = parts.refused[0].to_string();
+    assert!(refused.contains("line 24002, column \"mbit\""), "{refused}");
+}
+
+#[test]
+fn a_study_of_a_long_table_is_made_of_each_1000_lines() {
+    let table = "proto,mbit,stack\n".to_owned() + &"tcp,1.5,lwip\n".repeat(2_500);
+    let made = imported(&table, "transport=proto,rate=mbit:Mbit/s,factors=stack");
+    let sizes: Vec<_> = made.runs.iter().map(|run| run.parts().len()).collect();
+    assert_eq!(sizes, [1_000, 1_000, 500]);
+}
+
+#[test]
+fn a_quote_that_is_not_closed_is_named_and_takes_little_memory() {
+    let text = "proto,mbit\nudp,1\nudp,\"2\n".to_owned() + &"udp,3\n".repeat(1_000_000);
+    let error = refused(&text, "transport=proto,rate=mbit:Mbit/s");
+    assert!(
+        error.contains("line 3") && error.contains("1 MiB"),
+        "{error}"
+    );
+}
+
+#[test]
+fn who_takes_no_more_of_a_table_is_given_no_more() {
+    let text = "proto,mbit\n".to_owned() + &"udp,1\n".repeat(50_000);
+    let mut parts = 0;
+    let mapping = columns("transport=proto,rate=mbit:Mbit/s");
+    let table = ("t.csv".to_owned(), text.into_bytes());
+    let read = import_table(&table, &mapping, &mut |_| {
+        parts += 1;
+        ControlFlow::Break(())
+    });
+    assert_eq!((parts, read.unwrap().refused.len()), (1, 0));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::io::BufRead;
 
 pub(super) use prefix::{Finder, Prefixes};
 pub(super) use terminal::shown;
-pub(super) use utf16::decode;
+pub(super) use utf16::decoded;
 
 /// Longest piece of a line: longer ones come in several. No tool but one that prints JSON without line ends has
 /// lines of this length.
@@ -106,7 +106,7 @@ impl<'a> Lines<'a> {
         let file = source.name();
         let from = source
             .open()
-            .and_then(utf16::decoded)
+            .and_then(decoded)
             .map_err(|error| ImportError::unreadable(&file, &error))?;
         Ok(Self {
             file,

@@ -48,7 +48,9 @@ impl Order {
 }
 
 /// The text of `from` as UTF-8, if its beginning says that it is UTF-16; else as it is.
-pub(super) fn decoded<'a>(mut from: Box<dyn BufRead + 'a>) -> io::Result<Box<dyn BufRead + 'a>> {
+pub(in crate::import) fn decoded<'a>(
+    mut from: Box<dyn BufRead + 'a>,
+) -> io::Result<Box<dyn BufRead + 'a>> {
     let begin = loop {
         match from.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -65,14 +67,6 @@ pub(super) fn decoded<'a>(mut from: Box<dyn BufRead + 'a>) -> io::Result<Box<dyn
         }),
         None => from,
     })
-}
-
-/// The same of a text in memory.
-pub(in crate::import) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
-    Order::detect(bytes)?;
-    let mut text = Vec::new();
-    let read = decoded(Box::new(bytes)).and_then(|mut from| from.read_to_end(&mut text));
-    read.is_ok().then_some(text)
 }
 
 struct Utf16<'a> {
@@ -134,6 +128,14 @@ impl Read for Utf16<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The text of bytes that are UTF-16.
+    fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
+        Order::detect(bytes)?;
+        let mut text = Vec::new();
+        let read = decoded(Box::new(bytes)).and_then(|mut from| from.read_to_end(&mut text));
+        read.is_ok().then_some(text)
+    }
 
     fn encoded(text: &str, mark: bool, order: Order) -> Vec<u8> {
         let mark = mark.then_some(0xFEFF_u16);
