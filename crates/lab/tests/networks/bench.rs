@@ -8,6 +8,7 @@ use linerate_model::spec::{Stop, TestSpec};
 use linerate_studies::context::unattended;
 use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, TwoHosts};
+use std::net::SocketAddr;
 use std::process::Command;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,6 +29,20 @@ impl Bench {
     /// The agent's port.
     pub(crate) fn port(&self) -> u16 {
         self.agent.port()
+    }
+
+    /// The agent's IPv4 address and port.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.hosts.host(HostId::B).ipv4().into(), self.port())
+    }
+
+    /// Starts `work` on a thread of a host.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        host: HostId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.hosts.host(host).spawn("work", work).unwrap()
     }
 
     /// Runs a shell script on a host.

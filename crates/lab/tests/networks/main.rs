@@ -15,6 +15,10 @@ const CASES: &[Case] = &[
         run: firewall::one_port_carries_every_kind_of_test,
     },
     Case {
+        name: "strangers_at_the_one_port_keep_nobody_out",
+        run: firewall::strangers_at_the_one_port_keep_nobody_out,
+    },
+    Case {
         name: "a_firewall_that_drops_data_ports_is_named",
         run: firewall::a_firewall_that_drops_data_ports_is_named,
     },
