@@ -235,3 +235,50 @@ fn sockperf_s_delays_and_rates_are_read() {
     let error = import(&[read("formats/sockperf-3.7-fail.txt")]).unwrap_err();
     assert!(error.to_string().contains("Is the server down?"), "{error}");
 }
+
+/// A thousand logs of two tools, every tenth cut in its middle: each good one is read, each bad one named.
+#[test]
+fn of_a_thousand_mixed_logs_every_good_one_is_read_and_every_bad_one_named() {
+    let log = |place: usize| {
+        let port = 40_000 + place;
+        if place.is_multiple_of(2) {
+            return format!(
+                "Connecting to host 10.0.0.1, port 5201\n\
+                 [  5] local 10.0.0.2 port {port} connected to 10.0.0.1 port 5201\n\
+                 [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+                 [  5]   0.00-1.00   sec   125 MBytes  1.05 Gbits/sec    0    767 KBytes\n\
+                 - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+                 [ ID] Interval           Transfer     Bitrate         Retr\n\
+                 [  5]   0.00-1.00   sec   125 MBytes  1.05 Gbits/sec    0             sender\n\
+                 [  5]   0.00-1.00   sec   125 MBytes  1.05 Gbits/sec                  receiver\n\
+                 \n\
+                 iperf Done.\n"
+            );
+        }
+        format!(
+            "Client connecting to 10.0.0.1, TCP port 5001\n\
+             [  3] local 10.0.0.2 port {port} connected with 10.0.0.1 port 5001\n\
+             [ ID] Interval       Transfer     Bandwidth\n\
+             [  3]  0.0-10.0 sec  52.4 MBytes  43.9 Mbits/sec\n"
+        )
+    };
+    let is_bad = |place: usize| place % 20 < 2;
+    let files: Vec<_> = (0..1000)
+        .map(|place| {
+            let mut text = log(place);
+            if is_bad(place) {
+                text.truncate(text.len() / 2);
+            }
+            (format!("{place}.log"), text.into_bytes())
+        })
+        .collect();
+    let super::Imported { runs, refused, .. } = import(&files).unwrap();
+    assert_eq!(runs.iter().map(|run| run.trials.len()).sum::<usize>(), 900);
+    assert_eq!(refused.len(), 100);
+    for place in (0..1000).filter(|place| is_bad(*place)) {
+        let name = format!("{place}.log: ");
+        let is_named =
+            |error: &linerate_store::import::ImportError| error.to_string().starts_with(&name);
+        assert!(refused.iter().any(is_named), "{name}");
+    }
+}
