@@ -41,6 +41,12 @@ impl EndpointPlan {
         }
     }
 
+    /// Whether this end opened the way of a stream of datagrams, as the handshake does, and then only receives.
+    fn keeps_way_open(&self, index: u8) -> bool {
+        let only_receives = self.role == Role::Client && self.spec.direction == Direction::Reverse;
+        only_receives && self.format.handshake(index).is_some()
+    }
+
     /// Plan of stream `index`.
     pub(crate) fn stream(&self, index: u8) -> StreamPlan {
         let spec = &self.spec;
@@ -48,6 +54,7 @@ impl EndpointPlan {
         StreamPlan {
             index,
             format: Arc::clone(&self.format),
+            keeps_way_open: self.keeps_way_open(index),
             payload: spec.payload().as_usize(),
             rate: spec
                 .pace()
@@ -107,6 +114,8 @@ pub(crate) struct Intervals {
 pub struct StreamPlan {
     pub(crate) index: u8,
     pub(crate) format: Arc<dyn StreamFormat>,
+    /// Whether a receiver sends something now and then, so that NATs on its way do not forget the stream.
+    pub(crate) keeps_way_open: bool,
     pub(crate) payload: usize,
     pub(crate) rate: Option<BitRate>,
     pub(crate) stop: Stop,

@@ -29,9 +29,15 @@ use std::time::Duration;
 /// Idle timeout of a receiver that is never told to end: its sender is gone.
 pub(crate) const RECEIVER_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Interval of the datagrams without payload by which a receiver keeps its way open. NATs forget streams of datagrams
+/// after 30 s and less, and many count only what leaves (RFC 4787, REQ-5 and REQ-6).
+const KEEP_OPEN: Duration = Duration::from_secs(2);
+
 pub(super) struct Receiver {
     path: Box<dyn DatagramPath>,
     counts: Counts,
+    /// When to send the next datagram that keeps the way open.
+    keep_open: Option<MonoInstant>,
     clock: &'static dyn Clock,
     failures: FailureCounts,
     /// When the last datagram arrived, or traffic started.
@@ -119,8 +125,18 @@ impl Receiver {
             },
             clock: setup.clock,
             failures: FailureCounts::default(),
+            keep_open: None,
             last: MonoInstant::default(),
         })
+    }
+
+    /// Sends what keeps the way open, if it is time.
+    fn keep_way_open(&mut self, now: MonoInstant) {
+        if self.keep_open.is_some_and(|at| at <= now) {
+            self.keep_open = Some(now.after(KEEP_OPEN));
+            // One that does not get through is of no consequence.
+            let _ = self.path.send_empty();
+        }
     }
 
     /// Nothing arrived: checks whether the stream is over.
@@ -377,6 +393,8 @@ impl Work for Receiver {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
         self.counts.counted_from = start.after(self.counts.plan.warm_up);
+        let is_needed = self.counts.plan.keeps_way_open;
+        self.keep_open = is_needed.then(|| start.after(KEEP_OPEN));
         let refusals = self.counts.plan.format.refusals(Side::Receiver);
         self.failures.take_refusals(refusals, start);
     }
@@ -400,6 +418,7 @@ impl Work for Receiver {
             }
             Err(failure) => self.idle(failure, now),
         };
+        self.keep_way_open(now);
         let index = usize::from(self.counts.plan.index);
         let is_numbered = self.counts.numbers != Numbers::None;
         let received = if is_numbered {

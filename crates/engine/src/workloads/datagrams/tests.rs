@@ -7,7 +7,7 @@ use crate::datapaths::{Arrivals, Buffers, DatagramPath, Run, Span};
 use crate::plan::EndpointPlan;
 use crate::workloads::{Path, Step};
 use linerate_model::sample::{DatagramSender, StreamReport};
-use linerate_model::spec::{CatchUp, Pace, Stop};
+use linerate_model::spec::{CatchUp, Direction, Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
 use linerate_peers::native;
@@ -234,6 +234,22 @@ fn numbers_stay_dense_when_the_system_takes_a_batch_in_parts() {
     assert_eq!(script.kinds_and_numbers(), want);
     assert_eq!(report.packets, PacketCount::new(20));
     assert_eq!(report.errors[0].errno, "EAGAIN");
+}
+
+/// Nothing that comes in keeps a NAT's mapping of a client that only receives.
+#[test]
+fn a_client_that_only_receives_keeps_its_way_open() {
+    let empties = |direction| {
+        let mut bench = Bench::new(Side::Receiver, |spec| spec.direction = direction);
+        for number in 0..70 {
+            bench.arrive(at(100 * number), &[(7, Kind::Counted, number)], None);
+        }
+        let report = bench.work.finish(at(7_000));
+        assert_eq!(report.packets, PacketCount::new(70));
+        bench.script.0.lock().unwrap().empties
+    };
+    assert_eq!(empties(Direction::Reverse), 3);
+    assert_eq!(empties(Direction::Duplex), 0);
 }
 
 #[test]
