@@ -41,7 +41,7 @@ pub enum EngineError {
     },
     /// The peer did not open its side of the data path; kind *peer*.
     #[error(
-        "stream {stream}: no {what} with this test's token from {from} within {waited:?}; check that every firewall lets the data ports through (`linerate ports`)"
+        "stream {stream}: no {what} with this test's token from {from} within {waited:?}; let every firewall pass the data ports (see `linerate ports`), or start the server with --one-port"
     )]
     NoPeer {
         /// Index of the stream.
@@ -55,7 +55,7 @@ pub enum EngineError {
     },
     /// The peer's data port does not answer; kind *peer*.
     #[error(
-        "no data connection to {remote}; check that every firewall lets the data ports through (`linerate ports`)"
+        "no data connection to {remote}; let every firewall pass the data ports (see `linerate ports`), or start the server with --one-port"
     )]
     NoDataPort {
         /// The address and port.

@@ -8,7 +8,7 @@ use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
-use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
+use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, Scope, clock_identity};
 use linerate_peers::{Grant, Sent, StreamFormat};
 use linerate_sys::clock::{MonoClock, resolution};
 use linerate_sys::tcp::receive;
@@ -70,6 +70,8 @@ pub(crate) struct Endpoints {
     /// Used-up grants already reported.
     spent: u64,
     observe: Observe,
+    /// Of the interface of the data, where that is another than the session's.
+    observer: Option<Observer>,
     profiler: Option<Result<Profiler, ProfileError>>,
 }
 
@@ -123,6 +125,13 @@ impl Drops {
             }
         }
     }
+}
+
+/// What observes the interface of a test's data, where its datapath chooses it.
+fn own_observer(spec: &TestSpec, role: Role) -> Option<Observer> {
+    let kind = datapaths::find(&spec.datapath.id).ok()?;
+    let interface = kind.interface(&spec.datapath.params, role)?;
+    Some(Observer::new(Scope::live(Some(interface))))
 }
 
 impl Endpoints {
@@ -208,6 +217,7 @@ impl Endpoints {
             before: None,
             drops: Drops::from_spec(spec, format.as_ref()),
             observe: spec.observe,
+            observer: own_observer(spec, role),
             profiler: None,
             held,
             heard: vec![false; usize::from(spec.streams)],
@@ -317,7 +327,7 @@ impl Endpoints {
                 ..Snapshot::default()
             };
         }
-        let mut snapshot = observer.snapshot(now);
+        let mut snapshot = self.observer.as_ref().unwrap_or(observer).snapshot(now);
         self.drops.read(&mut snapshot);
         snapshot
     }

@@ -105,6 +105,10 @@ pub trait DatapathKind: Sync {
     fn passes_kernel_stack(&self) -> bool {
         true
     }
+    /// The interface of an end's data, where it is not that of the way to the peer's address.
+    fn interface(&self, _params: &BTreeMap<String, String>, _role: Role) -> Option<String> {
+        None
+    }
     /// Whether each message takes one socket call, so that the kernel can timestamp it.
     fn has_socket_calls(&self) -> bool {
         false

@@ -20,8 +20,9 @@ use crate::error::EngineError;
 use crate::plan::Role;
 use linerate_model::spec::{Direction, TestSpec, Transport};
 use linerate_sys::bpf::SocketMap;
-use linerate_sys::netlink::{InterfaceName, MacAddress, Netlink};
+use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
 /// Frames between two ports of a device under test.
@@ -34,6 +35,14 @@ impl DatapathKind for Ports {
 
     fn passes_kernel_stack(&self) -> bool {
         false
+    }
+
+    fn interface(&self, params: &BTreeMap<String, String>, role: Role) -> Option<String> {
+        let key = match role {
+            Role::Client => "a",
+            Role::Server => "b",
+        };
+        params.get(key).cloned()
     }
 
     fn summary(&self) -> &'static str {
@@ -162,11 +171,7 @@ impl Device {
         let text = |key: &str| params.get(key).map(String::as_str);
         let interface = |key: &'static str| {
             let name = text(key).ok_or_else(|| {
-                EngineError::plan(
-                    key,
-                    &"",
-                    "it takes the name of an interface, and must be given",
-                )
+                EngineError::plan("datapath", &"ports", format!("it needs {key}=INTERFACE"))
             })?;
             InterfaceName::new(name)
                 .ok_or_else(|| EngineError::plan(key, &name, "it takes the name of an interface"))
@@ -207,13 +212,29 @@ impl Device {
 
     /// The way of the frames of one end.
     fn route(&self, role: Role) -> Result<FrameRoute, EngineError> {
-        let (here, there) = match role {
-            Role::Client => (&self.a, &self.b),
-            Role::Server => (&self.b, &self.a),
+        let (here, there, remedy) = match role {
+            Role::Client => (
+                &self.a,
+                &self.b,
+                "give the MAC address to send to: a-to=MAC",
+            ),
+            Role::Server => (
+                &self.b,
+                &self.a,
+                "give the MAC address to send to: b-to=MAC",
+            ),
         };
+        let own = here.link("see ip link for those that there are")?;
+        if !own.is_operational {
+            return Err(EngineError::Host {
+                what: format!("using {} as a port", own.name),
+                why: "it is down, or what it is joined to is".to_owned(),
+                remedy: "set both ends up (ip link set IF up)",
+            });
+        }
         let next = match here.to {
             Some(mac) => mac,
-            None => there.mac()?,
+            None => ethernet(&there.link(remedy)?, "a port")?,
         };
         let end = |port: &Port| SocketAddr::new(port.address, UDP_PORT);
         FrameRoute::between(&here.interface, [end(here), end(there)], next)
@@ -221,14 +242,16 @@ impl Device {
 }
 
 impl Port {
-    fn mac(&self) -> Result<MacAddress, EngineError> {
+    fn link(&self, remedy: &'static str) -> Result<Link, EngineError> {
         let name = self.interface.as_str();
-        let failed = |error| EngineError::io("find the interface", &name, error);
-        let mut netlink = Netlink::new().map_err(failed)?;
-        ethernet(
-            &netlink.link_named(&self.interface).map_err(failed)?,
-            "a port",
-        )
+        let failed = |error: io::Error| EngineError::Host {
+            what: format!("using {name} as a port"),
+            why: format!("this host has no such interface ({error})"),
+            remedy,
+        };
+        Netlink::new()
+            .and_then(|mut netlink| netlink.link_named(&self.interface))
+            .map_err(failed)
     }
 }
 
@@ -274,6 +297,10 @@ mod tests {
             let all = [&ends[..], &[bad]].concat();
             assert!(device(&all).is_err(), "{bad:?}");
         }
-        assert!(device(&ends[..1]).unwrap_err().starts_with("b:"));
+        assert!(
+            device(&ends[..1])
+                .unwrap_err()
+                .contains("needs b=INTERFACE")
+        );
     }
 }

@@ -226,6 +226,8 @@ impl fmt::Display for DatapathChoice {
 impl DatapathChoice {
     /// The kernel's sockets, which every host has.
     pub const SOCKETS: &str = "sockets";
+    /// Frames through a device between two interfaces.
+    pub const PORTS: &str = "ports";
     /// Parameter of sockets: give the kernel many datagrams at once (UDP GSO).
     pub const GSO: &str = "gso";
     /// Parameter of sockets: take many datagrams from the kernel at once (UDP GRO).
@@ -239,6 +241,11 @@ impl DatapathChoice {
     /// Whether its receivers take many datagrams from the kernel at once.
     pub fn aggregates_received(&self) -> bool {
         self.is_on(Self::GRO)
+    }
+
+    /// Whether its data takes the way of the handshake that opened the streams.
+    pub fn follows_handshake(&self) -> bool {
+        self.id != Self::PORTS
     }
 
     /// Whether it can be told to aggregate datagrams, or not to.

@@ -124,6 +124,12 @@ impl<'a> Evidence<'a> {
         can && self.trials.iter().all(own)
     }
 
+    /// Whether data takes the way on which its streams were opened.
+    pub(super) fn follows_handshake(&self) -> bool {
+        let test = self.run.config.test();
+        test.is_none_or(|test| test.datapath.follows_handshake())
+    }
+
     /// Whether traffic threads poll, so that their CPU time shows no load.
     pub(super) fn spins(&self) -> bool {
         let test = self.run.config.test();

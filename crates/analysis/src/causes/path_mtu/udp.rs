@@ -58,6 +58,9 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             payload + HEADERS_BYTES
         ));
     }
+    if !evidence.follows_handshake() {
+        return not_evaluated("shorter frames: the streams were opened by another way");
+    }
     found(evidence, sent, payload)
 }
 
