@@ -188,14 +188,17 @@ pub enum Coverage {
 }
 
 impl TrafficTest {
-    /// Adds a stream. One that is the other end of one before is of the other end's log.
+    /// Adds a stream. One that is the other end of one before is of the other end's log, and one to another host is of
+    /// another client's test.
     pub(super) fn connect(&mut self, new: Connection) -> Result<(), &'static str> {
         if self.connections.len() >= MAX_STREAMS {
             return Err(TOO_MANY);
         }
         let is_other_end =
             |known: &Connection| known.local == new.remote && known.remote == new.local;
-        if self.connections.iter().any(is_other_end) {
+        let is_of_another = |known: &Connection| known.remote.address != new.remote.address;
+        let mut known = self.connections.iter();
+        if known.any(|known| is_other_end(known) || is_of_another(known)) {
             return Err(MIXED);
         }
         self.connections.push(new);
