@@ -27,7 +27,15 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !subject.iter().any(|trial| outage::is_timed(trial)) {
         return not_evaluated("Not recorded: when packets arrived (trials.intervals)");
     }
-    let outages = |trial: &&Trial| -> Vec<Outage> { outage::find(trial) };
+    // One that a user ended is silent from then on.
+    let is_within = |trial: &Trial, outage: &Outage| {
+        trial.valid || trial.duration.is_none_or(|whole| outage.end < whole)
+    };
+    let outages = |trial: &&Trial| -> Vec<Outage> {
+        let mut all = outage::find(trial);
+        all.retain(|outage| is_within(trial, outage));
+        all
+    };
     let each: Vec<(&Trial, Vec<Outage>)> = subject
         .iter()
         .map(|trial| (*trial, outages(trial)))
@@ -101,7 +109,7 @@ fn found(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> RuleOutcome {
         figures.push("Whether the sender sent in that time is not known.".to_owned());
     }
     CAUSE.found(Case {
-        share: Some(share(of_path, subject)),
+        share: share(of_path, subject),
         confidence: supported_if(is_shown),
         claim,
         evidence: figures,
@@ -115,28 +123,18 @@ fn found(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> RuleOutcome {
 /// More times than these are counted only.
 const MOST_TIMES: usize = 4;
 
-/// Share of the loss that fell into the outages, or of the time of a byte stream, which loses nothing.
-fn share(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> f64 {
-    let mut all = of_path.iter().flat_map(|(_, all)| all);
-    if all.any(|outage| outage.sender == Doing::CutOff) {
-        return share_of_time(of_path, subject);
+/// Share of the loss that fell into the outages; `None` where what was not carried then was not lost, as of a byte stream,
+/// and where the sender could not send.
+fn share(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> Option<f64> {
+    let all = || of_path.iter().flat_map(|(_, all)| all);
+    if all().any(|outage| outage.sender == Doing::CutOff) {
+        return None;
     }
     let in_them = of_path.iter().filter_map(|(_, all)| outage::lost(all));
     let lost = subject.iter().filter_map(|trial| trial.packets()?.lost);
-    let lost = lost.map(PacketCount::get).reduce(u64::saturating_add);
-    match in_them.reduce(u64::saturating_add).zip(lost) {
-        Some((here, all)) if all > 0 => {
-            PacketCount::new(here).as_f64() / PacketCount::new(all).as_f64()
-        }
-        _ => share_of_time(of_path, subject),
-    }
-}
-
-fn share_of_time(of_path: &[(&Trial, Vec<Outage>)], subject: &[&Trial]) -> f64 {
-    let all = of_path.iter().flat_map(|(_, all)| all);
-    let silent: Duration = all.map(|outage| outage.length()).sum();
-    let whole: Duration = subject.iter().filter_map(|trial| trial.duration).sum();
-    silent.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
+    let lost = lost.map(PacketCount::get).reduce(u64::saturating_add)?;
+    let here = in_them.reduce(u64::saturating_add)?;
+    (lost > 0).then(|| PacketCount::new(here).as_f64() / PacketCount::new(lost).as_f64())
 }
 
 /// `2 975 sending calls failed: the sender's host had no interface, address or route to the receiver.`
