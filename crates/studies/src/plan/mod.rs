@@ -52,6 +52,8 @@ use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
 use serde::Deserialize;
+use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,15 +158,16 @@ impl StudyPlan {
             let message = format!("cannot read the plan {}: {why}", path.display());
             Failure::new(ExitCode::Plan, message)
         };
-        let size = std::fs::metadata(path)
-            .map_err(|error| fail(error.to_string()))?
-            .len();
-        if size > MAX_BYTES {
+        let mut text = String::new();
+        // A device or a pipe does not say how long it is.
+        fs::File::open(path)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
+            .map_err(|error| fail(error.to_string()))?;
+        if text.len() as u64 > MAX_BYTES {
             return Err(fail(format!(
-                "{size} bytes are more than the {MAX_BYTES} of a plan"
+                "it has more than the {MAX_BYTES} bytes of a plan"
             )));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
         let plan = Self::parse(&text).map_err(|error| {
             let message = format!("{}{}", path.display(), error.message);
             Failure::new(ExitCode::Plan, message)
