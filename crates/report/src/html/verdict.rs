@@ -52,7 +52,9 @@ fn said(verdict: &Verdict) -> Markup {
         p.claim { (verdict.claim) }
         dl.chips {
             div { dt { "Limit" } dd { (verdict.limit.id()) } }
-            div { dt { "Where" } dd { (words::side(verdict.side)) } }
+            @if verdict.side.is_some() {
+                div { dt { "Where" } dd { (words::side(verdict.side)) } }
+            }
             @if let Some(share) = words::explained(verdict) {
                 div { dt { "Explains" } dd { (percent(share)) } }
             }

@@ -100,7 +100,7 @@ fn of_goals(goals: &[GoalResult]) -> String {
         }
         ways.push(goal.direction);
         let found = match goal.lower_bound {
-            None => format!("no load was carried with {}", goal_name(goal)),
+            None => format!("no load that was tried had {}", goal_name(goal)),
             Some(_) => format!("{} with {}", bounds(goal), goal_name(goal)),
         };
         said.push(if goal.reached {
