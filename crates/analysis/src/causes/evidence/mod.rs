@@ -225,6 +225,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Whether a search ended before it had met the load at which anything gave way.
+    pub(super) fn is_unfinished_search(&self) -> bool {
+        self.goal
+            .is_some_and(|goal| !goal.reached && goal.bounded_by.is_none())
+    }
+
     /// Whether datagrams that were offered were lost, so that a sender which offered less than intended is not what limits:
     /// had it offered more, more would have been lost.
     pub(crate) fn is_lost_behind_sender(&self) -> bool {

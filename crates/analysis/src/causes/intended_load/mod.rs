@@ -33,6 +33,11 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return not_evaluated(missing);
     }
     if evidence.regime() == Regime::Nothing {
+        if evidence.is_unfinished_search() {
+            return not_evaluated(
+                "loads up to that at which something gives way: the search ended before",
+            );
+        }
         return carried(evidence);
     }
     clear(evidence.stressed().first().map_or_else(
