@@ -119,6 +119,9 @@ pub(crate) fn host(run: &Run, role: HostRole) -> String {
     name
 }
 
+/// Probability from which on a weighed verdict is supported, if nothing else stands against it.
+const PROVES: f64 = 0.9;
+
 /// How sure a verdict is: where signs and probes were weighed, with the probability that came of it.
 pub(crate) fn confidence(verdict: &Verdict) -> String {
     let probability = verdict
@@ -132,6 +135,10 @@ pub(crate) fn confidence(verdict: &Verdict) -> String {
             format!("supported by evidence, probability {probability}")
         }
         (Confidence::Weak, None) => "weak: hints only".to_owned(),
+        // Something else than the weighing holds it back, which the evidence names: its probability would contradict that.
+        (Confidence::Weak, Some(probability)) if probability.get() >= PROVES => {
+            "not proven: see the evidence".to_owned()
+        }
         (Confidence::Weak, Some(probability)) => {
             format!("not proven, probability {probability}")
         }
