@@ -75,7 +75,9 @@ fn from_the_start(trial: &Trial, end: Duration, mut times: Vec<Times>) -> Vec<Ti
     let length = last.1.saturating_sub(last.0);
     let sent = trial.packets().and_then(|packets| packets.sent);
     let due = sent.map(|sent| sent.as_f64() * length.as_secs_f64() / end.as_secs_f64().max(1e-9));
-    let came_at_the_end = due.is_some_and(|due| PacketCount::new(tail_lost()).as_f64() < due / 2.0);
+    // A sender that could send no more lost nothing at either end.
+    let is_lost = |due: f64| super::all_lost(trial).is_some_and(|lost| at_least_half(lost, due));
+    let came_at_the_end = due.is_some_and(|due| is_lost(due) && !at_least_half(tail_lost(), due));
     if !came_at_the_end {
         times.push(last);
         return times;
@@ -86,6 +88,10 @@ fn from_the_start(trial: &Trial, end: Duration, mut times: Vec<Times>) -> Vec<Ti
     std::iter::once((Duration::ZERO, length))
         .chain(shifted)
         .collect()
+}
+
+fn at_least_half(packets: u64, due: f64) -> bool {
+    PacketCount::new(packets).as_f64() >= due / 2.0
 }
 
 /// Times that are in both; each list is in order and without overlap.

@@ -73,6 +73,30 @@ fn an_outage_may_last_to_the_end() {
     assert_eq!((outage.lost, outage.sender), (Some(200), Doing::Sending));
 }
 
+/// Its interface was taken away: what was due from then on was never sent.
+#[test]
+fn a_sender_that_can_send_no_more_is_silent_at_the_end() {
+    let mut sender = report(Side::Sender, 500, 1000);
+    sender.streams[0].duration = Duration::from_secs(8);
+    let mut receiver = report(Side::Receiver, 500, 1000);
+    let stream = &mut receiver.streams[0];
+    stream.duration = Duration::from_secs(5);
+    stream.intervals = vec![IntervalCount {
+        start: Duration::ZERO,
+        end: stream.duration,
+        bytes: ByteCount::new(500_000),
+        packets: PacketCount::new(500),
+        next_expected: Some(500),
+    }];
+    assemble::tests::received(&mut receiver)
+        .sequence
+        .next_expected = 500;
+    let spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)));
+    let ends = (Some(sender), Some(receiver));
+    let trial = assemble::trial(0, &spec, Direction::Forward, ends.0, ends.1);
+    assert_eq!(only(&trial).to_string(), "from 5 s to 8 s");
+}
+
 #[test]
 fn a_sender_that_pauses_makes_no_outage() {
     let mut trial = datagrams(0..0);
