@@ -10,9 +10,10 @@ use anyhow::Result;
 use clap::Args;
 use linerate_archive::{Columns, Hints, QUANTITIES, import_logs, import_tables, tools};
 use linerate_model::BitRate;
-use linerate_model::exit::ExitCode;
+use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::watch::Event;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
@@ -50,7 +51,14 @@ impl ImportArgs {
         };
         let mut shown = RunsInParts::new(output);
         let refused = in_context(output, |context| {
-            let show = &mut |runs| shown.add(runs);
+            let interrupt = context.interrupt;
+            let show = &mut |runs| {
+                if interrupt.load(Ordering::Relaxed) {
+                    let message = "the import was interrupted: nothing of it is stored";
+                    return Err(Failure::new(ExitCode::Other, message).into());
+                }
+                shown.add(runs)
+            };
             let store = context.store.as_ref();
             let findings = match &self.columns {
                 Some(columns) => import_tables(store, &self.csv, columns, show),
