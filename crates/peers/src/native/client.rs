@@ -15,6 +15,7 @@ use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, validate};
+use std::time::Duration;
 
 /// A client session.
 #[derive(Debug)]
@@ -175,11 +176,16 @@ impl Client {
 
     fn counted(&mut self, now: MonoInstant, whose: Whose, progress: &Progress) {
         if let Some(limit) = self.patience.counted(now, whose, progress) {
-            // Counts that come early shorten nothing.
-            let due = self.core.steps.due().unwrap_or(now);
-            let limit = limit.max(due.saturating_since(now));
-            self.core.steps.enter(now, State::Running, limit);
+            self.extend(now, limit);
         }
+    }
+
+    /// Gives the traffic at least so much more time.
+    fn extend(&mut self, now: MonoInstant, limit: Duration) {
+        // What comes early shortens nothing.
+        let due = self.core.steps.due().unwrap_or(now);
+        let limit = limit.max(due.saturating_since(now));
+        self.core.steps.enter(now, State::Running, limit);
     }
 
     fn started(&mut self, now: MonoInstant) {
@@ -254,6 +260,9 @@ impl Stepping for Client {
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         while let Some((message, offset)) = self.core.next(now)? {
             self.message(now, message, offset)?;
+        }
+        if self.core.steps.state == State::Running && !self.core.is_at_boundary() {
+            self.extend(now, self.patience.arriving(now));
         }
         Ok(())
     }

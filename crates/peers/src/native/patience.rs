@@ -5,7 +5,7 @@
 //! did not go on is not waited for again.
 
 use super::test::Test;
-use crate::session::Progress;
+use crate::session::{Progress, TIMEOUT};
 use linerate_model::MonoInstant;
 use std::time::Duration;
 
@@ -47,7 +47,9 @@ impl Patience {
     pub(super) fn start(&mut self, now: MonoInstant, test: &Test, timeout: Duration) -> Duration {
         // Counts come once in an interval.
         self.pause = timeout + test.interval.min(test.time);
-        self.last = now.after(test.allowed).after(farewell(timeout));
+        // A control connection with more time than usual is slow itself, and the report is long.
+        let slow = timeout.saturating_sub(TIMEOUT);
+        self.last = now.after(test.allowed + farewell(timeout) + slow);
         self.left(now, now.after(test.time))
     }
 
@@ -64,6 +66,11 @@ impl Patience {
         let grew = count > *moved;
         *moved = count.max(*moved);
         grew.then(|| self.left(now, now))
+    }
+
+    /// How much longer the test may take, as a part of a message has come: a report takes its time on a slow line.
+    pub(super) fn arriving(&self, now: MonoInstant) -> Duration {
+        self.left(now, now)
     }
 
     fn left(&self, now: MonoInstant, from: MonoInstant) -> Duration {

@@ -5,7 +5,7 @@ use crate::harness::{End, START, later, specs};
 use linerate_model::ByteCount;
 use linerate_model::spec::{Stop, TestSpec};
 use linerate_peers::native::Native;
-use linerate_peers::native::message::{Message, TestProgress};
+use linerate_peers::native::message::{Message, Report, TestProgress};
 use linerate_peers::{Input, Progress, TIMEOUT};
 use std::time::Duration;
 
@@ -102,4 +102,20 @@ fn a_link_that_drains_slowly_is_waited_for() {
     second(&mut client, &frame(&Message::Ping));
     assert_eq!(client.session.state(), "stopping");
     assert_eq!(TIMEOUT, Duration::from_secs(10));
+}
+
+/// A report over a slow console: a byte of it each second, for longer than the 21 s that the client waits for counts.
+#[test]
+fn a_report_that_arrives_slowly_is_waited_for() {
+    let (mut client, _) = pair(&specs()[..1], senders, never);
+    client.ignores = never;
+    let report = frame(&Message::Report(Report {
+        test: 1,
+        reports: Vec::new(),
+    }));
+    assert!(report.len() > 25);
+    for byte in &report[..report.len() - 1] {
+        second(&mut client, &[*byte]);
+        assert_eq!(client.session.state(), "running");
+    }
 }
