@@ -190,7 +190,8 @@ fn a_client_that_speaks_something_else_is_let_go_and_the_next_is_served() {
         // Until it is closed at the other end.
         drop(stream.read_to_end(&mut Vec::new()));
     }
-    assert_eq!(counts(&measure(&device, &datagrams(10)))[1], 10);
+    // So many that they do not all come in one read, even where the receiver stood still.
+    assert_eq!(counts(&measure(&device, &datagrams(200)))[1], 200);
 }
 
 /// Names of everything in a document that is an object.
