@@ -7,7 +7,7 @@ use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
 use crate::thresholds::exclusion::LEAST_GAIN;
 use crate::thresholds::others::{LEAST_CORES, SAID};
 use linerate_model::Ratio;
-use linerate_model::run::{CpuSide, Experiment, Run, Trial, Verdict};
+use linerate_model::run::{Confidence, CpuSide, Experiment, Run, Trial, Verdict};
 use linerate_model::spec::{Direction, Side};
 
 /// Programs that have nothing to do with the test use the cores that it needs.
@@ -33,7 +33,7 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         _ => None,
     };
     if let Some(held_up) = side.and_then(|side| HeldUp::from_evidence(run, &evidence, side)) {
-        held_up.name(verdict);
+        held_up.judge(verdict);
     }
     if let Some(line) = used(run, &evidence) {
         verdict.evidence.insert(0, line);
@@ -100,8 +100,17 @@ struct HeldUp {
     /// Shares of the time that it ran and waited for a core.
     ran: f64,
     waited: f64,
-    /// Share of all its host's cores that others used.
-    others: f64,
+    /// Who used its host.
+    others: Others,
+}
+
+/// Who used a host beside a traffic thread, with the share of all its cores.
+#[derive(Debug, Clone, Copy)]
+enum Others {
+    /// Programs that are neither end of the test.
+    Programs(f64),
+    /// These, or the far end, which does not tell whether it runs here.
+    OrFarEnd(f64),
 }
 
 impl HeldUp {
@@ -113,12 +122,14 @@ impl HeldUp {
         let ran = share(|cpu| cpu.thread_ratio)?;
         let waited = share(|cpu| cpu.run_delay_ratio)?;
         let stopped = evidence.mean(|trial| throttled_share(trial, side));
-        let others = evidence.mean(|trial| others(run, trial, side))?;
+        let told = evidence.mean(|trial| others(run, trial, side));
+        let used = told.or_else(|| evidence.mean(|trial| others_share(trial, side)))?;
+        let others = told.map_or(Others::OrFarEnd(used), Others::Programs);
         let cores = evidence.mean(|trial| {
             let count = trial.cpu_of(side)?.cores.len();
             u32::try_from(count).ok().map(f64::from)
         })?;
-        let is_by_others = others * cores >= waited.max(LEAST_CORES);
+        let is_by_others = used * cores >= waited.max(LEAST_CORES);
         let would_gain = waited >= LEAST_WAIT.max(ran * (LEAST_GAIN - 1.0)) && ran < HOT;
         let is_stopped = stopped.is_some_and(|stopped| stopped >= THROTTLED);
         (is_by_others && would_gain && !is_stopped).then_some(Self {
@@ -129,11 +140,34 @@ impl HeldUp {
         })
     }
 
-    fn name(&self, verdict: &mut Verdict) {
+    fn judge(&self, verdict: &mut Verdict) {
+        match self.others {
+            Others::Programs(used) => self.name(verdict, used),
+            Others::OrFarEnd(used) => self.doubt(verdict, used),
+        }
+    }
+
+    /// What kept the thread from running is not known, so its CPU is not shown to be short.
+    fn doubt(&self, verdict: &mut Verdict, used: f64) {
+        let side = self.side.as_str();
+        if verdict.confidence == Confidence::Supported {
+            verdict.confidence = Confidence::Weak;
+        }
+        verdict.evidence.insert(
+            0,
+            format!(
+                "The {side}'s traffic thread waited for a core {} of the time while other programs, or the far end if it runs on the {side}'s host, used {} of that.",
+                words::percent(self.waited),
+                words::percent(used)
+            ),
+        );
+    }
+
+    fn name(&self, verdict: &mut Verdict, used: f64) {
         let side = self.side.as_str();
         let claim = format!(
             "Other programs limit: they used {} of the {side}'s host, and the {side}'s traffic thread waited for a core {} of the time (it ran {}).",
-            words::percent(self.others),
+            words::percent(used),
             words::percent(self.waited),
             words::percent(self.ran)
         );
@@ -155,6 +189,7 @@ impl HeldUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::causes;
     use linerate_model::run::Run;
     use linerate_model::spec::TestSpec;
     use serde_json::json;
@@ -188,5 +223,38 @@ mod tests {
     fn the_other_way_of_a_test_is_no_other_program() {
         assert!(taken(0.8).abs() < 1e-9);
         assert!((taken(1.0) - 0.2).abs() < 1e-9);
+    }
+
+    /// How sure it is that a sender's CPU limits which ran a tenth of the time and waited for a core for `waited` of it, beside
+    /// what filled its host, where the far end tells nothing of itself.
+    fn beside_a_silent_far_end(waited: f64) -> (String, Confidence) {
+        let side = json!({
+            "host_ratio": 1.0, "softirq_ratio": 0.0, "cores": [1.0, 1.0], "thread_cores": 0.1, "thread_ratio": 0.1,
+            "run_delay_ratio": waited
+        });
+        let trial = json!({
+            "index": 0, "transport": "tcp", "direction": "forward", "valid": true, "work": "byte-stream",
+            "origin": "measured", "received_bps": 900_000_000, "duration_s": 1.0, "cpu": {"sender": side}
+        });
+        let run: Run = serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {"asked": {"kind": "test", "test": TestSpec::tcp_bulk()}},
+            "trials": [trial]
+        }))
+        .unwrap();
+        let mut verdict = Verdict {
+            limit: sender_cpu::CAUSE.limit(),
+            confidence: Confidence::Supported,
+            ..causes::undecided(String::new(), Vec::new())
+        };
+        apply(&run, Direction::Forward, &mut verdict);
+        (verdict.limit.id().to_owned(), verdict.confidence)
+    }
+
+    #[test]
+    fn what_may_be_the_far_ends_use_of_a_host_makes_a_verdict_on_its_cpu_weak() {
+        let said = |confidence| ("sender-cpu".to_owned(), confidence);
+        assert_eq!(beside_a_silent_far_end(0.8), said(Confidence::Weak));
+        assert_eq!(beside_a_silent_far_end(0.0), said(Confidence::Supported));
     }
 }
