@@ -17,6 +17,12 @@ use linerate_model::MonoInstant;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, validate};
+use std::time::Duration;
+
+/// Bytes a second over the slowest line to a client, a console of 9600 baud with what it repeats.
+const SLOWEST_LINE: u64 = 500;
+/// Longest that a report is given beyond the timeout.
+const MOST_REPORTING: Duration = Duration::from_mins(2);
 
 /// A server session.
 #[derive(Debug)]
@@ -224,9 +230,16 @@ impl Server {
         }
         let test = self.core.test.number;
         let report = Message::Report(Report { test, reports });
-        match self.core.send(now, &report) {
-            // The deadline stays: the client may still be draining what is under way.
-            Ok(()) => self.core.steps.state = State::Reporting,
+        match report.encode() {
+            Ok(frame) => {
+                // The client may still be draining what is under way, and a report takes its time on a slow line.
+                let slow =
+                    Duration::from_secs(frame.len() as u64 / SLOWEST_LINE).min(MOST_REPORTING);
+                let drained = self.core.steps.due().map(|due| due.saturating_since(now));
+                let limit = (self.core.steps.timeout + slow).max(drained.unwrap_or_default());
+                self.core.pass_on(now, frame);
+                self.core.steps.enter(now, State::Reporting, limit);
+            }
             Err(TooLong { length, most }) => {
                 let reason = format!(
                     "the server's report of {length} bytes is longer than the {most} that fit one message: \
