@@ -257,9 +257,9 @@ impl Port {
 
 /// Reads `52:54:00:12:34:56`.
 fn mac_address(text: &str) -> Option<MacAddress> {
-    let mut parts = text.split(':').map(|part| match part.len() {
-        2 => u8::from_str_radix(part, 16).ok(),
-        _ => None,
+    let mut parts = text.split(':').map(|part| {
+        let is_byte = part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u8::from_str_radix(part, 16).ok().filter(|_| is_byte)
     });
     let mut bytes = [0; 6];
     for byte in &mut bytes {

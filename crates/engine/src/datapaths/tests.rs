@@ -100,7 +100,7 @@ fn ids_are_unique_and_summaries_are_sentences() {
 fn an_unknown_datapath_names_the_known_ones() {
     let error = find("pigeons").err().unwrap().to_string();
     assert!(
-        error.contains("sockets, io-uring, af-xdp, loopback"),
+        error.contains("sockets, io-uring, af-xdp, ports, loopback"),
         "{error}"
     );
 }
@@ -109,6 +109,11 @@ fn an_unknown_datapath_names_the_known_ones() {
 fn unknown_parameters_are_refused() {
     for kind in ALL {
         let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+        // Of a device under test nothing can be guessed.
+        if kind.id() == ports::Ports.id() {
+            let ends = [("a", "eth1"), ("b", "eth2")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+            spec.datapath.params.extend(ends);
+        }
         kind.check(&spec).unwrap();
         spec.datapath
             .params
