@@ -207,12 +207,15 @@ mod tests {
         digits.map(byte).collect()
     }
 
+    const PSK: [u8; KEY] = *b"This is my Austrian perspective!";
+
     fn end(ephemeral: &str, is_client: bool) -> HandshakeState {
         let ephemeral = bytes(ephemeral).try_into().unwrap();
         let params = super::super::seal::PROTOCOL.parse().unwrap();
         let builder = Builder::with_resolver(params, Box::new(Primitives { ephemeral }));
-        let builder = builder.prologue(b"John Galt").unwrap();
-        let builder = builder.psk(0, b"This is my Austrian perspective!").unwrap();
+        let prologue = bytes("4a6f686e2047616c74");
+        let builder = builder.prologue(&prologue).unwrap();
+        let builder = builder.psk(0, &PSK).unwrap();
         if is_client {
             builder.build_initiator().unwrap()
         } else {
@@ -234,11 +237,11 @@ mod tests {
         let (mut said, mut heard) = ([0; 200], [0; 200]);
         let handshake = [
             (
-                "Ludwig von Mises",
+                "4c756477696720766f6e204d69736573",
                 "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c794479b962b8aff8485742ac32f905ba45369e2465fb59e138a93d67a0d1266b6a54",
             ),
             (
-                "Murray Rothbard",
+                "4d757272617920526f746862617264",
                 "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843d6062704d5a9c422a8e834423f8c1feada7e8d0d910a1a2cd030fb584221e3",
             ),
         ];
@@ -248,17 +251,21 @@ mod tests {
             } else {
                 (&mut server, &mut client)
             };
-            let length = from.write_message(plain.as_bytes(), &mut said).unwrap();
+            let length = from.write_message(&bytes(plain), &mut said).unwrap();
             assert_eq!(said[..length], bytes(sealed));
             let length = to.read_message(&said[..length], &mut heard).unwrap();
-            assert_eq!(&heard[..length], plain.as_bytes());
+            assert_eq!(heard[..length], bytes(plain));
         }
         let mut client = client.into_transport_mode().unwrap();
         let mut server = server.into_transport_mode().unwrap();
-        let length = client.write_message(b"F. A. Hayek", &mut said).unwrap();
+        let length = client
+            .write_message(&bytes("462e20412e20486179656b"), &mut said)
+            .unwrap();
         let sealed = "e632c3763d7669067383433197a3baddf146e9e70ad4b4e9e59e0f";
         assert_eq!(said[..length], bytes(sealed));
-        let length = server.write_message(b"Carl Menger", &mut said).unwrap();
+        let length = server
+            .write_message(&bytes("4361726c204d656e676572"), &mut said)
+            .unwrap();
         let sealed = "64c6bee32ea91c8474bb4c21d7a700109ad45af77b29764ba5eb1e";
         assert_eq!(said[..length], bytes(sealed));
     }
