@@ -8,18 +8,16 @@
 //! the addresses that the parameters say, of 198.18.0.0/15 (RFC 2544 appendix C.2.2) unless told otherwise. They pass the
 //! kernel's stack of neither end.
 
-use super::af_xdp::open::{PRIVILEGES_REMEDY, open_on, refused};
+use super::af_xdp::open::open_on;
 use super::af_xdp::params::{self, FrameParams};
 use super::af_xdp::path::FramePath;
 use super::af_xdp::route::{FrameRoute, ethernet};
 use super::{
-    Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath,
-    refuse_unknown,
+    Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
 };
 use crate::error::EngineError;
 use crate::plan::Role;
-use linerate_model::spec::{Direction, TestSpec, Transport};
-use linerate_sys::bpf::SocketMap;
+use linerate_model::spec::{DatapathChoice, TestSpec};
 use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +28,7 @@ pub(super) struct Ports;
 
 impl DatapathKind for Ports {
     fn id(&self) -> &'static str {
-        "ports"
+        DatapathChoice::PORTS
     }
 
     fn passes_kernel_stack(&self) -> bool {
@@ -95,13 +93,7 @@ impl DatapathKind for Ports {
     }
 
     fn availability(&self) -> Availability {
-        match SocketMap::new(1) {
-            Ok(_) => Availability::Available,
-            Err(error) => Availability::Missing {
-                why: refused(&error),
-                remedy: PRIVILEGES_REMEDY.to_owned(),
-            },
-        }
+        af_xdp::availability()
     }
 
     fn runs_on_loopback(&self) -> bool {
@@ -109,20 +101,8 @@ impl DatapathKind for Ports {
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
-        refuse_unknown(self, spec)?;
-        Device::parse(&spec.datapath.params)?;
-        FrameParams::parse(&spec.datapath.params)?;
-        let refuse = |why: &str| Err(EngineError::plan("datapath", &self.id(), why));
-        if spec.transport() != Transport::Udp {
-            return refuse("it makes UDP frames; TCP needs the kernel's stack");
-        }
-        if spec.direction == Direction::Duplex {
-            return refuse("one end of it sends or receives; measure one way after the other");
-        }
-        if spec.streams != 1 {
-            return refuse("a queue of an interface has one AF_XDP socket: use one stream");
-        }
-        Ok(())
+        af_xdp::check(self, spec, "measure one way after the other")?;
+        Device::parse(&spec.datapath.params).map(drop)
     }
 
     fn datagrams(
@@ -142,8 +122,7 @@ impl DatapathKind for Ports {
         _socket: TcpStream,
         _setup: &PathSetup<'_>,
     ) -> Result<Box<dyn StreamPath>, EngineError> {
-        let why = "it makes UDP frames; TCP needs the kernel's stack";
-        Err(EngineError::plan("datapath", &self.id(), why))
+        Err(af_xdp::no_stream(self))
     }
 }
 
@@ -171,7 +150,11 @@ impl Device {
         let text = |key: &str| params.get(key).map(String::as_str);
         let interface = |key: &'static str| {
             let name = text(key).ok_or_else(|| {
-                EngineError::plan("datapath", &"ports", format!("it needs {key}=INTERFACE"))
+                EngineError::plan(
+                    "datapath",
+                    &DatapathChoice::PORTS,
+                    format!("it needs {key}=INTERFACE"),
+                )
             })?;
             InterfaceName::new(name)
                 .ok_or_else(|| EngineError::plan(key, &name, "it takes the name of an interface"))
@@ -224,7 +207,7 @@ impl Device {
                 "give the MAC address to send to: b-to=MAC",
             ),
         };
-        let own = here.link("see ip link for those that there are")?;
+        let (netlink, own) = here.link("see ip link for those that there are")?;
         if !own.is_operational {
             return Err(EngineError::Host {
                 what: format!("using {} as a port", own.name),
@@ -234,24 +217,25 @@ impl Device {
         }
         let next = match here.to {
             Some(mac) => mac,
-            None => ethernet(&there.link(remedy)?, "a port")?,
+            None => ethernet(&there.link(remedy)?.1, "a port")?,
         };
         let end = |port: &Port| SocketAddr::new(port.address, UDP_PORT);
-        FrameRoute::between(&here.interface, [end(here), end(there)], next)
+        FrameRoute::between(netlink, own, [end(here), end(there)], next)
     }
 }
 
 impl Port {
-    fn link(&self, remedy: &'static str) -> Result<Link, EngineError> {
+    /// Its interface, and what was asked for it.
+    fn link(&self, remedy: &'static str) -> Result<(Netlink, Link), EngineError> {
         let name = self.interface.as_str();
         let failed = |error: io::Error| EngineError::Host {
             what: format!("using {name} as a port"),
             why: format!("this host has no such interface ({error})"),
             remedy,
         };
-        Netlink::new()
-            .and_then(|mut netlink| netlink.link_named(&self.interface))
-            .map_err(failed)
+        let mut netlink = Netlink::new().map_err(failed)?;
+        let link = netlink.link_named(&self.interface).map_err(failed)?;
+        Ok((netlink, link))
     }
 }
 

@@ -48,13 +48,7 @@ impl DatapathKind for AfXdp {
     }
 
     fn availability(&self) -> Availability {
-        match SocketMap::new(1) {
-            Ok(_) => Availability::Available,
-            Err(error) => Availability::Missing {
-                why: open::refused(&error),
-                remedy: open::PRIVILEGES_REMEDY.to_owned(),
-            },
-        }
+        availability()
     }
 
     fn runs_on_loopback(&self) -> bool {
@@ -62,19 +56,7 @@ impl DatapathKind for AfXdp {
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
-        refuse_unknown(self, spec)?;
-        FrameParams::parse(&spec.datapath.params)?;
-        let refuse = |why: &str| Err(EngineError::plan("datapath", &self.id(), why));
-        if spec.transport() != Transport::Udp {
-            return refuse("it makes UDP frames; TCP needs the kernel's stack");
-        }
-        if spec.direction == Direction::Duplex {
-            return refuse("one end of it sends or receives; for both ways at once use ping-pong");
-        }
-        if spec.streams != 1 {
-            return refuse("a queue of an interface has one AF_XDP socket: use one stream");
-        }
-        Ok(())
+        check(self, spec, "for both ways at once use ping-pong")
     }
 
     fn datagrams(
@@ -92,7 +74,52 @@ impl DatapathKind for AfXdp {
         _socket: TcpStream,
         _setup: &PathSetup<'_>,
     ) -> Result<Box<dyn StreamPath>, EngineError> {
-        let why = "it makes UDP frames; TCP needs the kernel's stack";
-        Err(EngineError::plan("datapath", &self.id(), why))
+        Err(no_stream(self))
     }
+}
+
+/// Why no datapath of frames has streams of bytes.
+const UDP_ALONE: &str = "it makes UDP frames; TCP needs the kernel's stack";
+
+/// The refusal of a test by a datapath of frames.
+fn refuse(kind: &dyn DatapathKind, why: &str) -> EngineError {
+    EngineError::plan("datapath", &kind.id(), why)
+}
+
+/// The refusal of a stream of bytes.
+pub(super) fn no_stream(kind: &dyn DatapathKind) -> EngineError {
+    refuse(kind, UDP_ALONE)
+}
+
+/// Whether this host can make frames of its own.
+pub(super) fn availability() -> Availability {
+    match SocketMap::new(1) {
+        Ok(_) => Availability::Available,
+        Err(error) => Availability::Missing {
+            why: open::refused(&error),
+            remedy: open::PRIVILEGES_REMEDY.to_owned(),
+        },
+    }
+}
+
+/// Refuses what frames cannot do; `both_ways` is what to do in place of a test with traffic both ways at once.
+pub(super) fn check(
+    kind: &dyn DatapathKind,
+    spec: &TestSpec,
+    both_ways: &str,
+) -> Result<(), EngineError> {
+    refuse_unknown(kind, spec)?;
+    FrameParams::parse(&spec.datapath.params)?;
+    if spec.transport() != Transport::Udp {
+        return Err(no_stream(kind));
+    }
+    if spec.direction == Direction::Duplex {
+        let why = format!("one end of it sends or receives; {both_ways}");
+        return Err(refuse(kind, &why));
+    }
+    if spec.streams != 1 {
+        let why = "a queue of an interface has one AF_XDP socket: use one stream";
+        return Err(refuse(kind, why));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use super::frame::{End, Flow};
 use crate::error::EngineError;
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Link, MacAddress, Netlink, RouteBy};
+use linerate_sys::netlink::{InterfaceIndex, Link, MacAddress, Netlink, RouteBy};
 use linerate_sys::sockopt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -68,15 +68,13 @@ impl FrameRoute {
         })
     }
 
-    /// Of frames that leave interface `name` for the MAC address `next` and come in from anywhere.
+    /// Of frames that leave an interface for the MAC address `next` and come in from anywhere.
     pub(in crate::datapaths) fn between(
-        name: &InterfaceName,
+        netlink: Netlink,
+        link: Link,
         addresses: [SocketAddr; 2],
         next: MacAddress,
     ) -> Result<Self, EngineError> {
-        let failed = |error| EngineError::io("find the interface", &name.as_str(), error);
-        let mut netlink = Netlink::new().map_err(failed)?;
-        let link = netlink.link_named(name).map_err(failed)?;
         let own = ethernet(&link, "a port")?;
         let [local, remote] = addresses;
         let end = |mac: MacAddress, address| End {
