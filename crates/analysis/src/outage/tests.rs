@@ -2,7 +2,7 @@ use super::*;
 use crate::assemble::{self, tests::report};
 use linerate_model::BitRate;
 use linerate_model::run::{Packets, Run};
-use linerate_model::sample::{ErrorCount, IntervalCount, Silence};
+use linerate_model::sample::{EndpointReport, ErrorCount, IntervalCount, Silence};
 use linerate_model::spec::{Direction, Pace, TestSpec};
 
 /// Of 100 datagrams a second for eight seconds, those of `silent` do not arrive.
@@ -97,18 +97,24 @@ fn a_sender_that_can_send_no_more_is_silent_at_the_end() {
     assert_eq!(only(&trial).to_string(), "from 5 s to 8 s");
 }
 
-#[test]
-fn a_sender_that_pauses_makes_no_outage() {
-    let mut trial = datagrams(0..0);
+/// Makes both ends say that they were silent in these seconds; their reports, the sender's first.
+fn silence_both(trial: &mut Trial, seconds: std::ops::Range<u64>) -> &mut [EndpointReport] {
     let linerate_model::run::TrialOrigin::Measured(measured) = &mut trial.origin else {
         panic!("it was measured");
     };
     for report in &mut measured.raw {
         report.streams[0].silences.push(Silence {
-            start: Duration::from_secs(3),
-            end: Duration::from_secs(4),
+            start: Duration::from_secs(seconds.start),
+            end: Duration::from_secs(seconds.end),
         });
     }
+    &mut measured.raw
+}
+
+#[test]
+fn a_sender_that_pauses_makes_no_outage() {
+    let mut trial = datagrams(0..0);
+    silence_both(&mut trial, 3..4);
     let outage = only(&trial);
     assert_eq!(outage.sender, Doing::Pausing);
     assert!(!outage.is_of_path());
@@ -118,20 +124,13 @@ fn a_sender_that_pauses_makes_no_outage() {
 fn a_sender_without_a_way_to_the_receiver_is_cut_off_and_does_not_pause() {
     let with_errors = |errno: &str, count| {
         let mut trial = datagrams(0..0);
-        let linerate_model::run::TrialOrigin::Measured(measured) = &mut trial.origin else {
-            panic!("it was measured");
-        };
-        for report in &mut measured.raw {
-            report.streams[0].silences.push(Silence {
-                start: Duration::from_secs(3),
-                end: Duration::from_secs(6),
+        silence_both(&mut trial, 3..6)[0].streams[0]
+            .errors
+            .push(ErrorCount {
+                operation: "sendmmsg".to_owned(),
+                errno: errno.to_owned(),
+                count,
             });
-        }
-        measured.raw[0].streams[0].errors.push(ErrorCount {
-            operation: "sendmmsg".to_owned(),
-            errno: errno.to_owned(),
-            count,
-        });
         trial
     };
     let trial = with_errors("ENETUNREACH", 2900);

@@ -27,18 +27,9 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !subject.iter().any(|trial| outage::is_timed(trial)) {
         return not_evaluated("Not recorded: when packets arrived (trials.intervals)");
     }
-    // One that a user ended is silent from then on.
-    let is_within = |trial: &Trial, outage: &Outage| {
-        trial.valid || trial.duration.is_none_or(|whole| outage.end < whole)
-    };
-    let outages = |trial: &&Trial| -> Vec<Outage> {
-        let mut all = outage::find(trial);
-        all.retain(|outage| is_within(trial, outage));
-        all
-    };
     let each: Vec<(&Trial, Vec<Outage>)> = subject
         .iter()
-        .map(|trial| (*trial, outages(trial)))
+        .map(|trial| (*trial, outage::find(trial)))
         .collect();
     let of_path: Vec<(&Trial, Vec<Outage>)> = each
         .iter()
