@@ -61,11 +61,12 @@ impl Core {
         }
     }
 
-    /// Queues a message; one that is too long is not sent.
-    pub(super) fn send(&mut self, now: MonoInstant, message: &Message) -> Result<(), TooLong> {
+    /// Queues a message, and returns its length in bytes; one that is too long is not sent.
+    pub(super) fn send(&mut self, now: MonoInstant, message: &Message) -> Result<usize, TooLong> {
         let frame = message.encode()?;
+        let length = frame.len();
         self.pass_on(now, frame);
-        Ok(())
+        Ok(length)
     }
 
     /// Queues a frame, or keeps it until it can be sealed.

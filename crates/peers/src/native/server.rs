@@ -230,14 +230,12 @@ impl Server {
         }
         let test = self.core.test.number;
         let report = Message::Report(Report { test, reports });
-        match report.encode() {
-            Ok(frame) => {
+        match self.core.send(now, &report) {
+            Ok(length) => {
                 // The client may still be draining what is under way, and a report takes its time on a slow line.
-                let slow =
-                    Duration::from_secs(frame.len() as u64 / SLOWEST_LINE).min(MOST_REPORTING);
+                let slow = Duration::from_secs(length as u64 / SLOWEST_LINE).min(MOST_REPORTING);
                 let drained = self.core.steps.due().map(|due| due.saturating_since(now));
                 let limit = (self.core.steps.timeout + slow).max(drained.unwrap_or_default());
-                self.core.pass_on(now, frame);
                 self.core.steps.enter(now, State::Reporting, limit);
             }
             Err(TooLong { length, most }) => {
