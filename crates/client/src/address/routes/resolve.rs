@@ -16,7 +16,7 @@ pub(super) fn resolve(host: &str, port: u16, ip: IpChoice) -> Result<Vec<SocketA
     if let Some(address) = scoped(host, port) {
         return fitting(host, [address], ip);
     }
-    if let Some(message) = without_interface(host, &with_link_local()) {
+    if let Some(message) = without_interface(host, with_link_local) {
         return Err(Failure::new(ExitCode::Usage, message));
     }
     let found = (host, port).to_socket_addrs().map_err(|error| {
@@ -52,8 +52,8 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
 }
 
 /// What to say of a link-local address without an interface, or of an address with one that this host does not have;
-/// `there` are this host's interfaces with a link-local address.
-fn without_interface(host: &str, there: &[String]) -> Option<String> {
+/// `there` finds this host's interfaces with a link-local address.
+fn without_interface(host: &str, there: impl FnOnce() -> Vec<String>) -> Option<String> {
     let (address, zone) = match host.split_once('%') {
         Some((address, zone)) => (address, Some(zone)),
         None => (host, None),
@@ -62,7 +62,8 @@ fn without_interface(host: &str, there: &[String]) -> Option<String> {
     if zone.is_none() && !address.is_unicast_link_local() {
         return None;
     }
-    let remedy = match there {
+    let there = there();
+    let remedy = match &there[..] {
         [] => "no interface of this host has a link-local address".to_owned(),
         [only] => format!("give {address}%{only}"),
         [first, ..] => format!("this host has {}; give {address}%{first}", there.join(", ")),
@@ -152,12 +153,12 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                without_interface(host, &names(there)).as_deref(),
+                without_interface(host, || names(there)).as_deref(),
                 Some(words)
             );
         }
         for host in ["fd77::1", "192.0.2.1", "board", "board%eth0"] {
-            assert_eq!(without_interface(host, &names(&["eth0"])), None);
+            assert_eq!(without_interface(host, || names(&["eth0"])), None);
         }
         for host in ["fe80::1", "fe80::1%no-such-if"] {
             let error = resolve(host, 7, IpChoice::Any).unwrap_err();
