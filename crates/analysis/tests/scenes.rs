@@ -12,7 +12,7 @@ mod replay;
 
 use flate2::read::GzDecoder;
 use linerate_model::run::{Confidence, Run};
-use replay::{named, replayed};
+use replay::{is_right, named, replayed};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ fn verdicts(set: &str) -> String {
         let label = &labels[scene];
         let (verdict, _) = replayed(run);
         let (said, sure) = (named(&verdict), verdict.confidence != Confidence::Weak);
-        let mark = if label.limit.split(" or ").any(|limit| limit == said) {
+        let mark = if is_right(&label.limit, said) {
             right[usize::from(sure)] += 1;
             "right"
         } else if verdict.limit.is_unknown() {

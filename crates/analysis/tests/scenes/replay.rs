@@ -41,3 +41,11 @@ pub(crate) fn named(verdict: &Verdict) -> &str {
         id => id,
     }
 }
+
+/// Between limits each of which is right.
+pub(crate) const OR: &str = " or ";
+
+/// Whether a verdict that names `found` is what was expected: a limit, or several joined by [`OR`].
+pub(crate) fn is_right(expected: &str, found: &str) -> bool {
+    expected.split(OR).any(|limit| limit == found)
+}

@@ -3,10 +3,10 @@
 //! A record holds every probe that could be made, so that the choice of probes and their tables can be tried on it again
 //! without measuring: a verdict is replayed as the command would have come to it.
 
-use crate::composed::{Carried, Composed, Expected, HOSTS, Mechanism, OR, is_right};
+use crate::composed::{Carried, Composed, Expected, HOSTS, Mechanism};
 use crate::guard::Guard;
 use crate::learning::Labelled;
-use crate::replay::{named, replayed};
+use crate::replay::{OR, is_right, named, replayed};
 use crate::rig::on_scene;
 use crate::say;
 use crate::table::FALSE_ALARMS;

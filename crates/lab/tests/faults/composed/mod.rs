@@ -62,20 +62,13 @@ pub(crate) enum Mechanism {
     SlowSender { pause: Duration },
 }
 
-/// What a verdict must say of a limit, by its id in the table of counts; several where each is right, joined by [`OR`].
+/// What a verdict must say of a limit, by its id in the table of counts; several where each is right, joined by
+/// [`OR`](crate::replay::OR).
 pub(crate) type Expected = &'static str;
-
-/// Between limits each of which is right.
-pub(crate) const OR: &str = " or ";
 
 /// What limits where nothing between the hosts does.
 pub(crate) const HOSTS: Expected =
     "intended-load or sender-cpu or receiver-cpu or receiver-socket or receiver-backlog or tool";
-
-/// Whether a verdict that says `found` is what was expected.
-pub(crate) fn is_right(expected: Expected, found: &str) -> bool {
-    expected.split(OR).any(|limit| limit == found)
-}
 
 /// Shortest outage of datagrams and of a byte stream that is one by the verdict's own definition; shorter ones are loss.
 const LEAST_OUTAGE: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(1)];
