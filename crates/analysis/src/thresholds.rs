@@ -159,7 +159,7 @@ thresholds! {
     }
     weight {
         /// A suspect with this share of the weight is supported.
-        SUPPORTED: f64 = 0.9, "probability", judged;
+        SUPPORTED: f64 = linerate_model::run::Weighed::SUPPORTED, "probability", judged;
         /// One with less is no answer.
         LIKELY: f64 = 0.5, "probability", judged;
         /// A suspect with this share of the weight is the answer.

@@ -56,6 +56,11 @@ pub struct Weighed {
     pub next: Option<NextLimit>,
 }
 
+impl Weighed {
+    /// Probability from which on a limit is supported, if nothing else stands against it.
+    pub const SUPPORTED: f64 = 0.9;
+}
+
 /// What would limit if the verdict's limit were relieved.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct NextLimit {

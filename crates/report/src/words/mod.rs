@@ -11,7 +11,7 @@ use crate::figures::UNKNOWN;
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
     BoundedBy, Confidence, DelayOf, HostRole, Limit, Observed, Place, Requests, Run, RunKind,
-    RunStatus, Trial, Verdict,
+    RunStatus, Trial, Verdict, Weighed,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
@@ -119,9 +119,6 @@ pub(crate) fn host(run: &Run, role: HostRole) -> String {
     name
 }
 
-/// Probability from which on a weighed verdict is supported, if nothing else stands against it.
-const PROVES: f64 = 0.9;
-
 /// How sure a verdict is: where signs and probes were weighed, with the probability that came of it.
 pub(crate) fn confidence(verdict: &Verdict) -> String {
     let probability = verdict
@@ -136,7 +133,7 @@ pub(crate) fn confidence(verdict: &Verdict) -> String {
         }
         (Confidence::Weak, None) => "weak: hints only".to_owned(),
         // Something else than the weighing holds it back, which the evidence names: its probability would contradict that.
-        (Confidence::Weak, Some(probability)) if probability.get() >= PROVES => {
+        (Confidence::Weak, Some(probability)) if probability.get() >= Weighed::SUPPORTED => {
             "not proven: see the evidence".to_owned()
         }
         (Confidence::Weak, Some(probability)) => {
