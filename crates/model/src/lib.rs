@@ -14,6 +14,7 @@ pub mod consent;
 pub mod cost;
 mod delay;
 pub mod doctor;
+pub mod dut;
 pub mod estimate;
 pub mod exit;
 pub mod experiment;

@@ -11,6 +11,28 @@ pub enum TestbedError {
     /// The requested link configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// This host lacks something that a device under test needs.
+    #[error("the device {dut} needs {what}; {remedy}")]
+    DutLacks {
+        /// Kind of the device.
+        dut: &'static str,
+        /// What is missing.
+        what: String,
+        /// Remedy.
+        remedy: String,
+    },
+    /// A parameter of a device under test is wrong.
+    #[error("the device {dut} does not take {key}={value}: {want}")]
+    DutParam {
+        /// Kind of the device.
+        dut: String,
+        /// The parameter.
+        key: String,
+        /// Its value.
+        value: String,
+        /// What would be valid.
+        want: String,
+    },
     /// The link element failed.
     #[error("link element: {source}")]
     Element {
@@ -34,6 +56,14 @@ pub enum TestbedError {
         /// Remedy.
         remedy: String,
     },
+    /// There is no such kind of device under test.
+    #[error("there is no device {id:?}; known are {known}")]
+    UnknownDut {
+        /// What was asked for.
+        id: String,
+        /// All kinds.
+        known: String,
+    },
     /// A step failed.
     #[error("{step}: {source}")]
     Step {
@@ -48,7 +78,10 @@ pub enum TestbedError {
 impl TestbedError {
     /// Whether this host lacks something, as opposed to an invalid plan or a bug.
     pub fn is_host_lack(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Step { .. })
+        matches!(
+            self,
+            Self::DutLacks { .. } | Self::Unavailable { .. } | Self::Step { .. }
+        )
     }
 
     pub(crate) fn element(source: io::Error) -> Self {
@@ -64,7 +97,9 @@ impl TestbedError {
 impl From<TestbedError> for Failure {
     fn from(error: TestbedError) -> Self {
         let code = match error {
-            TestbedError::Config(_) => ExitCode::Plan,
+            TestbedError::Config(_)
+            | TestbedError::DutParam { .. }
+            | TestbedError::UnknownDut { .. } => ExitCode::Plan,
             _ if error.is_host_lack() => ExitCode::HostLacks,
             _ => ExitCode::Other,
         };

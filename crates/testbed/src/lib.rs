@@ -2,9 +2,10 @@
 //!
 //! Hosts are network namespaces in a user namespace: no privileges, no names in the file system, nothing left behind
 //! when the process ends. They are joined directly or by the lab's own link element, which counts exactly what it did
-//! to which packet.
+//! to which packet; a [device under test](duts) stands between two ports of a tester.
 #![forbid(unsafe_code)]
 
+pub mod duts;
 pub mod link;
 
 mod error;

@@ -1,6 +1,7 @@
 //! What to run: one test between two endpoints, as a value that crosses the wire and the store.
 
 mod check;
+mod choice;
 mod imitation;
 mod work;
 
@@ -16,6 +17,7 @@ pub use check::{
     MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD,
     MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, SpecError, validate,
 };
+pub(crate) use choice::{parse_choice, write_choice};
 pub use imitation::{Imitation, Stall};
 pub use work::{
     Arrival, ByteStream, CONNECTION_MESSAGE, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams,
@@ -198,16 +200,7 @@ impl std::str::FromStr for DatapathChoice {
     /// `sockets` or `sockets,gso=true,gro=true`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         const WANT: &str = "a datapath such as sockets or sockets,gso=true";
-        let mut parts = text.split(',');
-        let id = parts.next().unwrap_or_default().to_owned();
-        let param = |part: &str| {
-            let (key, value) = part.split_once('=')?;
-            Some((key.to_owned(), value.to_owned()))
-        };
-        let params = parts
-            .map(param)
-            .collect::<Option<_>>()
-            .ok_or_else(|| UnitError::new(text, WANT))?;
+        let (id, params) = parse_choice(text).ok_or_else(|| UnitError::new(text, WANT))?;
         Ok(Self { id, params })
     }
 }
@@ -215,11 +208,7 @@ impl std::str::FromStr for DatapathChoice {
 impl fmt::Display for DatapathChoice {
     /// As on the command line: `sockets,gso=true`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.id)?;
-        for (key, value) in &self.params {
-            write!(f, ",{key}={value}")?;
-        }
-        Ok(())
+        write_choice(&self.id, &self.params, f)
     }
 }
 

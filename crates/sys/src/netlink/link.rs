@@ -156,9 +156,9 @@ impl Netlink {
 }
 
 /// Index 0: no interface.
-const ANY: InterfaceIndex = InterfaceIndex(0);
+pub(super) const ANY: InterfaceIndex = InterfaceIndex(0);
 
-fn message(index: InterfaceIndex, attributes: Vec<LinkAttribute>) -> LinkMessage {
+pub(super) fn message(index: InterfaceIndex, attributes: Vec<LinkAttribute>) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.header.index = index.0;
     message.attributes = attributes;

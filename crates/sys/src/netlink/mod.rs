@@ -8,16 +8,20 @@
 //! - RFC 3549; netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`, `linux/gen_stats.h`
 
 mod answer;
+mod bridge;
 mod htb;
 mod link;
 mod nftables;
 mod qdisc;
 mod route;
+mod stats;
 
+pub use bridge::Learning;
 pub use link::{Aggregation, Link, LinkLayer, VethEnd};
 pub use nftables::base_chains;
 pub use qdisc::{Qdisc, QdiscStats};
 pub use route::{Route, RouteBy};
+pub use stats::LinkStats;
 
 use crate::clock::MonoClock;
 use crate::wake::wait;
@@ -86,6 +90,17 @@ impl InterfaceIndex {
 /// A MAC address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacAddress(pub [u8; 6]);
+
+impl fmt::Display for MacAddress {
+    /// As `52:54:00:12:34:56`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, byte) in self.0.iter().enumerate() {
+            let separator = if position == 0 { "" } else { ":" };
+            write!(f, "{separator}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
 
 /// A route-netlink socket in the network namespace of the thread that created it.
 #[derive(Debug)]
@@ -260,6 +275,7 @@ const NETLINK_ROUTE: Option<Protocol> = None;
 pub fn read_all(bytes: &[u8]) {
     let read = |body: &[u8]| {
         let _ = (link::parse(body), qdisc::qdisc(body), qdisc::stats(body));
+        let _ = stats::stats(body);
         let _ = route::route(body, IpAddr::from([0; 4]));
         let _ = route::neighbour_mac(body);
     };

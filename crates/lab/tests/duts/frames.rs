@@ -1,0 +1,193 @@
+//! Numbered frames through a device: how many arrived of those that were sent.
+
+use linerate_model::Clock as _;
+use linerate_model::dut::TesterPort;
+use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
+use linerate_sys::packet::{BATCH, FrameSender, PacketRing, RingLayout};
+use linerate_testbed::duts::Dut;
+use std::collections::BTreeSet;
+use std::io::IoSlice;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// The way of frames through a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    AToB,
+    BToA,
+}
+
+impl Way {
+    pub(crate) const BOTH: [Self; 2] = [Self::AToB, Self::BToA];
+
+    /// Numbers of the port where frames go in, and of the one where they come out.
+    pub(crate) fn ports(self) -> [usize; 2] {
+        match self {
+            Self::AToB => [0, 1],
+            Self::BToA => [1, 0],
+        }
+    }
+}
+
+/// IP version of the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+/// Sends `count` numbered frames into the device, slower than it forwards, and returns the numbers of those that came
+/// out, in order.
+pub(crate) fn send_through(dut: &dyn Dut, way: Way, family: Family, count: u32) -> Vec<u32> {
+    let [from, to] = way.ports().map(|port| dut.tester().ports()[port].clone());
+    let exchange = move || exchange(&from, &to, family, count);
+    let thread = dut.tester().spawn("frames", exchange).unwrap();
+    thread.join().unwrap()
+}
+
+fn exchange(from: &TesterPort, to: &TesterPort, family: Family, count: u32) -> Vec<u32> {
+    let sender = FrameSender::open(index_of(&from.interface)).unwrap();
+    let layout = RingLayout::new(1514, 8 << 20).unwrap();
+    let mut ring = PacketRing::open(index_of(&to.interface), layout).unwrap();
+    let mut numbers = Vec::new();
+    let mut take = |ring: &mut PacketRing| {
+        ring.drain(usize::MAX, |frame| numbers.extend(number_of(frame.bytes)));
+        numbers.len()
+    };
+    let all: Vec<u32> = (0..count).collect();
+    for batch in all.chunks(BATCH) {
+        let frames: Vec<_> = batch
+            .iter()
+            .map(|number| frame(from, to, family, *number))
+            .collect();
+        let mut slices: Vec<_> = frames.iter().map(|frame| IoSlice::new(frame)).collect();
+        let mut slices = &mut slices[..];
+        while !slices.is_empty() {
+            let sent = sender.send(slices).unwrap();
+            slices = &mut slices[sent..];
+        }
+        // A device of one thread shall have its turn before the next batch.
+        std::thread::yield_now();
+        take(&mut ring);
+    }
+    let mut deadline = MonoClock.now().after(SILENCE);
+    let mut had = take(&mut ring);
+    while had < all.len() && MonoClock.now() < deadline {
+        std::thread::yield_now();
+        let has = take(&mut ring);
+        if has > had {
+            deadline = MonoClock.now().after(SILENCE);
+        }
+        had = has;
+    }
+    numbers
+}
+
+/// Time without a frame after which none is expected any more.
+const SILENCE: Duration = Duration::from_secs(1);
+
+fn index_of(name: &str) -> InterfaceIndex {
+    let name = InterfaceName::new(name).unwrap();
+    Netlink::new().unwrap().link_named(&name).unwrap().index
+}
+
+/// Before the number in each frame's payload.
+const MARK: &[u8; 8] = b"duttest:";
+
+fn number_of(frame: &[u8]) -> Option<u32> {
+    let at = frame.windows(MARK.len()).position(|part| part == MARK)? + MARK.len();
+    Some(u32::from_be_bytes(
+        frame.get(at..at + 4)?.try_into().unwrap(),
+    ))
+}
+
+fn frame(from: &TesterPort, to: &TesterPort, family: Family, number: u32) -> Vec<u8> {
+    let mut payload = MARK.to_vec();
+    payload.extend(number.to_be_bytes());
+    payload.extend([0x5a; 30]);
+    let (source, destination): (IpAddr, IpAddr) = match family {
+        Family::V4 => (from.ipv4.into(), to.ipv4.into()),
+        Family::V6 => (from.ipv6.into(), to.ipv6.into()),
+    };
+    let mut bytes = mac_bytes(&from.next_hop);
+    bytes.extend(mac_bytes(&from.mac));
+    let datagram = udp(source, destination, &payload);
+    let length = u16::try_from(datagram.len()).unwrap();
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            bytes.extend([0x08, 0x00]);
+            let mut header = vec![0x45, 0];
+            header.extend((20 + length).to_be_bytes());
+            header.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+            header.extend(source.octets());
+            header.extend(destination.octets());
+            let sum = checksum(&header);
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+            bytes.extend(header);
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+            bytes.extend(length.to_be_bytes());
+            bytes.extend([17, 64]);
+            bytes.extend(source.octets());
+            bytes.extend(destination.octets());
+        }
+        _ => unreachable!("both are of one family"),
+    }
+    bytes.extend(datagram);
+    bytes
+}
+
+/// A UDP datagram with its checksum, which connection tracking checks.
+fn udp(source: IpAddr, destination: IpAddr, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(8 + payload.len()).unwrap();
+    let mut datagram = Vec::new();
+    for port in [5301_u16, 5301] {
+        datagram.extend(port.to_be_bytes());
+    }
+    datagram.extend(length.to_be_bytes());
+    datagram.extend([0, 0]);
+    datagram.extend(payload);
+    let mut pseudo = Vec::new();
+    for address in [source, destination] {
+        match address {
+            IpAddr::V4(address) => pseudo.extend(address.octets()),
+            IpAddr::V6(address) => pseudo.extend(address.octets()),
+        }
+    }
+    pseudo.extend([0, 17]);
+    pseudo.extend(length.to_be_bytes());
+    pseudo.extend(&datagram);
+    let sum = checksum(&pseudo);
+    datagram[6..8].copy_from_slice(&sum.to_be_bytes());
+    datagram
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = 0;
+    for pair in bytes.chunks(2) {
+        let low = pair.get(1).copied().unwrap_or(0);
+        sum += u32::from(u16::from_be_bytes([pair[0], low]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !u16::try_from(sum).unwrap()
+}
+
+fn mac_bytes(text: &str) -> Vec<u8> {
+    let parts = text.split(':');
+    parts
+        .map(|part| u8::from_str_radix(part, 16).unwrap())
+        .collect()
+}
+
+/// Numbers from 0 to below `count` that are not among `arrived`.
+pub(crate) fn missing(arrived: &[u32], count: u32) -> Vec<u32> {
+    let arrived: BTreeSet<_> = arrived.iter().copied().collect();
+    (0..count)
+        .filter(|number| !arrived.contains(number))
+        .collect()
+}

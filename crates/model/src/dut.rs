@@ -1,0 +1,300 @@
+//! A device under test that linerate started: which it is, what it counted, where it dropped, what its work costs.
+
+use crate::spec::{DatapathChoice, parse_choice, write_choice};
+use crate::units::{PacketCount, UnitError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// A device under test by its kind, with parameters that only this kind understands (`router,rules=100`).
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutChoice {
+    /// Kebab-case id from the registry in `testbed`.
+    pub kind: String,
+    /// Parameters, parsed by the kind itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+}
+
+impl FromStr for DutChoice {
+    type Err = UnitError;
+
+    /// `bridge` or `router,rules=100,conntrack=true`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const WANT: &str = "a device such as bridge or router,rules=100";
+        let (kind, params) = parse_choice(text).ok_or_else(|| UnitError::new(text, WANT))?;
+        Ok(Self { kind, params })
+    }
+}
+
+impl fmt::Display for DutChoice {
+    /// As on the command line: `router,rules=100`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_choice(&self.kind, &self.params, f)
+    }
+}
+
+/// What a device under test is, as it was started.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutFacts {
+    /// Its kind and the parameters that were given.
+    pub choice: DutChoice,
+    /// What it is in one line, its settings included: `Linux bridge, STP off, learning on`.
+    pub description: String,
+    /// Version of what forwards: of a program, or of the kernel.
+    pub version: String,
+}
+
+/// Whose CPU time the device's work is.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "by", content = "threads")]
+pub enum DutWork {
+    /// The kernel's, in software interrupts of the cores to which frames are sent.
+    Softirq,
+    /// That of these threads.
+    Threads(Vec<DutThread>),
+}
+
+/// A thread that works for a device under test.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutThread {
+    /// Process.
+    pub pid: u32,
+    /// Thread; that of the process if it is its only one.
+    pub tid: u32,
+    /// Its name (`comm`).
+    pub name: String,
+}
+
+/// What a device under test has counted since it was started. Read while no test traffic runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutCounters {
+    /// By port, in the order of the tester's ports.
+    pub ports: Vec<DutPort>,
+    /// Frames dropped, by place. Each dropped frame is in one place only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<DutDrop>,
+}
+
+/// Frames that passed a port of a device under test.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutPort {
+    /// Its name.
+    pub name: String,
+    /// Frames that it took from the tester.
+    pub received: PacketCount,
+    /// Frames that it gave to the tester.
+    pub sent: PacketCount,
+}
+
+/// Frames dropped at one place of a device under test.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct DutDrop {
+    /// The kind of place.
+    pub place: DutPlace,
+    /// Which one: a port, rule, queue or counter by the device's own name.
+    pub at: String,
+    /// Frames.
+    pub packets: PacketCount,
+}
+
+/// Where in a device under test a frame was dropped.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum DutPlace {
+    /// Connection tracking had no room, or could not enter the flow.
+    Conntrack,
+    /// A rule of a packet filter.
+    FilterRule,
+    /// Because it was asked to: a list, a share, every Nth frame.
+    Intended,
+    /// Receive queue of a port: full.
+    PortRx,
+    /// Send side of a port: the queue to the tester's port was full.
+    PortTx,
+    /// The process that forwards, for a reason of its own.
+    Process,
+    /// Queueing discipline of a port.
+    Qdisc,
+    /// A queue within the device.
+    Queue,
+    /// Routing: no route, no neighbour, hop limit, header.
+    Routing,
+    /// The kernel's backlog of received frames (`net.core.netdev_max_backlog`) of a core: full.
+    Softnet,
+    /// A table of forwarding or flows: no entry, or no room.
+    Table,
+}
+
+impl DutPlace {
+    /// In words, for reports.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Conntrack => "connection tracking",
+            Self::FilterRule => "packet filter",
+            Self::Intended => "intended drop",
+            Self::PortRx => "receive queue of a port",
+            Self::PortTx => "send queue of a port",
+            Self::Process => "forwarding process",
+            Self::Qdisc => "queueing discipline",
+            Self::Queue => "queue of the device",
+            Self::Routing => "routing",
+            Self::Softnet => "softnet backlog",
+            Self::Table => "forwarding table",
+        }
+    }
+}
+
+/// A counter of a device went backwards: the device restarted between two readings, or somebody reset it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the device's counter {counter} went back from {before} to {after}; it restarted or was reset"
+)]
+pub struct CounterReset {
+    counter: String,
+    before: PacketCount,
+    after: PacketCount,
+}
+
+impl DutCounters {
+    /// What was counted since `before`, an earlier reading of the same device.
+    pub fn since(&self, before: &Self) -> Result<Self, CounterReset> {
+        let mut grown = self.clone();
+        for port in &mut grown.ports {
+            let Some(old) = before.ports.iter().find(|old| old.name == port.name) else {
+                continue;
+            };
+            port.received = growth(&port.name, old.received, port.received)?;
+            port.sent = growth(&port.name, old.sent, port.sent)?;
+        }
+        for drop in &mut grown.drops {
+            let is_same = |old: &&DutDrop| (old.place, &old.at) == (drop.place, &drop.at);
+            if let Some(old) = before.drops.iter().find(is_same) {
+                drop.packets = growth(&drop.at, old.packets, drop.packets)?;
+            }
+        }
+        grown.drops.retain(|drop| drop.packets.get() > 0);
+        Ok(grown)
+    }
+
+    /// Frames dropped at all places together.
+    pub fn dropped(&self) -> PacketCount {
+        PacketCount::new(self.drops.iter().map(|drop| drop.packets.get()).sum())
+    }
+
+    /// Frames dropped at a kind of place.
+    pub fn dropped_at(&self, place: DutPlace) -> PacketCount {
+        let here = self.drops.iter().filter(|drop| drop.place == place);
+        PacketCount::new(here.map(|drop| drop.packets.get()).sum())
+    }
+}
+
+fn growth(
+    counter: &str,
+    before: PacketCount,
+    after: PacketCount,
+) -> Result<PacketCount, CounterReset> {
+    let grown = after.get().checked_sub(before.get());
+    grown.map(PacketCount::new).ok_or_else(|| CounterReset {
+        counter: counter.to_owned(),
+        before,
+        after,
+    })
+}
+
+/// A port of the tester that leads to a device under test.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct TesterPort {
+    /// Its interface, in the tester's network.
+    pub interface: String,
+    /// Its IPv4 address, for frames; the interface itself has none.
+    pub ipv4: std::net::Ipv4Addr,
+    /// Its IPv6 address, for frames; the interface itself has none.
+    pub ipv6: std::net::Ipv6Addr,
+    /// Its MAC address.
+    pub mac: String,
+    /// The MAC address to which it sends frames for the other port: that port's, or a router's.
+    pub next_hop: String,
+}
+
+impl TesterPort {
+    /// The datapath that sends frames between two ports through the device.
+    pub fn datapath(a: &Self, b: &Self) -> DatapathChoice {
+        let params = [
+            ("a", a.interface.clone()),
+            ("b", b.interface.clone()),
+            ("a-ip", a.ipv4.to_string()),
+            ("b-ip", b.ipv4.to_string()),
+            ("a-to", a.next_hop.clone()),
+            ("b-to", b.next_hop.clone()),
+        ];
+        DatapathChoice {
+            id: DatapathChoice::PORTS.to_owned(),
+            params: params
+                .map(|(key, value)| (key.to_owned(), value))
+                .into_iter()
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(received: u64, drops: &[(DutPlace, u64)]) -> DutCounters {
+        let port = DutPort {
+            name: "dut-a".to_owned(),
+            received: PacketCount::new(received),
+            sent: PacketCount::new(7),
+        };
+        let drops = drops.iter().map(|(place, packets)| DutDrop {
+            place: *place,
+            at: "dut-a".to_owned(),
+            packets: PacketCount::new(*packets),
+        });
+        DutCounters {
+            ports: vec![port],
+            drops: drops.collect(),
+        }
+    }
+
+    #[test]
+    fn what_was_counted_before_is_left_out() {
+        let before = counted(100, &[(DutPlace::Softnet, 5), (DutPlace::PortTx, 1)]);
+        let after = counted(350, &[(DutPlace::Softnet, 5), (DutPlace::PortTx, 4)]);
+        let grown = after.since(&before).unwrap();
+        assert_eq!(grown.ports[0].received, PacketCount::new(250));
+        assert_eq!(grown.ports[0].sent, PacketCount::new(0));
+        assert_eq!(grown.dropped(), PacketCount::new(3));
+        assert_eq!(grown.dropped_at(DutPlace::Softnet), PacketCount::new(0));
+        assert_eq!(grown.drops.len(), 1);
+    }
+
+    #[test]
+    fn a_place_that_appears_later_counts_from_zero() {
+        let grown = counted(1, &[(DutPlace::FilterRule, 9)]).since(&counted(1, &[]));
+        assert_eq!(grown.unwrap().dropped(), PacketCount::new(9));
+    }
+
+    #[test]
+    fn a_device_that_restarted_is_told() {
+        let error = counted(3, &[]).since(&counted(100, &[])).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("dut-a went back from 100 to 3"), "{text}");
+    }
+
+    #[test]
+    fn a_choice_is_read_as_it_is_written() {
+        for text in ["bridge", "router,conntrack=true,rules=100"] {
+            assert_eq!(text.parse::<DutChoice>().unwrap().to_string(), text);
+        }
+        for bad in ["", "router,rules", ",a=b", "router,=1"] {
+            assert!(bad.parse::<DutChoice>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The kernel's Ethernet bridge.
+
+use super::cables::{
+    Cables, Ipv6, NextHop, ReceiveQueue, Side, Tester, kernel_version, may_make_networks,
+};
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::interfaces::{index_of, netlink, set_up, within};
+use crate::{TeardownError, TestbedError};
+use linerate_model::dut::{DutCounters, DutFacts, DutWork};
+use linerate_sys::netlink::{InterfaceName, Learning};
+
+pub(super) struct Bridge;
+
+const LEARNING: &str = "learning";
+
+impl DutKind for Bridge {
+    fn id(&self) -> &'static str {
+        "bridge"
+    }
+
+    fn summary(&self) -> &'static str {
+        "The kernel's Ethernet bridge with two ports; no spanning tree, no multicast snooping."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        const {
+            &[DutParam {
+                name: LEARNING,
+                values: "true|false",
+                usual: "true",
+                summary: "Whether its ports learn addresses; without, it floods.",
+            }]
+        }
+    }
+
+    fn availability(&self, _setup: &DutSetup) -> Availability {
+        may_make_networks()
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let (learning, word) = if setup.switch(LEARNING, true)? {
+            (Learning::On, "on")
+        } else {
+            (Learning::Off, "off")
+        };
+        let facts = DutFacts {
+            choice: setup.choice.clone(),
+            description: format!("Linux bridge, STP off, learning {word}, MTU {}", setup.mtu),
+            version: kernel_version(),
+        };
+        let cables = Cables::lay(setup, NextHop::OtherPort, ReceiveQueue::Backlog, Ipv6::Off)?;
+        within(&cables.device, "the bridge", move || join_ports(learning))?;
+        cables.bring_up()?;
+        Ok(Box::new(Running { cables, facts }))
+    }
+}
+
+/// Makes the bridge of the calling thread's network, with both ports.
+fn join_ports(learning: Learning) -> Result<(), TestbedError> {
+    let name = InterfaceName::new("br0").expect("invariant: a short name of letters");
+    let mut netlink = netlink()?;
+    netlink
+        .add_bridge(&name)
+        .map_err(TestbedError::step("making a bridge"))?;
+    let bridge = index_of(&mut netlink, &name)?;
+    for port in Side::BOTH.map(Side::device_port) {
+        let index = index_of(&mut netlink, &port)?;
+        netlink
+            .add_bridge_port(index, bridge, learning)
+            .map_err(TestbedError::step(format!(
+                "making {port} a port of {name}"
+            )))?;
+    }
+    set_up(&mut netlink, bridge, &name)
+}
+
+struct Running {
+    cables: Cables,
+    facts: DutFacts,
+}
+
+impl Dut for Running {
+    fn tester(&self) -> &Tester {
+        &self.cables.tester
+    }
+
+    fn facts(&self) -> &DutFacts {
+        &self.facts
+    }
+
+    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+        self.cables.counters()
+    }
+
+    fn work(&self) -> DutWork {
+        DutWork::Softirq
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Vec<TeardownError>> {
+        Ok(())
+    }
+}

@@ -1,0 +1,379 @@
+//! The tester's ports, and the cables from them to the device's.
+
+use super::Availability;
+use super::params::DutSetup;
+use crate::TestbedError;
+use crate::interfaces::{
+    COMING_UP, Frames, end, index_of, netlink, new_namespace, quieten, set_up, within,
+};
+use linerate_model::dut::{DutCounters, DutDrop, DutPlace, DutPort, TesterPort};
+use linerate_model::{Clock as _, PacketCount};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::{
+    Aggregation, InterfaceIndex, InterfaceName, LinkStats, MacAddress, Netlink,
+};
+use linerate_sys::netns::{NetNamespace, has_admin_capability};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// One of the two ports of a tester, and of the device's port that is joined to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+impl Side {
+    pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    fn number(self) -> u8 {
+        match self {
+            Self::A => 1,
+            Self::B => 2,
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::A => 'a',
+            Self::B => 'b',
+        }
+    }
+
+    /// The tester's interface.
+    pub(super) fn tester_port(self) -> InterfaceName {
+        named(&format!("port-{}", self.letter()))
+    }
+
+    /// The device's interface.
+    pub(super) fn device_port(self) -> InterfaceName {
+        named(&format!("dut-{}", self.letter()))
+    }
+
+    pub(super) fn tester_mac(self) -> MacAddress {
+        MacAddress([0x02, 0, 0, 0x4d, 4, self.number()])
+    }
+
+    pub(super) fn device_mac(self) -> MacAddress {
+        MacAddress([0x02, 0, 0, 0x4d, 5, self.number()])
+    }
+
+    /// The tester's addresses: of the networks for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 §8), one of each on
+    /// a side, so that a router has something to do.
+    pub(super) fn tester_addresses(self) -> (Ipv4Addr, Ipv6Addr) {
+        let second = 17 + self.number();
+        let group = u16::from(self.number());
+        (
+            Ipv4Addr::new(198, second, 0, 2),
+            Ipv6Addr::new(0x2001, 2, 0, group, 0, 0, 0, 2),
+        )
+    }
+}
+
+fn named(name: &str) -> InterfaceName {
+    InterfaceName::new(name).expect("invariant: a short name of letters")
+}
+
+/// To whom the tester's ports send frames for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextHop {
+    /// To the tester's other port: the device is transparent.
+    OtherPort,
+}
+
+/// Where a frame waits that the tester sent and the device has not yet taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReceiveQueue {
+    /// The kernel's backlog of a core: interfaces without a queue of their own.
+    Backlog,
+}
+
+impl ReceiveQueue {
+    fn place(self) -> DutPlace {
+        match self {
+            Self::Backlog => DutPlace::Softnet,
+        }
+    }
+}
+
+/// The tester's side of a device under test: a network with an interface for each port, up, without addresses.
+#[derive(Debug)]
+pub struct Tester {
+    pub(super) namespace: Arc<NetNamespace>,
+    pub(super) ports: [TesterPort; 2],
+}
+
+impl Tester {
+    fn new(namespace: Arc<NetNamespace>, next_hop: NextHop) -> Self {
+        let port = |side: Side, other: Side| {
+            let (ipv4, ipv6) = side.tester_addresses();
+            let next_hop = match next_hop {
+                NextHop::OtherPort => other.tester_mac(),
+            };
+            TesterPort {
+                interface: side.tester_port().as_str().to_owned(),
+                ipv4,
+                ipv6,
+                mac: side.tester_mac().to_string(),
+                next_hop: next_hop.to_string(),
+            }
+        };
+        Self {
+            namespace,
+            ports: [port(Side::A, Side::B), port(Side::B, Side::A)],
+        }
+    }
+}
+
+/// One interface, and the socket that reads its counters.
+#[derive(Debug)]
+struct Meter {
+    netlink: Netlink,
+    index: InterfaceIndex,
+    name: InterfaceName,
+}
+
+impl Meter {
+    /// Of an interface of the calling thread's network.
+    fn new(name: InterfaceName) -> Result<Self, TestbedError> {
+        let mut netlink = netlink()?;
+        let index = index_of(&mut netlink, &name)?;
+        Ok(Self {
+            netlink,
+            index,
+            name,
+        })
+    }
+
+    fn read(&mut self) -> Result<LinkStats, TestbedError> {
+        let step = format!("reading the counters of {}", self.name);
+        self.netlink
+            .link_stats(self.index)
+            .map_err(TestbedError::step(step))
+    }
+}
+
+/// The tester, the device's network, and the veth pairs between them.
+///
+/// Field order is teardown order: sockets, then the device's network, then the tester's.
+#[derive(Debug)]
+pub(super) struct Cables {
+    device_meters: [Meter; 2],
+    tester_meters: [Meter; 2],
+    queue: ReceiveQueue,
+    pub(super) device: Arc<NetNamespace>,
+    pub(super) tester: Tester,
+}
+
+impl Cables {
+    /// Makes both networks and joins them; all interfaces are down. `prepare` runs in the device's network while it is
+    /// empty.
+    pub(super) fn lay(
+        setup: &DutSetup,
+        next_hop: NextHop,
+        queue: ReceiveQueue,
+        ipv6: Ipv6,
+    ) -> Result<Self, TestbedError> {
+        let tester = new_network("the tester", Ipv6::Off)?;
+        let device = new_network("the device", ipv6)?;
+        let (far, mtu) = (Arc::clone(&device), setup.mtu);
+        within(&tester, "the tester", move || {
+            let mut netlink = netlink()?;
+            for side in Side::BOTH {
+                let (near_name, far_name) = (side.tester_port(), side.device_port());
+                netlink
+                    .add_veth(
+                        &end(&near_name, side.tester_mac(), None),
+                        &end(&far_name, side.device_mac(), Some(&far)),
+                        mtu,
+                        Aggregation::None,
+                    )
+                    .map_err(TestbedError::step("making a veth pair"))?;
+            }
+            Ok(())
+        })?;
+        let meters = |namespace, name: fn(Side) -> InterfaceName| {
+            within(namespace, "counters", move || {
+                let [a, b] = Side::BOTH.map(|side| Meter::new(name(side)));
+                Ok([a?, b?])
+            })
+        };
+        Ok(Self {
+            device_meters: meters(&device, Side::device_port)?,
+            tester_meters: meters(&tester, Side::tester_port)?,
+            queue,
+            device,
+            tester: Tester::new(tester, next_hop),
+        })
+    }
+
+    /// Brings the interfaces of both sides up; on return, frames that the tester sends reach the device.
+    pub(super) fn bring_up(&self) -> Result<(), TestbedError> {
+        within(&self.device, "the device", || {
+            bring_up(Side::BOTH.map(Side::device_port))
+        })?;
+        let tester = &self.tester.namespace;
+        within(tester, "the tester", || {
+            let ports = Side::BOTH.map(Side::tester_port);
+            bring_up(ports.clone())?;
+            wait_until_up(ports)
+        })?;
+        within(&self.device, "the device", || {
+            wait_until_up(Side::BOTH.map(Side::device_port))
+        })
+    }
+
+    /// What passed the device's ports, and what was dropped at them.
+    pub(super) fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+        let mut counted = DutCounters::default();
+        let ends = self.device_meters.iter_mut().zip(&mut self.tester_meters);
+        for (device, tester) in ends {
+            let (own, far) = (device.read()?, tester.read()?);
+            let name = device.name.as_str();
+            counted.ports.push(DutPort {
+                name: name.to_owned(),
+                received: PacketCount::new(own.rx_packets),
+                sent: PacketCount::new(own.tx_packets),
+            });
+            counted
+                .drops
+                .push(dropped(self.queue.place(), name, far.tx_dropped));
+            counted
+                .drops
+                .push(dropped(DutPlace::PortTx, name, own.tx_dropped));
+        }
+        Ok(counted)
+    }
+}
+
+/// A veth pair whose ends are the tester's two ports.
+#[derive(Debug)]
+pub(super) struct Loop {
+    meters: [Meter; 2],
+    pub(super) tester: Tester,
+}
+
+impl Loop {
+    /// Makes it; frames pass on return.
+    pub(super) fn lay(setup: &DutSetup) -> Result<Self, TestbedError> {
+        let namespace = new_network("the tester", Ipv6::Off)?;
+        let mtu = setup.mtu;
+        let meters = within(&namespace, "the tester", move || {
+            let ports = Side::BOTH.map(Side::tester_port);
+            netlink()?
+                .add_veth(
+                    &end(&ports[0], Side::A.tester_mac(), None),
+                    &end(&ports[1], Side::B.tester_mac(), None),
+                    mtu,
+                    Aggregation::None,
+                )
+                .map_err(TestbedError::step("making a veth pair"))?;
+            bring_up(ports.clone())?;
+            wait_until_up(ports.clone())?;
+            let [a, b] = ports.map(Meter::new);
+            Ok([a?, b?])
+        })?;
+        Ok(Self {
+            meters,
+            tester: Tester::new(namespace, NextHop::OtherPort),
+        })
+    }
+
+    /// What passed it, and what the receiving port had no room for.
+    pub(super) fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+        let [a, b] = &mut self.meters;
+        let read = [a.read()?, b.read()?];
+        let names = [&a.name, &b.name].map(InterfaceName::as_str);
+        let mut counted = DutCounters::default();
+        for (side, own) in read.iter().enumerate() {
+            // What is sent at a port is what the wire receives there.
+            counted.ports.push(DutPort {
+                name: names[side].to_owned(),
+                received: PacketCount::new(own.tx_packets),
+                sent: PacketCount::new(own.rx_packets),
+            });
+            let other = names[1 - side];
+            counted
+                .drops
+                .push(dropped(DutPlace::PortTx, other, own.tx_dropped));
+        }
+        Ok(counted)
+    }
+}
+
+/// Whether a network speaks IPv6, and so sends multicast membership reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ipv6 {
+    /// No.
+    Off,
+}
+
+fn new_network(what: &'static str, ipv6: Ipv6) -> Result<Arc<NetNamespace>, TestbedError> {
+    let namespace = new_namespace(what)?;
+    if ipv6 == Ipv6::Off {
+        within(&namespace, what, || {
+            for scope in ["all", "default"] {
+                set_sysctl(&format!("ipv6/conf/{scope}/disable_ipv6"), "1")?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(namespace)
+}
+
+/// Sets a parameter below `/proc/sys/net` of the calling thread's network.
+pub(super) fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
+    let path = format!("/proc/sys/net/{name}");
+    std::fs::write(&path, value).map_err(TestbedError::step(format!("writing {value} to {path}")))
+}
+
+fn bring_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
+    let mut netlink = netlink()?;
+    for name in ports {
+        let index = index_of(&mut netlink, &name)?;
+        quieten(&mut netlink, index, &name, Frames::Wire)?;
+        set_up(&mut netlink, index, &name)?;
+    }
+    Ok(())
+}
+
+fn wait_until_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
+    let mut netlink = netlink()?;
+    let deadline = MonoClock.now().after(COMING_UP);
+    for name in ports {
+        let index = index_of(&mut netlink, &name)?;
+        let step = format!("waiting for {name} to carry frames");
+        netlink
+            .wait_until(deadline, |netlink| Ok(netlink.link(index)?.is_operational))
+            .map_err(TestbedError::step(step))?;
+    }
+    Ok(())
+}
+
+pub(super) fn dropped(place: DutPlace, at: &str, packets: u64) -> DutDrop {
+    DutDrop {
+        place,
+        at: at.to_owned(),
+        packets: PacketCount::new(packets),
+    }
+}
+
+/// What every device needs: the right to make networks.
+pub(super) fn may_make_networks() -> Availability {
+    if has_admin_capability() {
+        return Availability::Available;
+    }
+    Availability::Missing {
+        what: "the right to make network namespaces and interfaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
+            .to_owned(),
+        remedy: "run linerate as root".to_owned(),
+    }
+}
+
+/// The running kernel, as `Linux 6.1.0-18-amd64`.
+pub(super) fn kernel_version() -> String {
+    let release = linerate_sys::netns::sysctl("kernel.osrelease");
+    format!("Linux {}", release.as_deref().unwrap_or("(unknown)"))
+}

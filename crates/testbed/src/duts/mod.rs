@@ -1,0 +1,116 @@
+//! Devices under test, each started between two ports of a tester.
+//!
+//! ```text
+//!   tester                           device
+//!   port-a ====== veth ====== dut-a  [ ... ]  dut-b ====== veth ====== port-b   most
+//!   port-a ================================ veth ===================== port-b   wire
+//! ```
+//!
+//! Tester and device are network namespaces without a name: they end with the last descriptor, so a killed process
+//! leaves nothing. Interfaces have no offloads, so that what they carry is frames as on a wire, and the tester's
+//! have no addresses, so that its kernel answers nothing by itself.
+
+mod bridge;
+mod cables;
+mod params;
+mod wire;
+
+use crate::host::spawn_in;
+use crate::{TeardownError, TestbedError};
+pub use cables::Tester;
+use linerate_model::dut::{DutCounters, DutFacts, DutWork, TesterPort};
+pub use params::{DutParam, DutSetup};
+use std::thread::JoinHandle;
+
+/// Every kind of device. A new one: its file or folder, its `mod` line above, its entry here.
+pub static ALL: &[&dyn DutKind] = &[&wire::Wire, &bridge::Bridge];
+
+/// The kind of device with this id.
+pub fn find(id: &str) -> Result<&'static dyn DutKind, TestbedError> {
+    let known = ALL.iter().copied().find(|kind| kind.id() == id);
+    known.ok_or_else(|| TestbedError::UnknownDut {
+        id: id.to_owned(),
+        known: ALL
+            .iter()
+            .map(|kind| kind.id())
+            .collect::<Vec<_>>()
+            .join(", "),
+    })
+}
+
+/// Starts the device that `setup` names.
+pub fn start(setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    let kind = find(&setup.choice.kind)?;
+    setup.check(kind)?;
+    if let Availability::Missing { what, remedy } = kind.availability(setup) {
+        let dut = kind.id();
+        return Err(TestbedError::DutLacks { dut, what, remedy });
+    }
+    kind.start(setup)
+}
+
+/// Whether this host can start a kind of device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Availability {
+    /// It can.
+    Available,
+    /// It lacks something.
+    Missing {
+        /// What it lacks.
+        what: String,
+        /// What would make it available.
+        remedy: String,
+    },
+}
+
+/// A kind of device under test.
+pub trait DutKind: Sync {
+    /// The name on the command line, in plans, in the store and in reports.
+    fn id(&self) -> &'static str;
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// The parameters it understands.
+    fn params(&self) -> &'static [DutParam];
+    /// Whether this host can start it with these parameters; if not, what it lacks, and how to get it.
+    fn availability(&self, setup: &DutSetup) -> Availability;
+    /// Starts it. On return it forwards frames between the tester's ports, and is silent by itself. Called by [`start`],
+    /// which has checked the names of the parameters and what the host has.
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError>;
+}
+
+/// A device under test that runs. Dropping it takes it down.
+pub trait Dut: Send {
+    /// The tester's side of the device.
+    fn tester(&self) -> &Tester;
+    /// What it is, as it was started.
+    fn facts(&self) -> &DutFacts;
+    /// What it has counted since it was started. To be called while no test traffic runs: reading costs the device
+    /// time, and frames on their way are in some counters and not in others. An error if the device no longer runs.
+    fn counters(&mut self) -> Result<DutCounters, TestbedError>;
+    /// Whose CPU time its work is.
+    fn work(&self) -> DutWork;
+    /// Takes it down and returns the errors.
+    fn close(self: Box<Self>) -> Result<(), Vec<TeardownError>>;
+}
+
+impl Tester {
+    /// Its ports, A and B.
+    pub fn ports(&self) -> &[TesterPort; 2] {
+        &self.ports
+    }
+
+    /// Moves the calling thread, and threads that it starts later, into the tester's network.
+    pub fn enter(&self) -> Result<(), TestbedError> {
+        let step = "entering the tester's network";
+        self.namespace.enter().map_err(TestbedError::step(step))
+    }
+
+    /// Runs `work` on a new thread in the tester's network; threads and programs that it starts inherit it.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<T>, TestbedError> {
+        spawn_in(&self.namespace, name, work)
+    }
+}

@@ -1,0 +1,136 @@
+//! Parameters of devices under test: their names, and how their values are read.
+
+use super::DutKind;
+use crate::TestbedError;
+use linerate_model::dut::DutChoice;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+/// A parameter that a kind of device understands, for help and the reference table.
+#[derive(Debug, Clone, Copy)]
+pub struct DutParam {
+    /// Its key.
+    pub name: &'static str,
+    /// What it takes: `true|false`.
+    pub values: &'static str,
+    /// What holds without it.
+    pub usual: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+}
+
+/// A device to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DutSetup {
+    /// Its kind and parameters.
+    pub choice: DutChoice,
+    /// Largest L3 packet of its ports and the tester's, in bytes.
+    pub mtu: u32,
+    /// Seed of what it decides by chance.
+    pub seed: u64,
+}
+
+impl DutSetup {
+    /// With packets of up to 1500 bytes and seed 1.
+    pub fn new(choice: DutChoice) -> Self {
+        Self {
+            choice,
+            mtu: 1500,
+            seed: 1,
+        }
+    }
+
+    /// Refuses an MTU that no device has, and parameters that `kind` does not understand.
+    pub(super) fn check(&self, kind: &dyn DutKind) -> Result<(), TestbedError> {
+        if !MTUS.contains(&self.mtu) {
+            return Err(self.refused("mtu", self.mtu, "it takes 1280 to 16000 bytes"));
+        }
+        let names: Vec<_> = kind.params().iter().map(|param| param.name).collect();
+        let mut given = self.choice.params.iter();
+        match given.find(|(key, _)| !names.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, value)) => {
+                let known = if names.is_empty() {
+                    "it has no parameters".to_owned()
+                } else {
+                    format!("its parameters are {}", names.join(", "))
+                };
+                Err(self.refused(key, value, &known))
+            }
+        }
+    }
+
+    /// The value of a parameter; `None` if it is not given.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.choice.params.get(key).map(String::as_str)
+    }
+
+    /// A parameter that is on or off.
+    pub(super) fn switch(&self, key: &str, usual: bool) -> Result<bool, TestbedError> {
+        match self.text(key) {
+            None => Ok(usual),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(other) => Err(self.refused(key, other, "it takes true or false")),
+        }
+    }
+
+    /// The error on a value that a parameter does not take.
+    pub(super) fn refused(&self, key: &str, value: impl Display, want: &str) -> TestbedError {
+        TestbedError::DutParam {
+            dut: self.choice.kind.clone(),
+            key: key.to_owned(),
+            value: value.to_string(),
+            want: want.to_owned(),
+        }
+    }
+}
+
+/// Valid MTUs: IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
+const MTUS: RangeInclusive<u32> = 1280..=16_000;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ALL, find};
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn setup(text: &str) -> DutSetup {
+        DutSetup::new(text.parse().unwrap())
+    }
+
+    #[test]
+    fn kinds_and_their_parameters_have_names_of_their_own_and_a_sentence() {
+        let ids: BTreeSet<_> = ALL.iter().map(|kind| kind.id()).collect();
+        assert_eq!(ids.len(), ALL.len());
+        for kind in ALL {
+            let is_kebab = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            assert!(is_kebab(kind.id()), "{}", kind.id());
+            assert!(kind.summary().ends_with('.'), "{}", kind.summary());
+            let names: BTreeSet<_> = kind.params().iter().map(|param| param.name).collect();
+            assert_eq!(names.len(), kind.params().len());
+            for param in kind.params() {
+                assert!(is_kebab(param.name) && param.summary.ends_with('.'));
+                assert!(!param.values.is_empty() && !param.usual.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_gives_what_is() {
+        let error = find("brigde").err().unwrap().to_string();
+        assert!(error.contains("wire, bridge"), "{error}");
+        let kind = find("bridge").unwrap();
+        let error = setup("bridge,lerning=true").check(kind).unwrap_err();
+        assert!(error.to_string().contains("learning"), "{error}");
+        let error = setup("bridge").switch("learning", true);
+        assert!(error.unwrap());
+        let error = setup("bridge,learning=on").switch("learning", true);
+        assert!(error.unwrap_err().to_string().contains("true or false"));
+        let large = DutSetup {
+            mtu: 70_000,
+            ..setup("wire")
+        };
+        assert!(large.check(find("wire").unwrap()).is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! A cable: a veth pair between the tester's ports. What a tester measures of it is its own ceiling.
+
+use super::cables::{Loop, Tester, kernel_version, may_make_networks};
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::{TeardownError, TestbedError};
+use linerate_model::dut::{DutCounters, DutFacts, DutWork};
+
+pub(super) struct Wire;
+
+impl DutKind for Wire {
+    fn id(&self) -> &'static str {
+        "wire"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A cable (veth pair) between the ports: the tester's own ceiling."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        &[]
+    }
+
+    fn availability(&self, _setup: &DutSetup) -> Availability {
+        may_make_networks()
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let facts = DutFacts {
+            choice: setup.choice.clone(),
+            description: format!("veth pair, MTU {}, no offloads", setup.mtu),
+            version: kernel_version(),
+        };
+        let pair = Loop::lay(setup)?;
+        Ok(Box::new(Running { pair, facts }))
+    }
+}
+
+struct Running {
+    pair: Loop,
+    facts: DutFacts,
+}
+
+impl Dut for Running {
+    fn tester(&self) -> &Tester {
+        &self.pair.tester
+    }
+
+    fn facts(&self) -> &DutFacts {
+        &self.facts
+    }
+
+    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+        self.pair.counters()
+    }
+
+    fn work(&self) -> DutWork {
+        DutWork::Softirq
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Vec<TeardownError>> {
+        Ok(())
+    }
+}
