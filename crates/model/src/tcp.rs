@@ -53,6 +53,12 @@ impl TcpWait {
     ];
 }
 
+/// Whether a congestion control, by its name in the kernel, paces by a model of the path (BBR), so that a loss changes
+/// little. What is not known to do so answers to loss and marks with its window (RFC 5681, RFC 9438).
+pub fn models_the_path(congestion_control: Option<&str>) -> bool {
+    congestion_control.is_some_and(|name| name.starts_with("bbr"))
+}
+
 /// Shares of a stretch of time; they add up to one.
 #[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpShares {

@@ -26,17 +26,42 @@ mod validity;
 mod work;
 
 pub use one_way::{needs_exchanges, with_exchanges};
+pub(crate) use requests::lateness_in_tail;
 pub use turns::{TurnReports, trial_of_turns};
 pub(crate) use validity::TELLS_NOTHING;
 
 use crate::outage;
-use linerate_model::run::{Measured, Trial, TrialOrigin};
+use linerate_model::run::{Measured, Trial, TrialEnd, TrialOrigin};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
-use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::spec::{Direction, Side, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, Histogram};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Makes the trial of one direction of a test that its user ended, from what its two ends reported: it is as long as its
+/// sender had sent.
+pub fn stopped_trial(
+    index: u32,
+    spec: &TestSpec,
+    direction: Direction,
+    sender: Option<EndpointReport>,
+    receiver: Option<EndpointReport>,
+) -> Trial {
+    let made = cut_short(spec, sender.as_ref());
+    let mut trial = ended(index, &made, direction, (sender, receiver), TrialEnd::User);
+    trial.reasons.push(TrialEnd::BY_USER.to_owned());
+    trial
+}
+
+/// The test that was made when the user stopped it: as long as its sender had sent.
+pub fn cut_short(spec: &TestSpec, sender: Option<&EndpointReport>) -> TestSpec {
+    let longest = streams(sender).map(|stream| stream.duration).max();
+    TestSpec {
+        stop: Stop::After(longest.unwrap_or_default()),
+        ..spec.clone()
+    }
+}
 
 /// Makes the trial of one direction from what its two ends reported.
 ///
@@ -49,6 +74,22 @@ pub fn trial(
     direction: Direction,
     sender: Option<EndpointReport>,
     receiver: Option<EndpointReport>,
+) -> Trial {
+    ended(
+        index,
+        spec,
+        direction,
+        (sender, receiver),
+        TrialEnd::Planned,
+    )
+}
+
+fn ended(
+    index: u32,
+    spec: &TestSpec,
+    direction: Direction,
+    (sender, receiver): (Option<EndpointReport>, Option<EndpointReport>),
+    end: TrialEnd,
 ) -> Trial {
     let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());
     let mut trial = Trial::new(index, spec.transport(), direction, work::result(&ends));
@@ -67,12 +108,14 @@ pub fn trial(
         counters,
         profile,
         peer_output: None,
+        end,
         raw: sender.into_iter().chain(receiver).collect(),
     };
     trial.origin = TrialOrigin::Measured(Box::new(measured));
-    let outages = outage::find(&trial);
-    let of_path = outages.iter().filter(|outage| outage.is_of_path());
-    trial.reasons.extend(of_path.map(outage::note));
+    let mut outages = outage::find(&trial);
+    outages.retain(|outage| outage.is_of_path());
+    tcp::leave_out(&mut trial, &outages, spec.warm_up);
+    trial.reasons.extend(outages.iter().map(outage::note));
     trial
 }
 

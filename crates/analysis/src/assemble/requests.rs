@@ -5,6 +5,7 @@
 //! such requests is absent, never the quantile of the others.
 
 use super::{Ends, duration, merged, streams};
+use crate::causes::words;
 use linerate_model::run::{Delay, DelayOf, OpenLoopResult, Requests, Trial};
 use linerate_model::sample::{OpenLoopRequester, RequestCount};
 use linerate_model::spec::OpenLoop;
@@ -107,15 +108,20 @@ fn not_offered(requests: &Requests) -> Option<String> {
 }
 
 fn late_sender(trial: &Trial) -> Option<String> {
+    let late = lateness_in_tail(trial)?;
+    let response = PacketCount::new(trial.delay()?.p99_ns?).as_f64();
+    Some(format!(
+        "the sender itself was late: 99 % of the requests left within {} of their time, against a p99 response time of {} that contains it; the service time does not",
+        words::time(late),
+        words::time(response)
+    ))
+}
+
+/// By how much the asking end itself was late, as p99 in nanoseconds, where that has a part in the response time's tail.
+pub(crate) fn lateness_in_tail(trial: &Trial) -> Option<f64> {
     let late = PacketCount::new(trial.lateness()?.p99_ns?).as_f64();
     let response = PacketCount::new(trial.delay()?.p99_ns?).as_f64();
-    (late > LATE_SHARE * response).then(|| {
-        format!(
-            "the sender itself was late: 99 % of the requests left within {:.1} µs of their time, against a p99 response time of {:.1} µs that contains it; the service time does not",
-            late / 1e3,
-            response / 1e3
-        )
-    })
+    (late > LATE_SHARE * response).then_some(late)
 }
 
 fn unanswered(requests: &Requests) -> Option<String> {

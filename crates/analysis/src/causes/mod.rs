@@ -14,7 +14,7 @@
 
 mod evidence;
 mod page;
-mod words;
+pub(crate) mod words;
 
 mod congestion;
 mod intended_load;

@@ -27,7 +27,7 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// `23.4 µs`.
-pub(super) fn time(nanos: f64) -> String {
+pub(crate) fn time(nanos: f64) -> String {
     match nanos.abs() {
         n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
         n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),

@@ -12,7 +12,7 @@ pub(crate) use rest::without;
 pub(crate) use sender::{is_unreachable, unreachable};
 
 use crate::readings::{stood_still, streams};
-use linerate_model::run::{Trial, TrialWork};
+use linerate_model::run::{Measured, Trial, TrialEnd, TrialWork};
 use linerate_model::spec::{Side, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use std::fmt;
@@ -54,6 +54,13 @@ impl Outage {
     /// Its length.
     pub(crate) const fn length(self) -> Duration {
         self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it is what its user ended `trial` with: what an end did from then on is no part of the test.
+    fn is_of_end(self, trial: &Trial) -> bool {
+        let by_user = |measured: &Measured| measured.end == TrialEnd::User;
+        trial.measured().is_some_and(by_user)
+            && trial.duration.is_none_or(|whole| self.end >= whole)
     }
 
     /// Whether the way between the ends was lost, or nothing speaks for one of their applications.
@@ -134,7 +141,9 @@ pub(crate) fn find(trial: &Trial) -> Vec<Outage> {
             ..outage
         }
     });
-    outages.collect()
+    // Only what was lost shows that a path was gone when the user ended the test.
+    let is_shown = |outage: &Outage| outage.sender != Doing::Unknown || !outage.is_of_end(trial);
+    outages.filter(is_shown).collect()
 }
 
 /// Whether enough was to be sent in `length` that its absence says something, by what was carried in the rest of the time.

@@ -200,7 +200,7 @@ fn of_bytes(trial: &Trial, outage: Outage) -> Doing {
         Doing::Sending
     } else if is_waiting {
         Doing::Waiting
-    } else if gaps.iter().all(had_data) {
+    } else if !outage.is_of_end(trial) && gaps.iter().all(had_data) {
         // Segments that no interface takes are not counted as sent again.
         Doing::Sending
     } else {

@@ -275,3 +275,23 @@ fn a_silence_in_which_a_thread_waited_for_a_core_is_none_of_the_path() {
     assert_eq!(beside_others(0.25), Doing::Unknown);
     assert_eq!(beside_others(0.1), Doing::Sending);
 }
+
+/// A user's Ctrl-C: the ends stop one after the other, and nothing tells which of them was silent first.
+#[test]
+fn the_silence_that_a_user_ends_a_trial_with_is_an_outage_only_if_something_was_lost_in_it() {
+    let ended_at = |second: u64| {
+        let mut trial = datagrams(0..0);
+        let measured = trial.measured_mut().unwrap();
+        measured.end = TrialEnd::User;
+        let receiver = &mut measured.raw[1].streams[0];
+        receiver.duration = Duration::from_secs(second);
+        receiver
+            .intervals
+            .retain(|interval| interval.end <= Duration::from_secs(second));
+        trial
+    };
+    assert_eq!(find(&ended_at(6)), []);
+    let mut lost = datagrams(6..8);
+    lost.measured_mut().unwrap().end = TrialEnd::User;
+    assert_eq!(only(&lost).sender, Doing::Sending);
+}

@@ -31,7 +31,7 @@ pub use cpu::{CpuSide, CpuSummary};
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
-pub use origin::{Imported, Measured, TrialOrigin};
+pub use origin::{Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
 pub use study::{

@@ -32,6 +32,27 @@ pub struct Imported {
     pub rounding: BTreeMap<String, Interval>,
 }
 
+/// Who ended a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialEnd {
+    /// It came to its planned end, or broke off by itself.
+    #[default]
+    Planned,
+    /// Its user, before its planned end: what an end did from then on is no part of the test.
+    User,
+}
+
+impl TrialEnd {
+    /// What is said of a trial or an experiment that its user ended.
+    pub const BY_USER: &str = "stopped by the user before its end";
+
+    /// Whether nobody ended it before its end.
+    pub const fn is_planned(&self) -> bool {
+        matches!(self, Self::Planned)
+    }
+}
+
 /// What only a measurement of our own leaves.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Measured {
@@ -48,6 +69,9 @@ pub struct Measured {
         skip_serializing_if = "Option::is_none"
     )]
     pub peer_output: Option<String>,
+    /// Who ended it.
+    #[serde(default, skip_serializing_if = "TrialEnd::is_planned")]
+    pub end: TrialEnd,
     /// The raw reports of both ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,

@@ -6,8 +6,8 @@ use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
 use crate::figures::Unit;
 use crate::table::{Cell, Table};
 use crate::words;
-use linerate_model::run::{Run, RunKind, Trial};
-use linerate_model::tcp::{TcpShares, TcpStretch, TcpWait};
+use linerate_model::run::{Run, RunKind, TcpSummary, Trial};
+use linerate_model::tcp::{TcpStretch, TcpWait, models_the_path};
 
 /// More charts of one kind are not read.
 const MAX_CHARTS: usize = 4;
@@ -45,7 +45,7 @@ fn stretches(trial: &Trial) -> &[TcpStretch] {
 }
 
 fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
-    let whole = trial.tcp()?.shares?;
+    let told = finding(trial.tcp()?)?;
     let all = stretches(trial);
     let step = all.len().div_ceil(MAX_BARS).max(1);
     let bars: Vec<&TcpStretch> = all.iter().step_by(step).collect();
@@ -75,7 +75,7 @@ fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
     Some(Chart {
         id: format!("tcp-time-{}", trial.index),
         title: format!("What held TCP back over time{name}"),
-        caption: format!("{}{thinned}{note}", finding(&whole)),
+        caption: format!("{told}{thinned}{note}"),
         x: Axis::categories("End of the stretch", "s", times.collect()),
         y: Axis::new("Share of the time, sender", "%", Scale::Linear).within(0.0, 100.0),
         series: series.collect(),
@@ -99,8 +99,9 @@ const fn role(wait: TcpWait) -> Role {
     }
 }
 
-/// The largest shares in one sentence.
-pub(crate) fn finding(shares: &TcpShares) -> String {
+/// The largest shares in one sentence; `None` where they are not known.
+pub(crate) fn finding(tcp: &TcpSummary) -> Option<String> {
+    let shares = tcp.shares.as_ref()?;
     let mut parts: Vec<TcpWait> = TcpWait::ALL.to_vec();
     parts.sort_by(|a, b| shares.of(*b).get().total_cmp(&shares.of(*a).get()));
     let described = parts
@@ -108,9 +109,29 @@ pub(crate) fn finding(shares: &TcpShares) -> String {
         .take_while(|wait| shares.of(**wait).get() >= 0.05);
     let described: Vec<String> = described
         .take(3)
-        .map(|wait| format!("{} {}", words::tcp_wait(*wait), shares.of(*wait)))
+        .map(|wait| {
+            let beside = unless_contradicted(*wait, tcp);
+            format!("{}{beside} {}", words::tcp_wait(*wait), shares.of(*wait))
+        })
         .collect();
-    format!("TCP's time went to: {}.", described.join(", "))
+    Some(format!("TCP's time went to: {}.", described.join(", ")))
+}
+
+/// What a window that congestion control chose itself says of loss, which the trial's own counts must not deny.
+fn unless_contradicted(wait: TcpWait, tcp: &TcpSummary) -> &'static str {
+    if wait != TcpWait::CongestionControl {
+        return "";
+    }
+    let marked = tcp
+        .shares
+        .is_some_and(|shares| shares.ecn_ratio.get() > 0.0);
+    let control = tcp.congestion_control.as_deref();
+    match tcp.retransmitted_segments {
+        None => "",
+        Some(0) if !marked => " (no loss, no ECN)",
+        Some(_) if models_the_path(control) => " (by its model of the path, whatever is lost)",
+        Some(_) => " (before any loss or mark)",
+    }
 }
 
 fn table(stretches: &[TcpStretch]) -> Table {
@@ -128,4 +149,33 @@ fn table(stretches: &[TcpStretch]) -> Table {
         table.push(bounds.into_iter().chain(shares).collect());
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::Ratio;
+    use linerate_model::tcp::TcpShares;
+
+    #[test]
+    fn no_loss_is_said_only_of_a_trial_in_which_nothing_was_sent_again() {
+        let said = |control: &str, again: Option<u64>, ecn: f64| {
+            let mut shares = TcpShares::default();
+            shares.set(TcpWait::CongestionControl, Ratio::clamped(1.0 - ecn));
+            shares.set(TcpWait::Ecn, Ratio::clamped(ecn));
+            let tcp = TcpSummary {
+                shares: Some(shares),
+                congestion_control: Some(control.to_owned()),
+                retransmitted_segments: again,
+                ..TcpSummary::default()
+            };
+            finding(&tcp).unwrap()
+        };
+        assert!(said("cubic", Some(0), 0.0).contains("limited (no loss, no ECN) 100"));
+        assert!(said("cubic", Some(13_823), 0.0).contains("limited (before any loss or mark)"));
+        assert!(said("cubic", Some(0), 0.1).contains("limited (before any loss or mark)"));
+        assert!(said("bbr", Some(13_823), 0.0).contains("limited (by its model of the path"));
+        assert!(said("cubic", None, 0.0).contains("congestion-control limited 100"));
+        assert_eq!(finding(&TcpSummary::default()), None);
+    }
 }

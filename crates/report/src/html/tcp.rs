@@ -2,14 +2,12 @@
 
 use super::trials::trial_column;
 use crate::charts::{tcp_finding, which};
-use crate::figures::{UNKNOWN, Unit, float, nanos};
+use crate::figures::{UNKNOWN, Unit};
 use crate::page::{folded, heading};
 use crate::table::{Cell, Table, column, words};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, TcpSummary, Trial};
-use linerate_model::tcp::{
-    BLOAT_FACTOR, BLOAT_RISE, TcpQueueing, TcpRetransmissions, TcpWait, TcpWindows,
-};
+use linerate_model::tcp::{TcpRetransmissions, TcpWait, TcpWindows};
 use maud::{Markup, html};
 
 /// Nothing without a trial whose time was split.
@@ -27,8 +25,8 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
             @for (trial, tcp) in known.iter().take(SHOWN) {
                 p {
                     (which(run, trial, known.len()))
-                    @if let Some(shares) = &tcp.shares { (tcp_finding(shares)) " " }
-                    (tcp.queueing.as_ref().map_or_else(String::new, bufferbloat))
+                    @if let Some(finding) = tcp_finding(tcp) { (finding) " " }
+                    (tcp.queueing.as_ref().map_or_else(String::new, crate::words::bufferbloat))
                 }
             }
             (folded(&shares(run, &known), "Shares of the time", "Shares of the time", is_short))
@@ -46,25 +44,6 @@ type Known<'a> = [Told<'a>];
 
 /// A trial and its TCP.
 type Told<'a> = (&'a Trial, &'a TcpSummary);
-
-/// One sentence with the threshold.
-pub(crate) fn bufferbloat(queueing: &TcpQueueing) -> String {
-    let time = |ns: u64| nanos(float(ns));
-    let verdict = if queueing.bloated {
-        "Bufferbloat"
-    } else {
-        "No bufferbloat"
-    };
-    let rise = queueing.loaded_ns.saturating_sub(queueing.idle_ns);
-    format!(
-        "{verdict}: RTT {} under load, {} at best, {:.1} times and {} longer (threshold: {BLOAT_FACTOR:.0} times and {} ms).",
-        time(queueing.loaded_ns),
-        time(queueing.idle_ns),
-        queueing.factor,
-        time(rise),
-        BLOAT_RISE.as_millis()
-    )
-}
 
 fn shares(run: &Run, known: &Known<'_>) -> Table {
     let split = known.iter().filter(|(_, tcp)| tcp.shares.is_some());

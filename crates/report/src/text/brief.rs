@@ -143,6 +143,7 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
         add(1, &|paper| paper.row("", &verdict.claim));
     }
     add(0, &|paper| invalid(paper, run));
+    add(3, &|paper| cautions(paper, run));
     if let Some(verdict) = verdict {
         add(2, &|paper| advice(paper, verdict));
         for (index, evidence) in verdict.evidence.iter().enumerate() {
@@ -170,7 +171,6 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
         }
     });
     add(3, &|paper| costs(paper, run));
-    add(3, &|paper| cautions(paper, run));
     add(0, &|paper| far_output(paper, run));
 }
 

@@ -112,6 +112,7 @@ fn body(paper: &mut Paper, run: &Run) {
     body_results(paper, run);
     link(paper, run);
     stack(paper, run);
+    cautions(paper, run);
     verdict(paper, run);
     curve(paper, run);
     tcp(paper, run);
@@ -314,13 +315,9 @@ fn tcp(paper: &mut Paper, run: &Run) {
             or_unknown(segments),
             chronographs(tcp)
         ));
-        if let Some(shares) = &tcp.shares {
-            let mut finding = crate::charts::tcp_finding(shares);
-            if tcp.queueing.is_some_and(|queueing| queueing.bloated) {
-                finding.push_str(" Bufferbloat.");
-            }
-            lines.push(finding);
-        }
+        lines.extend(crate::charts::tcp_finding(tcp));
+        let bloated = tcp.queueing.filter(|queueing| queueing.bloated);
+        lines.extend(bloated.as_ref().map(words::bufferbloat));
     }
     paper.rows("tcp, sender", lines);
 }
@@ -342,22 +339,13 @@ fn chronographs(tcp: &TcpSummary) -> String {
 fn cpu(paper: &mut Paper, run: &Run) {
     let busy = |trial: &&Trial| trial.received_rate.map_or(0, linerate_model::BitRate::bps);
     let measured = run.trials.iter().filter(|t| t.valid && t.cpu.is_some());
-    let Some(cpu) = measured.max_by_key(busy).and_then(|t| t.cpu.as_ref()) else {
+    let busiest = measured.max_by_key(busy);
+    let Some((cpu, streams)) = busiest.and_then(|t| Some((t.cpu.as_ref()?, t.streams))) else {
         paper.row("cpu", UNKNOWN);
         return;
     };
     let say = |side: Option<&CpuSide>| {
-        side.map_or_else(
-            || UNKNOWN.to_owned(),
-            |side| {
-                format!(
-                    "thread {}, busiest core {}, softirq {} of all cores",
-                    percent_or_unknown(side.thread_ratio),
-                    percent_or_unknown(side.busiest_core_ratio),
-                    percent_or_unknown(side.softirq_ratio)
-                )
-            },
-        )
+        side.map_or_else(|| UNKNOWN.to_owned(), |side| words::cpu_line(side, streams))
     };
     paper.row("cpu, sender", &say(cpu.sender.as_ref()));
     paper.row("cpu, receiver", &say(cpu.receiver.as_ref()));
@@ -399,7 +387,6 @@ fn trials(paper: &mut Paper, run: &Run) {
     };
     paper.row("trials", &format!("{all}, {} invalid{counted}", bad.len()));
     invalid(paper, run);
-    cautions(paper, run);
 }
 
 /// The trials that say nothing, and why.
@@ -430,5 +417,13 @@ fn cautions(paper: &mut Paper, run: &Run) {
         first.entry(why).or_insert(index);
     }
     let said = first.into_iter();
-    paper.rows("", said.map(|(why, index)| format!("trial {index}: {why}")));
+    let one = run.trials.len() == 1;
+    let said = said.map(|(why, index)| {
+        if one {
+            why.clone()
+        } else {
+            format!("trial {index}: {why}")
+        }
+    });
+    paper.rows("note", said);
 }

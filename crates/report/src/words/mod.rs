@@ -2,10 +2,14 @@
 
 mod agent;
 mod cost;
+mod cpu;
 pub(crate) mod stack;
+mod tcp;
 
 pub use agent::agent_event;
 pub(crate) use cost::cost_line;
+pub(crate) use cpu::cpu_line;
+pub(crate) use tcp::bufferbloat;
 
 use crate::figures::UNKNOWN;
 use linerate_model::one_way::{ClockMethod, Stage};
@@ -50,7 +54,7 @@ pub(crate) const fn tcp_wait(wait: TcpWait) -> &'static str {
         TcpWait::Loss => "congestion window after loss",
         TcpWait::Ecn => "congestion window after ECN marks",
         TcpWait::Pacing => "pacing",
-        TcpWait::CongestionControl => "congestion-control limited (no loss, no ECN)",
+        TcpWait::CongestionControl => "congestion-control limited",
         TcpWait::System => "sending system",
     }
 }

@@ -35,7 +35,7 @@ use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Trial;
-use linerate_model::spec::{Pinning, Stop, TestSpec};
+use linerate_model::spec::{Pinning, TestSpec};
 
 /// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
 pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
@@ -57,21 +57,16 @@ pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
 
 /// The trials of one test, one per direction of traffic.
 pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
-    let (stopped, mut far_output) = (outcome.stopped, outcome.far_output);
+    let mut far_output = outcome.far_output;
+    let assembled = if outcome.stopped {
+        assemble::stopped_trial
+    } else {
+        assemble::trial
+    };
     let trial = |(done, index): (DirectionOutcome, u32)| {
-        let made = if stopped {
-            cut_short(spec, &done)
-        } else {
-            spec.clone()
-        };
-        let mut trial = assemble::trial(index, &made, done.direction, done.sender, done.receiver);
+        let mut trial = assembled(index, spec, done.direction, done.sender, done.receiver);
         if let Some(measured) = trial.measured_mut() {
             measured.peer_output = far_output.take();
-        }
-        if stopped {
-            trial
-                .reasons
-                .push("stopped by the user before its end".to_owned());
         }
         trial
     };
@@ -81,16 +76,6 @@ pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) ->
         .zip(first_index..)
         .map(trial)
         .collect()
-}
-
-/// The test that was made when the user stopped it: as long as its sender had sent.
-pub(crate) fn cut_short(spec: &TestSpec, done: &DirectionOutcome) -> TestSpec {
-    let streams = done.sender.iter().flat_map(|report| &report.streams);
-    let longest = streams.map(|stream| stream.duration).max();
-    TestSpec {
-        stop: Stop::After(longest.unwrap_or_default()),
-        ..spec.clone()
-    }
 }
 
 /// A run that is being measured: its surroundings, its record, and the open connection to the peer.

@@ -15,7 +15,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
     Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Finding, Limit, Part, Run,
-    RunStatus, Trial, Verdict,
+    RunStatus, Trial, TrialEnd, Verdict,
 };
 use linerate_model::spec::TestSpec;
 use linerate_store::Store;
@@ -186,7 +186,10 @@ fn pairs(
     let mut log = Log::from_record(record);
     let pilot = log.measure(context, bench, &design.baseline, Part::Pilot)?;
     let Some(pilot) = pilot else {
-        return Ok(cut(judge(&design.test, design.side, &[]), STOPPED_BY_USER));
+        return Ok(cut(
+            judge(&design.test, design.side, &[]),
+            TrialEnd::BY_USER,
+        ));
     };
     if !pilot.valid {
         let why = pilot
@@ -215,7 +218,7 @@ fn pairs(
         let [Some(before), Some(after)] = made else {
             return Ok(cut(
                 judge(&design.test, design.side, &pairs),
-                STOPPED_BY_USER,
+                TrialEnd::BY_USER,
             ));
         };
         design.took_effect(&pilot, &after)?;
@@ -239,8 +242,6 @@ fn cut(mut outcome: ExperimentOutcome, why: &str) -> ExperimentOutcome {
     outcome.notes.push(why.to_owned());
     outcome
 }
-
-const STOPPED_BY_USER: &str = "stopped by the user before its end";
 
 /// Where the trials of one experiment are kept.
 struct Log<'a> {

@@ -7,9 +7,10 @@ mod figures;
 mod shares;
 
 use super::{Ends, streams};
-use linerate_model::run::TcpSummary;
+use crate::outage::Outage;
+use linerate_model::run::{TcpSummary, Trial, TrialWork};
 use linerate_model::sample::{StreamReport, TcpSample};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{Side, Transport};
 use linerate_model::tcp::TcpQueueing;
 use linerate_model::{BitRate, ByteCount, Ratio};
 use std::time::Duration;
@@ -104,6 +105,36 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
             .and_then(|(idle, loaded)| TcpQueueing::from_idle_ns(idle, loaded)),
         samples: first.work.tcp_samples().to_vec(),
     })
+}
+
+/// Takes the times of `outages` out of the round trip under load: what waited for a path that was gone stood in no queue.
+/// The first reading after an outage is of what had waited, too.
+pub(super) fn leave_out(trial: &mut Trial, outages: &[Outage], warm_up: Duration) {
+    if outages.is_empty() {
+        return;
+    }
+    let is_outside = |pair: &&[TcpSample]| {
+        let (from, to) = (pair[0].at_ns, pair[1].at_ns);
+        let mut each = outages.iter();
+        from >= nanos(warm_up)
+            && !each.any(|outage| from < nanos(outage.end) && to > nanos(outage.start))
+    };
+    let sent = crate::readings::streams(trial, Side::Sender);
+    let srtt: Vec<u64> = sent
+        .flat_map(|stream| stream.work.tcp_samples().windows(2).filter(is_outside))
+        .filter_map(|pair| pair[1].srtt_ns)
+        .collect();
+    if let TrialWork::ByteStream(result) = &mut trial.work
+        && let Some(tcp) = &mut result.tcp
+    {
+        tcp.srtt_mean_ns = mean(&srtt);
+        let both = tcp.min_rtt_ns.zip(tcp.srtt_mean_ns);
+        tcp.queueing = both.and_then(|(idle, loaded)| TcpQueueing::from_idle_ns(idle, loaded));
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The readings of the counted time; all of them if fewer than two fall into it.

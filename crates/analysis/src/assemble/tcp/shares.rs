@@ -6,7 +6,7 @@
 
 use linerate_model::Ratio;
 use linerate_model::sample::{CongestionState, TcpSample};
-use linerate_model::tcp::{TcpShares, TcpStretch, TcpWait};
+use linerate_model::tcp::{TcpShares, TcpStretch, TcpWait, models_the_path};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ pub(super) enum Control {
 impl Control {
     /// By its name in the kernel; what is not known to model the path answers to loss.
     pub(super) fn from_name(name: Option<&str>) -> Self {
-        if name.is_some_and(|name| name.starts_with("bbr")) {
+        if models_the_path(name) {
             Self::ModelBased
         } else {
             Self::LossBased
@@ -178,8 +178,8 @@ pub(super) fn shares(
     let asked = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
     let length = asked.max(shortest);
     for (samples, send_buffer) in streams {
-        // What last lowered the window: it is what the window's size still comes from.
-        let mut lowered = None;
+        // What last lowered the window, in the warm-up too: it is what the window's size still comes from.
+        let mut lowered = samples.first().and_then(lowered_by);
         for pair in samples.windows(2) {
             let slice = Slice {
                 from: &pair[0],
@@ -199,6 +199,15 @@ pub(super) fn shares(
     }
     let over_time = stretches.values().filter_map(Stretch::finished).collect();
     (whole.shares(), over_time)
+}
+
+/// What had lowered the window by the time of the first reading.
+fn lowered_by(first: &TcpSample) -> Option<TcpWait> {
+    let has = |part: Option<u64>| part.is_some_and(|count| count > 0);
+    if has(first.retrans_segments) {
+        return Some(TcpWait::Loss);
+    }
+    has(first.delivered_ce).then_some(TcpWait::Ecn)
 }
 
 /// A part of the trial and what all streams did in it.

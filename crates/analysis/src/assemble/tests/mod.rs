@@ -66,7 +66,7 @@ pub(crate) fn set(report: &mut EndpointReport, signal: &str, gained: u64) {
 
 fn udp(sender: Option<EndpointReport>, receiver: Option<EndpointReport>) -> Trial {
     let mut spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(11_584_000)));
-    spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
+    spec.stop = Stop::After(Duration::from_secs(1));
     trial(3, &spec, Direction::Forward, sender, receiver)
 }
 
@@ -186,7 +186,7 @@ fn what_the_system_refused_is_not_offered_and_not_lost() {
 fn a_sender_beyond_its_rate_spoils_the_trial() {
     let at = |rate: u64, packets: u64| {
         let mut spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(rate)));
-        spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
+        spec.stop = Stop::After(Duration::from_secs(1));
         let [sender, receiver] =
             [Side::Sender, Side::Receiver].map(|side| Some(report(side, packets, 1448)));
         trial(0, &spec, Direction::Forward, sender, receiver)
@@ -262,7 +262,7 @@ fn chronograph_shares_are_of_the_time_between_readings() {
     ];
     byte_stream(&mut sender, samples);
     let mut spec = TestSpec::tcp_bulk();
-    spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
+    spec.stop = Stop::After(Duration::from_secs(1));
     let trial = trial(0, &spec, Direction::Reverse, Some(sender), None);
     let tcp = trial.tcp().unwrap();
     assert_eq!(tcp.busy_ratio, Some(Ratio::clamped(0.9)));

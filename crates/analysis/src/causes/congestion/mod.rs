@@ -208,6 +208,13 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
             effect.describe()
         ));
     }
+    let growing = keeps_growing(evidence);
+    let rises = rises_with_window(windows);
+    // Any window over any rate is some time: only a sign tells that it is what limits.
+    let follows = effect.is_some_and(WindowEffect::is_limit);
+    if !(growing || rises || follows || sent_again(evidence)) {
+        return not_recorded(&[Need::Delay, Need::Chronographs]);
+    }
     let mut claim = format!(
         "Throughput follows the congestion window / RTT: {}",
         first.describe()
@@ -233,13 +240,24 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
         Need::LinkSpeed,
     ];
     figures.extend(Need::missing(&missing, evidence).map(|text| format!("{text}.")));
-    let growing = keeps_growing(evidence);
     if growing {
         figures.push("The window kept growing whenever nothing was retransmitted, which Linux allows only while the window is full.".to_owned());
     }
     let far_below_link = of_link.is_some_and(|share| share < 0.5);
-    let confidence = supported_if(far_below_link && (growing || rises_with_window(windows)));
+    let confidence = supported_if(far_below_link && (growing || rises));
     case((None, WITH_ROOM), confidence, format!("{claim}."), figures)
+}
+
+/// Whether anything was sent again, which is what lowers a window (RFC 5681).
+fn sent_again(evidence: &Evidence<'_>) -> bool {
+    let mut subject = evidence.subject().into_iter();
+    let of_trial = |trial: &Trial| {
+        let whole = trial.tcp().and_then(|tcp| tcp.retransmitted_segments);
+        let each = trial.intervals.iter();
+        let each = each.filter_map(|interval| interval.retransmitted_segments);
+        whole.into_iter().chain(each).any(|again| again > 0)
+    };
+    subject.any(of_trial)
 }
 
 /// What the RTT must be if the window limits.

@@ -49,6 +49,14 @@ impl WindowEffect {
         }
     }
 
+    /// Whether the rate went with the window.
+    pub(in crate::causes) fn is_limit(self) -> bool {
+        match self {
+            Self::Slope(slope) => slope.elasticity - 2.0 * slope.error > STANDS,
+            Self::StoodStill(_) => false,
+        }
+    }
+
     /// For sentences.
     pub(in crate::causes) fn describe(self) -> String {
         match self {

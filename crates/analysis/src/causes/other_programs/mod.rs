@@ -35,8 +35,14 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     if let Some(held_up) = side.and_then(|side| HeldUp::from_evidence(run, &evidence, side)) {
         held_up.judge(verdict);
     }
-    if let Some(line) = used(run, &evidence) {
-        verdict.evidence.insert(0, line);
+    match used(run, &evidence) {
+        // Round trips are the answer themselves: what they were measured beside belongs to it.
+        Some(line) if verdict.limit.is_round_trip() => {
+            verdict.claim.push(' ');
+            verdict.claim.push_str(&line);
+        }
+        Some(line) => verdict.evidence.insert(0, line),
+        None => {}
     }
 }
 

@@ -1,5 +1,6 @@
 //! One measured point: round trips of one size, waited for in one way, at one rate, beside one load.
 
+use crate::assemble::lateness_in_tail;
 use crate::causes::words;
 use linerate_model::run::{CpuSide, Delay, DelayOf, Trial};
 use linerate_model::spec::Side;
@@ -53,7 +54,13 @@ impl<'a> Point<'a> {
     pub(super) fn quantiles(&self) -> String {
         let p99 = self.delay.p99_ns;
         let p99 = p99.map_or_else(|| "unknown".to_owned(), |ns| words::time(words::nanos(ns)));
-        format!("{} (p99 {p99})", words::time(self.p50))
+        let late = lateness_in_tail(self.trial).map_or_else(String::new, |late| {
+            format!(
+                ", where the sender itself was late by {}",
+                words::time(late)
+            )
+        });
+        format!("{} (p99 {p99}{late})", words::time(self.p50))
     }
 
     /// Mean, in nanoseconds.

@@ -3,7 +3,6 @@
 use super::LatencyPlan;
 use crate::run::Measurement;
 use anyhow::{Context as _, Result};
-use linerate_analysis::assemble;
 use linerate_analysis::responsiveness::{Saturation, round_trips_per_minute, trimmed_mean};
 use linerate_client::{Client, Target};
 use linerate_model::responsiveness::Responsiveness;
@@ -132,9 +131,8 @@ fn together(
     let outcome = outcome.context("the load beside the probes failed")?;
     let foreign = foreign?.into_iter().next();
     let mut under_load = None;
-    for done in outcome.directions {
-        let index = run.recorder.next_index();
-        let mut trial = assemble::trial(index, load, done.direction, done.sender, done.receiver);
+    let index = run.recorder.next_index();
+    for mut trial in super::super::trials(index, load, outcome) {
         trial.label = Some(format!(
             "load of {} TCP streams{}, probed",
             load.streams,

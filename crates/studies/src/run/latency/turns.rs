@@ -5,10 +5,10 @@ use super::wrap::Wrapped;
 use super::{LatencyPlan, Load, Mode, Way, label, parts, spec};
 use crate::context::Context;
 use crate::recorder::Recorder;
-use crate::run::{Measurement, cut_short};
+use crate::run::Measurement;
 use crate::watch::{Event, Scaled};
 use anyhow::Result;
-use linerate_analysis::assemble::{TurnReports, trial_of_turns};
+use linerate_analysis::assemble::{TurnReports, cut_short, trial_of_turns};
 use linerate_client::planned_time;
 use linerate_client::{Client, Pulse, Target, TestOutcome};
 use linerate_model::ByteCount;
@@ -244,7 +244,7 @@ fn reports(position: u32, spec: &TestSpec, outcome: TestOutcome) -> Option<TurnR
     let stopped = outcome.stopped;
     let done = outcome.directions.into_iter().next()?;
     let spec = if stopped {
-        cut_short(spec, &done)
+        cut_short(spec, done.sender.as_ref())
     } else {
         spec.clone()
     };
