@@ -76,6 +76,9 @@ pub struct DutCounters {
     /// Frames dropped, by place. Each dropped frame is in one place only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<DutDrop>,
+    /// What else it counted, by its own names: packets that a rule let pass, hits of a cache.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// Frames that passed a port of a device under test.
@@ -177,6 +180,10 @@ impl DutCounters {
                 drop.packets = growth(&drop.at, old.packets, drop.packets)?;
             }
         }
+        for (name, count) in &mut grown.counters {
+            let old = before.counters.get(name).copied().unwrap_or(0);
+            *count = growth(name, PacketCount::new(old), PacketCount::new(*count))?.get();
+        }
         grown.drops.retain(|drop| drop.packets.get() > 0);
         Ok(grown)
     }
@@ -260,6 +267,7 @@ mod tests {
         DutCounters {
             ports: vec![port],
             drops: drops.collect(),
+            counters: BTreeMap::from([("hits".to_owned(), received)]),
         }
     }
 
@@ -273,6 +281,7 @@ mod tests {
         assert_eq!(grown.dropped(), PacketCount::new(3));
         assert_eq!(grown.dropped_at(DutPlace::Softnet), PacketCount::new(0));
         assert_eq!(grown.drops.len(), 1);
+        assert_eq!(grown.counters["hits"], 250);
     }
 
     #[test]

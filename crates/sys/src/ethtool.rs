@@ -61,6 +61,14 @@ impl Ethtool {
         Ok(())
     }
 
+    /// Switches `offload` of `interface` on.
+    pub fn switch_on(&self, interface: &InterfaceName, offload: Offload) -> io::Result<()> {
+        let mut block = EMPTY;
+        block[1] = 1;
+        self.call(interface, Command::SetOffload(offload), block)?;
+        Ok(())
+    }
+
     /// Whether `offload` of `interface` is on.
     pub fn is_on(&self, interface: &InterfaceName, offload: Offload) -> io::Result<bool> {
         Ok(self.call(interface, Command::GetOffload(offload), EMPTY)?[1] != 0)

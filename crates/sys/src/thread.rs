@@ -9,6 +9,14 @@ use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+/// Number of the calling thread, by which `/proc` lists it.
+pub fn id() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
+}
+
 /// Run delay of the calling thread since it started: time runnable but waiting for a core, the second field of
 /// `/proc/thread-self/schedstat`. `None` where the kernel does not account it.
 pub fn run_delay() -> Option<Duration> {

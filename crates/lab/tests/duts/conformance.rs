@@ -36,7 +36,8 @@ fn for_every_device(test: impl Fn(&'static dyn DutKind, &DutSetup)) {
     }
 }
 
-fn grown(dut: &mut dyn Dut, before: &DutCounters) -> DutCounters {
+/// What the device counted since `before`.
+pub(crate) fn grown(dut: &mut dyn Dut, before: &DutCounters) -> DutCounters {
     dut.counters().unwrap().since(before).unwrap()
 }
 

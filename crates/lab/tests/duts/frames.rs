@@ -8,7 +8,7 @@ use linerate_sys::packet::{BATCH, FrameSender, PacketRing, RingLayout};
 use linerate_testbed::duts::Dut;
 use std::collections::BTreeSet;
 use std::io::IoSlice;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// The way of frames through a device.
@@ -33,6 +33,8 @@ impl Way {
 /// IP version of the frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
+    /// IPv4 from an address that routers' rule sets block.
+    Blocked,
     V4,
     V6,
 }
@@ -107,6 +109,7 @@ fn frame(from: &TesterPort, to: &TesterPort, family: Family, number: u32) -> Vec
     payload.extend(number.to_be_bytes());
     payload.extend([0x5a; 30]);
     let (source, destination): (IpAddr, IpAddr) = match family {
+        Family::Blocked => (Ipv4Addr::new(10, 0, 0, 3).into(), to.ipv4.into()),
         Family::V4 => (from.ipv4.into(), to.ipv4.into()),
         Family::V6 => (from.ipv6.into(), to.ipv6.into()),
     };

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod conformance;
+mod filters;
 mod frames;
+mod truth;
 
 use linerate_testkit::namespaces::{Case, namespace_main};
 use std::process::ExitCode;
@@ -24,6 +26,38 @@ const CASES: &[Case] = &[
     Case {
         name: "conformance::a_bridge_that_does_not_learn_floods",
         run: conformance::a_bridge_that_does_not_learn_floods,
+    },
+    Case {
+        name: "filters::each_rule_set_is_passed_to_its_last_rule",
+        run: filters::each_rule_set_is_passed_to_its_last_rule,
+    },
+    Case {
+        name: "filters::what_a_rule_blocks_is_counted_at_the_filter",
+        run: filters::what_a_rule_blocks_is_counted_at_the_filter,
+    },
+    Case {
+        name: "filters::connections_are_tracked_and_addresses_rewritten",
+        run: filters::connections_are_tracked_and_addresses_rewritten,
+    },
+    Case {
+        name: "truth::every_nth_frame_is_dropped_and_counted",
+        run: truth::every_nth_frame_is_dropped_and_counted,
+    },
+    Case {
+        name: "truth::a_generic_program_forwards_too",
+        run: truth::a_generic_program_forwards_too,
+    },
+    Case {
+        name: "truth::a_list_of_the_link_is_dropped_to_the_frame",
+        run: truth::a_list_of_the_link_is_dropped_to_the_frame,
+    },
+    Case {
+        name: "truth::a_queue_that_is_full_is_the_place",
+        run: truth::a_queue_that_is_full_is_the_place,
+    },
+    Case {
+        name: "truth::a_parameter_that_is_wrong_is_named",
+        run: truth::a_parameter_that_is_wrong_is_named,
     },
 ];
 

@@ -134,6 +134,17 @@ impl Assembler {
         self.emit(0xdb, [to, from], 0, 0);
     }
 
+    /// `memory[to + offset] += from`, atomically, eight bytes; `from` = what was there before.
+    pub fn fetch_add(&mut self, to: Register, offset: i16, from: Register) {
+        const ADD_AND_FETCH: i32 = 1;
+        self.emit(0xdb, [to, from], offset, ADD_AND_FETCH);
+    }
+
+    /// `to %= number`, unsigned; `number` is not zero.
+    pub fn modulo(&mut self, to: Register, number: i32) {
+        self.emit(0x97, [to, 0], 0, number);
+    }
+
     /// Jumps to `label` if `register` compares so with `number` in 64 bits (the number sign-extended).
     pub fn jump_if(&mut self, condition: Condition, register: Register, number: i32, label: Label) {
         let code = match condition {
@@ -199,6 +210,12 @@ impl Assembler {
         self.emit(0x95, [0, 0], 0, 0);
     }
 
+    /// Ends the program here with `result`; what follows is reached by jumps only.
+    pub fn exit_with(&mut self, result: i32) {
+        self.set(0, result);
+        self.emit(0x95, [0, 0], 0, 0);
+    }
+
     /// Ends the program with 0.
     pub fn finish(self) -> Program {
         self.finish_with(0)
@@ -206,8 +223,7 @@ impl Assembler {
 
     /// Ends the program with `result`.
     pub fn finish_with(mut self, result: i32) -> Program {
-        self.set(0, result);
-        self.emit(0x95, [0, 0], 0, 0);
+        self.exit_with(result);
         for (at, label) in &self.jumps {
             let target = self.labels[label.0].expect("invariant: every label is placed");
             let distance = i16::try_from(target - at - 1);

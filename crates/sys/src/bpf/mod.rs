@@ -11,7 +11,7 @@ mod assembler;
 mod xdp;
 
 pub use assembler::{Assembler, Condition, Label, Program, Register, Width};
-pub use xdp::{SocketMap, XdpLink, XdpMode, XdpProgram};
+pub use xdp::{DeviceMap, SocketMap, XdpLink, XdpMode, XdpProgram};
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ffi::CString;

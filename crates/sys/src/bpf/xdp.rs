@@ -1,10 +1,11 @@
-//! A program that an interface runs on every frame it receives, and the map of sockets that it may hand frames to.
+//! A program that an interface runs on every frame it receives, and the maps of sockets and interfaces that it may hand
+//! frames to.
 //!
 //! The program is attached by a link: the kernel detaches it when the link's descriptor closes, so a process
 //! that is killed leaves nothing on the interface.
 //!
 //! # References
-//! - `include/uapi/linux/bpf.h`: `BPF_LINK_CREATE`, `BPF_MAP_TYPE_XSKMAP`, `enum xdp_action`
+//! - `include/uapi/linux/bpf.h`: `BPF_LINK_CREATE`, `BPF_MAP_TYPE_XSKMAP`, `BPF_MAP_TYPE_DEVMAP`, `enum xdp_action`
 
 use super::{MAP_CREATE, MAP_UPDATE, MapCreate, MapElement, Program, bpf, load, number, open};
 use crate::netlink::InterfaceIndex;
@@ -28,35 +29,68 @@ pub struct SocketMap(OwnedFd);
 impl SocketMap {
     /// Empty map for `queues` queues. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
     pub fn new(queues: u32) -> io::Result<Self> {
-        let attributes = MapCreate {
-            map_type: MAP_TYPE_XSKMAP,
-            key_size: 4,
-            value_size: 4,
-            max_entries: queues,
-        };
-        // SAFETY: `MapCreate` is laid out as this command's attributes and names no address.
-        unsafe { open(MAP_CREATE, &attributes) }.map(Self)
+        new_map(MAP_TYPE_XSKMAP, queues).map(Self)
     }
 
     /// Allows frames of `queue` to be redirected to `socket`.
     pub fn set(&self, queue: u32, socket: &Xsk) -> io::Result<()> {
         let descriptor = socket.as_fd().as_raw_fd();
-        let attributes = MapElement {
-            map_fd: number(&self.0),
-            padding: 0,
-            key: (&raw const queue).expose_provenance() as u64,
-            value: (&raw const descriptor).expose_provenance() as u64,
-            flags: 0,
-        };
-        // SAFETY: `MapElement` is laid out as this command's attributes; the kernel only reads `queue` and
-        // `descriptor`, as long as the map's keys and values (see `new`), which live until the call returns.
-        unsafe { bpf(MAP_UPDATE, &attributes) }.map(drop)
+        set_entry(&self.0, queue, descriptor.cast_unsigned())
     }
 
     /// Descriptor number by which instructions name the map.
     pub fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
     }
+}
+
+/// Interfaces by a number of the program's own.
+#[derive(Debug)]
+pub struct DeviceMap(OwnedFd);
+
+impl DeviceMap {
+    /// Empty map for the numbers below `length`. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
+    pub fn new(length: u32) -> io::Result<Self> {
+        new_map(MAP_TYPE_DEVMAP, length).map(Self)
+    }
+
+    /// Allows frames to be redirected by `number` to an interface of the calling thread's namespace. Of a veth pair
+    /// frames arrive at its other end only while that has a receive queue of its own: a native XDP program, or generic
+    /// receive offload.
+    pub fn set(&self, number: u32, interface: InterfaceIndex) -> io::Result<()> {
+        set_entry(&self.0, number, interface.0)
+    }
+
+    /// Descriptor number by which instructions name the map.
+    pub fn descriptor(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+/// A map with keys below `length` and values of four bytes.
+fn new_map(map_type: u32, length: u32) -> io::Result<OwnedFd> {
+    let attributes = MapCreate {
+        map_type,
+        key_size: 4,
+        value_size: 4,
+        max_entries: length,
+    };
+    // SAFETY: `MapCreate` is laid out as this command's attributes and names no address.
+    unsafe { open(MAP_CREATE, &attributes) }
+}
+
+/// Sets an entry of a map that [`new_map`] made.
+fn set_entry(map: &OwnedFd, key: u32, value: u32) -> io::Result<()> {
+    let attributes = MapElement {
+        map_fd: number(map),
+        padding: 0,
+        key: (&raw const key).expose_provenance() as u64,
+        value: (&raw const value).expose_provenance() as u64,
+        flags: 0,
+    };
+    // SAFETY: `MapElement` is laid out as this command's attributes; the kernel only reads `key` and `value`, as long
+    // as the map's keys and values (see `new_map`), which live until the call returns.
+    unsafe { bpf(MAP_UPDATE, &attributes) }.map(drop)
 }
 
 /// A program that the kernel has verified.
@@ -104,6 +138,7 @@ struct LinkCreate {
 const _: () = assert!(size_of::<LinkCreate>() == 16);
 
 const LINK_CREATE: libc::c_long = 28;
+const MAP_TYPE_DEVMAP: u32 = 14;
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 /// `BPF_XDP` of `enum bpf_attach_type`.

@@ -9,7 +9,9 @@ use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, Addres
 use netlink_packet_route::neighbour::{
     NeighbourAttribute, NeighbourFlags, NeighbourHeader, NeighbourMessage, NeighbourState,
 };
-use netlink_packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteType};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 use std::io;
 use std::net::IpAddr;
@@ -112,6 +114,29 @@ impl Netlink {
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = attributes.into();
         self.create(Message::NewAddress(message))
+    }
+
+    /// Adds a route to a network by a router on the link of interface `index`.
+    pub fn add_route(
+        &mut self,
+        network: IpAddr,
+        prefix: u8,
+        router: IpAddr,
+        index: InterfaceIndex,
+    ) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(network);
+        message.header.destination_prefix_length = prefix;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Universe;
+        message.header.kind = RouteType::Unicast;
+        message.attributes = vec![
+            RouteAttribute::Destination(network.into()),
+            RouteAttribute::Gateway(router.into()),
+            RouteAttribute::Oif(index.0),
+        ];
+        self.create(Message::NewRoute(message))
     }
 
     /// Adds a permanent neighbour entry: the MAC address of `address` is never resolved.

@@ -1,12 +1,10 @@
 //! The kernel's Ethernet bridge.
 
-use super::cables::{
-    Cables, Ipv6, NextHop, ReceiveQueue, Side, Tester, kernel_version, may_make_networks,
-};
+use super::cables::{Cables, Ipv6, NextHop, ReceiveQueue, Side, kernel_version, may_make_networks};
+use super::forwarder::{Forwarder, Inside};
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, set_up, within};
-use crate::{TeardownError, TestbedError};
-use linerate_model::dut::{DutCounters, DutFacts, DutWork};
 use linerate_sys::netlink::{InterfaceName, Learning};
 
 pub(super) struct Bridge;
@@ -43,15 +41,18 @@ impl DutKind for Bridge {
         } else {
             (Learning::Off, "off")
         };
-        let facts = DutFacts {
-            choice: setup.choice.clone(),
-            description: format!("Linux bridge, STP off, learning {word}, MTU {}", setup.mtu),
-            version: kernel_version(),
-        };
         let cables = Cables::lay(setup, NextHop::OtherPort, ReceiveQueue::Backlog, Ipv6::Off)?;
         within(&cables.device, "the bridge", move || join_ports(learning))?;
         cables.bring_up()?;
-        Ok(Box::new(Running { cables, facts }))
+        let description = format!("Linux bridge, STP off, learning {word}");
+        let version = kernel_version();
+        Ok(Forwarder::running(
+            setup,
+            &description,
+            version,
+            cables,
+            Inner,
+        ))
     }
 }
 
@@ -74,29 +75,6 @@ fn join_ports(learning: Learning) -> Result<(), TestbedError> {
     set_up(&mut netlink, bridge, &name)
 }
 
-struct Running {
-    cables: Cables,
-    facts: DutFacts,
-}
+struct Inner;
 
-impl Dut for Running {
-    fn tester(&self) -> &Tester {
-        &self.cables.tester
-    }
-
-    fn facts(&self) -> &DutFacts {
-        &self.facts
-    }
-
-    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
-        self.cables.counters()
-    }
-
-    fn work(&self) -> DutWork {
-        DutWork::Softirq
-    }
-
-    fn close(self: Box<Self>) -> Result<(), Vec<TeardownError>> {
-        Ok(())
-    }
-}
+impl Inside for Inner {}

@@ -9,6 +9,7 @@ use crate::interfaces::{
 use linerate_model::dut::{DutCounters, DutDrop, DutPlace, DutPort, TesterPort};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::netlink::{
     Aggregation, InterfaceIndex, InterfaceName, LinkStats, MacAddress, Netlink,
 };
@@ -28,7 +29,7 @@ pub(super) enum Side {
 impl Side {
     pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    fn number(self) -> u8 {
+    pub(super) fn number(self) -> u8 {
         match self {
             Self::A => 1,
             Self::B => 2,
@@ -60,14 +61,31 @@ impl Side {
         MacAddress([0x02, 0, 0, 0x4d, 5, self.number()])
     }
 
-    /// The tester's addresses: of the networks for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 §8), one of each on
-    /// a side, so that a router has something to do.
-    pub(super) fn tester_addresses(self) -> (Ipv4Addr, Ipv6Addr) {
-        let second = 17 + self.number();
-        let group = u16::from(self.number());
+    /// The device's addresses on this side, if it routes.
+    pub(super) fn device_addresses(self) -> (Ipv4Addr, Ipv6Addr) {
+        let (ipv4, ipv6) = self.network();
         (
-            Ipv4Addr::new(198, second, 0, 2),
-            Ipv6Addr::new(0x2001, 2, 0, group, 0, 0, 0, 2),
+            Ipv4Addr::from_bits(ipv4.to_bits() + 1),
+            Ipv6Addr::from_bits(ipv6.to_bits() + 1),
+        )
+    }
+
+    /// The tester's addresses on this side.
+    pub(super) fn tester_addresses(self) -> (Ipv4Addr, Ipv6Addr) {
+        let (ipv4, ipv6) = self.network();
+        (
+            Ipv4Addr::from_bits(ipv4.to_bits() + 2),
+            Ipv6Addr::from_bits(ipv6.to_bits() + 2),
+        )
+    }
+
+    /// The networks behind the tester's port, a /16 and a /64: of the networks for benchmarks (RFC 2544 appendix C.2.2,
+    /// RFC 5180 §8), one of each on a side, so that a router has something to do.
+    pub(super) fn network(self) -> (Ipv4Addr, Ipv6Addr) {
+        let (second, group) = (17 + self.number(), u16::from(self.number()));
+        (
+            Ipv4Addr::new(198, second, 0, 0),
+            Ipv6Addr::new(0x2001, 2, 0, group, 0, 0, 0, 0),
         )
     }
 }
@@ -79,6 +97,8 @@ fn named(name: &str) -> InterfaceName {
 /// To whom the tester's ports send frames for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextHop {
+    /// To the device's port: it routes.
+    Device,
     /// To the tester's other port: the device is transparent.
     OtherPort,
 }
@@ -86,14 +106,17 @@ pub(super) enum NextHop {
 /// Where a frame waits that the tester sent and the device has not yet taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReceiveQueue {
-    /// The kernel's backlog of a core: interfaces without a queue of their own.
+    /// The kernel's backlog of a core: the port has no queue of its own.
     Backlog,
+    /// The port's own ring, which a native XDP program or an AF_XDP socket empties.
+    Ring,
 }
 
 impl ReceiveQueue {
     fn place(self) -> DutPlace {
         match self {
             Self::Backlog => DutPlace::Softnet,
+            Self::Ring => DutPlace::PortRx,
         }
     }
 }
@@ -110,6 +133,7 @@ impl Tester {
         let port = |side: Side, other: Side| {
             let (ipv4, ipv6) = side.tester_addresses();
             let next_hop = match next_hop {
+                NextHop::Device => side.device_mac(),
                 NextHop::OtherPort => other.tester_mac(),
             };
             TesterPort {
@@ -206,6 +230,22 @@ impl Cables {
             queue,
             device,
             tester: Tester::new(tester, next_hop),
+        })
+    }
+
+    /// Gives the tester's ports receive queues of their own, before the tester does: frames that an XDP program redirects
+    /// to a port arrive only then. Such frames are never merged.
+    pub(super) fn open_tester_queues(&self) -> Result<(), TestbedError> {
+        within(&self.tester.namespace, "the tester", || {
+            let ethtool =
+                Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
+            Side::BOTH.iter().try_for_each(|side| {
+                let port = side.tester_port();
+                let step = format!("giving {port} a receive queue");
+                ethtool
+                    .switch_on(&port, Offload::GenericReceive)
+                    .map_err(TestbedError::step(step))
+            })
         })
     }
 
@@ -308,18 +348,26 @@ impl Loop {
 pub(super) enum Ipv6 {
     /// No.
     Off,
+    /// Yes.
+    On,
 }
 
 fn new_network(what: &'static str, ipv6: Ipv6) -> Result<Arc<NetNamespace>, TestbedError> {
     let namespace = new_namespace(what)?;
-    if ipv6 == Ipv6::Off {
-        within(&namespace, what, || {
-            for scope in ["all", "default"] {
-                set_sysctl(&format!("ipv6/conf/{scope}/disable_ipv6"), "1")?;
+    within(&namespace, what, move || {
+        for scope in ["all", "default"] {
+            let set = |name, value| set_sysctl(&format!("ipv6/conf/{scope}/{name}"), value);
+            match ipv6 {
+                Ipv6::Off => set("disable_ipv6", "1")?,
+                Ipv6::On => {
+                    // Membership reports of version 1 have timers that `/proc/net/igmp6` shows, and end at once.
+                    set("force_mld_version", "1")?;
+                    set("mldv1_unsolicited_report_interval", "1")?;
+                }
             }
-            Ok(())
-        })?;
-    }
+        }
+        Ok(())
+    })?;
     Ok(namespace)
 }
 

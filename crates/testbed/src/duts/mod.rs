@@ -12,8 +12,13 @@
 
 mod bridge;
 mod cables;
+mod forwarder;
+mod link;
 mod params;
+mod programs;
+mod router;
 mod wire;
+mod xdp;
 
 use crate::host::spawn_in;
 use crate::{TeardownError, TestbedError};
@@ -23,7 +28,13 @@ pub use params::{DutParam, DutSetup};
 use std::thread::JoinHandle;
 
 /// Every kind of device. A new one: its file or folder, its `mod` line above, its entry here.
-pub static ALL: &[&dyn DutKind] = &[&wire::Wire, &bridge::Bridge];
+pub static ALL: &[&dyn DutKind] = &[
+    &wire::Wire,
+    &bridge::Bridge,
+    &router::Router,
+    &xdp::Xdp,
+    &link::Link,
+];
 
 /// The kind of device with this id.
 pub fn find(id: &str) -> Result<&'static dyn DutKind, TestbedError> {

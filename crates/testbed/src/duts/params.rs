@@ -5,6 +5,7 @@ use crate::TestbedError;
 use linerate_model::dut::DutChoice;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// A parameter that a kind of device understands, for help and the reference table.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +74,55 @@ impl DutSetup {
             Some("false") => Ok(false),
             Some(other) => Err(self.refused(key, other, "it takes true or false")),
         }
+    }
+
+    /// A parameter that is a whole number.
+    pub(super) fn number(
+        &self,
+        key: &str,
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, TestbedError> {
+        let Some(text) = self.text(key) else {
+            return Ok(None);
+        };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let want = || {
+            format!(
+                "it takes a number from {} to {}",
+                range.start(),
+                range.end()
+            )
+        };
+        number
+            .map(Some)
+            .ok_or_else(|| self.refused(key, text, &want()))
+    }
+
+    /// A parameter that is one of some words, the first of which holds without it.
+    pub(super) fn one_of<T: Copy>(
+        &self,
+        key: &str,
+        words: &[(&str, T)],
+    ) -> Result<T, TestbedError> {
+        let given = self.text(key).unwrap_or(words[0].0);
+        let found = words.iter().find(|(word, _)| *word == given);
+        let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| self.refused(key, given, &format!("it takes {}", known().join(" or "))))
+    }
+
+    /// A parameter that is a quantity, by what reads it.
+    pub(super) fn read<T: FromStr<Err: Display>>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>, TestbedError> {
+        self.text(key)
+            .map(|text| {
+                text.parse()
+                    .map_err(|error: T::Err| self.refused(key, text, &error.to_string()))
+            })
+            .transpose()
     }
 
     /// The error on a value that a parameter does not take.

@@ -26,6 +26,7 @@ pub struct LinkHandle {
     commands: Sender<Command>,
     waker: Arc<Waker>,
     thread: Option<JoinHandle<io::Result<()>>>,
+    thread_id: u32,
     mtu: u32,
 }
 
@@ -53,16 +54,28 @@ impl LinkHandle {
             commands: inbox,
             waker: Arc::clone(&waker),
         };
+        let (own_id, id) = channel();
         let thread = Builder::new()
             .name("link-element".into())
-            .spawn(move || element.run())
+            .spawn(move || {
+                // Nobody waits for it if the testbed is being taken down already.
+                let _ = own_id.send(linerate_sys::thread::id());
+                element.run()
+            })
             .map_err(TestbedError::element)?;
+        let thread_id = await_answer(&id)?;
         Ok(Self {
             commands,
             waker,
             thread: Some(thread),
+            thread_id,
             mtu,
         })
+    }
+
+    /// Number of its thread, by which `/proc` lists it.
+    pub(crate) fn thread_id(&self) -> u32 {
+        self.thread_id
     }
 
     /// Counters since the link was created or reset, including frames that have just reached its interfaces.

@@ -1,0 +1,74 @@
+//! Rule sets of a router: they are there, and packets meet the rule that they should.
+
+use crate::conformance::{assert_forwards, grown, started};
+use crate::frames::{Family, Way, send_through};
+use linerate_model::PacketCount;
+use linerate_model::dut::DutPlace;
+use linerate_testbed::duts::{Availability, DutSetup, find};
+use linerate_testkit::namespaces::not_run;
+
+/// Ends the case as not run if this host lacks a program of the device.
+fn need(text: &str) {
+    let setup = DutSetup::new(text.parse().unwrap());
+    let kind = find(&setup.choice.kind).unwrap();
+    if let Availability::Missing { what, remedy } = kind.availability(&setup) {
+        not_run(format!("{text}: {what}; {remedy}"));
+    }
+}
+
+pub(crate) fn each_rule_set_is_passed_to_its_last_rule() {
+    for firewall in ["nft", "iptables-nft"] {
+        for rules in [1, 100, 10_000] {
+            let text = format!("router,firewall={firewall},rules={rules}");
+            need(&text);
+            let mut dut = started(&text);
+            let before = dut.counters().unwrap();
+            for (family, matched) in [(Family::V4, "ip matched"), (Family::V6, "ip6 matched")] {
+                for way in Way::BOTH {
+                    assert_forwards(&mut *dut, way, family, 500);
+                }
+                let counted = grown(&mut *dut, &before);
+                assert_eq!(counted.counters[matched], 1_000, "{text}: {counted:?}");
+            }
+            dut.close().unwrap();
+        }
+    }
+}
+
+pub(crate) fn what_a_rule_blocks_is_counted_at_the_filter() {
+    for firewall in ["nft", "iptables-nft"] {
+        let text = format!("router,rules=10,firewall={firewall}");
+        need(&text);
+        let mut dut = started(&text);
+        let before = dut.counters().unwrap();
+        // Of an address that the third rule blocks.
+        let arrived = send_through(&*dut, Way::AToB, Family::Blocked, 300);
+        let counted = grown(&mut *dut, &before);
+        assert_eq!(arrived, [0_u32; 0]);
+        let at_filter = counted.dropped_at(DutPlace::FilterRule);
+        assert_eq!(at_filter, PacketCount::new(300), "{counted:?}");
+        assert_eq!(counted.dropped(), at_filter, "{counted:?}");
+        dut.close().unwrap();
+    }
+}
+
+pub(crate) fn connections_are_tracked_and_addresses_rewritten() {
+    for firewall in ["nft", "iptables-nft"] {
+        for options in [
+            "conntrack=true",
+            "nat=true",
+            "conntrack=true,nat=true,rules=10",
+        ] {
+            let text = format!("router,firewall={firewall},{options}");
+            need(&text);
+            let mut dut = started(&text);
+            for way in Way::BOTH {
+                for family in [Family::V4, Family::V6] {
+                    assert_forwards(&mut *dut, way, family, 500);
+                }
+            }
+            assert!(dut.facts().description.contains("conntrack on"));
+            dut.close().unwrap();
+        }
+    }
+}

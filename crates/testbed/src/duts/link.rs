@@ -1,0 +1,199 @@
+//! The link element as a device: rate, queue, delay and drops that are exactly what was asked for.
+
+use super::cables::{
+    Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, kernel_version, may_make_networks,
+};
+use super::forwarder::{Forwarder, Inside};
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::interfaces::{index_of, netlink, open_sockets, within};
+use crate::link::{
+    DirectionCounters, LinkConfig, LinkHandle, PacketFilter, PacketList, Tally, Transport,
+};
+use crate::{TeardownError, TestbedError};
+use linerate_model::dut::{DutCounters, DutPlace, DutThread, DutWork};
+use linerate_model::units::parse_duration;
+use linerate_model::{BitRate, PacketCount, Ratio};
+use linerate_sys::netns::NetNamespace;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct Link;
+
+const RATE: &str = "rate";
+const QUEUE: &str = "queue";
+const DELAY: &str = "delay";
+const LOSS: &str = "loss";
+const DROP: &str = "drop";
+
+impl DutKind for Link {
+    fn id(&self) -> &'static str {
+        "link"
+    }
+
+    fn summary(&self) -> &'static str {
+        "linerate's link element: exact rate, queue, delay and drops, the same both ways."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        const {
+            &[
+                DutParam {
+                    name: RATE,
+                    values: "RATE",
+                    usual: "unlimited",
+                    summary: "L1 rate: frames with FCS, preamble and gap.",
+                },
+                DutParam {
+                    name: QUEUE,
+                    values: "BYTES",
+                    usual: "262144",
+                    summary: "Queue before the line, in bytes of frames without FCS; without a rate none forms.",
+                },
+                DutParam {
+                    name: DELAY,
+                    values: "TIME",
+                    usual: "0",
+                    summary: "Delay after the line.",
+                },
+                DutParam {
+                    name: LOSS,
+                    values: "RATIO",
+                    usual: "0",
+                    summary: "Share of all frames dropped by chance.",
+                },
+                DutParam {
+                    name: DROP,
+                    values: "N+N-N+…",
+                    usual: "none",
+                    summary: "UDP and TCP packets dropped by number, from 1 for each way: 5+17+400-420.",
+                },
+            ]
+        }
+    }
+
+    fn availability(&self, _setup: &DutSetup) -> Availability {
+        may_make_networks()
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let config = config(setup)?;
+        config.check(setup.mtu)?;
+        let description = description(&config);
+        let cables = Cables::lay(setup, NextHop::OtherPort, ReceiveQueue::Backlog, Ipv6::Off)?;
+        cables.bring_up()?;
+        let (mtu, seed) = (setup.mtu, setup.seed);
+        let handle = within(&cables.device, "the link element", move || {
+            let open = |side: Side| {
+                let port = side.device_port();
+                let index = index_of(&mut netlink()?, &port)?;
+                let step = format!("opening packet sockets on {port}");
+                open_sockets(index, mtu).map_err(TestbedError::step(step))
+            };
+            let ports = [open(Side::A)?, open(Side::B)?];
+            LinkHandle::start(ports, [config.clone(), config], mtu, seed)
+        })?;
+        let version = format!(
+            "linerate {}, {}",
+            env!("CARGO_PKG_VERSION"),
+            kernel_version()
+        );
+        let inside = Element(handle);
+        Ok(Forwarder::running(
+            setup,
+            &description,
+            version,
+            cables,
+            inside,
+        ))
+    }
+}
+
+fn config(setup: &DutSetup) -> Result<LinkConfig, TestbedError> {
+    let list = |text: &str| {
+        let list: Result<PacketList, _> = text.replace('+', ",").parse();
+        list.map_err(|error| setup.refused(DROP, text, &error.to_string()))
+    };
+    let delay = |text: &str| {
+        parse_duration(text).map_err(|error| setup.refused(DELAY, text, &error.to_string()))
+    };
+    let usual = LinkConfig::default();
+    Ok(LinkConfig {
+        rate: setup.read::<BitRate>(RATE)?,
+        queue_bytes: setup.read(QUEUE)?.unwrap_or(usual.queue_bytes),
+        delay: setup.text(DELAY).map_or(Ok(Duration::ZERO), delay)?,
+        loss: setup.read::<Ratio>(LOSS)?.unwrap_or(Ratio::ZERO),
+        drop: setup.text(DROP).map_or(Ok(PacketList::none()), list)?,
+        // Whatever the tester sends is its data, short or long.
+        filter: PacketFilter {
+            transport: Transport::Any,
+            port: None,
+            min_payload: 0,
+        },
+        ..usual
+    })
+}
+
+fn description(config: &LinkConfig) -> String {
+    let line = match config.rate {
+        None => "rate unlimited".to_owned(),
+        Some(rate) => format!("{rate} (L1), queue {}", config.queue_bytes),
+    };
+    let loss = if config.drop.is_empty() && config.loss == Ratio::ZERO {
+        "no drops".to_owned()
+    } else {
+        format!("drops {} by chance and a list", config.loss)
+    };
+    format!("link element, {line}, delay {:?}, {loss}", config.delay)
+}
+
+/// The element between the ports.
+struct Element(LinkHandle);
+
+impl Inside for Element {
+    /// The element's own counts: what an interface received that the element has not yet read is not the device's yet.
+    fn count(
+        &mut self,
+        _device: &Arc<NetNamespace>,
+        counted: &mut DutCounters,
+    ) -> Result<(), TestbedError> {
+        let read = self.0.counters()?;
+        let ways = [(&read.a_to_b, 0, 1), (&read.b_to_a, 1, 0)];
+        for (way, from, to) in ways {
+            counted.ports[from].received = sum(way, |tally| tally.arrived);
+            counted.ports[to].sent = sum(way, |tally| tally.forwarded);
+        }
+        for (way, from, to) in ways {
+            let [from, to] = [from, to].map(|port: usize| counted.ports[port].name.clone());
+            let listed = sum(way, |tally| tally.dropped_by_list).get();
+            let by_chance = sum(way, |tally| tally.dropped_by_loss).get();
+            let queue = sum(way, |tally| tally.dropped_by_queue).get();
+            let oversize = sum(way, |tally| tally.oversize).get();
+            let faults = way.faults;
+            counted.drops.extend([
+                dropped(DutPlace::Intended, &format!("{from} list"), listed),
+                dropped(DutPlace::Intended, &format!("{from} chance"), by_chance),
+                dropped(DutPlace::Queue, &to, queue),
+                dropped(DutPlace::Queue, &format!("{to} oversize"), oversize),
+                dropped(DutPlace::PortRx, &from, faults.ring_drops.get()),
+                dropped(DutPlace::Process, &from, faults.memory_drops.get()),
+            ]);
+        }
+        Ok(())
+    }
+
+    fn work(&self) -> DutWork {
+        let pid = std::process::id();
+        let tid = self.0.thread_id();
+        let name = "link-element".to_owned();
+        DutWork::Threads(vec![DutThread { pid, tid, name }])
+    }
+
+    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
+        self.0.stop().map_err(|error| vec![error])
+    }
+}
+
+/// Of data packets and all other frames together.
+fn sum(way: &DirectionCounters, part: fn(&Tally) -> PacketCount) -> PacketCount {
+    PacketCount::new(part(&way.data).get() + part(&way.other).get())
+}

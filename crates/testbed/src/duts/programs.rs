@@ -1,0 +1,113 @@
+//! Programs that devices need: where they are, and running them to their end.
+
+use super::Availability;
+use crate::TestbedError;
+use linerate_sys::process::die_with_parent;
+use std::env;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A program, and the Debian package that has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    pub(super) package: &'static str,
+}
+
+/// Where programs are that only root runs, and that Debian's `alternatives` point to.
+const FOLDERS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/lib/openvswitch-switch"];
+
+impl Program {
+    /// Whether all of `programs` are here.
+    pub(super) fn all(programs: &[Self]) -> Availability {
+        let missing = programs.iter().find(|program| program.path().is_none());
+        match missing {
+            None => Availability::Available,
+            Some(program) => Availability::Missing {
+                what: format!("the program {}", program.name),
+                remedy: format!(
+                    "get it with: apt-get install {} (Debian, as root)",
+                    program.package
+                ),
+            },
+        }
+    }
+
+    /// Its file: in a folder of `PATH`, or where the system has it for root.
+    fn path(self) -> Option<PathBuf> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let usual = FOLDERS.iter().map(PathBuf::from);
+        let folders = env::split_paths(&path).chain(usual);
+        // A package that was unpacked and not installed has not the links that installing makes.
+        let unpacked = |folder: &Path| folder.join("../lib/openvswitch-switch").join(self.name);
+        folders
+            .flat_map(|folder| [folder.join(self.name), unpacked(&folder)])
+            .find(|file| file.is_file())
+    }
+
+    /// A command of it, which dies with the thread that starts it. A package that was unpacked below a folder of its
+    /// own finds its libraries there.
+    pub(super) fn command(self) -> Command {
+        let path = self.path().unwrap_or_else(|| PathBuf::from(self.name));
+        let mut command = Command::new(&path);
+        if let Some(libraries) = root_of(&path).and_then(|root| libraries_below(&root)) {
+            command.env("LD_LIBRARY_PATH", libraries);
+        }
+        die_with_parent(&mut command);
+        command
+    }
+
+    /// Runs it to its end in the calling thread's network, with `input`; returns what it wrote.
+    pub(super) fn run(self, arguments: &[&str], input: &str) -> Result<String, TestbedError> {
+        let failed = || {
+            let step = format!("running {} {}", self.name, arguments.join(" "));
+            TestbedError::step(step)
+        };
+        let output = finish(self.command().args(arguments), input).map_err(failed())?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let first: String = said.trim().chars().take(MAX_WORDS).collect();
+        let ended = format!("{}: {first}", output.status);
+        Err(failed()(io::Error::other(ended)))
+    }
+}
+
+/// Characters of a program's last words that an error repeats.
+const MAX_WORDS: usize = 400;
+
+fn finish(command: &mut Command, input: &str) -> io::Result<Output> {
+    command.stdin(Stdio::piped());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut pipe = child.stdin.take().expect("invariant: it was asked for");
+    // A program that ends before it has read its input says why on its standard error.
+    let _ = pipe.write_all(input.as_bytes());
+    drop(pipe);
+    child.wait_with_output()
+}
+
+/// The folder below which `/usr/sbin`, `/usr/bin` or `/usr/lib` is that has the program, without links on the way.
+fn root_of(path: &Path) -> Option<PathBuf> {
+    let path = path.canonicalize().ok()?;
+    let mut above = path.ancestors();
+    let usr = above.find(|folder| folder.file_name().is_some_and(|name| name == "usr"))?;
+    usr.parent().map(Path::to_owned)
+}
+
+/// Folder of libraries of a package unpacked below `root`; `None` for the system's own.
+fn libraries_below(root: &Path) -> Option<PathBuf> {
+    if root == Path::new("/") {
+        return None;
+    }
+    let mut folders = root.join("usr/lib").read_dir().ok()?;
+    let is_libraries = |name: &str| name.contains("-linux-gnu");
+    folders.find_map(|entry| {
+        let entry = entry.ok()?;
+        is_libraries(&entry.file_name().to_string_lossy()).then(|| entry.path())
+    })
+}

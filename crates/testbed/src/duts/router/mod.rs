@@ -1,0 +1,243 @@
+//! The kernel's IP forwarding between two networks, IPv4 and IPv6, with packet filters.
+//!
+//! Next hops are permanent neighbour entries. Frames of the tester match the last rule of the filter, so that each rule
+//! before it costs its time.
+
+mod counts;
+mod filter;
+
+use super::cables::{
+    Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, kernel_version, may_make_networks,
+    set_sysctl,
+};
+use super::forwarder::{Forwarder, Inside};
+use super::programs::Program;
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::TestbedError;
+use crate::interfaces::{COMING_UP, index_of, netlink, within};
+use filter::{Filter, Firewall};
+use linerate_model::Clock as _;
+use linerate_model::dut::{DutCounters, DutPlace};
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
+use linerate_sys::netns::NetNamespace;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct Router;
+
+const RULES: &str = "rules";
+const FIREWALL: &str = "firewall";
+const CONNTRACK: &str = "conntrack";
+const NAT: &str = "nat";
+
+impl DutKind for Router {
+    fn id(&self) -> &'static str {
+        "router"
+    }
+
+    fn summary(&self) -> &'static str {
+        "The kernel's IPv4 and IPv6 forwarding, with as many filter rules as asked for."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        const {
+            &[
+                DutParam {
+                    name: RULES,
+                    values: "0…100000",
+                    usual: "0",
+                    summary: "Rules of the packet filter, the last of which the tester's frames match.",
+                },
+                DutParam {
+                    name: FIREWALL,
+                    values: "nft|iptables-nft",
+                    usual: "nft",
+                    summary: "Program that makes the rules; those of iptables-nft count every packet.",
+                },
+                DutParam {
+                    name: CONNTRACK,
+                    values: "true|false",
+                    usual: "false",
+                    summary: "Whether connections are tracked, and packets of invalid ones dropped.",
+                },
+                DutParam {
+                    name: NAT,
+                    values: "true|false",
+                    usual: "false",
+                    summary: "Whether IPv4 packets from port A to port B get the router's address (masquerade).",
+                },
+            ]
+        }
+    }
+
+    fn availability(&self, setup: &DutSetup) -> Availability {
+        match may_make_networks() {
+            Availability::Available => match filter(setup) {
+                Ok(filter) => Program::all(filter.programs()),
+                // The parameter is wrong, which `start` says.
+                Err(_) => Availability::Available,
+            },
+            missing @ Availability::Missing { .. } => missing,
+        }
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let filter = filter(setup)?;
+        let description = format!("Linux router, {}", filter.description());
+        let legs = Side::BOTH.map(Side::device_port);
+        let cables = lay(setup)?;
+        cables.bring_up()?;
+        let inside = Routing::start(&cables, legs, filter)?;
+        within(&cables.device, "the router", wait_until_silent)?;
+        let version = kernel_version();
+        Ok(Forwarder::running(
+            setup,
+            &description,
+            version,
+            cables,
+            inside,
+        ))
+    }
+}
+
+/// The cables of a device that routes.
+pub(super) fn lay(setup: &DutSetup) -> Result<Cables, TestbedError> {
+    Cables::lay(setup, NextHop::Device, ReceiveQueue::Backlog, Ipv6::On)
+}
+
+fn filter(setup: &DutSetup) -> Result<Filter, TestbedError> {
+    let firewalls = [
+        ("nft", Firewall::Nft),
+        ("iptables-nft", Firewall::IptablesNft),
+    ];
+    Ok(Filter {
+        firewall: setup.one_of(FIREWALL, &firewalls)?,
+        rules: setup.number(RULES, 0..=100_000)?.unwrap_or(0),
+        is_tracking: setup.switch(CONNTRACK, false)?,
+        is_masquerading: setup.switch(NAT, false)?,
+    })
+}
+
+/// Packet filters that a router has: how they are made, and which of their counters count what.
+pub(super) trait Rules: Send + 'static {
+    /// Makes them in the calling thread's network.
+    fn make(&self) -> Result<(), TestbedError>;
+    /// What they counted, in the calling thread's network.
+    fn read(&self) -> Result<RuleCounts, TestbedError>;
+}
+
+/// Packets by the rule that they met.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct RuleCounts {
+    /// Passed on.
+    pub(super) accepted: Vec<(String, u64)>,
+    /// Dropped.
+    pub(super) dropped: Vec<(String, u64)>,
+}
+
+/// Forwarding of the kernel in the device's network.
+pub(super) struct Routing<R> {
+    rules: Arc<R>,
+}
+
+impl<R: Rules + Sync> Routing<R> {
+    /// Makes the device's network route between its interfaces `legs`, which are up.
+    pub(super) fn start(
+        cables: &Cables,
+        legs: [InterfaceName; 2],
+        rules: R,
+    ) -> Result<Self, TestbedError> {
+        let rules = Arc::new(rules);
+        let made = Arc::clone(&rules);
+        within(&cables.device, "the router", move || {
+            let mut netlink = netlink()?;
+            for (side, leg) in Side::BOTH.into_iter().zip(&legs) {
+                let index = index_of(&mut netlink, leg)?;
+                add_routes(&mut netlink, side, index)
+                    .map_err(TestbedError::step(format!("routing by {leg}")))?;
+            }
+            forward()?;
+            made.make()
+        })?;
+        Ok(Self { rules })
+    }
+}
+
+impl<R: Rules + Sync> Inside for Routing<R> {
+    fn count(
+        &mut self,
+        device: &Arc<NetNamespace>,
+        counted: &mut DutCounters,
+    ) -> Result<(), TestbedError> {
+        let rules = Arc::clone(&self.rules);
+        let (drops, by_rule) = within(device, "the router", move || {
+            Ok((counts::read(), rules.read()?))
+        })?;
+        counted.drops.extend(drops);
+        for (rule, packets) in by_rule.dropped {
+            counted
+                .drops
+                .push(dropped(DutPlace::FilterRule, &rule, packets));
+        }
+        counted.counters.extend(by_rule.accepted);
+        Ok(())
+    }
+}
+
+/// Gives interface `index` its addresses, point-to-point with the tester's, and routes the network behind the tester's
+/// port to it.
+fn add_routes(netlink: &mut Netlink, side: Side, index: InterfaceIndex) -> io::Result<()> {
+    let (own, tester, network) = (
+        side.device_addresses(),
+        side.tester_addresses(),
+        side.network(),
+    );
+    let families: [([IpAddr; 3], u8); 2] = [
+        ([own.0.into(), tester.0.into(), network.0.into()], 16),
+        ([own.1.into(), tester.1.into(), network.1.into()], 64),
+    ];
+    let deadline = MonoClock.now().after(COMING_UP);
+    for ([own, tester, network], prefix) in families {
+        netlink.add_address_to_peer(index, own, tester)?;
+        // The tester is reached by a route that an IPv6 address gets a moment later.
+        netlink.wait_until(deadline, |netlink| netlink.is_local(own))?;
+        netlink.add_neighbour(index, tester, side.tester_mac())?;
+        netlink.add_route(network, prefix, tester, index)?;
+    }
+    Ok(())
+}
+
+/// Makes the calling thread's network forward packets, whatever this host does by default.
+fn forward() -> Result<(), TestbedError> {
+    for interface in ["all", "default"] {
+        set_sysctl(&format!("ipv4/conf/{interface}/rp_filter"), "0")?;
+        set_sysctl(&format!("ipv4/conf/{interface}/send_redirects"), "0")?;
+    }
+    for side in Side::BOTH {
+        let port = side.device_port();
+        set_sysctl(&format!("ipv4/conf/{port}/rp_filter"), "0")?;
+    }
+    set_sysctl("ipv4/ip_forward", "1")?;
+    set_sysctl("ipv6/conf/all/forwarding", "1")
+}
+
+/// Waits until the calling thread's network has sent the multicast membership reports that IPv6 sends by itself.
+pub(super) fn wait_until_silent() -> Result<(), TestbedError> {
+    let deadline = MonoClock.now().after(COMING_UP);
+    while counts::reports_are_due(&fs::read_to_string(counts::GROUPS).unwrap_or_default()) {
+        let now = MonoClock.now();
+        if now >= deadline {
+            let step = "waiting for the end of multicast membership reports";
+            return Err(TestbedError::step(step)(io::ErrorKind::TimedOut.into()));
+        }
+        sleep_until(now.after(POLL));
+    }
+    Ok(())
+}
+
+/// The kernel tells nobody when a report is sent.
+const POLL: Duration = Duration::from_millis(10);
