@@ -2,9 +2,9 @@
 
 use crate::calibration::HostCeiling;
 use crate::link::EmulatedLink;
-use crate::spec::TestSpec;
+use crate::spec::{Direction, TestSpec};
 use crate::time::as_seconds;
-use crate::{BitRate, Layer, Quantile, Ratio};
+use crate::{BitRate, ByteCount, Layer, Quantile, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -227,6 +227,8 @@ pub enum Asked {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wrap: Option<String>,
     },
+    /// A search for each frame size and direction through a device.
+    Switch(SwitchSettings),
     /// Many tests in an order of their own.
     Study(StudySettings),
     /// Two hosts on one machine.
@@ -239,7 +241,7 @@ impl Asked {
         match self {
             Self::Test { test } | Self::Search { test, .. } => Some(test),
             Self::Latency { test, .. } => test.as_ref(),
-            Self::Study(_) | Self::Demo(_) => None,
+            Self::Study(_) | Self::Switch(_) | Self::Demo(_) => None,
         }
     }
 }
@@ -269,6 +271,22 @@ pub struct SearchSettings {
     /// Whether both ends are sampled at saturation.
     #[serde(default)]
     pub profile: bool,
+}
+
+/// Everything that decides what is measured of a device between two ports.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct SwitchSettings {
+    /// The device, as on the command line.
+    pub device: String,
+    /// Lengths of frames, from destination address to FCS.
+    pub frame_bytes: Vec<ByteCount>,
+    /// One after the other.
+    pub directions: Vec<Direction>,
+    /// Shares of the throughput at which delay is measured.
+    #[serde(rename = "delay_loads_ratio")]
+    pub delay_loads: Vec<Ratio>,
+    /// Where and how exactly to search at the first frame size.
+    pub search: SearchSettings,
 }
 
 /// Everything that decides what a study measures.

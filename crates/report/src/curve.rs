@@ -69,7 +69,7 @@ fn is_curve(run: &Run, curve: &LoadCurve<'_>) -> bool {
     match run.kind() {
         RunKind::Saturate => !curve.points.is_empty() || !curve.invalid.is_empty(),
         RunKind::Tcp | RunKind::Udp => curve.is_rising(),
-        RunKind::Demo | RunKind::Latency | RunKind::Study => false,
+        RunKind::Demo | RunKind::Latency | RunKind::Study | RunKind::Switch => false,
     }
 }
 

@@ -53,6 +53,11 @@ const RATES: &[Unit] = &[
     Unit::new(1e9, "Gbit/s"),
     Unit::new(1e12, "Tbit/s"),
 ];
+const FRAME_RATES: &[Unit] = &[
+    Unit::new(1.0, "pps"),
+    Unit::new(1e3, "kpps"),
+    Unit::new(1e6, "Mpps"),
+];
 const TIMES: &[Unit] = &[
     Unit::new(1.0, "ns"),
     Unit::new(1e3, "µs"),
@@ -71,6 +76,8 @@ impl Unit {
     pub const PERCENT: Self = Self::new(0.01, "%");
     /// The number as it is.
     pub const PLAIN: Self = Self::new(1.0, "");
+    /// Gbit/s of bit/s.
+    pub(crate) const GIGABIT: Self = Self::new(1e9, "Gbit/s");
     /// KiB of bytes.
     pub(crate) const KIB: Self = Self::new(1024.0, "KiB");
     /// Microseconds of nanoseconds.
@@ -101,6 +108,11 @@ impl Unit {
     /// For bit/s: the largest unit of which `largest` is at least two.
     pub fn for_rate(largest: f64) -> Self {
         Self::pick(RATES, largest / 2.0, SIGNIFICANT)
+    }
+
+    /// For frames per second: the largest unit of which `largest` is at least two.
+    pub(crate) fn for_frames(largest: f64) -> Self {
+        Self::pick(FRAME_RATES, largest / 2.0, SIGNIFICANT)
     }
 
     /// For nanoseconds: the largest unit of which `typical` is at least one.

@@ -19,7 +19,7 @@ pub(crate) struct Headline {
 /// The results of one run, its parts not included; empty when it measured nothing.
 pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
     match run.kind() {
-        RunKind::Demo | RunKind::Study => Vec::new(),
+        RunKind::Demo | RunKind::Study | RunKind::Switch => Vec::new(),
         RunKind::Latency => latency(run),
         RunKind::Saturate if !run.goals().is_empty() => goals(run),
         _ if load_curves(run).is_empty() => rates(run),

@@ -21,6 +21,7 @@ pub mod export;
 pub mod figures;
 mod flame;
 mod footprint;
+mod forwarding;
 mod headline;
 mod html;
 mod loops;

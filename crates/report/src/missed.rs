@@ -64,7 +64,15 @@ mod tests {
         };
         Run {
             title: Some("a search".to_owned()),
-            ..Run::new("r", RunWork::Saturate { goals, curve: None }, tool)
+            ..Run::new(
+                "r",
+                RunWork::Saturate {
+                    goals,
+                    curve: None,
+                    delay_trials: Vec::new(),
+                },
+                tool,
+            )
         }
     }
 

@@ -88,7 +88,7 @@ fn quantities(cell: &Cell) -> usize {
     match cell.test.asked() {
         Asked::Test { test } if test.transport() == linerate_model::spec::Transport::Tcp => 1,
         Asked::Test { .. } | Asked::Latency { .. } => 2,
-        Asked::Search { .. } | Asked::Study(_) | Asked::Demo(_) => 1,
+        Asked::Search { .. } | Asked::Study(_) | Asked::Switch(_) | Asked::Demo(_) => 1,
     }
 }
 

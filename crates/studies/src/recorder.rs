@@ -125,7 +125,7 @@ impl Recorder {
         }
         let parts = self.run.parts_mut();
         parts
-            .expect("invariant: only demo and study are made of runs")
+            .expect("invariant: only demo, study and switch are made of runs")
             .push(part);
     }
 
@@ -154,7 +154,10 @@ impl Recorder {
     /// the same, and [`Context::unsaved`] says why.
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Run {
         self.run.status = status(&self.run, context.interrupted());
-        if !matches!(self.run.kind(), RunKind::Demo | RunKind::Study) {
+        if !matches!(
+            self.run.kind(),
+            RunKind::Demo | RunKind::Study | RunKind::Switch
+        ) {
             linerate_analysis::conclude(&mut self.run);
         }
         if let Some(writer) = self.writer {

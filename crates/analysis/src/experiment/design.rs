@@ -126,7 +126,7 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
                 "request/response does not load the path, so there is no limit to prove",
             ));
         }
-        RunKind::Demo | RunKind::Study => {
+        RunKind::Demo | RunKind::Study | RunKind::Switch => {
             return Err(NotRun::Kind(
                 "the run is made of parts; prove the limit of a single test",
             ));

@@ -163,6 +163,7 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
     let search = |goals: &[GoalResult]| RunWork::Saturate {
         goals: goals.to_vec(),
         curve: None,
+        delay_trials: Vec::new(),
     };
     run.work = search(&goals);
     run.trials.push(trial(200.0, 5_000));

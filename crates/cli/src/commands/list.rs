@@ -54,6 +54,8 @@ pub(crate) enum KindArg {
     Saturate,
     /// `run`, and `compare --interleave`.
     Study,
+    /// `switch`.
+    Switch,
     /// `tcp`.
     Tcp,
     /// `udp`.
@@ -94,6 +96,7 @@ impl ListArgs {
                 KindArg::Latency => RunKind::Latency,
                 KindArg::Saturate => RunKind::Saturate,
                 KindArg::Study => RunKind::Study,
+                KindArg::Switch => RunKind::Switch,
                 KindArg::Tcp => RunKind::Tcp,
                 KindArg::Udp => RunKind::Udp,
             }),

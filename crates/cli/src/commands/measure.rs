@@ -1,4 +1,4 @@
-//! `linerate tcp`, `udp`, `latency` and `saturate`: a command for each kind of test, made of its options.
+//! `linerate tcp`, `udp`, `latency`, `saturate` and `switch`: a command for each kind of test, made of its options.
 
 use crate::args::live::LiveArgs;
 use crate::args::options::{given, with_options};
@@ -8,20 +8,39 @@ use crate::context::this_program;
 use crate::outcome::{measured, measured_both};
 use anyhow::Result;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
 use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_studies::options::{Given, Request, Source, TestKind, request};
+use linerate_studies::options::{Given, Request, Source, TestKind, find, request};
 use linerate_studies::run::{self, Test};
 
 /// A command that measures.
 #[derive(Debug, Clone)]
 pub(crate) struct Measure {
     kind: TestKind,
-    target: TargetArgs,
+    at: At,
     given: Vec<Given>,
     live: LiveArgs,
 }
+
+/// Where it is measured.
+#[derive(Debug, Clone)]
+enum At {
+    /// At a peer.
+    Peer(Box<TargetArgs>),
+    /// Between ports of this host, which are among the options.
+    Ports,
+}
+
+/// The two interfaces that a device is between, on the command line.
+const PORTS: [(&str, &str); 2] = [
+    (
+        "A",
+        "The interface of this host where frames enter the device",
+    ),
+    ("B", "The interface of this host where they leave it"),
+];
 
 const fn about(kind: TestKind) -> &'static str {
     match kind {
@@ -29,6 +48,9 @@ const fn about(kind: TestKind) -> &'static str {
         TestKind::Udp => "Run one UDP datagram stream at an intended load",
         TestKind::Latency => "Measure request/response latency, message by message",
         TestKind::Saturate => "Search for the load at which loss or delay begins",
+        TestKind::Switch => {
+            "Measure a device between two ports: frames per second, delay, where it drops, and why"
+        }
     }
 }
 
@@ -57,13 +79,34 @@ const fn examples(kind: TestKind) -> &'static str {
   linerate saturate board --both          both directions
   linerate saturate board --loss-goal 0   without loss only"
         }
+        TestKind::Switch => {
+            "Examples:
+  linerate switch eth1 eth2                NDR, PDR and delay of what is between them
+  linerate switch eth1 eth2 --both         from A to B, then from B to A
+  linerate switch eth1 eth2 --frame-size 64 --loss-goal 0"
+        }
     }
 }
 
 fn command(kind: TestKind) -> Command {
-    let command = TargetArgs::augment_args(Command::new(kind.as_str()));
+    let command = Command::new(kind.as_str());
+    let command = match kind {
+        TestKind::Switch => command.args(PORTS.map(port)),
+        _ => TargetArgs::augment_args(command),
+    };
     let command = LiveArgs::augment_args(with_options(kind, command));
     command.about(about(kind)).after_help(examples(kind))
+}
+
+fn port((id, help): (&'static str, &'static str)) -> Arg {
+    Arg::new(id).value_name(id).help(help).required(true)
+}
+
+/// The option that plans have for the two arguments.
+fn ports(matches: &ArgMatches) -> Option<Given> {
+    let [a, b] = PORTS.map(|(id, _)| matches.get_one::<String>(id));
+    let text = format!("{},{}", a?, b?);
+    Some((find(TestKind::Switch, "ports")?, text))
 }
 
 impl Subcommand for Measure {
@@ -85,10 +128,18 @@ impl FromArgMatches for Measure {
         let chosen = matches.subcommand();
         let chosen = chosen.and_then(|(name, own)| Some((TestKind::named(name)?, own)));
         let (kind, own) = chosen.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
+        let mut given = given(kind, own);
+        let at = match kind {
+            TestKind::Switch => {
+                given.extend(ports(own));
+                At::Ports
+            }
+            _ => At::Peer(Box::new(TargetArgs::from_arg_matches(own)?)),
+        };
         Ok(Self {
             kind,
-            target: TargetArgs::from_arg_matches(own)?,
-            given: given(kind, own),
+            at,
+            given,
             live: LiveArgs::from_arg_matches(own)?,
         })
     }
@@ -103,10 +154,25 @@ impl Measure {
     /// Measures.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let output = &self.live.with(output)?;
-        let target = self.target.target()?;
+        let mut request = self.request()?;
+        let target = match &self.at {
+            At::Ports => Target::new(PeerAddress::parse("127.0.0.1")?),
+            At::Peer(args) => {
+                let target = args.target()?;
+                if let Test::Latency(plan) = &mut request.test {
+                    plan.measure_at(&target.far);
+                    plan.wrap_program(&this_program()?, args.key.as_deref());
+                }
+                target
+            }
+        };
+        let checked = request.check(self.kind, Source::CommandLine);
+        checked.map_err(|why| Failure::new(ExitCode::Usage, why))?;
         let Request {
             test, after, both, ..
-        } = self.request(&target)?;
+        } = request;
+        // A device has both directions in one run.
+        let both = both && self.kind != TestKind::Switch;
         if both {
             return measured_both(output, |context, direction| {
                 test.clone()
@@ -117,17 +183,10 @@ impl Measure {
         measured(output, |context| test.measure(context, &target, after))
     }
 
-    /// What is asked for.
-    fn request(&self, target: &Target) -> Result<Request, Failure> {
-        let usage = |message: String| Failure::new(ExitCode::Usage, message);
+    /// What is asked for, not checked yet.
+    fn request(&self) -> Result<Request, Failure> {
         let request = request(self.kind, Source::CommandLine, &self.given);
-        let mut request = request.map_err(|refused| usage(refused.message))?;
-        if let Test::Latency(plan) = &mut request.test {
-            plan.measure_at(&target.far);
-            plan.wrap_program(&this_program()?, self.target.key.as_deref());
-        }
-        let checked = request.check(self.kind, Source::CommandLine);
-        checked.map_err(usage).map(|()| request)
+        request.map_err(|refused| Failure::new(ExitCode::Usage, refused.message))
     }
 }
 

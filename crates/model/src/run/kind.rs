@@ -1,6 +1,8 @@
 //! What made a run: one variant per kind, each with what only it has.
 
-use super::{CellEstimate, CurveFacts, GoalResult, Run, StudyFindings};
+use super::{
+    CellEstimate, CurveFacts, DelayTrial, Device, Forwarding, GoalResult, Run, StudyFindings,
+};
 use crate::responsiveness::Responsiveness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,9 @@ pub enum RunWork {
         /// Notable points of the load curve; absent until the search has ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         curve: Option<CurveFacts>,
+        /// Trials that measured delay at shares of the throughput, after the search.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        delay_trials: Vec<DelayTrial>,
     },
     /// `linerate run`.
     Study {
@@ -46,6 +51,17 @@ pub enum RunWork {
         )]
         findings: Option<Box<StudyFindings>>,
         /// The runs that this run is made of: one for each repetition of each cell.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<Run>,
+    },
+    /// `linerate switch`: a part for each frame size and direction.
+    Switch {
+        /// What was measured.
+        device: Device,
+        /// What it forwards, a row for each part; empty until the first has ended.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        forwarding: Vec<Forwarding>,
+        /// The runs that this run is made of.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Run>,
     },
@@ -67,10 +83,16 @@ impl From<RunKind> for RunWork {
             RunKind::Saturate => Self::Saturate {
                 goals: Vec::new(),
                 curve: None,
+                delay_trials: Vec::new(),
             },
             RunKind::Study => Self::Study {
                 estimates: Vec::new(),
                 findings: None,
+                parts: Vec::new(),
+            },
+            RunKind::Switch => Self::Switch {
+                device: Device::default(),
+                forwarding: Vec::new(),
                 parts: Vec::new(),
             },
             RunKind::Tcp => Self::Tcp,
@@ -87,6 +109,7 @@ impl Run {
             RunWork::Latency { .. } => RunKind::Latency,
             RunWork::Saturate { .. } => RunKind::Saturate,
             RunWork::Study { .. } => RunKind::Study,
+            RunWork::Switch { .. } => RunKind::Switch,
             RunWork::Tcp => RunKind::Tcp,
             RunWork::Udp => RunKind::Udp,
         }
@@ -109,7 +132,9 @@ impl Run {
     /// The runs that this run is made of; none where it has trials of its own.
     pub fn parts(&self) -> &[Self] {
         match &self.work {
-            RunWork::Demo { parts } | RunWork::Study { parts, .. } => parts,
+            RunWork::Demo { parts }
+            | RunWork::Study { parts, .. }
+            | RunWork::Switch { parts, .. } => parts,
             RunWork::Latency { .. } | RunWork::Saturate { .. } | RunWork::Tcp | RunWork::Udp => &[],
         }
     }
@@ -117,7 +142,9 @@ impl Run {
     /// The parts, to add to; absent where a run of this kind has trials of its own.
     pub const fn parts_mut(&mut self) -> Option<&mut Vec<Self>> {
         match &mut self.work {
-            RunWork::Demo { parts } | RunWork::Study { parts, .. } => Some(parts),
+            RunWork::Demo { parts }
+            | RunWork::Study { parts, .. }
+            | RunWork::Switch { parts, .. } => Some(parts),
             RunWork::Latency { .. } | RunWork::Saturate { .. } | RunWork::Tcp | RunWork::Udp => {
                 None
             }
@@ -128,6 +155,14 @@ impl Run {
     pub fn goals(&self) -> &[GoalResult] {
         match &self.work {
             RunWork::Saturate { goals, .. } => goals,
+            _ => &[],
+        }
+    }
+
+    /// Trials that measured delay at shares of the throughput.
+    pub fn delay_trials(&self) -> &[DelayTrial] {
+        match &self.work {
+            RunWork::Saturate { delay_trials, .. } => delay_trials,
             _ => &[],
         }
     }
@@ -163,6 +198,8 @@ pub enum RunKind {
     Saturate,
     /// `linerate run`: a part for each repetition of each cell.
     Study,
+    /// `linerate switch`: a part for each frame size and direction.
+    Switch,
     /// TCP transfers.
     Tcp,
     /// UDP datagram streams; several trials at several loads make a load curve.
@@ -177,6 +214,7 @@ impl RunKind {
             Self::Latency => "latency",
             Self::Saturate => "saturate",
             Self::Study => "study",
+            Self::Switch => "switch",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
         }

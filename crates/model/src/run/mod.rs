@@ -4,6 +4,7 @@
 
 mod cpu;
 mod figures;
+mod forwarding;
 mod instance;
 mod kind;
 mod limit;
@@ -23,11 +24,12 @@ pub use crate::experiment::{
 };
 pub use crate::origin::{
     Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyBudget, StudyCell,
-    StudyPlace, StudySeries, StudySettings, TargetConfig, Tool,
+    StudyPlace, StudySeries, StudySettings, SwitchSettings, TargetConfig, Tool,
 };
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
+pub use forwarding::{DelayTrial, Device, Forwarding, ForwardingDelay, ForwardingGoal, frame_rate};
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;

@@ -13,6 +13,9 @@ pub const MAX_STREAMS: u16 = 128;
 pub const MAX_TCP_PAYLOAD: ByteCount = ByteCount::new(1024 * 1024);
 /// Longest UDP payload: 65 535 − 20 (IPv4) − 8 (UDP).
 pub const MAX_UDP_PAYLOAD: ByteCount = ByteCount::new(65_507);
+/// Shortest payload that holds number and time of a datagram.
+pub const MIN_NUMBERED_PAYLOAD: ByteCount =
+    ByteCount::new(linerate_wire::header::HEADER_LEN as u64);
 /// Longest test: a day, beyond which counters and reports outgrow what one test is for.
 pub const MAX_DURATION: Duration = Duration::from_hours(24);
 /// Longest time sent but not counted; iperf3's own limit for its `omit`.

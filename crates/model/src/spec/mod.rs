@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub use check::{
     MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD,
-    MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, SpecError, validate,
+    MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, MIN_NUMBERED_PAYLOAD, SpecError, validate,
 };
 pub(crate) use choice::{parse_choice, write_choice};
 pub use imitation::{Imitation, Stall};

@@ -12,6 +12,7 @@ pub use crate::table::Medium;
 pub use block::{Block, Fact, Sheet, Tone};
 pub(crate) use block::{Look, MARKDOWN, Most, PAGE, SCREENS, SheetRow, TERMINAL};
 pub use format::DocumentFormat;
+pub(crate) use text::write as write_text;
 
 use crate::page::{self, Drawings, Frame};
 use crate::paper::{Paper, Style};
@@ -96,6 +97,11 @@ pub fn as_json<D: Document>(document: &D, indent: Indent) -> Result<String, Repo
         what: D::NAME,
         source,
     })
+}
+
+/// Blocks as a section of a page.
+pub(crate) fn write_html(blocks: &[Block<'_>], drawings: &mut Drawings) -> maud::Markup {
+    html::sections(blocks, drawings)
 }
 
 fn whole_page<D: Document>(document: &D, made: &WallTime) -> Result<String, ReportError> {

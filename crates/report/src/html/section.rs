@@ -5,6 +5,7 @@ use super::topics::{self, Folded};
 use super::{hosts, overview, results, study, verdict};
 use crate::page::{self, Drawings, heading};
 use crate::words;
+use crate::{document, forwarding};
 use linerate_model::run::{Run, RunKind, RunStatus};
 use maud::{Markup, html};
 
@@ -57,6 +58,7 @@ fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
     let mut charts = RunCharts::from_run(run);
     let answer = std::mem::take(&mut charts.answer);
     html! {
+        (document::write_html(&forwarding::blocks(run), drawings))
         (overview::table(run.parts(), anchor))
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
         (page::drawn_charts(answer, anchor, 3, drawings))

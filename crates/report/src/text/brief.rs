@@ -115,6 +115,13 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
             add(3, &|paper| notes(paper, run));
             add(0, &|paper| emulated(paper, hosts(run)));
         }
+        RunWork::Switch { .. } => {
+            add(0, &|paper| {
+                crate::document::write_text(paper, &crate::forwarding::blocks(run))
+            });
+            add(3, &|paper| notes(paper, run));
+            add(0, &|paper| emulated(paper, hosts(run)));
+        }
         _ if !run.parts().is_empty() => {
             add(0, &|paper| super::outcomes(paper, run.parts()));
             add(0, &|paper| emulated(paper, hosts(run)));

@@ -30,6 +30,7 @@ pub(super) fn outcome(run: &Run) -> String {
             found.extend(super::study::headline(run, estimates, findings.as_deref()));
             found
         }
+        RunWork::Switch { .. } => crate::forwarding::outcome(run),
         _ if !run.parts().is_empty() => of_parts(run.parts()),
         _ => of_one(run),
     };

@@ -46,6 +46,8 @@ pub fn details_text(run: &Run, width: usize, style: Style) -> String {
             study::effects(&mut paper, findings);
             study::scatter(&mut paper, findings);
         }
+    } else if run.kind() == RunKind::Switch {
+        crate::document::write_text(&mut paper, &crate::forwarding::blocks(run));
     } else if run.parts().is_empty() {
         body(&mut paper, run);
     } else {

@@ -274,6 +274,7 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
         RunKind::Demo => "Demonstration",
         RunKind::Latency => "Latency",
         RunKind::Saturate => "Saturation search",
+        RunKind::Switch => "Forwarding of a device",
         RunKind::Study => "Study",
         RunKind::Tcp => "TCP transfer",
         RunKind::Udp => "UDP stream",

@@ -347,6 +347,7 @@ pub(crate) fn search(direction: Direction) -> Run {
             overload_received: None,
             knee: None,
         }),
+        delay_trials: Vec::new(),
     };
     run.verdict = Some(verdict(
         Limit::new("link", "the link's rate"),

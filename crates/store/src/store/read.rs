@@ -249,7 +249,7 @@ impl Head {
                 self.goals[0].lower_bound_bps.map(Figure::LowerBound)
             }
             RunKind::Latency => self.trials.median_ns.map(Figure::MedianNs),
-            RunKind::Demo | RunKind::Study => None,
+            RunKind::Demo | RunKind::Study | RunKind::Switch => None,
             RunKind::Saturate | RunKind::Tcp | RunKind::Udp => {
                 self.trials.received.map(Figure::Received)
             }

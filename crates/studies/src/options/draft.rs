@@ -1,7 +1,9 @@
 //! A test in the making, which options change one by one.
 
 use super::TestKind;
-use crate::run::{After, LatencyPlan, OpenLoop, RequestRate, SaturatePlan, Sending, Test};
+use crate::run::{
+    After, DeviceDraft, LatencyPlan, OpenLoop, RequestRate, SaturatePlan, Sending, SwitchPlan, Test,
+};
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::link::EmulatedLink;
@@ -52,6 +54,7 @@ pub(super) struct Draft {
     /// The load of each stream, as iperf has it.
     pub(super) each: Option<BitRate>,
     pub(super) search: SaturatePlan,
+    pub(super) device: DeviceDraft,
     pub(super) messages: LatencyPlan,
     /// Requests at a rate; `None`: one message after the other.
     pub(super) rate: Option<RequestRate>,
@@ -69,7 +72,7 @@ impl Draft {
         let spec = match kind {
             TestKind::Tcp => TestSpec::tcp_bulk(),
             // A search would take what is made up for as a rate that the sender can offer.
-            TestKind::Saturate => TestSpec::udp_datagrams(Pace::Unpaced),
+            TestKind::Saturate | TestKind::Switch => TestSpec::udp_datagrams(Pace::Unpaced),
             TestKind::Udp => TestSpec {
                 catch_up: CatchUp::Stall,
                 ..TestSpec::udp_datagrams(Pace::Unpaced)
@@ -86,6 +89,7 @@ impl Draft {
             interval: None,
             each: None,
             search: SaturatePlan::new(spec.clone()),
+            device: DeviceDraft::default(),
             messages,
             rate: None,
             arrival: Arrival::default(),
@@ -100,7 +104,12 @@ impl Draft {
 
     /// Whether it is what one cell of a study measures.
     pub(super) fn check_cell(&self) -> Result<(), String> {
-        if self.messages.sizes.len() > 1 || self.messages.modes.len() > 1 {
+        let several = [
+            self.messages.sizes.len(),
+            self.messages.modes.len(),
+            self.device.frame_sizes.len(),
+        ];
+        if several.into_iter().any(|values| values > 1) {
             return Err("a cell has one of them: make it a factor".to_owned());
         }
         Ok(())
@@ -117,6 +126,7 @@ impl Draft {
                 TestKind::Tcp | TestKind::Udp => Test::Single(self.single()),
                 TestKind::Saturate => Test::Saturate(self.search()?),
                 TestKind::Latency => Test::Latency(self.latency()?),
+                TestKind::Switch => Test::Switch(self.switch()?),
             },
         })
     }
@@ -152,6 +162,11 @@ impl Draft {
             profile,
             ..self.search
         })
+    }
+
+    fn switch(self) -> Result<SwitchPlan, String> {
+        let (device, both) = (self.device.clone(), self.both);
+        device.plan(self.search()?, both)
     }
 
     fn latency(self) -> Result<LatencyPlan, String> {

@@ -2,6 +2,7 @@
 //! an option does; help, the JSON Schema of plans and the tables of the guide are views of it.
 
 mod choice;
+mod device;
 mod draft;
 mod latency;
 mod place;
@@ -22,6 +23,7 @@ use std::ptr;
 /// Every option by what it is about, in the order of help and tables. A new one is an entry in one of these lists.
 static ALL: &[&Group] = &[
     &place::PLACE,
+    &device::DEVICE,
     &traffic::TRAFFIC,
     &latency::MESSAGES,
     &latency::OPEN_LOOP,
@@ -50,11 +52,21 @@ pub enum TestKind {
     Latency,
     /// The load at which loss or delay begins.
     Saturate,
+    /// What a device between two ports forwards.
+    Switch,
 }
 
 impl TestKind {
     /// Every kind, in the order of help.
-    pub const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Latency, Self::Saturate];
+    pub const ALL: [Self; 5] = [
+        Self::Tcp,
+        Self::Udp,
+        Self::Latency,
+        Self::Saturate,
+        Self::Switch,
+    ];
+    /// Those that are measured at a peer.
+    pub const AT_PEERS: [Self; 4] = [Self::Tcp, Self::Udp, Self::Latency, Self::Saturate];
 
     /// Its name as a command and in plans.
     pub const fn as_str(self) -> &'static str {
@@ -63,6 +75,7 @@ impl TestKind {
             Self::Udp => "udp",
             Self::Latency => "latency",
             Self::Saturate => "saturate",
+            Self::Switch => "switch",
         }
     }
 
@@ -86,6 +99,14 @@ const DATAGRAMS: &[TestKind] = &[TestKind::Udp, TestKind::Saturate];
 const BULK: &[TestKind] = &[TestKind::Tcp, TestKind::Udp, TestKind::Saturate];
 const LATENCY: &[TestKind] = &[TestKind::Latency];
 const SEARCH: &[TestKind] = &[TestKind::Saturate];
+const SWITCH: &[TestKind] = &[TestKind::Switch];
+const AT_PEERS: &[TestKind] = &TestKind::AT_PEERS;
+const ONE_WAY: &[TestKind] = &[
+    TestKind::Tcp,
+    TestKind::Udp,
+    TestKind::Saturate,
+    TestKind::Switch,
+];
 
 /// Where options are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,7 +372,7 @@ pub(crate) fn with_key(key: &str) -> impl Iterator<Item = &'static TestOption> {
 }
 
 /// The option that plans call `key` for tests of `kind`.
-pub(crate) fn find(kind: TestKind, key: &str) -> Option<&'static TestOption> {
+pub fn find(kind: TestKind, key: &str) -> Option<&'static TestOption> {
     with_key(key).find(|option| option.kinds.contains(&kind))
 }
 
@@ -456,6 +477,7 @@ impl Request {
             Test::Single(spec) => vec![spec.clone()],
             Test::Saturate(plan) => vec![plan.spec.clone()],
             Test::Latency(plan) => plan.specs(),
+            Test::Switch(plan) => plan.specs()?,
         };
         specs.iter().try_for_each(|spec| {
             validate(spec).map_err(|error| {

@@ -1,7 +1,7 @@
 //! Keys of a plan that say which kind of test a cell is, and where it is made; a command has its own words for it.
 
 use super::draft::{duration, read, set};
-use super::{ANY, BULK, Choice, Group, Source, TestKind, TestOption, Usual, option};
+use super::{ANY, AT_PEERS, BULK, Choice, Group, Source, TestKind, TestOption, Usual, option};
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::link::EmulatedLink;
 
@@ -41,7 +41,7 @@ pub(super) static PLACE: Group = Group {
             .is_beside(false)
             .choices(kinds)
             .otherwise(Usual::Words("needed")),
-        key("ip", ANY, "IP version: `4`, `6`, `any`")
+        key("ip", AT_PEERS, "IP version: `4`, `6`, `any`")
             .usual("any")
             .sets(|d, v| {
                 d.place.ip = match v {
@@ -52,20 +52,20 @@ pub(super) static PLACE: Group = Group {
                 };
                 Ok(())
             }),
-        key(HOST, ANY, "A host as on the command line, in place of the study's")
+        key(HOST, AT_PEERS, "A host as on the command line, in place of the study's")
             .otherwise(THE_STUDYS)
             .sets(|d, v| {
                 let host = PeerAddress::parse(v).map_err(|error| error.message);
                 set(&mut d.place.host, host.map(Some))
             }),
-        key("link", ANY, "L1 bit/s (`10M`) of the link element before a `board://` host, both ways")
+        key("link", AT_PEERS, "L1 bit/s (`10M`) of the link element before a `board://` host, both ways")
             .otherwise(Usual::Words("the board's link as it is"))
             .page("boards.md#the-link")
             .sets(|d, v| set(&mut link(&mut d.place).rate, read(v).map(Some))),
-        key("link-delay", ANY, "Its delay, one way (`20ms`)")
+        key("link-delay", AT_PEERS, "Its delay, one way (`20ms`)")
             .otherwise(Usual::Words("`0s`"))
             .sets(|d, v| set(&mut link(&mut d.place).delay, duration(v))),
-        key("link-queue", ANY, "Bytes of its queue, one way")
+        key("link-queue", AT_PEERS, "Bytes of its queue, one way")
             .otherwise(Usual::Words("`128K`"))
             .sets(|d, v| set(&mut link(&mut d.place).queue, read(v))),
         key(STACK, BULK, "In place of `host`: a stack that is started for each run, with options: `lwip?tcp_wnd=5840`; or the name of a table `[stacks.NAME]`")

@@ -1,7 +1,7 @@
 //! Options of a search, and of what looks for the limit afterwards.
 
 use super::draft::{duration, read, set};
-use super::{BULK, Group, SEARCH as ONLY, Shown, Source, flag, list, option};
+use super::{BULK, Group, ONE_WAY, SEARCH as ONLY, Shown, Source, flag, list, option};
 use crate::run::parse_delay_goal;
 
 pub(super) static SEARCH: Group = Group {
@@ -76,7 +76,7 @@ pub(super) static LIMITS: Group = Group {
             .page("report.md#what-was-probed")
             .is_beside(true)
             .sets(|d, v| set(&mut d.after.diagnose, duration(v))),
-        flag("prove", BULK, "Then run the experiment that the verdict proposes: only what it agrees with is confirmed")
+        flag("prove", ONE_WAY, "Then run the experiment that the verdict proposes: only what it agrees with is confirmed")
             .shown(Shown::Short)
             .only(Source::CommandLine)
             .page("report.md#prove-it")

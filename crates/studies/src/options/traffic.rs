@@ -2,7 +2,9 @@
 
 use super::choice::{directions, extents, waits};
 use super::draft::{duration, named, pace, read, set};
-use super::{ANY, BULK, DATAGRAMS, Group, SINGLE, Shown, Source, TCP, UDP, Usual, flag, option};
+use super::{
+    ANY, BULK, DATAGRAMS, Group, ONE_WAY, SINGLE, Shown, Source, TCP, UDP, Usual, flag, option,
+};
 use crate::run::parse_pinning;
 use linerate_model::spec::{Direction, Imitation, Observe, WorkloadId};
 
@@ -83,7 +85,7 @@ pub(super) static TRAFFIC: Group = Group {
             .choices(waits)
             .usual("block")
             .sets(|d, v| set(&mut d.spec.wait, named(v))),
-        flag("reverse", BULK, "The peer sends")
+        flag("reverse", ONE_WAY, "The peer sends; of a device, from port B to port A")
             .short('R')
             .shown(Shown::Short)
             .excludes(&["duplex"])
@@ -92,12 +94,12 @@ pub(super) static TRAFFIC: Group = Group {
             .aliases(&["bidir", "full-duplex"])
             .shown(Shown::Short)
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Duplex))),
-        flag("both", BULK, "One direction after the other, a run for each: first this end sends, then the peer")
+        flag("both", ONE_WAY, "One direction after the other, a run for each: first this end sends, then the peer")
             .shown(Shown::Short)
             .excludes(&["reverse", "duplex"])
             .only(Source::CommandLine)
             .sets(|d, _| set(&mut d.both, Ok(true))),
-        option("direction", BULK, "WAY", "Who sends; a search goes one way at a time")
+        option("direction", ONE_WAY, "WAY", "Who sends; a search goes one way at a time")
             .choices(directions)
             .usual("forward")
             .excludes(&["reverse", "duplex"])

@@ -11,6 +11,7 @@ mod saturate;
 mod single;
 mod stack;
 mod study;
+mod switch;
 mod test;
 
 pub use calibrate::{CalibratePlan, Calibrated, calibrate};
@@ -24,6 +25,7 @@ pub use prove::{ProofConsent, prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;
+pub use switch::{DeviceChoice, DeviceDraft, SwitchPlan, switch};
 pub use test::{After, Test};
 
 use crate::context::Context;

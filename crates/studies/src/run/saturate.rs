@@ -11,7 +11,9 @@ use linerate_analysis::search::{
 };
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, DatagramsResult, Run, RunKind, RunWork, SearchSettings, Trial};
+use linerate_model::run::{
+    Asked, DatagramsResult, DelayTrial, Run, RunKind, RunWork, SearchSettings, Trial,
+};
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Quantile, Ratio};
@@ -36,11 +38,15 @@ pub struct SaturatePlan {
     pub budget: Duration,
     /// Whether both ends are sampled in one more trial, once the bounds are known.
     pub profile: bool,
+    /// Shares of the throughput with the largest loss goal at which delay is measured, once the bounds are known.
+    pub delay_loads: Vec<Ratio>,
 }
 
 /// Length of the trial that is sampled: about 5000 samples of each core at work, so that a layer of
 /// 10 % is known to a percent point.
 const PROFILE_TIME: Duration = Duration::from_secs(5);
+/// Length of a trial of delay: at the lowest load of 1000 frames/s, ten frames are above the 99 % quantile.
+const DELAY_TIME: Duration = Duration::from_secs(1);
 
 impl SaturatePlan {
     /// The default search with this datagram stream: loss goals 0, 0.1 % and 0.5 %, up to 10 Gbit/s.
@@ -54,6 +60,7 @@ impl SaturatePlan {
             width: Ratio::clamped(0.005),
             budget: Duration::from_secs(45),
             profile: false,
+            delay_loads: Vec::new(),
         }
     }
 
@@ -61,15 +68,20 @@ impl SaturatePlan {
     pub(crate) fn asked(&self) -> Asked {
         Asked::Search {
             test: self.spec.clone(),
-            search: SearchSettings {
-                loss_goals: self.loss_goals.clone(),
-                delay_goal: self.delay_goal.map(|goal| goal.to_string()),
-                min_load: self.min_load,
-                max_load: self.max_load,
-                width: self.width,
-                budget: self.budget,
-                profile: self.profile,
-            },
+            search: self.settings(),
+        }
+    }
+
+    /// Where and how exactly it looks.
+    pub(super) fn settings(&self) -> SearchSettings {
+        SearchSettings {
+            loss_goals: self.loss_goals.clone(),
+            delay_goal: self.delay_goal.map(|goal| goal.to_string()),
+            min_load: self.min_load,
+            max_load: self.max_load,
+            width: self.width,
+            budget: self.budget,
+            profile: self.profile,
         }
     }
 
@@ -153,8 +165,20 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
     run.work = RunWork::Saturate {
         goals: search.goals(),
         curve: Some(search.curve()),
+        delay_trials: Vec::new(),
     };
     run.notes.extend(search.notes());
+    if !context.interrupted() {
+        let mut run = Measurement {
+            context,
+            recorder: &mut recorder,
+            client: &mut client,
+        };
+        let made = delays(&mut run, plan)?;
+        if let RunWork::Saturate { delay_trials, .. } = &mut recorder.run_mut().work {
+            *delay_trials = made;
+        }
+    }
     if plan.profile && !context.interrupted() {
         let mut run = Measurement {
             context,
@@ -235,6 +259,34 @@ fn profile(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) {
         let note = format!("not profiled: {error:#}");
         run.recorder.run_mut().notes.push(note);
     }
+}
+
+/// Measures delay at shares of the throughput with the largest loss goal (RFC 2544 §26.2 at the loads of FD.io CSIT).
+fn delays(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) -> Result<Vec<DelayTrial>> {
+    let goals = run.recorder.run_mut().goals().iter();
+    let largest = goals.max_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()));
+    let Some(throughput) = largest.and_then(|goal| goal.lower_bound) else {
+        return Ok(Vec::new());
+    };
+    let mut made = Vec::new();
+    for share in &plan.delay_loads {
+        if run.context.interrupted() {
+            break;
+        }
+        let load = BitRate::from_f64(throughput.as_f64() * share.get()).max(plan.min_load);
+        let spec = TestSpec {
+            stop: Stop::After(DELAY_TIME),
+            ..plan.spec.clone().with_pace(Pace::At(load))
+        };
+        let label = format!("delay at {share} of the throughput");
+        let trial = run.recorder.next_index();
+        run.measure(&spec, Some(&label))?;
+        made.push(DelayTrial {
+            load_ratio: *share,
+            trial,
+        });
+    }
+    Ok(made)
 }
 
 /// The lowest load that every goal calls too much, else the highest that one calls good.

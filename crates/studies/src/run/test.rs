@@ -1,6 +1,8 @@
 //! What is asked for: a test of one of the kinds, and what follows it.
 
-use super::{LatencyPlan, SaturatePlan, Wrap, diagnose, latency, prove, saturate, single};
+use super::{
+    LatencyPlan, SaturatePlan, SwitchPlan, Wrap, diagnose, latency, prove, saturate, single, switch,
+};
 use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_client::Target;
@@ -18,6 +20,8 @@ pub enum Test {
     Latency(LatencyPlan),
     /// A search.
     Saturate(SaturatePlan),
+    /// What a device between two ports forwards.
+    Switch(SwitchPlan),
 }
 
 /// What follows a test.
@@ -36,6 +40,8 @@ impl Test {
             Self::Latency(plan) => return latency(context, target, plan),
             Self::Single(spec) => single(context, target, spec),
             Self::Saturate(plan) => saturate(context, target, plan),
+            // It makes its own peer.
+            Self::Switch(plan) => return switch(context, plan, after),
         }?;
         let run = diagnose(context, target, run, after.diagnose);
         if !after.prove {
@@ -54,6 +60,7 @@ impl Test {
                 spec.direction = direction;
             }
             Self::Latency(_) => {}
+            Self::Switch(plan) => plan.directions = vec![direction],
         }
         self
     }
@@ -62,7 +69,7 @@ impl Test {
     pub(crate) fn wrapper(&self) -> Option<String> {
         match self {
             Self::Latency(plan) => plan.wrap.as_ref().map(Wrap::text),
-            Self::Single(_) | Self::Saturate(_) => None,
+            Self::Single(_) | Self::Saturate(_) | Self::Switch(_) => None,
         }
     }
 
@@ -73,6 +80,7 @@ impl Test {
                 spec.direction == direction || spec.direction == Direction::Duplex
             }
             Self::Latency(_) => direction == Direction::Forward,
+            Self::Switch(plan) => plan.directions.contains(&direction),
         }
     }
 
@@ -89,6 +97,7 @@ impl Test {
                 plan.specs().iter().map(one).sum::<Duration>() * (1 + again)
             }
             Self::Saturate(plan) => plan.budget,
+            Self::Switch(plan) => plan.time(),
         }
     }
 
@@ -98,6 +107,7 @@ impl Test {
             Self::Single(spec) => Asked::Test { test: spec.clone() },
             Self::Latency(plan) => plan.asked(Tests::Many),
             Self::Saturate(plan) => plan.asked(),
+            Self::Switch(plan) => plan.asked(),
         }
     }
 }

@@ -378,7 +378,11 @@ fn a_search_is_compared_goal_by_goal_within_its_bounds() {
             }))
             .unwrap(),
         ];
-        run.work = RunWork::Saturate { goals, curve: None };
+        run.work = RunWork::Saturate {
+            goals,
+            curve: None,
+            delay_trials: Vec::new(),
+        };
         run
     };
     let comparison = usual(

@@ -33,6 +33,7 @@ fn bound(run: &mut Run, bounds: [u64; 2], by: &str) {
     run.work = RunWork::Saturate {
         goals: vec![serde_json::from_value(goal).unwrap()],
         curve: None,
+        delay_trials: Vec::new(),
     };
 }
 

@@ -1,0 +1,155 @@
+//! What a device between two ports forwards, by frame size and direction: the table that RFC 2544 asks for.
+
+use super::{DelayOf, GoalResult, Run};
+use crate::spec::Direction;
+use crate::units::{
+    BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Ratio,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The device under test (RFC 2285 §3.1.1).
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct Device {
+    /// How it was given: `eth1 to eth2`, `bridge`, `router,rules=100`.
+    pub name: String,
+    /// What it says of itself: program, version, settings; absent for a device that only its ports are known of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+}
+
+/// Forwarding of frames of one size in one direction. Rates are frames per second.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Forwarding {
+    /// Length of a frame from destination address to FCS (RFC 1242 §3.5).
+    pub frame_bytes: ByteCount,
+    /// Which way: forward enters the device at port A.
+    pub direction: Direction,
+    /// Maximum frame rate of the slower port's speed (RFC 2544 §20); absent where no speed is known.
+    #[serde(rename = "line_pps", default, skip_serializing_if = "Option::is_none")]
+    pub line_rate: Option<PacketRate>,
+    /// What the tool itself sends and counts at most over a wire in the device's place.
+    #[serde(
+        rename = "ceiling_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ceiling: Option<PacketRate>,
+    /// One for each loss goal.
+    pub goals: Vec<ForwardingGoal>,
+    /// Delay at shares of the throughput with the largest loss goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<ForwardingDelay>,
+}
+
+/// Throughput with one loss goal.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ForwardingGoal {
+    /// Maximum loss ratio: 0 for the non-drop rate (NDR), 0.005 for the partial drop rate (PDR) as FD.io CSIT has it.
+    #[serde(rename = "loss_goal_ratio")]
+    pub loss_goal: LossRatio,
+    /// Highest intended load that meets the goal with no worse one below it.
+    #[serde(rename = "lower_bound_pps")]
+    pub lower_bound: Option<PacketRate>,
+    /// Lowest intended load above it that misses the goal.
+    #[serde(rename = "upper_bound_pps")]
+    pub upper_bound: Option<PacketRate>,
+    /// Lower bound × (1 − quantile loss ratio) (RFC 9971).
+    #[serde(rename = "conditional_throughput_pps")]
+    pub conditional_throughput: Option<PacketRate>,
+    /// Whether the bounds are as close as asked.
+    pub reached: bool,
+}
+
+/// Delay of all frames at one load.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ForwardingDelay {
+    /// Share of the throughput that the load was.
+    pub load_ratio: Ratio,
+    /// The load.
+    #[serde(rename = "intended_pps")]
+    pub intended: PacketRate,
+    /// What was timed: one-way delay where both ends read one clock, else the delay above the smallest of the trial.
+    pub of: Option<DelayOf>,
+    /// Half of all frames had at most this delay.
+    pub p50_ns: Option<u64>,
+    /// 99 % quantile.
+    pub p99_ns: Option<u64>,
+    /// 99.9 % quantile.
+    pub p999_ns: Option<u64>,
+    /// Longest.
+    pub max_ns: Option<u64>,
+    /// Frames that were lost at this load.
+    pub lost: Option<PacketCount>,
+}
+
+/// A trial that measured delay at a share of the throughput.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct DelayTrial {
+    /// Share of the throughput with the largest loss goal.
+    pub load_ratio: Ratio,
+    /// Index of the trial.
+    pub trial: u32,
+}
+
+/// Frames per second of datagrams with `payload` bytes at `rate` of L4 payload; `None` for empty payload.
+pub fn frame_rate(rate: BitRate, payload: ByteCount) -> Option<PacketRate> {
+    let bits = payload.as_f64() * 8.0;
+    (bits > 0.0).then(|| PacketRate::from_pps(rate.as_f64() / bits))
+}
+
+impl Forwarding {
+    /// What a search with datagrams of one size found; `None` where the run is no search or does not tell the size.
+    ///
+    /// `overhead` is that of the frames. Line rate and ceiling are not the run's to know.
+    pub fn of_search(run: &Run, direction: Direction, overhead: FrameOverhead) -> Option<Self> {
+        let payload = run.config.test()?.payload();
+        let goal = |goal: &GoalResult| {
+            let rate = |bound: Option<BitRate>| bound.and_then(|rate| frame_rate(rate, payload));
+            ForwardingGoal {
+                loss_goal: goal.loss_goal,
+                lower_bound: rate(goal.lower_bound),
+                upper_bound: rate(goal.upper_bound),
+                conditional_throughput: rate(goal.conditional_throughput),
+                reached: goal.reached,
+            }
+        };
+        let delay = |one: &DelayTrial| {
+            let trial = run.trials.iter().find(|trial| trial.index == one.trial)?;
+            let one_way = trial.one_way().and_then(|known| known.forward.as_ref());
+            let delay = one_way.or(trial.delay());
+            Some(ForwardingDelay {
+                load_ratio: one.load_ratio,
+                intended: frame_rate(trial.intended_load?, payload)?,
+                of: delay.map(|delay| delay.of),
+                p50_ns: delay.and_then(|delay| delay.p50_ns),
+                p99_ns: delay.and_then(|delay| delay.p99_ns),
+                p999_ns: delay.and_then(|delay| delay.p999_ns),
+                max_ns: delay.and_then(|delay| delay.max_ns),
+                lost: trial.packets().and_then(|packets| packets.lost),
+            })
+        };
+        let of_way = run
+            .goals()
+            .iter()
+            .filter(|goal| goal.direction == direction);
+        Some(Self {
+            frame_bytes: ByteCount::new(overhead.bytes_at(Layer::L2, payload.get())),
+            direction,
+            line_rate: None,
+            ceiling: None,
+            goals: of_way.map(goal).collect(),
+            delays: run.delay_trials().iter().filter_map(delay).collect(),
+        })
+    }
+
+    /// Bit/s at `layer` of frames of this size at `rate`; L1 counts 20 bytes of preamble and gap.
+    pub fn bit_rate(&self, layer: Layer, rate: PacketRate) -> BitRate {
+        let between = match layer {
+            Layer::L1 => FrameOverhead::UDP_IPV4.l1_bytes,
+            Layer::L2 | Layer::L3 | Layer::L4Payload => 0,
+        };
+        let bytes = self.frame_bytes.as_f64() + f64::from(between);
+        BitRate::from_f64(rate.pps() * bytes * 8.0)
+    }
+}

@@ -1,0 +1,261 @@
+//! What a device forwards, as the tables and charts that readers of RFC 2544 reports know.
+
+mod charts;
+
+use crate::document::{Block, Look, PAGE, Sheet};
+use crate::figures::{Unit, nanos};
+use crate::table::{Cell, Column, Medium, column, words};
+use linerate_model::run::{
+    Confidence, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, Run, RunWork, Verdict,
+};
+use linerate_model::spec::Direction;
+use linerate_model::{Layer, PacketRate, Ratio};
+
+/// A row of the result: a frame size, a direction, and the search that found it.
+pub(crate) struct Row<'a> {
+    pub(crate) found: &'a Forwarding,
+    verdict: Option<&'a Verdict>,
+    /// Whether other rows go the other way.
+    has_ways: bool,
+}
+
+/// A row for each frame size and direction; none for runs of other kinds.
+pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
+    let RunWork::Switch {
+        forwarding, parts, ..
+    } = &run.work
+    else {
+        return Vec::new();
+    };
+    let has_ways = forwarding
+        .iter()
+        .any(|row| row.direction != forwarding[0].direction);
+    let rows = forwarding.iter().enumerate().map(|(at, found)| Row {
+        found,
+        verdict: parts.get(at).and_then(|part| part.verdict.as_ref()),
+        has_ways,
+    });
+    rows.collect()
+}
+
+/// The result of a run of `switch` in blocks; nothing of other runs.
+pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
+    let rows = rows(run);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let unit = unit(&rows);
+    let mut blocks = vec![Block::Table(throughput(&rows, unit).look(Look::Open))];
+    let delays = delays(&rows);
+    if !delays.is_empty() {
+        blocks.push(Block::Table(delay_sheet(&delays, unit)));
+    }
+    let charts = charts::all(&rows, unit);
+    blocks.push(Block::Only(PAGE, vec![Block::Charts(charts)]));
+    blocks.push(Block::Only(PAGE, vec![Block::Remark(READING.to_owned())]));
+    blocks
+}
+
+const READING: &str = "A frame is counted from its destination address to its FCS (RFC 1242); L1 counts 20 bytes more for \
+    each, preamble and inter-frame gap. Throughput is bounded from both sides (RFC 9971). NDR: no frame was lost; PDR: at \
+    most that share was. Delay is of every frame, not of a sample.";
+
+/// The unit of all frame rates of a run.
+fn unit(rows: &[Row<'_>]) -> Unit {
+    let bounds = rows.iter().flat_map(|row| &row.found.goals);
+    let largest = bounds
+        .filter_map(|goal| goal.lower_bound)
+        .map(PacketRate::pps);
+    Unit::for_frames(largest.fold(0.0, f64::max))
+}
+
+impl Row<'_> {
+    /// `64 B`, with the direction where there are both.
+    pub(crate) fn name(&self) -> String {
+        let size = self.found.frame_bytes.get();
+        match (self.has_ways, self.found.direction) {
+            (false, _) => format!("{size} B"),
+            (true, Direction::Reverse) => format!("{size} B, B to A"),
+            (true, Direction::Forward | Direction::Duplex) => format!("{size} B, A to B"),
+        }
+    }
+
+    fn limit(&self) -> String {
+        match self.verdict {
+            None => "–".to_owned(),
+            Some(verdict) if verdict.limit.is_unknown() => "not identified".to_owned(),
+            Some(verdict) => {
+                let doubt = match verdict.confidence {
+                    Confidence::Weak => " (weak)",
+                    _ => "",
+                };
+                format!("{}{doubt}", verdict.limit.name())
+            }
+        }
+    }
+
+    /// The goal with the smallest loss ratio.
+    pub(crate) fn strictest(&self) -> Option<&ForwardingGoal> {
+        let goals = self.found.goals.iter();
+        goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
+    }
+}
+
+/// `NDR` where no frame may be lost, else `PDR 0.5 %`.
+pub(crate) fn goal_word(goal: Ratio) -> String {
+    if goal == Ratio::ZERO {
+        "NDR".to_owned()
+    } else {
+        format!("PDR {}", crate::figures::percent(goal))
+    }
+}
+
+/// Both bounds of a goal: `812.5–816.1`.
+pub(crate) fn bounds(goal: &ForwardingGoal, unit: Unit) -> String {
+    let number = |rate: PacketRate| crate::figures::significant(unit.of(rate.pps()), 4);
+    let text = match (goal.lower_bound, goal.upper_bound) {
+        (Some(low), Some(high)) => format!("{}–{}", number(low), number(high)),
+        (Some(low), None) => format!("≥ {}", number(low)),
+        (None, Some(high)) => format!("< {}", number(high)),
+        (None, None) => "–".to_owned(),
+    };
+    if goal.reached { text } else { text + " *" }
+}
+
+fn throughput(rows: &[Row<'_>], unit: Unit) -> Sheet {
+    let mut columns: Vec<Column<'_, Row<'_>>> = vec![words("frame", Row::name)];
+    let goals = rows.first().map_or(&[][..], |row| &row.found.goals);
+    for (at, goal) in goals.iter().enumerate() {
+        let head = format!("{}, {}", goal_word(goal.loss_goal), unit.symbol());
+        columns.push(words(head, move |row: &Row<'_>| {
+            let goal = row.found.goals.get(at);
+            goal.map_or_else(|| "–".to_owned(), |goal| bounds(goal, unit))
+        }));
+    }
+    let at_layer = |layer: Layer| {
+        move |row: &Row<'_>| {
+            let lower = row.strictest().and_then(|goal| goal.lower_bound);
+            let rate = lower.map(|rate| row.found.bit_rate(layer, rate));
+            Cell::number(rate.map(|rate| rate.as_f64()), GIGABIT)
+        }
+    };
+    columns.push(column("Gbit/s L1", at_layer(Layer::L1)));
+    columns.push(column("Gbit/s L2", at_layer(Layer::L2)).on(Medium::Page));
+    let share = |of: fn(&Forwarding) -> Option<PacketRate>| {
+        move |row: &Row<'_>| {
+            let lower = row.strictest().and_then(|goal| goal.lower_bound);
+            let share = lower.zip(of(row.found));
+            Cell::percent(share.map(|(rate, of)| Ratio::clamped(rate.pps() / of.pps())))
+        }
+    };
+    if rows.iter().any(|row| row.found.line_rate.is_some()) {
+        columns.push(column("of line, %", share(|found| found.line_rate)));
+    }
+    if rows.iter().any(|row| row.found.ceiling.is_some()) {
+        columns.push(column("of ceiling, %", share(|found| found.ceiling)));
+    }
+    columns.push(words("limited by", Row::limit));
+    Sheet::new("Throughput by frame size", rows, columns)
+}
+
+const GIGABIT: Unit = Unit::GIGABIT;
+
+/// A row of the table of delays.
+pub(crate) struct DelayRow<'a> {
+    name: String,
+    delay: &'a ForwardingDelay,
+}
+
+fn delays<'a>(rows: &'a [Row<'_>]) -> Vec<DelayRow<'a>> {
+    let all = rows.iter().flat_map(|row| {
+        let each = row.found.delays.iter();
+        each.map(|delay| DelayRow {
+            name: row.name(),
+            delay,
+        })
+    });
+    all.collect()
+}
+
+fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
+    let time = |head: &str, of: fn(&ForwardingDelay) -> Option<u64>| {
+        words(head, move |row: &DelayRow<'_>| {
+            let time = of(row.delay).map(|ns| nanos(crate::figures::float(ns)));
+            time.unwrap_or_else(|| "–".to_owned())
+        })
+    };
+    let columns = vec![
+        words("frame", |row: &DelayRow<'_>| row.name.clone()),
+        words("load", |row: &DelayRow<'_>| {
+            crate::figures::percent(row.delay.load_ratio)
+        }),
+        words(unit.symbol(), move |row: &DelayRow<'_>| {
+            crate::figures::significant(unit.of(row.delay.intended.pps()), 4)
+        }),
+        time("p50", |delay| delay.p50_ns),
+        time("p99", |delay| delay.p99_ns),
+        time("p99.9", |delay| delay.p999_ns),
+        time("max", |delay| delay.max_ns),
+        column("lost", |row: &DelayRow<'_>| {
+            Cell::count(row.delay.lost.map(linerate_model::PacketCount::get))
+        }),
+    ];
+    let is_one_way = |row: &DelayRow<'_>| row.delay.of == Some(DelayOf::OneWay);
+    let title = if rows.iter().all(is_one_way) {
+        "One-way delay by load"
+    } else {
+        "Delay by load (above the smallest of its trial where no clock is shared)"
+    };
+    Sheet::new(title, rows, columns)
+}
+
+/// From the slowest to the fastest row.
+fn caption(rows: &[Row<'_>], unit: Unit) -> String {
+    let lower = rows.iter().filter_map(|row| row.strictest()?.lower_bound);
+    let (low, high) = lower.fold((f64::INFINITY, 0.0_f64), |(low, high), rate| {
+        (low.min(rate.pps()), high.max(rate.pps()))
+    });
+    if high == 0.0 {
+        return "No load met the goals.".to_owned();
+    }
+    let number = |rate: f64| crate::figures::significant(unit.of(rate), 4);
+    format!(
+        "From {} to {} {}.",
+        number(low),
+        number(high),
+        unit.symbol()
+    )
+}
+
+/// The result in one sentence for each direction: the first and the last frame size.
+pub(crate) fn outcome(run: &Run) -> Vec<String> {
+    let rows = rows(run);
+    let unit = unit(&rows);
+    let said = |row: &Row<'_>| {
+        let goal = row.strictest()?;
+        let lower = goal.lower_bound?;
+        let word = if goal.loss_goal == Ratio::ZERO {
+            "without loss".to_owned()
+        } else {
+            format!(
+                "with at most {} lost",
+                crate::figures::percent(goal.loss_goal)
+            )
+        };
+        let rate = crate::figures::significant(unit.of(lower.pps()), 4);
+        let size = row.name();
+        Some(format!("{rate} {} of {size} {word}", unit.symbol()))
+    };
+    let most = 2;
+    let ends = match rows.as_slice() {
+        [] => return vec!["nothing was measured".to_owned()],
+        few if few.len() <= most => few.iter().collect::<Vec<_>>(),
+        [first, .., last] => vec![first, last],
+        [one] => vec![one],
+    };
+    let said: Vec<_> = ends.into_iter().filter_map(said).collect();
+    if said.is_empty() {
+        return vec!["no load was found that it forwards within the goals".to_owned()];
+    }
+    vec![format!("forwards {}", said.join(", "))]
+}

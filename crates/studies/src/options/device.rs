@@ -1,0 +1,82 @@
+//! Options of what stands between two ports.
+
+use super::draft::{duration, read, set};
+use super::{Group, SWITCH as ONLY, Shown, Source, Usual, list, option};
+use crate::run::{DeviceChoice, parse_delay_goal};
+
+pub(super) static DEVICE: Group = Group {
+    heading: "Device",
+    options: &[
+        option("ports", ONLY, "A,B", "The two interfaces of this host that the device is between")
+            .only(Source::Plan)
+            .otherwise(Usual::Needed)
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.choice, DeviceChoice::ports(v).map(Some))),
+        list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS")
+            .also("frame-sizes")
+            .shown(Shown::Short)
+            .usual("64,512,1518")
+            .usual_in_plans("64")
+            .is_beside(true)
+            .sets(|d, v| {
+                let sizes = v.split(',').map(|size| read(size.trim()));
+                set(&mut d.device.frame_sizes, sizes.collect())
+            }),
+        list("delay-load", ONLY, "SHARE", "Shares of the throughput at which delay is measured after the search; 0 is the lowest load")
+            .usual("0,10%,50%,90%")
+            .is_beside(true)
+            .sets(|d, v| {
+                let shares = v.split(',').filter(|share| !share.is_empty());
+                let shares = shares.map(|share| read(share.trim()));
+                set(&mut d.search.delay_loads, shares.collect())
+            }),
+        option("line-rate", ONLY, "RATE", "Highest load to try, in bit/s at L1")
+            .otherwise(Usual::Words("the slower port's speed, else 10G"))
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.line_rate, read(v).map(Some))),
+        option("min-frame-rate", ONLY, "RATE", "Lowest load to try, in frames per second")
+            .usual("1000")
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.lowest, read(v))),
+        list("loss-goal", ONLY, "LOSS_GOAL", "Loss ratios to search for, each a goal of its own: 0 finds the NDR, 0.5% the PDR")
+            .shown(Shown::Short)
+            .usual("0,0.5%")
+            .sets(|d, v| {
+                let goals = v.split(',').map(|goal| read(goal.trim()));
+                set(&mut d.search.loss_goals, goals.collect())
+            }),
+        option("delay-goal", ONLY, "QUANTILE<TIME", "Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial)")
+            .sets(|d, v| {
+                let goal = parse_delay_goal(v).map_err(|error| error.message);
+                set(&mut d.search.delay_goal, goal.map(Some))
+            }),
+        option("width", ONLY, "WIDTH", "How close the bounds shall be, relative to the upper one")
+            .usual("0.5%")
+            .sets(|d, v| set(&mut d.search.width, read(v))),
+        option("budget", ONLY, "BUDGET", "Most trial time of each frame size and direction")
+            .usual("30s")
+            .sets(|d, v| set(&mut d.search.budget, duration(v))),
+        option("a-to", ONLY, "MAC", "Where frames from port A go: a router's port")
+            .otherwise(Usual::Words("port B"))
+            .is_beside(true)
+            .sets(|d, v| d.device.param("a-to", v)),
+        option("b-to", ONLY, "MAC", "Where frames from port B go: a router's port")
+            .otherwise(Usual::Words("port A"))
+            .is_beside(true)
+            .sets(|d, v| d.device.param("b-to", v)),
+        option("a-ip", ONLY, "ADDRESS", "IP address of port A's frames")
+            .otherwise(Usual::Words("`198.18.0.1`"))
+            .is_beside(true)
+            .sets(|d, v| d.device.param("a-ip", v)),
+        option("b-ip", ONLY, "ADDRESS", "IP address of port B's frames")
+            .otherwise(Usual::Words("`198.18.0.2`"))
+            .is_beside(true)
+            .sets(|d, v| d.device.param("b-ip", v)),
+        option("diagnose", ONLY, "TIME", "After each search, probe what limits it for at most this long: short trials with one thing changed each. 0s leaves it out")
+            .usual("5s")
+            .usual_in_plans("0s")
+            .page("report.md#what-was-probed")
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.after.diagnose, duration(v))),
+    ],
+};
