@@ -117,7 +117,7 @@ impl Forwarding {
         let delay = |one: &DelayTrial| {
             let trial = run.trials.iter().find(|trial| trial.index == one.trial)?;
             let one_way = trial.one_way().and_then(|known| known.forward.as_ref());
-            let delay = one_way.or(trial.delay());
+            let delay = one_way.or_else(|| trial.delay());
             Some(ForwardingDelay {
                 load_ratio: one.load_ratio,
                 intended: frame_rate(trial.intended_load?, payload)?,

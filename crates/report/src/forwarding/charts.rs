@@ -15,6 +15,11 @@ pub(super) fn all(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
         .collect()
 }
 
+/// A name, its role, and the rate that is marked.
+type Mark = (&'static str, Role, fn(&Forwarding) -> Option<PacketRate>);
+/// A name, and the delay that is drawn.
+type Line = (&'static str, fn(&ForwardingDelay) -> Option<u64>);
+
 /// Place of the `at`-th row on an axis of names.
 fn place(at: usize) -> f64 {
     float(at as u64)
@@ -41,7 +46,7 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Chart {
         };
         series.push(Series::new(name, role, Shape::Scatter, points));
     }
-    let marks: [(&str, Role, fn(&Forwarding) -> Option<PacketRate>); 2] = [
+    let marks: [Mark; 2] = [
         ("line rate", Role::Ideal, |found| found.line_rate),
         ("linerate's own ceiling on a wire", Role::Ceiling, |found| {
             found.ceiling
@@ -84,7 +89,7 @@ fn delay(rows: &[Row<'_>], unit: Unit) -> Chart {
     let medians = all().filter_map(|delay| delay.p50_ns).map(float);
     let time = Unit::for_nanos(crate::figures::middle(medians));
     let mut series = Vec::new();
-    let lines: [(&str, fn(&ForwardingDelay) -> Option<u64>); 2] = [
+    let lines: [Line; 2] = [
         ("median", |delay| delay.p50_ns),
         ("p99", |delay| delay.p99_ns),
     ];

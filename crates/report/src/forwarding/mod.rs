@@ -9,7 +9,7 @@ use linerate_model::run::{
     Confidence, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, Run, RunWork, Verdict,
 };
 use linerate_model::spec::Direction;
-use linerate_model::{Layer, PacketRate, Ratio};
+use linerate_model::{BitRate, Layer, PacketRate, Ratio};
 
 /// A row of the result: a frame size, a direction, and the search that found it.
 pub(crate) struct Row<'a> {
@@ -136,7 +136,7 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Sheet {
         move |row: &Row<'_>| {
             let lower = row.strictest().and_then(|goal| goal.lower_bound);
             let rate = lower.map(|rate| row.found.bit_rate(layer, rate));
-            Cell::number(rate.map(|rate| rate.as_f64()), GIGABIT)
+            Cell::number(rate.map(BitRate::as_f64), GIGABIT)
         }
     };
     columns.push(column("Gbit/s L1", at_layer(Layer::L1)));

@@ -117,7 +117,7 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
         }
         RunWork::Switch { .. } => {
             add(0, &|paper| {
-                crate::document::write_text(paper, &crate::forwarding::blocks(run))
+                crate::document::write_text(paper, &crate::forwarding::blocks(run));
             });
             add(3, &|paper| notes(paper, run));
             add(0, &|paper| emulated(paper, hosts(run)));

@@ -9,7 +9,7 @@ pub(super) static DEVICE: Group = Group {
     options: &[
         option("ports", ONLY, "A,B", "The two interfaces of this host that the device is between")
             .only(Source::Plan)
-            .otherwise(Usual::Needed)
+            .otherwise(Usual::Words("needed"))
             .is_beside(true)
             .sets(|d, v| set(&mut d.device.choice, DeviceChoice::ports(v).map(Some))),
         list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS")
@@ -59,19 +59,31 @@ pub(super) static DEVICE: Group = Group {
         option("a-to", ONLY, "MAC", "Where frames from port A go: a router's port")
             .otherwise(Usual::Words("port B"))
             .is_beside(true)
-            .sets(|d, v| d.device.param("a-to", v)),
+            .sets(|d, v| {
+                d.device.param("a-to", v);
+                Ok(())
+            }),
         option("b-to", ONLY, "MAC", "Where frames from port B go: a router's port")
             .otherwise(Usual::Words("port A"))
             .is_beside(true)
-            .sets(|d, v| d.device.param("b-to", v)),
+            .sets(|d, v| {
+                d.device.param("b-to", v);
+                Ok(())
+            }),
         option("a-ip", ONLY, "ADDRESS", "IP address of port A's frames")
             .otherwise(Usual::Words("`198.18.0.1`"))
             .is_beside(true)
-            .sets(|d, v| d.device.param("a-ip", v)),
+            .sets(|d, v| {
+                d.device.param("a-ip", v);
+                Ok(())
+            }),
         option("b-ip", ONLY, "ADDRESS", "IP address of port B's frames")
             .otherwise(Usual::Words("`198.18.0.2`"))
             .is_beside(true)
-            .sets(|d, v| d.device.param("b-ip", v)),
+            .sets(|d, v| {
+                d.device.param("b-ip", v);
+                Ok(())
+            }),
         option("diagnose", ONLY, "TIME", "After each search, probe what limits it for at most this long: short trials with one thing changed each. 0s leaves it out")
             .usual("5s")
             .usual_in_plans("0s")

@@ -9,6 +9,8 @@ fn given(kind: TestKind, words: &[(&str, &str)]) -> Vec<Given> {
     let of = |(name, value): &(&str, &str)| {
         let mut known = of_command(kind).map(|(_, option)| option);
         let option = known.find(|option| option.name == *name);
+        // The ports stand before all options.
+        let option = option.or_else(|| find(kind, name));
         (
             option.unwrap_or_else(|| panic!("{name}")),
             (*value).to_owned(),
@@ -51,9 +53,13 @@ fn every_usual_value_is_one_and_every_name_is_known() {
 
 #[test]
 fn a_test_takes_the_same_on_the_command_line_and_in_a_plan() {
-    let needed: &[(&str, &str)] = &[("rate", "max")];
     for kind in TestKind::ALL {
-        let words = if kind == TestKind::Udp { needed } else { &[] };
+        let words: &[(&str, &str)] = match kind {
+            TestKind::Udp => &[("rate", "max")],
+            // A cell of a plan has one frame size.
+            TestKind::Switch => &[("ports", "eth1,eth2"), ("frame-size", "64")],
+            _ => &[],
+        };
         let of = |source| {
             let mut request = request(kind, source, &given(kind, words)).unwrap();
             if let Test::Latency(plan) = &mut request.test {

@@ -174,18 +174,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             recorder: &mut recorder,
             client: &mut client,
         };
-        let made = delays(&mut run, plan)?;
-        if let RunWork::Saturate { delay_trials, .. } = &mut recorder.run_mut().work {
-            *delay_trials = made;
-        }
-    }
-    if plan.profile && !context.interrupted() {
-        let mut run = Measurement {
-            context,
-            recorder: &mut recorder,
-            client: &mut client,
-        };
-        profile(&mut run, plan);
+        at_bounds(&mut run, plan)?;
     }
     note_stack(&mut recorder, &mut client, Counted::Part)?;
     Ok(recorder.finish(context))
@@ -259,6 +248,18 @@ fn profile(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) {
         let note = format!("not profiled: {error:#}");
         run.recorder.run_mut().notes.push(note);
     }
+}
+
+/// What is measured once the bounds are known, and makes none.
+fn at_bounds(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) -> Result<()> {
+    let made = delays(run, plan)?;
+    if let RunWork::Saturate { delay_trials, .. } = &mut run.recorder.run_mut().work {
+        *delay_trials = made;
+    }
+    if plan.profile && !run.context.interrupted() {
+        profile(run, plan);
+    }
+    Ok(())
 }
 
 /// Measures delay at shares of the throughput with the largest loss goal (RFC 2544 §26.2 at the loads of FD.io CSIT).

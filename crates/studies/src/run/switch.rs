@@ -86,9 +86,8 @@ impl Default for DeviceDraft {
 
 impl DeviceDraft {
     /// Sets a parameter of the datapath between the ports.
-    pub(crate) fn param(&mut self, name: &str, value: &str) -> Result<(), String> {
+    pub(crate) fn param(&mut self, name: &str, value: &str) {
         self.params.insert(name.to_owned(), value.to_owned());
-        Ok(())
     }
 
     pub(crate) fn plan(self, search: SaturatePlan, both: bool) -> Result<SwitchPlan, String> {
