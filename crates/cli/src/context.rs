@@ -44,6 +44,7 @@ pub(crate) fn with_store<T>(
         command: command_line(),
         title: output.title.clone(),
         unsaved: None,
+        device: None,
         interrupt,
     };
     let done = work(&mut context);

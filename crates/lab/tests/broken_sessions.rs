@@ -104,6 +104,7 @@ fn search(restarts: bool, store: Option<Store>) -> anyhow::Result<Run> {
             command: String::new(),
             title: None,
             unsaved: None,
+            device: None,
             interrupt: &AtomicBool::new(false),
         },
         &Target::new(far),

@@ -3,6 +3,7 @@
 use crate::watch::{Silent, Watcher};
 use linerate_model::run::Run;
 use linerate_store::{Store, StoreError};
+use linerate_testbed::duts::Dut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The surroundings of a command.
@@ -17,6 +18,8 @@ pub struct Context<'a> {
     pub title: Option<String>,
     /// Why a run that was measured is not in the store as a whole.
     pub unsaved: Option<StoreError>,
+    /// The device under test, if linerate started one: it is asked what it counted before and after each trial.
+    pub device: Option<&'a mut dyn Dut>,
     /// Set when the user wants to stop: the run ends early and is kept as incomplete.
     pub interrupt: &'a AtomicBool,
 }
@@ -39,6 +42,7 @@ impl Context<'_> {
             command: command.to_owned(),
             title: None,
             unsaved: None,
+            device: None,
             interrupt,
         }
     }
@@ -59,6 +63,7 @@ pub fn unattended<T>(command: impl FnOnce(&mut Context<'_>) -> T) -> T {
         command: String::new(),
         title: None,
         unsaved: None,
+        device: None,
         interrupt: &AtomicBool::new(false),
     })
 }

@@ -30,8 +30,9 @@ pub(crate) use requests::lateness_in_tail;
 pub use turns::{TurnReports, trial_of_turns};
 pub(crate) use validity::TELLS_NOTHING;
 
-use crate::outage;
-use linerate_model::run::{Measured, Trial, TrialEnd, TrialOrigin};
+use crate::{ledger, outage};
+use linerate_model::dut::DutCounters;
+use linerate_model::run::{Measured, Trial, TrialEnd, TrialOrigin, TrialWork};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{Direction, Side, Stop, TestSpec};
@@ -60,6 +61,16 @@ pub fn cut_short(spec: &TestSpec, sender: Option<&EndpointReport>) -> TestSpec {
     TestSpec {
         stop: Stop::After(longest.unwrap_or_default()),
         ..spec.clone()
+    }
+}
+
+/// Adds what the device under test counted during `trial`, and places there what it dropped.
+pub fn with_device(trial: &mut Trial, counted: DutCounters) {
+    if let TrialWork::Datagrams(result) = &mut trial.work {
+        ledger::place_at_device(&mut result.ledger, &counted);
+    }
+    if let Some(measured) = trial.measured_mut() {
+        measured.device = Some(counted);
     }
 }
 
@@ -109,6 +120,7 @@ fn ended(
         profile,
         peer_output: None,
         end,
+        device: None,
         raw: sender.into_iter().chain(receiver).collect(),
     };
     trial.origin = TrialOrigin::Measured(Box::new(measured));

@@ -22,7 +22,11 @@ fn is_lost_in_hosts(run: &Run, trial: &Trial) -> bool {
         Place::ReceiverNic | Place::ReceiverBacklog | Place::ReceiverSocket => true,
         // An interface drops what a full link, or a slow device behind it, does not take.
         Place::SenderNic => is_far_from_full(run, trial),
-        Place::SenderSocket | Place::SenderQdisc | Place::Network | Place::Unknown => false,
+        Place::SenderSocket
+        | Place::SenderQdisc
+        | Place::Network
+        | Place::Device
+        | Place::Unknown => false,
     });
     let placed: f64 = in_hosts.map(|entry| entry.packets.as_f64()).sum();
     trial.transport == Transport::Udp && lost > 0.0 && placed >= lost * (1.0 - UNPLACED)

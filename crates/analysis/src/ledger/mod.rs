@@ -21,6 +21,7 @@ mod reasons;
 
 use counters::{Claim, Host};
 use linerate_model::PacketCount;
+use linerate_model::dut::DutCounters;
 use linerate_model::run::{LedgerEntry, Packets, Place};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use reasons::Reasons;
@@ -76,6 +77,33 @@ pub fn place(
     book.settle(&claims, upstream.network_at_least, unread);
     upstream.close(&mut book);
     book.close()
+}
+
+/// Gives to the device under test what its counters say that it dropped, of what was lost between the interfaces.
+///
+/// Its counters are of every frame, so they bound from above.
+pub fn place_at_device(ledger: &mut Vec<LedgerEntry>, device: &DutCounters) {
+    let between = |entry: &&mut LedgerEntry| matches!(entry.place, Place::Network | Place::Unknown);
+    let mut found = Vec::new();
+    for drop in &device.drops {
+        let mut left = drop.packets.get();
+        for entry in ledger.iter_mut().filter(between) {
+            let here = entry.packets.get().min(left);
+            entry.packets = PacketCount::new(entry.packets.get() - here);
+            left -= here;
+        }
+        let placed = drop.packets.get() - left;
+        if placed > 0 {
+            found.push(LedgerEntry {
+                place: Place::Device,
+                packets: PacketCount::new(placed),
+                source: format!("{} {}", drop.place.in_words(), drop.at),
+            });
+        }
+    }
+    ledger.retain(|entry| entry.packets.get() > 0);
+    let behind = ledger.partition_point(|entry| entry.place <= Place::Network);
+    ledger.splice(behind..behind, found);
 }
 
 /// Who counted what the test's own sockets dropped.

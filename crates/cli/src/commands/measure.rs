@@ -83,7 +83,8 @@ const fn examples(kind: TestKind) -> &'static str {
             "Examples:
   linerate switch eth1 eth2                NDR, PDR and delay of what is between them
   linerate switch eth1 eth2 --both         from A to B, then from B to A
-  linerate switch eth1 eth2 --frame-size 64 --loss-goal 0"
+  linerate switch eth1 eth2 --frame-size 64 --loss-goal 0
+  linerate switch --dut bridge             a device that linerate starts"
         }
     }
 }
@@ -99,7 +100,8 @@ fn command(kind: TestKind) -> Command {
 }
 
 fn port((id, help): (&'static str, &'static str)) -> Arg {
-    Arg::new(id).value_name(id).help(help).required(true)
+    let arg = Arg::new(id).value_name(id).help(help);
+    arg.required_unless_present("dut").conflicts_with("dut")
 }
 
 /// The option that plans have for the two arguments.

@@ -1,6 +1,7 @@
 //! What a device between two ports forwards, by frame size and direction: the table that RFC 2544 asks for.
 
 use super::{DelayOf, GoalResult, Run};
+use crate::dut::DutFacts;
 use crate::spec::Direction;
 use crate::units::{
     BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Ratio,
@@ -13,9 +14,9 @@ use serde::{Deserialize, Serialize};
 pub struct Device {
     /// How it was given: `eth1 to eth2`, `bridge`, `router,rules=100`.
     pub name: String,
-    /// What it says of itself: program, version, settings; absent for a device that only its ports are known of.
+    /// What it is, as linerate started it; absent for a device that only its ports are known of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<String>,
+    pub facts: Option<DutFacts>,
 }
 
 /// Forwarding of frames of one size in one direction. Rates are frames per second.

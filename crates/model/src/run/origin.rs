@@ -1,6 +1,7 @@
 //! Where the figures of a trial come from, and what is known in that case only.
 
 use crate::cost::ProfileSummary;
+use crate::dut::DutCounters;
 use crate::estimate::Interval;
 use crate::sample::EndpointReport;
 use crate::spec::Side;
@@ -72,6 +73,9 @@ pub struct Measured {
     /// Who ended it.
     #[serde(default, skip_serializing_if = "TrialEnd::is_planned")]
     pub end: TrialEnd,
+    /// What the device under test counted during the trial; absent where linerate did not start one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DutCounters>,
     /// The raw reports of both ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,

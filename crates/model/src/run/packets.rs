@@ -35,6 +35,8 @@ pub enum Place {
     SenderNic,
     /// Left the sender's interface, did not reach the receiver's.
     Network,
+    /// Dropped by the device under test, by its own counters.
+    Device,
     /// Dropped by the receiver's interface.
     ReceiverNic,
     /// Dropped because the receiver's softnet backlog was full.

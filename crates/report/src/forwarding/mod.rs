@@ -63,10 +63,8 @@ const READING: &str = "A frame is counted from its destination address to its FC
 /// The unit of all frame rates of a run.
 fn unit(rows: &[Row<'_>]) -> Unit {
     let bounds = rows.iter().flat_map(|row| &row.found.goals);
-    let largest = bounds
-        .filter_map(|goal| goal.lower_bound)
-        .map(PacketRate::pps);
-    Unit::for_frames(largest.fold(0.0, f64::max))
+    let known = bounds.filter_map(|goal| goal.lower_bound.or(goal.upper_bound));
+    Unit::for_frames(known.map(PacketRate::pps).fold(0.0, f64::max))
 }
 
 impl Row<'_> {

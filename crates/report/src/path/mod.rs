@@ -391,7 +391,9 @@ impl Accounts {
         let Some(place) = stage.place() else {
             return StageLoss::Clear;
         };
-        let here = || self.ledger.iter().filter(|entry| entry.place == place);
+        // The device under test is what lies between the interfaces.
+        let is_here = |of: Place| of == place || of == Place::Device && place == Place::Network;
+        let here = || self.ledger.iter().filter(move |entry| is_here(entry.place));
         let packets = here().fold(0_u64, |sum, entry| sum.saturating_add(entry.packets.get()));
         if packets > 0 {
             let sources: Vec<&str> = here().map(|entry| entry.source.as_str()).collect();

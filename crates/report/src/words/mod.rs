@@ -196,6 +196,7 @@ pub(crate) const fn place(place: Place) -> &'static str {
         Place::SenderQdisc => "sender's queueing discipline",
         Place::SenderNic => "sender's interface",
         Place::Network => "network",
+        Place::Device => "device under test",
         Place::ReceiverNic => "receiver's interface",
         Place::ReceiverBacklog => "receiver's softnet backlog",
         Place::ReceiverSocket => "receiver's socket",

@@ -9,9 +9,16 @@ pub(super) static DEVICE: Group = Group {
     options: &[
         option("ports", ONLY, "A,B", "The two interfaces of this host that the device is between")
             .only(Source::Plan)
-            .otherwise(Usual::Words("needed"))
+            .excludes(&["dut"])
+            .otherwise(Usual::Words("needed, or `dut`"))
             .is_beside(true)
             .sets(|d, v| set(&mut d.device.choice, DeviceChoice::ports(v).map(Some))),
+        option("dut", ONLY, "KIND", "Start a device of this kind and measure it, in place of two interfaces: `bridge`, `router,rules=100`")
+            .shown(Shown::Short)
+            .excludes(&["ports"])
+            .is_beside(true)
+            .page("devices.md")
+            .sets(|d, v| set(&mut d.device.choice, DeviceChoice::started(v).map(Some))),
         list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS")
             .also("frame-sizes")
             .shown(Shown::Short)

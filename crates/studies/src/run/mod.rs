@@ -1,5 +1,6 @@
 //! The commands that measure: each turns a plan into a stored run.
 
+mod after;
 mod bench;
 mod calibrate;
 mod demo;
@@ -14,6 +15,7 @@ mod study;
 mod switch;
 mod test;
 
+pub use after::After;
 pub use calibrate::{CalibratePlan, Calibrated, calibrate};
 pub use demo::{DemoPlan, demo};
 pub use diagnose::{diagnose, probe_all};
@@ -26,7 +28,7 @@ pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;
 pub use switch::{DeviceChoice, DeviceDraft, SwitchPlan, switch};
-pub use test::{After, Test};
+pub use test::Test;
 
 use crate::context::Context;
 use crate::live::Intervals;
@@ -35,6 +37,7 @@ use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
+use linerate_model::dut::DutCounters;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Trial;
 use linerate_model::spec::{Pinning, TestSpec};
@@ -105,6 +108,7 @@ impl Measurement<'_, '_> {
 
     /// Runs one test: its trials, not recorded yet. A test that breaks off does not end the run.
     fn attempt(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
+        let before = self.device_counters()?;
         let planned = planned_time(spec);
         let interrupt = self.context.interrupt;
         let watcher = &mut *self.context.watcher;
@@ -127,7 +131,19 @@ impl Measurement<'_, '_> {
             }
             trial.label = label.map(str::to_owned);
         }
+        if let Some((before, after)) = before.zip(self.device_counters()?) {
+            let grown = after.since(&before)?;
+            for trial in &mut made {
+                assemble::with_device(trial, grown.clone());
+            }
+        }
         Ok(made)
+    }
+
+    /// What the device under test has counted, where linerate started one.
+    fn device_counters(&mut self) -> Result<Option<DutCounters>> {
+        let device = self.context.device.as_mut();
+        Ok(device.map(|device| device.counters()).transpose()?)
     }
 
     fn record(&mut self, trial: Trial) {

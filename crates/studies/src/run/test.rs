@@ -1,10 +1,10 @@
 //! What is asked for: a test of one of the kinds, and what follows it.
 
 use super::{
-    LatencyPlan, SaturatePlan, SwitchPlan, Wrap, diagnose, latency, prove, saturate, single, switch,
+    After, LatencyPlan, SaturatePlan, SwitchPlan, Wrap, latency, saturate, single, switch,
 };
 use crate::context::Context;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use linerate_client::Target;
 use linerate_model::run::{Asked, Run};
 use linerate_model::spec::{Direction, Stop, TestSpec};
@@ -24,15 +24,6 @@ pub enum Test {
     Switch(SwitchPlan),
 }
 
-/// What follows a test.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct After {
-    /// How long what limits it is probed.
-    pub diagnose: Duration,
-    /// Whether the verdict is put to the proof.
-    pub prove: bool,
-}
-
 impl Test {
     /// Measures it, and then looks for what limits it. Of round trips nothing would be found.
     pub fn measure(&self, context: &mut Context<'_>, target: &Target, after: After) -> Result<Run> {
@@ -43,13 +34,7 @@ impl Test {
             // It makes its own peer.
             Self::Switch(plan) => return switch(context, plan, after),
         }?;
-        let run = diagnose(context, target, run, after.diagnose);
-        if !after.prove {
-            return Ok(run);
-        }
-        let id = run.id.clone();
-        prove(context, target, run)
-            .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
+        after.follow(context, target, run)
     }
 
     /// Sets the direction of a test that has one.

@@ -12,8 +12,12 @@ use linerate_model::{BitRate, FrameOverhead, Layer};
 use std::ops::RangeInclusive;
 
 /// Where packets are lost that a link or shaper had no room for.
-pub(crate) const BEFORE_RECEIVER: &[Place] =
-    &[Place::SenderQdisc, Place::SenderNic, Place::Network];
+pub(crate) const BEFORE_RECEIVER: &[Place] = &[
+    Place::SenderQdisc,
+    Place::SenderNic,
+    Place::Network,
+    Place::Device,
+];
 
 /// Shares of an interface's speed at which it is full: the rest are gaps, pauses and other traffic. What is well above the
 /// speed did not go through it.

@@ -1,0 +1,256 @@
+//! What is measured of a device, and how.
+
+use crate::run::SaturatePlan;
+use linerate_model::dut::DutChoice;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Asked, SwitchSettings};
+use linerate_model::spec::{DatapathChoice, Direction, MIN_NUMBERED_PAYLOAD, TestSpec};
+use linerate_model::units::UnitError;
+use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, PacketRate};
+use linerate_testbed::duts::{self, DutSetup};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// Whatever is between two interfaces of this host.
+    Ports {
+        /// Where frames of the forward direction enter it.
+        a: String,
+        /// Where they leave it.
+        b: String,
+    },
+    /// A device that is started for this.
+    Started(DutChoice),
+}
+
+impl DeviceChoice {
+    /// Reads `eth1,eth2`.
+    pub fn ports(text: &str) -> Result<Self, String> {
+        let ends = text.split_once(',').map(|(a, b)| (a.trim(), b.trim()));
+        match ends {
+            Some((a, b)) if a == b && !a.is_empty() => Err(format!(
+                "both ports are {a}: a device is between two interfaces; give two"
+            )),
+            Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok(Self::Ports {
+                a: a.to_owned(),
+                b: b.to_owned(),
+            }),
+            _ => Err("it takes two interfaces: A,B".to_owned()),
+        }
+    }
+
+    /// Reads `router,rules=100`.
+    pub fn started(text: &str) -> Result<Self, String> {
+        let choice: DutChoice = text.parse().map_err(|error: UnitError| error.to_string())?;
+        duts::find(&choice.kind).map_err(|error| error.to_string())?;
+        Ok(Self::Started(choice))
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Ports { a, b } => format!("{a} to {b}"),
+            Self::Started(choice) => choice.to_string(),
+        }
+    }
+}
+
+/// A plan in the making, which options change one by one.
+#[derive(Debug, Clone)]
+pub struct DeviceDraft {
+    /// What is measured.
+    pub choice: Option<DeviceChoice>,
+    /// Lengths of frames.
+    pub frame_sizes: Vec<ByteCount>,
+    /// Maximum load at L1; `None`: the ports'.
+    pub line_rate: Option<BitRate>,
+    /// Minimum load.
+    pub lowest: PacketRate,
+    params: BTreeMap<String, String>,
+}
+
+impl Default for DeviceDraft {
+    fn default() -> Self {
+        Self {
+            choice: None,
+            frame_sizes: Vec::new(),
+            line_rate: None,
+            lowest: PacketRate::from_pps(1000.0),
+            params: BTreeMap::new(),
+        }
+    }
+}
+
+impl DeviceDraft {
+    /// Sets a parameter of the datapath between the ports.
+    pub(crate) fn param(&mut self, name: &str, value: &str) {
+        self.params.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub(crate) fn plan(self, search: SaturatePlan, both: bool) -> Result<SwitchPlan, String> {
+        let device = self.choice.ok_or("give two interfaces")?;
+        let address = self.params.get("a-ip").map(|text| text.parse::<IpAddr>());
+        let overhead = match address {
+            Some(Ok(IpAddr::V6(_))) => FrameOverhead::UDP_IPV6,
+            _ => FrameOverhead::UDP_IPV4,
+        };
+        let directions = if both {
+            vec![Direction::Forward, Direction::Reverse]
+        } else {
+            vec![search.spec.direction]
+        };
+        let plan = SwitchPlan {
+            device,
+            params: self.params,
+            frame_sizes: self.frame_sizes,
+            overhead,
+            directions,
+            line_rate: self.line_rate,
+            lowest: self.lowest,
+            search,
+        };
+        plan.specs().map(|_| plan)
+    }
+}
+
+/// What is measured of a device, and how.
+#[derive(Debug, Clone)]
+pub struct SwitchPlan {
+    /// The device.
+    pub device: DeviceChoice,
+    /// Lengths of frames from destination address to FCS, a search each.
+    pub frame_sizes: Vec<ByteCount>,
+    /// Directions, one after the other.
+    pub directions: Vec<Direction>,
+    /// Where and how exactly each search looks; its loads and payload are those of a frame size.
+    search: SaturatePlan,
+    pub(super) params: BTreeMap<String, String>,
+    pub(super) overhead: FrameOverhead,
+    line_rate: Option<BitRate>,
+    lowest: PacketRate,
+}
+
+/// L1 rate up to which a search goes where no port tells its speed.
+const USUAL_LINE_RATE: BitRate = BitRate::from_bps(10_000_000_000);
+
+impl SwitchPlan {
+    /// The test of each frame size.
+    pub(crate) fn specs(&self) -> Result<Vec<TestSpec>, String> {
+        let one = |size: &ByteCount| {
+            let payload = self.payload(*size)?;
+            Ok(self.search.spec.clone().with_payload(payload))
+        };
+        self.frame_sizes.iter().map(one).collect()
+    }
+
+    /// The payload of a frame; an error for one that has no room for the header of the probe.
+    fn payload(&self, frame: ByteCount) -> Result<ByteCount, String> {
+        let least = self.overhead.bytes_at(Layer::L2, PROBE_BYTES);
+        let headers = self.overhead.bytes_at(Layer::L2, 0);
+        match frame.get().checked_sub(headers) {
+            Some(payload) if payload >= PROBE_BYTES => Ok(ByteCount::new(payload)),
+            _ => Err(format!(
+                "a frame of {} B is too short: with these headers, number and time of every frame need {least} B",
+                frame.get()
+            )),
+        }
+    }
+
+    /// How long all searches take at most.
+    pub(crate) fn time(&self) -> Duration {
+        let searches = self.frame_sizes.len() * self.directions.len();
+        self.search.budget * u32::try_from(searches).unwrap_or(u32::MAX)
+    }
+
+    /// What a run says was asked for.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked::Switch(SwitchSettings {
+            device: self.device.name(),
+            frame_bytes: self.frame_sizes.clone(),
+            directions: self.directions.clone(),
+            delay_loads: self.search.delay_loads.clone(),
+            search: self.search.settings(),
+        })
+    }
+}
+
+/// Length of the header of every datagram.
+const PROBE_BYTES: u64 = MIN_NUMBERED_PAYLOAD.get();
+
+/// Longest IP packet of Ethernet's usual frames.
+const USUAL_MTU: u64 = 1500;
+
+impl SwitchPlan {
+    /// The device to start, with room for the longest frame.
+    pub(super) fn setup(&self, choice: &DutChoice) -> DutSetup {
+        DutSetup {
+            mtu: self.mtu(),
+            seed: self.search.spec.seed,
+            choice: choice.clone(),
+        }
+    }
+
+    /// The search with frames of one size in one direction; `line_rate` is that of the ports, if they have one.
+    pub(super) fn search_of(
+        &self,
+        cell: FrameCell,
+        datapath: &DatapathChoice,
+        line_rate: Option<BitRate>,
+    ) -> Result<SaturatePlan, Failure> {
+        let payload = self.payload(cell.size);
+        let payload = payload.map_err(|why| Failure::new(ExitCode::Usage, why))?;
+        let line = self.line_rate.or(line_rate).unwrap_or(USUAL_LINE_RATE);
+        let mut spec = self.search.spec.clone().with_payload(payload);
+        spec.direction = cell.way;
+        spec.datapath = datapath.clone();
+        Ok(SaturatePlan {
+            spec,
+            min_load: BitRate::from_f64(self.lowest.pps() * payload.as_f64() * 8.0),
+            max_load: self.overhead.payload_rate(Layer::L1, line, payload.get()),
+            ..self.search.clone()
+        })
+    }
+
+    fn mtu(&self) -> u32 {
+        let beside = u64::from(self.overhead.l2_bytes);
+        let longest = self
+            .frame_sizes
+            .iter()
+            .map(|size| size.get().saturating_sub(beside));
+        let mtu = longest.max().unwrap_or_default().max(USUAL_MTU);
+        u32::try_from(mtu).unwrap_or(u32::MAX)
+    }
+
+    /// Each frame size in each direction.
+    pub(super) fn cells(&self) -> impl Iterator<Item = FrameCell> + '_ {
+        let sizes = self.frame_sizes.iter();
+        sizes.flat_map(|size| {
+            let cell = |way: &Direction| FrameCell {
+                size: *size,
+                way: *way,
+            };
+            self.directions.iter().map(cell)
+        })
+    }
+}
+
+/// One frame size in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FrameCell {
+    pub(super) size: ByteCount,
+    pub(super) way: Direction,
+}
+
+impl FrameCell {
+    /// `64 B`, with its direction where there are both.
+    pub(super) fn name(self, plan: &SwitchPlan) -> String {
+        let way = match self.way {
+            _ if plan.directions.len() < 2 => "",
+            Direction::Reverse => ", B to A",
+            Direction::Forward | Direction::Duplex => ", A to B",
+        };
+        format!("{} B{way}", self.size.get())
+    }
+}

@@ -1,0 +1,94 @@
+//! The two ports that a device is between: opened, and left as they were.
+
+use anyhow::Result;
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
+use linerate_model::BitRate;
+use linerate_model::dut::TesterPort;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::Host;
+use linerate_model::spec::DatapathChoice;
+use linerate_sys::netns::NetNamespace;
+use linerate_testbed::TestbedError;
+use linerate_testbed::duts::{self, Dut, DutSetup};
+
+/// The two ports, with what is known of them, and the peer at the second.
+pub(super) struct Ports {
+    /// Frames from one to the other.
+    pub(super) datapath: DatapathChoice,
+    /// The peer.
+    pub(super) target: Target,
+    /// This host twice, with the facts of each port.
+    pub(super) hosts: Vec<Host>,
+    /// L1 rate of the slower one; `None` where neither has a speed of its own.
+    pub(super) line_rate: Option<BitRate>,
+}
+
+impl Ports {
+    fn open(datapath: DatapathChoice, port: u16) -> Result<Self> {
+        let mut target = Target::new(PeerAddress::parse(&format!("127.0.0.1:{port}"))?);
+        target.count_at(datapath.params.get("a").map(String::as_str))?;
+        let hosts = Client::connect(&target)?.hosts();
+        let speed = |host: &Host| host.facts.link_speed_bps;
+        Ok(Self {
+            line_rate: hosts.iter().filter_map(speed).min(),
+            datapath,
+            target,
+            hosts,
+        })
+    }
+
+    /// Whether both are veth, whose ceiling a veth pair in the device's place shows.
+    pub(super) fn are_veth(&self) -> bool {
+        let is_veth = |host: &Host| host.facts.interface_kind.as_deref() == Some("veth");
+        self.hosts.iter().all(is_veth)
+    }
+}
+
+/// Works with a peer at port B, which is a thread of this process.
+pub(super) fn on_ports<T>(
+    datapath: DatapathChoice,
+    work: impl FnOnce(&Ports) -> Result<T>,
+) -> Result<T> {
+    let agent = Agent::start(AgentPlan {
+        interface: datapath.params.get("b").cloned(),
+        ..AgentPlan::listening_on("127.0.0.1:0")?
+    })?;
+    let result = Ports::open(datapath, agent.port()).and_then(|ports| work(&ports));
+    agent.stop()?;
+    result
+}
+
+/// Works with a device that is started for it. The calling thread is in the tester's network meanwhile.
+pub(super) fn on_device<T>(
+    setup: &DutSetup,
+    work: impl FnOnce(&Ports, &mut dyn Dut) -> Result<T>,
+) -> Result<T> {
+    let mut device = duts::start(setup).map_err(|error| failure(&error))?;
+    let [a, b] = device.tester().ports();
+    let datapath = TesterPort::datapath(a, b);
+    let home = NetNamespace::current()?;
+    device.tester().enter()?;
+    let result = on_ports(datapath, |ports| work(ports, &mut *device));
+    home.enter()?;
+    let closed = device.close();
+    let result = result?;
+    closed.map_err(|errors| anyhow::anyhow!("taking {} down: {errors:?}", setup.choice))?;
+    Ok(result)
+}
+
+/// What is wrong with how a device was asked for, or with this host.
+fn failure(error: &TestbedError) -> Failure {
+    let code = match error {
+        TestbedError::UnknownDut { .. } | TestbedError::DutParam { .. } => ExitCode::Usage,
+        _ => ExitCode::HostLacks,
+    };
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(below) = cause {
+        text = format!("{text}: {below}");
+        cause = below.source();
+    }
+    Failure::new(code, text)
+}
