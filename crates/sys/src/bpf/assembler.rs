@@ -40,16 +40,82 @@ impl Width {
     }
 }
 
-/// When a jump is taken; unsigned comparison.
+/// When a jump is taken; unsigned comparison unless it says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
+    /// The register is as great or greater.
+    AtLeast,
     /// Register and number are equal.
     Equal,
     /// The register is greater.
     Greater,
+    /// The register is smaller.
+    Less,
     /// They differ.
     NotEqual,
+    /// The register is smaller, both signed.
+    SignedLess,
 }
+
+impl Condition {
+    /// Opcode of the jump that compares with a number.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Equal => 0x15,
+            Self::Greater => 0x25,
+            Self::AtLeast => 0x35,
+            Self::NotEqual => 0x55,
+            Self::Less => 0xa5,
+            Self::SignedLess => 0xc5,
+        }
+    }
+}
+
+/// Arithmetic of 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Sum, modulo 2^64.
+    Add,
+    /// Bits of both.
+    And,
+    /// Quotient, unsigned; 0 if the divisor is 0.
+    Divide,
+    /// Product, modulo 2^64.
+    Multiply,
+    /// Bits of either.
+    Or,
+    /// Shift to the left.
+    ShiftLeft,
+    /// Shift to the right, unsigned.
+    ShiftRight,
+    /// Shift to the right that keeps the sign.
+    ShiftRightSigned,
+    /// Difference, modulo 2^64.
+    Subtract,
+    /// Bits of one of the two.
+    Xor,
+}
+
+impl Operation {
+    /// Opcode with a number as the second operand.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Add => 0x07,
+            Self::Subtract => 0x17,
+            Self::Multiply => 0x27,
+            Self::Divide => 0x37,
+            Self::Or => 0x47,
+            Self::And => 0x57,
+            Self::ShiftLeft => 0x67,
+            Self::ShiftRight => 0x77,
+            Self::Xor => 0xa7,
+            Self::ShiftRightSigned => 0xc7,
+        }
+    }
+}
+
+/// Bit of an opcode: the second operand is a register.
+const BY_REGISTER: u8 = 0x08;
 
 /// A place in the program to jump to; forward only, so that the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +124,13 @@ pub struct Label(usize);
 /// A finished program: made of what [`Assembler`] can write only, so it reaches no memory of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program(pub(super) Vec<u64>);
+
+impl Program {
+    /// Its instructions, as the kernel reads them.
+    pub fn instructions(&self) -> &[u64] {
+        &self.0
+    }
+}
 
 /// Writes a program.
 #[derive(Debug, Default)]
@@ -69,6 +142,8 @@ pub struct Assembler {
 
 /// Numbers of kernel functions (`enum bpf_func_id`).
 const MAP_LOOKUP: i32 = 1;
+const TIME: i32 = 5;
+const TASK: i32 = 14;
 const PROBE_READ_KERNEL: i32 = 113;
 const REDIRECT_MAP: i32 = 51;
 
@@ -147,13 +222,78 @@ impl Assembler {
 
     /// Jumps to `label` if `register` compares so with `number` in 64 bits (the number sign-extended).
     pub fn jump_if(&mut self, condition: Condition, register: Register, number: i32, label: Label) {
-        let code = match condition {
-            Condition::Equal => 0x15,
-            Condition::Greater => 0x25,
-            Condition::NotEqual => 0x55,
-        };
         self.jumps.push((self.code.len(), label));
-        self.emit(code, [register, 0], 0, number);
+        self.emit(condition.code(), [register, 0], 0, number);
+    }
+
+    /// Jumps to `label` if `register` compares so with `other` in 64 bits.
+    pub fn jump_if_register(
+        &mut self,
+        condition: Condition,
+        register: Register,
+        other: Register,
+        label: Label,
+    ) {
+        self.jumps.push((self.code.len(), label));
+        self.emit(condition.code() | BY_REGISTER, [register, other], 0, 0);
+    }
+
+    /// `to = to operation number` (the number sign-extended).
+    pub fn compute(&mut self, operation: Operation, to: Register, number: i32) {
+        self.emit(operation.code(), [to, 0], 0, number);
+    }
+
+    /// `to = to operation from`.
+    pub fn compute_register(&mut self, operation: Operation, to: Register, from: Register) {
+        self.emit(operation.code() | BY_REGISTER, [to, from], 0, 0);
+    }
+
+    /// `to = number`, of 64 bits.
+    pub fn set_wide(&mut self, to: Register, number: u64) {
+        let half = |shift: u32| {
+            let low = number >> shift & u64::from(u32::MAX);
+            u32::try_from(low).map_or(0, u32::cast_signed)
+        };
+        self.emit(0x18, [to, 0], 0, half(0));
+        self.emit(0, [0, 0], 0, half(32));
+    }
+
+    /// `register` = its lowest bytes, of this width, between the machine's byte order and that of networks.
+    pub fn swap_to_network(&mut self, width: Width, register: Register) {
+        self.emit(0xdc, [register, 0], 0, width.bytes() * 8);
+    }
+
+    /// `memory[to + offset] = from`: a frame, or a map's value.
+    pub fn store(&mut self, width: Width, to: Register, offset: i16, from: Register) {
+        self.emit(0x63 | width.code(), [to, from], offset, 0);
+    }
+
+    /// `memory[to + offset] += from`, atomically, eight bytes.
+    pub fn atomic_add_at(&mut self, to: Register, offset: i16, from: Register) {
+        self.emit(0xdb, [to, from], offset, 0);
+    }
+
+    /// If `memory[to]` equals register 0, `memory[to] = from`, atomically, eight bytes; register 0 = what was there.
+    pub fn exchange_if_equal(&mut self, to: Register, from: Register) {
+        /// `BPF_CMPXCHG` of `linux/bpf.h`.
+        const COMPARE_EXCHANGE: i32 = 0xf1;
+        self.emit(0xdb, [to, from], 0, COMPARE_EXCHANGE);
+    }
+
+    /// `to` = address of byte `offset` of the only value of the map with descriptor `map` (`BPF_PSEUDO_MAP_VALUE`).
+    pub fn map_value(&mut self, to: Register, map: i32, offset: i32) {
+        self.emit(0x18, [to, 2], 0, map);
+        self.emit(0, [0, 0], 0, offset);
+    }
+
+    /// Register 0 = `CLOCK_MONOTONIC` in nanoseconds. Registers 1 to 5 are lost.
+    pub fn time(&mut self) {
+        self.call(TIME);
+    }
+
+    /// Register 0 = process and thread that the program runs in. Registers 1 to 5 are lost.
+    pub fn task(&mut self) {
+        self.call(TASK);
     }
 
     /// Jumps to `label` if the lower 32 bits of `register` differ from `number`.

@@ -1,5 +1,5 @@
-//! Small programs in the kernel by `bpf(2)`: one that counts at a raw tracepoint, with one array map, and one that
-//! an interface runs on the frames it receives.
+//! Small programs in the kernel by `bpf(2)`: at a raw tracepoint, on the frames that an interface receives, and on frames
+//! that the kernel makes for them.
 //!
 //! The kernel checks the program before it runs and forgets program, map and attachment when the
 //! last descriptor closes, so a process that is killed leaves nothing behind.
@@ -8,9 +8,13 @@
 //! - `include/uapi/linux/bpf.h`: commands, attributes, instruction encoding
 
 mod assembler;
+mod live;
+mod values;
 mod xdp;
 
-pub use assembler::{Assembler, Condition, Label, Program, Register, Width};
+pub use assembler::{Assembler, Condition, Label, Operation, Program, Register, Width};
+pub use live::{LIVE_FRAME_BYTES, MAX_LIVE_BATCH};
+pub use values::SharedValue;
 pub use xdp::{DeviceMap, SocketMap, XdpLink, XdpMode, XdpProgram};
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -32,6 +36,7 @@ struct MapCreate {
     key_size: u32,
     value_size: u32,
     max_entries: u32,
+    map_flags: u32,
 }
 
 #[repr(C)]
@@ -78,6 +83,7 @@ impl Counters {
             key_size: 4,
             value_size: bytes.ok_or(io::ErrorKind::InvalidInput)?,
             max_entries: 1,
+            map_flags: 0,
         };
         // SAFETY: `MapCreate` is laid out as this command's attributes and names no address.
         let map = unsafe { open(MAP_CREATE, &attributes) }?;
@@ -184,6 +190,29 @@ unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {
             size_of::<T>(),
         )
     };
+    returned(answer)
+}
+
+/// The system call, of a command that writes results into its attributes.
+///
+/// # Safety
+///
+/// The conditions of [`bpf`], and every bit pattern is a valid `T`.
+unsafe fn bpf_answering<T>(command: libc::c_long, attributes: &mut T) -> io::Result<i32> {
+    // SAFETY: `attributes` is live and borrowed to change, and its size is given; the caller vouches for what it says.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_mut(attributes),
+            size_of::<T>(),
+        )
+    };
+    returned(answer)
+}
+
+/// What a call returned, or its error.
+fn returned(answer: libc::c_long) -> io::Result<i32> {
     i32::try_from(answer)
         .ok()
         .filter(|answer| *answer >= 0)

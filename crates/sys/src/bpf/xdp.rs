@@ -74,6 +74,7 @@ fn new_map(map_type: u32, length: u32) -> io::Result<OwnedFd> {
         key_size: 4,
         value_size: 4,
         max_entries: length,
+        map_flags: 0,
     };
     // SAFETY: `MapCreate` is laid out as this command's attributes and names no address.
     unsafe { open(MAP_CREATE, &attributes) }
@@ -95,7 +96,7 @@ fn set_entry(map: &OwnedFd, key: u32, value: u32) -> io::Result<()> {
 
 /// A program that the kernel has verified.
 #[derive(Debug)]
-pub struct XdpProgram(OwnedFd);
+pub struct XdpProgram(pub(super) OwnedFd);
 
 impl XdpProgram {
     /// Loads `program`. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.

@@ -33,6 +33,21 @@ pub enum Due {
     Wait(MonoInstant),
 }
 
+/// Times of slots, for another loop that counts them as [`Schedule::served`] does, one at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slots {
+    /// Time of the next slot.
+    pub next_due: MonoInstant,
+    /// Whole nanoseconds between two slots.
+    pub gap: u64,
+    /// What is left of the division, added to `parts` with each slot; a nanosecond more when they reach `rate_bps`.
+    pub left: u64,
+    /// Fraction of a nanosecond of the next slot's time, in parts of `rate_bps`.
+    pub parts: u64,
+    /// Rate, bits per second.
+    pub rate_bps: u64,
+}
+
 /// Maximum rate, above that of any link: up to it the products below fit 64 bits.
 const MAX_RATE_BPS: u64 = 100_000_000_000_000;
 
@@ -157,6 +172,17 @@ impl Schedule {
     /// Time of the next slot.
     pub const fn next_due(&self) -> MonoInstant {
         self.next_due
+    }
+
+    /// The next slots, for a loop elsewhere.
+    pub const fn slots(&self) -> Slots {
+        Slots {
+            next_due: self.next_due,
+            gap: self.gap,
+            left: self.left,
+            parts: self.parts,
+            rate_bps: self.rate_bps,
+        }
     }
 
     /// Slots given up because the sender was too late for them.
