@@ -83,6 +83,23 @@ impl DelayVariation {
     }
 }
 
+/// The delay variation of transit times that were counted relative to one of them, the smallest of all being `least`;
+/// `None` if none was.
+pub(crate) fn above_least(transits: &SignedHistogram, least: i64) -> Option<Histogram> {
+    let mut all = Histogram::new();
+    let mut record = |relative: i64, count| {
+        let above = relative.saturating_sub(least).max(0);
+        all.record_n(above.unsigned_abs(), count);
+    };
+    for (nanos, count) in transits.above.buckets() {
+        record(i64::try_from(nanos).unwrap_or(i64::MAX), count);
+    }
+    for (nanos, count) in transits.below.buckets() {
+        record(i64::try_from(nanos).map_or(i64::MIN, |nanos| -nanos), count);
+    }
+    (!all.is_empty()).then_some(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

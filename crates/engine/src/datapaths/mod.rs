@@ -1,6 +1,7 @@
 //! Registry of the datapaths, in the order in which help and reports list them.
 
 mod af_xdp;
+pub mod in_kernel;
 mod io_uring;
 mod loopback;
 mod ports;
@@ -9,7 +10,7 @@ mod sockets;
 use crate::error::EngineError;
 use crate::plan::Role;
 use linerate_model::sample::{PathMtu, PathReport, TcpSample, XdpReport};
-use linerate_model::spec::{TestSpec, WaitMode};
+use linerate_model::spec::{Side, TestSpec, WaitMode};
 use linerate_model::{ByteCount, MonoInstant};
 use linerate_peers::Datagrams;
 pub use linerate_peers::Span;
@@ -178,6 +179,24 @@ pub struct PathSetup<'a> {
     pub stamps: bool,
     /// The datapath's own parameters.
     pub params: &'a BTreeMap<String, String>,
+    /// Whether the test has traffic both ways at once.
+    pub both_ways: bool,
+    /// What the stream's datagrams are known by; `None` where this process has to look at each.
+    pub probe: Option<Probe>,
+}
+
+/// Datagrams that something else than this process may number, stamp and count: all of one length, with the header of
+/// [`linerate_wire::header`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// Whether this end sends or receives.
+    pub side: Side,
+    /// Token of the test.
+    pub token: u32,
+    /// Index of the stream.
+    pub stream: u8,
+    /// Number of datagrams that are expected, roughly.
+    pub expected: u64,
 }
 
 /// Buffer sizes granted by the system, and what it knows of the path of datagrams.
@@ -315,6 +334,14 @@ pub trait DatagramPath: Send {
     fn buffers(&self) -> Buffers;
     /// Kernel timestamps of messages, if requested and available.
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        None
+    }
+    /// The loop outside of this process that sends the datagrams; `None` if this process sends them.
+    fn generator(&mut self) -> Option<&mut in_kernel::Generator> {
+        None
+    }
+    /// The loop outside of this process that counts the datagrams; `None` if this process receives them.
+    fn counter(&mut self) -> Option<&mut in_kernel::Counter> {
         None
     }
     /// Report of a path past the kernel's stack; `None` for one through it.

@@ -12,12 +12,13 @@ use super::af_xdp::open::open_on;
 use super::af_xdp::params::{self, FrameParams};
 use super::af_xdp::path::FramePath;
 use super::af_xdp::route::{FrameRoute, ethernet};
+use super::in_kernel::{self, Flows, MAX_FLOWS};
 use super::{
     Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
 };
 use crate::error::EngineError;
 use crate::plan::Role;
-use linerate_model::spec::{DatapathChoice, TestSpec};
+use linerate_model::spec::{DatapathChoice, Direction, Side, TestSpec};
 use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
 use std::collections::BTreeMap;
 use std::io;
@@ -80,6 +81,16 @@ impl DatapathKind for Ports {
                     values: "MAC",
                     summary: "Where the server sends its frames: a router's port (the client's interface).",
                 },
+                ParamDef {
+                    name: "flows",
+                    values: "N",
+                    summary: "Pseudo-random addresses and ports of so many flows, to 1000000 (1).",
+                },
+                ParamDef {
+                    name: "generator",
+                    values: "af-xdp|kernel",
+                    summary: "Who makes and counts frames: this process by AF_XDP, or programs in the kernel (af-xdp).",
+                },
                 params::QUEUE,
                 params::MODE,
                 params::FRAMES,
@@ -101,8 +112,17 @@ impl DatapathKind for Ports {
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
-        af_xdp::check(self, spec, "measure one way after the other")?;
-        Device::parse(&spec.datapath.params).map(drop)
+        let device = Device::parse(&spec.datapath.params)?;
+        match device.generator {
+            By::Process => af_xdp::check(self, spec, "use generator=kernel"),
+            By::Kernel => {
+                let one_way = TestSpec {
+                    direction: Direction::Forward,
+                    ..spec.clone()
+                };
+                af_xdp::check(self, &one_way, "")
+            }
+        }
     }
 
     fn datagrams(
@@ -113,8 +133,35 @@ impl DatapathKind for Ports {
         let device = Device::parse(setup.params)?;
         let route = device.route(setup.role)?;
         let params = FrameParams::parse(setup.params)?;
-        let opened = open_on(socket, route, params, setup)?;
-        Ok(Box::new(FramePath::new(opened, setup)))
+        if device.generator == By::Process {
+            let opened = open_on(socket, route, params, setup)?;
+            return Ok(Box::new(FramePath::new(opened, setup)));
+        }
+        let probe = setup.probe.ok_or_else(|| {
+            let why = "it makes datagrams of linerate's own protocol, and nothing else";
+            EngineError::plan("generator", &"kernel", why)
+        })?;
+        let copy = socket.try_clone();
+        let kept = copy.map_err(|error| EngineError::io("keep open", &"a data socket", error))?;
+        let opened = in_kernel::open(in_kernel::End {
+            socket,
+            route,
+            params,
+            flows: device.flows,
+            setup,
+            probe,
+        });
+        match opened {
+            // An interface without XDP in its driver: frames of the same form go out by a socket.
+            Err(EngineError::Host { what, why, .. })
+                if probe.side == Side::Sender && !setup.both_ways && device.flows.is_one() =>
+            {
+                let opened = open_on(kept, device.route(setup.role)?, params, setup)?;
+                let note = format!("{what}: {why}; they were sent by AF_XDP instead");
+                Ok(Box::new(FramePath::new(opened, setup).noting(note)))
+            }
+            opened => opened,
+        }
     }
 
     fn stream(
@@ -138,11 +185,22 @@ struct Port {
     to: Option<MacAddress>,
 }
 
+/// Who makes and counts the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// This process, by AF_XDP sockets.
+    Process,
+    /// Programs in the kernel.
+    Kernel,
+}
+
 /// What is measured: the device between two ports.
 #[derive(Debug)]
 struct Device {
     a: Port,
     b: Port,
+    generator: By,
+    flows: Flows,
 }
 
 impl Device {
@@ -173,7 +231,10 @@ impl Device {
             };
             text(key).map(read).transpose()
         };
+        let (generator, flows) = generator(params)?;
         let device = Self {
+            flows,
+            generator,
             a: Port {
                 interface: interface("a")?,
                 address: address("a-ip", Ipv4Addr::new(198, 18, 0, 1))?,
@@ -237,6 +298,29 @@ impl Port {
         let link = netlink.link_named(&self.interface).map_err(failed)?;
         Ok((netlink, link))
     }
+}
+
+/// Who makes the frames, of how many flows.
+fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineError> {
+    let text = |key: &str| params.get(key).map(String::as_str);
+    let by = match text("generator") {
+        None | Some("af-xdp") => By::Process,
+        Some("kernel") => By::Kernel,
+        Some(other) => {
+            let why = "it takes af-xdp or kernel";
+            return Err(EngineError::plan("generator", &other, why));
+        }
+    };
+    let count = text("flows").unwrap_or("1");
+    let flows = count.parse().ok().and_then(Flows::new).ok_or_else(|| {
+        let why = format!("it takes 1 to {MAX_FLOWS}");
+        EngineError::plan("flows", &count, why)
+    })?;
+    if by == By::Process && !flows.is_one() {
+        let why = "several flows need generator=kernel";
+        return Err(EngineError::plan("flows", &count, why));
+    }
+    Ok((by, flows))
 }
 
 /// Reads `52:54:00:12:34:56`.

@@ -44,6 +44,8 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         own_receive_buffer: false,
         stamps: false,
         params,
+        both_ways: false,
+        probe: None,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::error::EngineError;
 use crate::plan::{EndpointPlan, Role, opening_at_one_port};
 use crate::task::StreamTask;
 use crate::workloads::{self, Ends, Path, StreamSetup};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{Direction, Transport};
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::{AfterTraffic, Arrival};
 use linerate_sys::clock::MonoClock;
@@ -348,6 +348,8 @@ fn task(
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
         stamps: plan.spec.work.is_decomposed(),
         params: &plan.spec.datapath.params,
+        both_ways: plan.spec.direction == Direction::Duplex,
+        probe: workload.probe(plan.side, &stream),
     };
     let path = match socket {
         OpenSocket::Connections(ends) => Path::Connections(ends),

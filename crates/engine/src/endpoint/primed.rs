@@ -4,6 +4,7 @@
 //! stream's thread nor the host observation is ready. The receiver of the stream counts them as its first batch, with
 //! the time at which they were read from that socket.
 
+use crate::datapaths::in_kernel::{Counter, Generator};
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics, Span};
 use linerate_model::MonoInstant;
 use linerate_model::sample::XdpReport;
@@ -107,6 +108,14 @@ impl DatagramPath for Primed {
 
     fn buffers(&self) -> Buffers {
         self.path.buffers()
+    }
+
+    fn generator(&mut self) -> Option<&mut Generator> {
+        self.path.generator()
+    }
+
+    fn counter(&mut self) -> Option<&mut Counter> {
+        self.path.counter()
     }
 
     fn xdp(&mut self) -> Option<XdpReport> {

@@ -36,16 +36,38 @@ impl Transit {
     /// Records a message sent at `sent` on the peer's clock and received at `received` on this one. One that is not
     /// `counted` (warm-up) still bounds the clocks' offset.
     pub(crate) fn record(&mut self, sent: Stamp, received: MonoInstant, counted: bool) {
-        let transit = sent.transit_to(received);
-        let (first_sent, first) = *self.first.get_or_insert((sent, transit));
-        let passage = Passage {
-            key: sent.since(first_sent),
-            took_ns: distance_48(transit, first),
-        };
+        let passage = self.passage(sent, sent.transit_to(received));
         self.least = self.least.min(passage.took_ns);
         self.floor.record(passage);
         if counted {
             self.sample.offer(passage);
+        }
+    }
+
+    /// Records the first message: the others are relative to it.
+    pub(crate) fn begin(&mut self, sent: Stamp, transit: u64) {
+        self.first.get_or_insert((sent, transit));
+    }
+
+    /// Records the fastest message of a stretch of time.
+    pub(crate) fn record_fastest(&mut self, sent: Stamp, transit: u64) {
+        let passage = self.passage(sent, transit);
+        self.least = self.least.min(passage.took_ns);
+        self.floor.record(passage);
+    }
+
+    /// Offers the counted message with this number, from 0, to the sample.
+    pub(crate) fn offer(&mut self, number: u64, sent: Stamp, transit: u64) {
+        let passage = self.passage(sent, transit);
+        self.sample.offer_numbered(number, passage);
+    }
+
+    /// A message relative to the first.
+    fn passage(&mut self, sent: Stamp, transit: u64) -> Passage {
+        let (first_sent, first) = *self.first.get_or_insert((sent, transit));
+        Passage {
+            key: sent.since(first_sent),
+            took_ns: distance_48(transit, first),
         }
     }
 

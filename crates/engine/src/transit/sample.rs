@@ -26,6 +26,11 @@ impl Sample {
     pub(crate) fn offer(&mut self, passage: Passage) {
         let number = self.seen;
         self.seen += 1;
+        self.offer_numbered(number, passage);
+    }
+
+    /// Takes the value with this number, from 0, if it is the n-th.
+    pub(crate) fn offer_numbered(&mut self, number: u64, passage: Passage) {
         if number & self.mask != 0 {
             return;
         }

@@ -9,7 +9,7 @@ mod ping_pong;
 mod request_response;
 
 use crate::control::StreamControl;
-use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
+use crate::datapaths::{Calls, DatagramPath, Nagle, Probe, StreamPath};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress};
@@ -70,6 +70,10 @@ pub trait WorkloadKind: Sync {
     /// Wait mode of its path's calls.
     fn waiting(&self, _side: Side, plan: &StreamPlan) -> WaitMode {
         plan.wait
+    }
+    /// What its datagrams are known by, where something else than this process may make and count them.
+    fn probe(&self, _side: Side, _plan: &StreamPlan) -> Option<Probe> {
+        None
     }
     /// Whether its TCP streams delay small writes.
     fn nagle(&self) -> Nagle {

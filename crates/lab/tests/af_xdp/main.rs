@@ -34,6 +34,10 @@ const CASES: &[Case] = &[
         run: ports::one_frame_of_a_hundred_thousand_is_missed,
     },
     Case {
+        name: "ports::the_kernel_counts_every_frame_of_a_wire",
+        run: ports::the_kernel_counts_every_frame_of_a_wire,
+    },
+    Case {
         name: "refusals::what_cannot_be_is_said_before_it_is_tried",
         run: refusals::what_cannot_be_is_said_before_it_is_tried,
     },

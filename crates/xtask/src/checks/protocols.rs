@@ -75,6 +75,11 @@ const EXCEPTIONS: &[Exception] = &[
         reason: NATIVE_XDP,
     },
     Exception {
+        path: "crates/engine/src/datapaths/in_kernel",
+        name: Some("native"),
+        reason: NATIVE_XDP,
+    },
+    Exception {
         path: "crates/testbed/src/duts/xdp.rs",
         name: Some("native"),
         reason: NATIVE_XDP,

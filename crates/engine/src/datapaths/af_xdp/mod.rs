@@ -10,7 +10,7 @@
 //!
 //! Program and sockets end with the process, however it ends.
 
-mod checksum;
+pub(super) mod checksum;
 pub(super) mod frame;
 pub(super) mod open;
 pub(super) mod params;

@@ -21,22 +21,22 @@ pub(in crate::datapaths) struct Open {
     _program: XdpLink,
     _map: SocketMap,
     /// One socket per queue; the first one sends.
-    pub(super) queues: Vec<Xsk>,
+    pub(in crate::datapaths) queues: Vec<Xsk>,
     /// The ordinary socket: keeps the port and receives ICMP errors of the peer's kernel.
-    pub(super) port: UdpSocket,
-    pub(super) route: FrameRoute,
-    pub(super) mode: XdpMode,
+    pub(in crate::datapaths) port: UdpSocket,
+    pub(in crate::datapaths) route: FrameRoute,
+    pub(in crate::datapaths) mode: XdpMode,
     /// Receive frames per queue.
-    pub(super) receive_frames: u32,
+    pub(in crate::datapaths) receive_frames: u32,
     /// Memory of receive frames over all queues, bytes.
-    pub(super) receive_bytes: u64,
+    pub(in crate::datapaths) receive_bytes: u64,
     /// Memory of send frames over all queues, bytes.
-    pub(super) send_bytes: u64,
+    pub(in crate::datapaths) send_bytes: u64,
 }
 
 impl Open {
     /// Maximum payload of one frame, bytes.
-    pub(super) fn most_payload(&self) -> usize {
+    pub(in crate::datapaths) fn most_payload(&self) -> usize {
         most_payload(&self.route)
     }
 }
@@ -64,7 +64,7 @@ const BUSY_POLL: Duration = Duration::from_micros(50);
 pub(in crate::datapaths) const PRIVILEGES_REMEDY: &str =
     "run as root, outside of user namespaces (CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF)";
 
-pub(super) fn open(
+pub(in crate::datapaths) fn open(
     port: UdpSocket,
     params: FrameParams,
     setup: &PathSetup<'_>,
@@ -133,7 +133,7 @@ fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<u32, EngineError> {
 }
 
 /// Attaches the program, in the driver if it can.
-fn attach(
+pub(in crate::datapaths) fn attach(
     program: &XdpProgram,
     route: &FrameRoute,
     wanted: Option<XdpMode>,

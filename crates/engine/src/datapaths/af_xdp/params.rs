@@ -28,11 +28,11 @@ pub(in crate::datapaths) const FRAMES: ParamDef = ParamDef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::datapaths) struct FrameParams {
     /// Receive queue; `None`: all.
-    pub(super) queue: Option<u32>,
+    pub(in crate::datapaths) queue: Option<u32>,
     /// XDP mode; `None`: native, or generic where the driver lacks support.
-    pub(super) mode: Option<XdpMode>,
+    pub(in crate::datapaths) mode: Option<XdpMode>,
     /// Receive frames per queue.
-    pub(super) frames: u32,
+    pub(in crate::datapaths) frames: u32,
 }
 
 /// Default receive frames: 4 MiB of the default size, some 20 times a default socket buffer, since nothing else queues

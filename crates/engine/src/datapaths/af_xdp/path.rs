@@ -2,7 +2,9 @@
 
 use super::frame::{self, Refusal, Template};
 use super::open::Open;
-use crate::datapaths::{Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathSetup, Span};
+use crate::datapaths::{
+    Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, PathSetup, Span,
+};
 use linerate_model::sample::XdpReport;
 use linerate_model::spec::WaitMode;
 use linerate_model::{Clock as _, PacketCount};
@@ -42,6 +44,8 @@ pub(in crate::datapaths) struct FramePath {
     calls: u32,
     /// Error of the kernel after it had accepted frames.
     failure: Option<Failure>,
+    /// What the report is to say of the way.
+    notes: Vec<String>,
 }
 
 impl FramePath {
@@ -63,8 +67,15 @@ impl FramePath {
             dropped: 0,
             calls: 0,
             failure: None,
+            notes: Vec::new(),
             open,
         }
+    }
+
+    /// The path with a note for its report.
+    pub(in crate::datapaths) fn noting(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
     }
 
     /// Takes a batch from the first queue that has frames; returns whether it contained datagrams.
@@ -265,6 +276,13 @@ impl DatagramPath for FramePath {
             path_mtu: None,
             send: Some(self.open.send_bytes),
             receive: Some(self.open.receive_bytes),
+        }
+    }
+
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        PathDiagnostics {
+            helper_cpu: None,
+            notes: self.notes.clone(),
         }
     }
 

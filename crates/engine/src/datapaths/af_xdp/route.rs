@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// How frames reach the peer of a connected socket.
 pub(in crate::datapaths) struct FrameRoute {
-    pub(super) flow: Flow,
-    pub(super) interface: InterfaceIndex,
-    pub(super) link: Link,
+    pub(in crate::datapaths) flow: Flow,
+    pub(in crate::datapaths) interface: InterfaceIndex,
+    pub(in crate::datapaths) link: Link,
     netlink: Netlink,
 }
 
@@ -27,7 +27,7 @@ const SOCKETS_REMEDY: &str =
 
 impl FrameRoute {
     /// Route of the flow for which `socket` is connected.
-    pub(super) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
+    pub(in crate::datapaths) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
         let local = canonical(socket.local_addr().map_err(failed)?);
         let remote = canonical(socket.peer_addr().map_err(failed)?);
@@ -94,7 +94,7 @@ impl FrameRoute {
     }
 
     /// Waits until the interface is operational again, if it was: some drivers reset to load a program.
-    pub(super) fn wait_until_up(&mut self) -> Result<(), EngineError> {
+    pub(in crate::datapaths) fn wait_until_up(&mut self) -> Result<(), EngineError> {
         if !self.link.is_operational {
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl FrameRoute {
     }
 
     /// Maximum payload of one frame of `room` bytes.
-    pub(super) fn most_payload(&self, room: usize) -> usize {
+    pub(in crate::datapaths) fn most_payload(&self, room: usize) -> usize {
         let by_mtu = (self.link.mtu_bytes as usize).saturating_sub(self.flow.packet_headers());
         by_mtu.min(room.saturating_sub(self.flow.headers()))
     }

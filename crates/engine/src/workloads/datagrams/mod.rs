@@ -5,20 +5,23 @@
 //! the receiver's distinct ones. Warm-up datagrams are marked in their header and not counted at
 //! either end.
 
+mod counted;
 mod dropped;
 mod end_datagrams;
+mod generated;
 mod receiver;
 mod sender;
 
 pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 
-use super::{StreamSetup, Work, WorkloadKind};
-use crate::datapaths::Calls;
+use super::{Path, StreamSetup, Work, WorkloadKind};
+use crate::datapaths::{Calls, Probe};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_datagrams};
 use linerate_model::spec::{Imitation, Pace, Side, Stop, TestSpec, TestWork};
-use linerate_model::{BitRate, ByteCount};
-use linerate_peers::StreamFormat;
+use linerate_model::{BitRate, ByteCount, MonoInstant};
+use linerate_peers::{Batch, Numbers, Part, SendTime, StreamFormat};
+use linerate_wire::header::{HEADER_LEN, Header};
 
 /// The datagram stream.
 pub(super) struct Datagrams;
@@ -69,11 +72,78 @@ impl WorkloadKind for Datagrams {
         Calls::Batch(most_per_call(side, plan))
     }
 
+    fn probe(&self, side: Side, plan: &StreamPlan) -> Option<Probe> {
+        let format = plan.datagrams().ok()?;
+        let has_header = plan.format.identifies_test()
+            && format.numbers() == Numbers::PerPart
+            && format.header_len() == HEADER_LEN;
+        if !has_header || plan.imitation.is_some() {
+            return None;
+        }
+        let mut bytes = vec![0; plan.payload];
+        let sent = SendTime {
+            monotonic: MonoInstant::default(),
+            wall_ns: 0,
+        };
+        let batch = Batch {
+            part: Part::Counted,
+            first: 0,
+            sent,
+        };
+        format.write(&mut bytes, plan.payload, batch);
+        let header = Header::read(&bytes)?;
+        Some(Probe {
+            side,
+            token: header.token,
+            stream: header.stream,
+            expected: expected(plan),
+        })
+    }
+
     fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
         Ok(match side {
             Side::Sender => Box::new(sender::Sender::new(setup)?),
-            Side::Receiver => Box::new(receiver::Receiver::new(setup)?),
+            Side::Receiver => receiver(setup)?,
         })
+    }
+}
+
+/// The receiver, which only reads the counts where the path has a loop of its own.
+fn receiver(setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    let StreamSetup {
+        path,
+        plan,
+        progress,
+        clock,
+    } = setup;
+    let mut path = path.datagrams()?;
+    if path.counter().is_some() {
+        return Ok(Box::new(counted::Receiver::new(path, plan, progress)));
+    }
+    Ok(Box::new(receiver::Receiver::new(StreamSetup {
+        path: Path::Datagrams(path),
+        plan,
+        progress,
+        clock,
+    })?))
+}
+
+/// Datagrams that a stream counts, roughly.
+fn expected(plan: &StreamPlan) -> u64 {
+    /// Of an unpaced sender in a second.
+    const UNPACED: u128 = 1_000_000;
+    let payload = plan.payload.max(1) as u64;
+    match plan.stop {
+        Stop::Transactions(count) => count,
+        Stop::Bytes(bytes) => bytes.get() / payload,
+        Stop::After(time) => {
+            let bits = u128::from(payload) * 8;
+            let per_second = plan
+                .rate
+                .map_or(UNPACED, |rate| u128::from(rate.bps()) / bits);
+            let count = per_second * time.as_nanos() / 1_000_000_000;
+            u64::try_from(count).unwrap_or(u64::MAX)
+        }
     }
 }
 

@@ -31,27 +31,27 @@ const SPIN_WINDOW: Duration = Duration::from_micros(5);
 const SINGLES_AFTER_SHORT_BATCH: u64 = 32;
 
 pub(super) struct Sender {
-    path: Box<dyn DatagramPath>,
-    plan: StreamPlan,
+    pub(super) path: Box<dyn DatagramPath>,
+    pub(super) plan: StreamPlan,
     progress: Arc<StreamProgress>,
     format: Box<dyn DatagramFormat>,
     numbers: Numbers,
     wall: MonotonicOffset,
-    part: Part,
+    pub(super) part: Part,
     /// Number of the next datagram.
-    sequence: u64,
+    pub(super) sequence: u64,
     /// Datagrams of a warm-up through which the sequence numbers continue.
     omitted: u64,
-    phase: Phase,
-    schedule: Option<Schedule>,
-    limit: Limit,
-    tally: Tally,
-    failures: FailureCounts,
-    lateness: Option<Histogram>,
-    refused: u64,
+    pub(super) phase: Phase,
+    pub(super) schedule: Option<Schedule>,
+    pub(super) limit: Limit,
+    pub(super) tally: Tally,
+    pub(super) failures: FailureCounts,
+    pub(super) lateness: Option<Histogram>,
+    pub(super) refused: u64,
     /// Datagrams that had been sent when a router answered that they are too long.
     before_path_mtu: Option<u64>,
-    burst_max: u64,
+    pub(super) burst_max: u64,
     /// Datagrams still to be sent singly, to see an error that a batch hides.
     cautious: u64,
     /// When the last sending call returned.
@@ -67,7 +67,7 @@ pub(super) struct Sender {
 
 /// Whether traffic counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     WarmUp { until: MonoInstant },
     Counted,
 }
@@ -128,6 +128,9 @@ impl Sender {
                 self.omitted = self.sequence;
             }
             self.schedule = self.schedule.map(|schedule| schedule.restarted(until));
+            if let Some(generator) = self.path.generator() {
+                generator.forget_lateness();
+            }
         }
     }
 
@@ -194,7 +197,7 @@ impl Sender {
         }
     }
 
-    fn failed(&mut self, now: MonoInstant, failure: Failure) -> Step {
+    pub(super) fn failed(&mut self, now: MonoInstant, failure: Failure) -> Step {
         if failure.class() == FailureClass::WouldBlock {
             self.cautious = 0;
         }
@@ -282,6 +285,10 @@ impl Work for Sender {
             let ended = *self.ended.get_or_insert(now);
             return self.part(ended, now);
         }
+        if self.path.generator().is_some() {
+            self.sending = Some(now);
+            return self.generate(now);
+        }
         let count = match self.due(now) {
             Ok(count) if self.cautious > 0 => count.min(1),
             Ok(count) => count,
@@ -302,6 +309,9 @@ impl Work for Sender {
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
         if self.numbers == Numbers::None && self.end_datagrams.is_none() {
             EndDatagrams::at_once(self.path.as_mut());
+        }
+        if let (Some(lateness), Some(generator)) = (&mut self.lateness, self.path.generator()) {
+            *lateness = generator.lateness();
         }
         let end = self.counted_end(now);
         let duration = end.saturating_since(self.tally.start());

@@ -12,7 +12,7 @@ use super::checksum::Sum;
 use std::net::{IpAddr, SocketAddr};
 
 /// Bytes before an IP packet.
-pub(super) const ETHERNET_HEADER: usize = 14;
+pub(in crate::datapaths) const ETHERNET_HEADER: usize = 14;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const UDP_HEADER: usize = 8;
@@ -47,12 +47,12 @@ pub(in crate::datapaths) struct Flow {
 
 impl Flow {
     /// Bytes of Ethernet, IP and UDP headers.
-    pub(super) const fn headers(&self) -> usize {
+    pub(in crate::datapaths) const fn headers(&self) -> usize {
         ETHERNET_HEADER + self.ip_header() + UDP_HEADER
     }
 
     /// Bytes of IP and UDP headers.
-    pub(super) const fn packet_headers(&self) -> usize {
+    pub(in crate::datapaths) const fn packet_headers(&self) -> usize {
         self.ip_header() + UDP_HEADER
     }
 
@@ -67,7 +67,7 @@ impl Flow {
 
 /// Frame of one flow and payload length, without payload and checksum.
 #[derive(Debug, Clone)]
-pub(super) struct Template {
+pub(in crate::datapaths) struct Template {
     headers: Vec<u8>,
     payload: usize,
     /// Checksum over pseudo-header and UDP header.
@@ -76,7 +76,7 @@ pub(super) struct Template {
 
 impl Template {
     /// Template for payloads of `payload` bytes, at most 65 487.
-    pub(super) fn new(flow: &Flow, payload: usize) -> Self {
+    pub(in crate::datapaths) fn new(flow: &Flow, payload: usize) -> Self {
         let udp_length = short(UDP_HEADER + payload);
         let mut headers = Vec::with_capacity(flow.headers());
         headers.extend(flow.remote.mac);
@@ -123,13 +123,13 @@ impl Template {
     }
 
     /// Length of each frame in bytes, without FCS.
-    pub(super) fn frame_bytes(&self) -> usize {
+    pub(in crate::datapaths) fn frame_bytes(&self) -> usize {
         self.headers.len() + self.payload
     }
 
     /// Writes the frame of `payload`, which has the template's length, to the start of `room`. Returns the frame's
     /// length.
-    pub(super) fn write(&self, payload: &[u8], room: &mut [u8]) -> usize {
+    pub(in crate::datapaths) fn write(&self, payload: &[u8], room: &mut [u8]) -> usize {
         let (headers, rest) = room.split_at_mut(self.headers.len());
         headers.copy_from_slice(&self.headers);
         rest[..self.payload].copy_from_slice(payload);
@@ -145,7 +145,7 @@ impl Template {
 
 /// Why a frame is not a valid datagram of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(in crate::datapaths) enum Refusal {
     /// Wrong checksum.
     Checksum,
     /// Inconsistent lengths.
@@ -155,7 +155,7 @@ pub(super) enum Refusal {
 }
 
 /// Payload of a frame that arrived at the local end of `flow` from the remote one.
-pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refusal> {
+pub(in crate::datapaths) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refusal> {
     let (ethernet, packet) = frame
         .split_at_checked(ETHERNET_HEADER)
         .ok_or(Refusal::Length)?;

@@ -1,0 +1,331 @@
+//! The programs of the generator: one that numbers, stamps and sends a frame when its time has come, and one that
+//! counts what the interface took of them.
+//!
+//! The kernel runs the first on one copy of a frame after the other, in batches; a frame whose time has not come is
+//! used again. Its clock is read once per frame, so each has its own send time. Frames leave at the end of their batch,
+//! which is as long as the kernel's own batch of redirected frames: what the interface does not take are the batch's last
+//! ones, and their numbers are used again. So numbers are dense, and what was not sent is no loss.
+
+use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, STACK, STATE};
+use super::flows::Flows;
+use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
+
+/// Number of the next frame.
+pub(super) const NEXT: Field = Field(0);
+/// Time of the next slot, nanoseconds; and what [`linerate_wire::schedule::Slots`] has beside it.
+pub(super) const DUE: Field = Field(8);
+pub(super) const PARTS: Field = Field(16);
+pub(super) const GAP: Field = Field(24);
+pub(super) const LEFT: Field = Field(32);
+pub(super) const RATE: Field = Field(40);
+/// Slots that may still be served.
+pub(super) const ALLOWED: Field = Field(48);
+/// Time before which a late sender sends no further frame.
+pub(super) const NOT_BEFORE: Field = Field(56);
+/// Frames given to the kernel of which it has not said yet whether the interface took them.
+pub(super) const PENDING: Field = Field(64);
+/// Process and thread that sends.
+pub(super) const TASK: Field = Field(72);
+/// Frames that the interface took.
+pub(super) const SENT: Field = Field(80);
+/// Frames that it did not take.
+pub(super) const DROPPED: Field = Field(88);
+/// The kernel's error with them, if it was one.
+pub(super) const ERROR: Field = Field(96);
+/// Stream and purpose, as they stand before the number: 16 bits.
+pub(super) const MARK: Field = Field(104);
+/// Longest lateness with which a slot is served.
+pub(super) const CATCH_UP: Field = Field(112);
+/// Time from which on no slot is served.
+pub(super) const END: Field = Field(120);
+/// When the program ran first in this call.
+pub(super) const BEGAN: Field = Field(128);
+/// When the last frame was given to the kernel.
+pub(super) const LAST: Field = Field(136);
+
+/// Lateness of each frame after its time.
+pub(super) const LATENESS: i32 = 4096;
+/// Bytes of the shared memory.
+pub(super) const MEMORY_BYTES: usize = (LATENESS + HISTOGRAM_BYTES) as usize;
+
+/// Maximum lateness without a limit of the rate with which missed slots are served; see [`linerate_wire::schedule`].
+const AT_ONCE_NS: i32 = 200_000;
+
+/// Where things lie in the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FramePlan {
+    pub(super) is_ipv4: bool,
+    /// Offset of the UDP payload.
+    pub(super) payload_at: i16,
+    /// Sum of all 16-bit words that the UDP checksum covers, without those that the program writes.
+    pub(super) udp_sum: u16,
+    /// Sum of those that the IPv4 checksum covers, without the addresses' lower halves if there are several flows.
+    pub(super) ip_sum: u16,
+    pub(super) flows: Flows,
+    /// Whether the frames go from port b to port a.
+    pub(super) is_reverse: bool,
+}
+
+const FRAME: Register = 9;
+const NOW: Register = 8;
+const SEQUENCE: Register = 7;
+
+/// `enum xdp_action`: the frame is used again.
+const XDP_DROP: i32 = 1;
+
+/// Offsets in `struct xdp_md`.
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;
+
+/// The sending program.
+pub(super) fn sender(plan: &FramePlan, map: i32, devices: i32) -> Program {
+    let mut code = Code {
+        asm: Assembler::default(),
+        map,
+        cores: Cores::One,
+    };
+    let not_now = code.asm.label();
+    code.asm.load(Width::Word, FRAME, 1, DATA);
+    code.asm.load(Width::Word, 2, 1, DATA_END);
+    code.asm.copy(3, FRAME);
+    let header = i32::try_from(linerate_wire::header::HEADER_LEN).unwrap_or(0);
+    code.asm.add(3, i32::from(plan.payload_at) + header);
+    code.asm.jump_if_above(3, 2, not_now);
+    code.asm.map_value(STATE, map, 0);
+    begin(&mut code);
+    due(&mut code, not_now);
+    number(&mut code);
+    fields(&mut code, plan);
+    code.asm.set(1, 0);
+    code.asm.redirect(devices, 1, XDP_DROP);
+    code.asm.place(not_now);
+    code.asm.finish_with(XDP_DROP)
+}
+
+/// Reads the clock, and notes the first run of a call and who made it.
+fn begin(code: &mut Code) {
+    code.asm.time();
+    code.asm.copy(NOW, 0);
+    let known = code.asm.label();
+    code.get(1, TASK);
+    code.asm.jump_if(Condition::NotEqual, 1, 0, known);
+    code.put(BEGAN, NOW);
+    code.asm.task();
+    code.put(TASK, 0);
+    code.asm.place(known);
+}
+
+/// Goes on if a slot is due, and moves the schedule by it.
+fn due(code: &mut Code, not_now: Label) {
+    let (unpaced, on_time, go) = (code.asm.label(), code.asm.label(), code.asm.label());
+    code.get(1, ALLOWED);
+    code.asm.jump_if(Condition::Equal, 1, 0, not_now);
+    code.get(3, END);
+    code.get(1, RATE);
+    code.asm.jump_if(Condition::Equal, 1, 0, unpaced);
+    code.get(2, DUE);
+    code.asm.jump_if_register(Condition::Less, NOW, 2, not_now);
+    code.asm.jump_if_register(Condition::AtLeast, 2, 3, not_now);
+    let late = SEQUENCE;
+    code.asm.copy(late, NOW);
+    code.asm.compute_register(Operation::Subtract, late, 2);
+    code.asm.set(4, AT_ONCE_NS);
+    code.asm
+        .jump_if_register(Condition::AtLeast, 4, late, on_time);
+    code.get(4, CATCH_UP);
+    code.asm
+        .jump_if_register(Condition::Greater, late, 4, not_now);
+    code.get(4, NOT_BEFORE);
+    code.asm.jump_if_register(Condition::Less, NOW, 4, not_now);
+    code.asm.place(on_time);
+    // Register 1: rate, 2: time of this slot.
+    code.get(4, GAP);
+    code.get(5, PARTS);
+    code.get(3, LEFT);
+    code.asm.add_register(5, 3);
+    let whole = code.asm.label();
+    code.asm.jump_if_register(Condition::Less, 5, 1, whole);
+    code.asm.compute_register(Operation::Subtract, 5, 1);
+    code.asm.add(4, 1);
+    code.asm.place(whole);
+    code.put(PARTS, 5);
+    code.asm.add_register(2, 4);
+    code.put(DUE, 2);
+    code.asm.shift_left(4, 2);
+    code.asm.compute(Operation::Divide, 4, 5);
+    code.asm.add_register(4, NOW);
+    code.put(NOT_BEFORE, 4);
+    code.record(late, LATENESS);
+    code.asm.jump(go);
+    code.asm.place(unpaced);
+    code.asm
+        .jump_if_register(Condition::AtLeast, NOW, 3, not_now);
+    code.asm.place(go);
+}
+
+/// Takes the next number.
+fn number(code: &mut Code) {
+    for (field, by) in [(ALLOWED, -1), (PENDING, 1)] {
+        code.get(1, field);
+        code.asm.add(1, by);
+        code.put(field, 1);
+    }
+    code.get(SEQUENCE, NEXT);
+    code.asm.copy(1, SEQUENCE);
+    code.asm.add(1, 1);
+    code.put(NEXT, 1);
+    code.put(LAST, NOW);
+}
+
+/// Writes what differs from frame to frame: flow, number, time, checksums.
+fn fields(code: &mut Code, plan: &FramePlan) {
+    let asm = &mut code.asm;
+    // The sum of what the UDP checksum covers.
+    let sum = 5;
+    if plan.flows.is_one() {
+        asm.set(sum, plan.udp_sum.into());
+    } else {
+        flow(asm, plan);
+    }
+    let at = plan.payload_at;
+    // Stream, purpose and number: the sum of the parts of a number is, modulo 2^16 − 1, the number.
+    asm.load(Width::Double, 1, STATE, MARK.0);
+    asm.add_register(sum, 1);
+    asm.shift_left(1, 16);
+    shifted(asm, 2, SEQUENCE, 32);
+    asm.and(2, 0xffff);
+    asm.compute_register(Operation::Or, 1, 2);
+    put(asm, Width::Word, at + 4, 1);
+    asm.copy(2, SEQUENCE);
+    put(asm, Width::Word, at + 8, 2);
+    // The low 48 bits of both.
+    for number in [SEQUENCE, NOW] {
+        asm.shift_left(number, 16);
+        asm.shift_right(number, 16);
+        asm.add_register(sum, number);
+    }
+    shifted(asm, 2, NOW, 16);
+    put(asm, Width::Word, at + 12, 2);
+    asm.copy(2, NOW);
+    put(asm, Width::Half, at + 16, 2);
+    fold_sum(asm, sum);
+    asm.compute(Operation::Xor, sum, 0xffff);
+    // A checksum of zero is sent as all ones (RFC 768).
+    let some = asm.label();
+    asm.jump_if(Condition::NotEqual, sum, 0, some);
+    asm.set(sum, 0xffff);
+    asm.place(some);
+    put(asm, Width::Half, at - 2, sum);
+}
+
+/// Chooses the flow and writes addresses, ports and the IPv4 checksum. Register 5 = sum for UDP with them.
+fn flow(asm: &mut Assembler, plan: &FramePlan) {
+    asm.copy(1, SEQUENCE);
+    plan.flows.write(asm);
+    if plan.is_reverse {
+        for pair in [(1, 2), (3, 4)] {
+            asm.copy(5, pair.0);
+            asm.copy(pair.0, pair.1);
+            asm.copy(pair.1, 5);
+        }
+    }
+    let at = plan.payload_at;
+    let (addresses, ip_checksum) = if plan.is_ipv4 {
+        ([28, 32], Some(24))
+    } else {
+        ([36, 52], None)
+    };
+    asm.copy(5, 1);
+    asm.add_register(5, 2);
+    asm.store(Width::Double, STACK, SUM, 5);
+    if let Some(place) = ip_checksum {
+        asm.add(5, plan.ip_sum.into());
+        fold_sum(asm, 5);
+        asm.compute(Operation::Xor, 5, 0xffff);
+        put(asm, Width::Half, place, 5);
+        asm.load(Width::Double, 5, STACK, SUM);
+    }
+    asm.add_register(5, 3);
+    asm.add_register(5, 4);
+    asm.add(5, plan.udp_sum.into());
+    for (register, place) in [
+        (1, addresses[0]),
+        (2, addresses[1]),
+        (3, at - 8),
+        (4, at - 6),
+    ] {
+        put(asm, Width::Half, place, register);
+    }
+}
+
+/// A number on the stack.
+const SUM: i16 = -24;
+
+/// `to = from >> bits`.
+fn shifted(asm: &mut Assembler, to: Register, from: Register, bits: i32) {
+    asm.copy(to, from);
+    asm.shift_right(to, bits);
+}
+
+/// Writes the low bytes of `register` into the frame, in network byte order; they are then swapped in `register`.
+fn put(asm: &mut Assembler, width: Width, at: i16, register: Register) {
+    asm.swap_to_network(width, register);
+    asm.store(width, FRAME, at, register);
+}
+
+/// Folds a sum below 2^51 to 16 bits. Register 2 is lost, unless it is not free: then 0 is used.
+fn fold_sum(asm: &mut Assembler, sum: Register) {
+    for _ in 0..4 {
+        asm.copy(0, sum);
+        asm.shift_right(0, 16);
+        asm.and(sum, 0xffff);
+        asm.add_register(sum, 0);
+    }
+}
+
+/// The counting program, at the tracepoint `xdp_devmap_xmit`: devices, frames taken, frames dropped, error.
+pub(super) fn counter(map: i32) -> Program {
+    let mut code = Code {
+        asm: Assembler::default(),
+        map,
+        cores: Cores::One,
+    };
+    let others = code.asm.label();
+    let (sent, dropped, error) = (7, 8, 9);
+    for (register, place) in [(sent, 16), (dropped, 24), (error, 32)] {
+        code.asm.load(Width::Double, register, 1, place);
+        // Arguments are of 32 bits.
+        code.asm.shift_left(register, 32);
+        let shift = if register == error {
+            Operation::ShiftRightSigned
+        } else {
+            Operation::ShiftRight
+        };
+        code.asm.compute(shift, register, 32);
+    }
+    code.asm.map_value(STATE, map, 0);
+    code.asm.task();
+    code.get(1, TASK);
+    code.asm.jump_if_register(Condition::NotEqual, 0, 1, others);
+    // Between two batches frames of others may be forwarded by this thread, in an interrupt.
+    code.get(1, PENDING);
+    code.asm.jump_if(Condition::Equal, 1, 0, others);
+    code.asm.compute_register(Operation::Subtract, 1, sent);
+    code.asm.compute_register(Operation::Subtract, 1, dropped);
+    code.put(PENDING, 1);
+    code.get(2, SENT);
+    code.asm.add_register(2, sent);
+    code.put(SENT, 2);
+    code.asm.jump_if(Condition::Equal, dropped, 0, others);
+    code.get(2, DROPPED);
+    code.asm.add_register(2, dropped);
+    code.put(DROPPED, 2);
+    code.put(ERROR, error);
+    // Numbers after those of the dropped frames are out already: then theirs are missing.
+    code.asm.jump_if(Condition::NotEqual, 1, 0, others);
+    code.get(2, NEXT);
+    code.asm.compute_register(Operation::Subtract, 2, dropped);
+    code.put(NEXT, 2);
+    code.asm.place(others);
+    code.asm.finish()
+}

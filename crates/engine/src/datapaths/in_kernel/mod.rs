@@ -1,0 +1,108 @@
+//! Datagrams of a test made and counted inside the kernel, by programs of ours: no system call and no copy per frame.
+//!
+//! ```text
+//!   this process ── BPF_PROG_RUN, some 2 ms ──► sender program ── redirect ──► interface ══ device ══► interface
+//!        ▲                                          │ numbers, stamps, paces                     counter program │
+//!        └──────────────── shared memory: schedule, counts, histograms ─────────────────────────────────────────┘
+//! ```
+//! The reports are those of the other ways: every frame is numbered and stamped, and delay, loss, duplicates and
+//! reordering are of all frames. One call is short, since it holds its core.
+//!
+//! Programs end with the process, however it ends.
+
+mod code;
+mod counter;
+mod counter_code;
+mod flows;
+mod generator;
+mod generator_code;
+mod home;
+mod template;
+
+pub use counter::Counter;
+pub(crate) use counter::{Event, Seen};
+pub(in crate::datapaths) use flows::{Flows, MAX_FLOWS};
+pub use generator::Generator;
+pub(crate) use generator::Order;
+
+use super::af_xdp::frame::Flow;
+use super::af_xdp::open::{PRIVILEGES_REMEDY, refused};
+use super::af_xdp::params::FrameParams;
+use super::af_xdp::route::FrameRoute;
+use super::{DatagramPath, PathSetup, Probe};
+use crate::error::EngineError;
+use code::Cores;
+use linerate_model::PacketCount;
+use linerate_model::sample::XdpReport;
+use linerate_model::spec::Side;
+use linerate_sys::bpf::{LIVE_FRAME_BYTES, XdpMode};
+use std::io;
+use std::net::UdpSocket;
+
+/// What is needed to open one end.
+pub(in crate::datapaths) struct End<'a> {
+    /// Keeps the port, and stays silent.
+    pub(in crate::datapaths) socket: UdpSocket,
+    pub(in crate::datapaths) route: FrameRoute,
+    pub(in crate::datapaths) params: FrameParams,
+    pub(in crate::datapaths) flows: Flows,
+    pub(in crate::datapaths) setup: &'a PathSetup<'a>,
+    pub(in crate::datapaths) probe: Probe,
+}
+
+/// Opens the sender or the receiver of a stream.
+pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>, EngineError> {
+    check_length(&end)?;
+    Ok(match end.probe.side {
+        Side::Sender => Box::new(Generator::open(end)?),
+        Side::Receiver => Box::new(Counter::open(end)?),
+    })
+}
+
+fn check_length(end: &End<'_>) -> Result<(), EngineError> {
+    let most = end.route.most_payload(LIVE_FRAME_BYTES);
+    if end.setup.payload <= most {
+        return Ok(());
+    }
+    let link = &end.route.link;
+    let why = format!(
+        "frames made in the kernel over {} (MTU {}) carry at most {most} bytes",
+        link.name, link.mtu_bytes
+    );
+    Err(EngineError::plan("payload", &end.setup.payload, why))
+}
+
+/// Whether frames of an interface may come on several cores at once.
+fn cores(route: &FrameRoute) -> Cores {
+    match route.link.rx_queues {
+        Some(1) => Cores::One,
+        _ => Cores::Several,
+    }
+}
+
+const fn is_ipv4(flow: &Flow) -> bool {
+    flow.remote.address.is_ipv4()
+}
+
+/// What an end reports of its way past the kernel's stack.
+fn report(route: &FrameRoute, mode: XdpMode, malformed: u64) -> XdpReport {
+    XdpReport {
+        interface: route.link.name.clone(),
+        native: mode == XdpMode::Native,
+        queues: route
+            .link
+            .rx_queues
+            .and_then(|queues| u16::try_from(queues).ok())
+            .unwrap_or(1),
+        malformed: PacketCount::new(malformed),
+        ..XdpReport::default()
+    }
+}
+
+fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
+    move |error| EngineError::Host {
+        what: format!("generator=kernel: {what}"),
+        why: refused(&error),
+        remedy: PRIVILEGES_REMEDY,
+    }
+}

@@ -1,0 +1,67 @@
+//! The frame that all frames of a stream are copies of.
+
+use super::generator_code::FramePlan;
+use super::{End, counter_code, is_ipv4};
+use crate::datapaths::af_xdp::frame::{End as FlowEnd, Flow, Template};
+use crate::plan::Role;
+use linerate_wire::header::Header;
+use std::net::{IpAddr, SocketAddr};
+
+/// The frame with `header`, and where the sending program writes into it.
+pub(super) fn frame(end: &End<'_>, header: &Header) -> (Vec<u8>, FramePlan) {
+    let flow = if end.flows.is_one() {
+        end.route.flow
+    } else {
+        base(&end.route.flow)
+    };
+    let mut payload = vec![0; end.setup.payload];
+    header.write(&mut payload);
+    // Purpose and stream are added by the program.
+    payload[4..6].fill(0);
+    let template = Template::new(&flow, payload.len());
+    let mut bytes = vec![0; template.frame_bytes()];
+    template.write(&payload, &mut bytes);
+    let is_ipv4 = is_ipv4(&flow);
+    let payload_at = counter_code::payload_at(is_ipv4);
+    let at = usize::from(payload_at.unsigned_abs());
+    let sum = |place: usize| !u16::from_be_bytes([bytes[place], bytes[place + 1]]);
+    let plan = FramePlan {
+        is_ipv4,
+        payload_at,
+        udp_sum: sum(at - 2),
+        ip_sum: sum(IPV4_CHECKSUM),
+        flows: end.flows,
+        is_reverse: end.setup.role == Role::Server,
+    };
+    (bytes, plan)
+}
+
+/// Offset of the IPv4 header's checksum.
+const IPV4_CHECKSUM: usize = 24;
+
+/// A flow without what differs from flow to flow.
+fn base(flow: &Flow) -> Flow {
+    let blank = |end: &FlowEnd| FlowEnd {
+        mac: end.mac,
+        address: SocketAddr::new(without_low_half(end.address.ip()), 0),
+    };
+    Flow {
+        local: blank(&flow.local),
+        remote: blank(&flow.remote),
+        traffic_class: flow.traffic_class,
+    }
+}
+
+fn without_low_half(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            [a, b, 0, 0].into()
+        }
+        IpAddr::V6(v6) => {
+            let mut segments = v6.segments();
+            segments[7] = 0;
+            segments.into()
+        }
+    }
+}
