@@ -4,10 +4,12 @@
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
     unshare_unsafe,
 };
+use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
@@ -45,6 +47,21 @@ impl NetNamespace {
     pub fn descriptor(&self) -> &OwnedFd {
         &self.0
     }
+}
+
+/// Gives the calling thread, and programs that it starts, a `/run` of their own, which ends with the last of them, and a
+/// `/sys` that shows the thread's network namespace. Other threads see nothing of it. Needs `CAP_SYS_ADMIN`.
+pub fn unshare_run_and_sys() -> io::Result<()> {
+    unshare_threadwise(UnshareFlags::NEWNS)?;
+    let apart = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", apart)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let none: Option<&CStr> = None;
+    mount("linerate", "/run", "tmpfs", flags, none)?;
+    mount("linerate", "/sys", "sysfs", flags, none)?;
+    // Where a kernel has it, programs pin what they load into it there: it shall not outlive them either.
+    let _ = mount("linerate", "/sys/fs/bpf", "bpf", flags, none);
+    Ok(())
 }
 
 /// Which step of entering a user namespace the kernel refused.

@@ -55,6 +55,20 @@ pub fn ask_group_to_end(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::TERM)?)
 }
 
+/// The threads of a process, by number and name.
+pub fn threads(pid: u32) -> Vec<(u32, String)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| {
+            // A thread may end between listing and reading.
+            let name = fs::read_to_string(task.path().join("comm")).ok()?;
+            let tid = task.file_name().to_str()?.parse().ok()?;
+            Some((tid, name.trim_end().to_owned()))
+        })
+        .collect()
+}
+
 /// Descriptor that becomes readable when `child` ends.
 pub fn watch(child: &Child) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid_of(child)?, PidfdFlags::empty())?)

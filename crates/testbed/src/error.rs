@@ -11,6 +11,18 @@ pub enum TestbedError {
     /// The requested link configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A device under test ended by itself.
+    #[error("the device {dut} has ended: {program} {how}; its last words: {said}")]
+    DutDied {
+        /// Kind of the device.
+        dut: &'static str,
+        /// The program that ended.
+        program: &'static str,
+        /// Its exit status.
+        how: String,
+        /// What it wrote last.
+        said: String,
+    },
     /// This host lacks something that a device under test needs.
     #[error("the device {dut} needs {what}; {remedy}")]
     DutLacks {
@@ -100,6 +112,7 @@ impl From<TestbedError> for Failure {
             TestbedError::Config(_)
             | TestbedError::DutParam { .. }
             | TestbedError::UnknownDut { .. } => ExitCode::Plan,
+            TestbedError::DutDied { .. } => ExitCode::Peer,
             _ if error.is_host_lack() => ExitCode::HostLacks,
             _ => ExitCode::Other,
         };
@@ -115,6 +128,15 @@ pub enum TeardownError {
     /// The link element had failed.
     #[error("link element had failed: {0}")]
     Element(#[source] io::Error),
+    /// A program of a device under test could not be ended.
+    #[error("ending {program}: {source}")]
+    Program {
+        /// The program.
+        program: &'static str,
+        /// Cause.
+        #[source]
+        source: io::Error,
+    },
     /// The link element's thread had panicked.
     #[error("link element had panicked")]
     ElementPanicked,

@@ -5,7 +5,7 @@ use linerate_model::Clock as _;
 use linerate_model::PacketCount;
 use linerate_model::dut::{DutChoice, DutCounters};
 use linerate_sys::clock::{MonoClock, sleep_until};
-use linerate_testbed::duts::{ALL, Availability, Dut, DutKind, DutSetup, start};
+use linerate_testbed::duts::{ALL, Availability, Dut, DutKind, DutSetup, find, start};
 use linerate_testkit::namespaces::not_run;
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,17 @@ pub(crate) fn started(text: &str) -> Box<dyn Dut> {
     start(&DutSetup::new(text.parse().unwrap())).unwrap()
 }
 
+/// Ends the case as not run if this host lacks a program of the device.
+pub(crate) fn need(text: &str) {
+    let setup = DutSetup::new(text.parse().unwrap());
+    let kind = find(&setup.choice.kind).unwrap();
+    if let Availability::Missing { what, remedy } = kind.availability(&setup) {
+        not_run(format!("{text}: {what}; {remedy}"));
+    }
+}
+
 /// Calls `test` with every kind that this host has; the case counts as not run if it lacks one.
-fn for_every_device(test: impl Fn(&'static dyn DutKind, &DutSetup)) {
+pub(crate) fn for_every_device(test: impl Fn(&'static dyn DutKind, &DutSetup)) {
     let mut lacking = Vec::new();
     for kind in ALL {
         let setup = DutSetup::new(DutChoice {
@@ -87,7 +96,7 @@ pub(crate) fn every_device_is_silent_by_itself() {
 }
 
 /// What a device could leave: interfaces of this network, processes, temporary files.
-fn traces() -> [Vec<String>; 3] {
+pub(crate) fn traces() -> [Vec<String>; 3] {
     let names = |folder: &str, wanted: fn(&str) -> bool| {
         let entries = fs::read_dir(folder).into_iter().flatten();
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -1,20 +1,9 @@
 //! Rule sets of a router: they are there, and packets meet the rule that they should.
 
-use crate::conformance::{assert_forwards, grown, started};
+use crate::conformance::{assert_forwards, grown, need, started};
 use crate::frames::{Family, Way, send_through};
 use linerate_model::PacketCount;
 use linerate_model::dut::DutPlace;
-use linerate_testbed::duts::{Availability, DutSetup, find};
-use linerate_testkit::namespaces::not_run;
-
-/// Ends the case as not run if this host lacks a program of the device.
-fn need(text: &str) {
-    let setup = DutSetup::new(text.parse().unwrap());
-    let kind = find(&setup.choice.kind).unwrap();
-    if let Availability::Missing { what, remedy } = kind.availability(&setup) {
-        not_run(format!("{text}: {what}; {remedy}"));
-    }
-}
 
 pub(crate) fn each_rule_set_is_passed_to_its_last_rule() {
     for firewall in ["nft", "iptables-nft"] {

@@ -69,9 +69,12 @@ fn exchange(from: &TesterPort, to: &TesterPort, family: Family, count: u32) -> V
             let sent = sender.send(slices).unwrap();
             slices = &mut slices[sent..];
         }
-        // A device of one thread shall have its turn before the next batch.
-        std::thread::yield_now();
-        take(&mut ring);
+        // The next batch follows when this one is through, or some of it is lost.
+        let deadline = MonoClock.now().after(THROUGH);
+        let sent = batch.last().map_or(0, |last| *last as usize + 1);
+        while take(&mut ring) < sent && MonoClock.now() < deadline {
+            std::thread::yield_now();
+        }
     }
     let mut deadline = MonoClock.now().after(SILENCE);
     let mut had = take(&mut ring);
@@ -86,6 +89,8 @@ fn exchange(from: &TesterPort, to: &TesterPort, family: Family, count: u32) -> V
     numbers
 }
 
+/// Time that a device has for a batch.
+const THROUGH: Duration = Duration::from_millis(5);
 /// Time without a frame after which none is expected any more.
 const SILENCE: Duration = Duration::from_secs(1);
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod conformance;
+mod endings;
 mod filters;
 mod frames;
 mod truth;
@@ -59,9 +60,30 @@ const CASES: &[Case] = &[
         name: "truth::a_parameter_that_is_wrong_is_named",
         run: truth::a_parameter_that_is_wrong_is_named,
     },
+    Case {
+        name: "truth::a_poll_mode_driver_over_af_xdp_forwards_too",
+        run: truth::a_poll_mode_driver_over_af_xdp_forwards_too,
+    },
+    Case {
+        name: "endings::a_killed_process_leaves_nothing",
+        run: endings::a_killed_process_leaves_nothing,
+    },
+    Case {
+        name: "endings::a_program_that_dies_is_told_with_its_last_words",
+        run: endings::a_program_that_dies_is_told_with_its_last_words,
+    },
+    Case {
+        name: "endings::what_is_missing_is_said_with_its_package",
+        run: endings::what_is_missing_is_said_with_its_package,
+    },
 ];
 
 fn main() -> ExitCode {
+    // This very program, started again by a case of itself.
+    let mut words = std::env::args().skip(1);
+    if let (Some(endings::HOLD), Some(kind)) = (words.next().as_deref(), words.next()) {
+        return endings::hold(&kind);
+    }
     let may = || {
         if linerate_sys::netns::is_fully_privileged() {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Devices whose drops are known: what is counted and what is lost are equal to the frame.
 
-use crate::conformance::{assert_forwards, grown, started};
+use crate::conformance::{assert_forwards, grown, need, started};
 use crate::frames::{Family, Way, missing, send_through};
 use linerate_model::PacketCount;
 use linerate_model::dut::{DutPlace, DutWork};
@@ -94,5 +94,24 @@ pub(crate) fn a_parameter_that_is_wrong_is_named() {
         let error = start(&DutSetup::new(text.parse().unwrap())).err();
         let error = error.unwrap().to_string();
         assert!(error.contains(wanted), "{text}: {error}");
+    }
+}
+
+pub(crate) fn a_poll_mode_driver_over_af_xdp_forwards_too() {
+    for text in [
+        "ovs,driver=af_xdp,action=ports",
+        "ovs,action=ports",
+        "testpmd,driver=af_xdp",
+    ] {
+        need(text);
+        let mut dut = started(text);
+        for way in Way::BOTH {
+            assert_forwards(&mut *dut, way, Family::V4, 2_000);
+        }
+        let DutWork::Threads(threads) = dut.work() else {
+            panic!("{text} is a program");
+        };
+        assert!(threads.len() > 1, "{text}: {threads:?}");
+        dut.close().unwrap();
     }
 }

@@ -13,10 +13,13 @@
 mod bridge;
 mod cables;
 mod forwarder;
+mod keeper;
 mod link;
+mod ovs;
 mod params;
 mod programs;
 mod router;
+mod testpmd;
 mod wire;
 mod xdp;
 
@@ -34,6 +37,8 @@ pub static ALL: &[&dyn DutKind] = &[
     &router::Router,
     &xdp::Xdp,
     &link::Link,
+    &ovs::Ovs,
+    &testpmd::Testpmd,
 ];
 
 /// The kind of device with this id.

@@ -49,13 +49,41 @@ impl Program {
     /// A command of it, which dies with the thread that starts it. A package that was unpacked below a folder of its
     /// own finds its libraries there.
     pub(super) fn command(self) -> Command {
-        let path = self.path().unwrap_or_else(|| PathBuf::from(self.name));
-        let mut command = Command::new(&path);
-        if let Some(libraries) = root_of(&path).and_then(|root| libraries_below(&root)) {
-            command.env("LD_LIBRARY_PATH", libraries);
+        self.command_by(Command::new(self.found()))
+    }
+
+    /// A command like [`command`](Self::command) of a program that would keep what it writes until it has a block of it:
+    /// this one writes each line at once.
+    pub(super) fn talking_command(self) -> Command {
+        let mut command = Command::new("stdbuf");
+        command.arg("-oL").arg(self.found());
+        self.command_by(command)
+    }
+
+    fn found(self) -> PathBuf {
+        self.path().unwrap_or_else(|| PathBuf::from(self.name))
+    }
+
+    fn command_by(self, mut command: Command) -> Command {
+        let root = self.root();
+        let folders = libraries_below(&root);
+        if !folders.is_empty() {
+            let objects = folders.iter().map(|folder| folder.join("bpf"));
+            let objects = objects.filter(|folder| folder.is_dir());
+            // Where libxdp finds the programs that it loads.
+            command.envs(objects.map(|folder| ("LIBXDP_OBJECT_PATH", folder)));
+            // No folder of Debian's has a colon in its name.
+            command.envs(env::join_paths(folders).map(|all| ("LD_LIBRARY_PATH", all)));
         }
         die_with_parent(&mut command);
         command
+    }
+
+    /// The folder that its package was unpacked in; `/` of one that is installed.
+    pub(super) fn root(self) -> PathBuf {
+        let path = self.path();
+        let root = path.and_then(|path| root_of(&path));
+        root.unwrap_or_else(|| PathBuf::from("/"))
     }
 
     /// Runs it to its end in the calling thread's network, with `input`; returns what it wrote.
@@ -99,15 +127,15 @@ fn root_of(path: &Path) -> Option<PathBuf> {
     usr.parent().map(Path::to_owned)
 }
 
-/// Folder of libraries of a package unpacked below `root`; `None` for the system's own.
-fn libraries_below(root: &Path) -> Option<PathBuf> {
+/// Folders of libraries of a package unpacked below `root`; none for the system's own.
+fn libraries_below(root: &Path) -> Vec<PathBuf> {
     if root == Path::new("/") {
-        return None;
+        return Vec::new();
     }
-    let mut folders = root.join("usr/lib").read_dir().ok()?;
-    let is_libraries = |name: &str| name.contains("-linux-gnu");
-    folders.find_map(|entry| {
-        let entry = entry.ok()?;
-        is_libraries(&entry.file_name().to_string_lossy()).then(|| entry.path())
-    })
+    let entries = ["usr/lib", "lib"].map(|folder| root.join(folder).read_dir());
+    let entries = entries.into_iter().flatten().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().contains("-linux-gnu"))
+        .map(|entry| entry.path())
+        .collect()
 }
