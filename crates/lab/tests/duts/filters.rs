@@ -1,9 +1,10 @@
 //! Rule sets of a router: they are there, and packets meet the rule that they should.
 
 use crate::conformance::{assert_forwards, grown, need, started};
-use crate::frames::{Family, Way, send_through};
+use crate::frames::{Family, Way, send_through, source_through};
 use linerate_model::PacketCount;
 use linerate_model::dut::DutPlace;
+use std::net::Ipv4Addr;
 
 pub(crate) fn each_rule_set_is_passed_to_its_last_rule() {
     for firewall in ["nft", "iptables-nft"] {
@@ -57,7 +58,30 @@ pub(crate) fn connections_are_tracked_and_addresses_rewritten() {
                 }
             }
             assert!(dut.facts().description.contains("conntrack on"));
+            let ports = dut.tester().ports().clone();
+            let router = Ipv4Addr::new(198, 19, 0, 1);
+            let is_rewritten = options.contains("nat");
+            let outside = if is_rewritten { router } else { ports[0].ipv4 };
+            assert_eq!(source_through(&*dut, Way::AToB), outside, "{text}");
+            assert_eq!(source_through(&*dut, Way::BToA), ports[1].ipv4, "{text}");
             dut.close().unwrap();
         }
+    }
+}
+
+pub(crate) fn a_container_has_the_address_of_its_host_outside() {
+    for (text, outside) in [
+        ("container", Ipv4Addr::new(198, 19, 0, 1)),
+        ("container,masquerade=false", Ipv4Addr::new(198, 18, 0, 2)),
+    ] {
+        need(text);
+        let mut dut = started(text);
+        let before = dut.counters().unwrap();
+        assert_eq!(source_through(&*dut, Way::AToB), outside, "{text}");
+        assert_forwards(&mut *dut, Way::AToB, Family::V4, 500);
+        assert_forwards(&mut *dut, Way::BToA, Family::V4, 500);
+        let counted = grown(&mut *dut, &before);
+        assert_eq!(counted.counters["ip matched"], 1_001, "{counted:?}");
+        dut.close().unwrap();
     }
 }

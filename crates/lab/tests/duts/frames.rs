@@ -42,20 +42,36 @@ pub(crate) enum Family {
 /// Sends `count` numbered frames into the device, slower than it forwards, and returns the numbers of those that came
 /// out, in order.
 pub(crate) fn send_through(dut: &dyn Dut, way: Way, family: Family, count: u32) -> Vec<u32> {
+    let arrived = arrivals(dut, way, family, count);
+    arrived.into_iter().map(|(number, _)| number).collect()
+}
+
+/// The IPv4 source address of a frame that comes out of the device.
+pub(crate) fn source_through(dut: &dyn Dut, way: Way) -> Ipv4Addr {
+    arrivals(dut, way, Family::V4, 1)[0].1
+}
+
+/// Numbers of the frames that came out, each with the bytes where IPv4 has its source address.
+fn arrivals(dut: &dyn Dut, way: Way, family: Family, count: u32) -> Vec<(u32, Ipv4Addr)> {
     let [from, to] = way.ports().map(|port| dut.tester().ports()[port].clone());
     let exchange = move || exchange(&from, &to, family, count);
     let thread = dut.tester().spawn("frames", exchange).unwrap();
     thread.join().unwrap()
 }
 
-fn exchange(from: &TesterPort, to: &TesterPort, family: Family, count: u32) -> Vec<u32> {
+fn exchange(
+    from: &TesterPort,
+    to: &TesterPort,
+    family: Family,
+    count: u32,
+) -> Vec<(u32, Ipv4Addr)> {
     let sender = FrameSender::open(index_of(&from.interface)).unwrap();
     let layout = RingLayout::new(1514, 8 << 20).unwrap();
     let mut ring = PacketRing::open(index_of(&to.interface), layout).unwrap();
-    let mut numbers = Vec::new();
+    let mut arrived = Vec::new();
     let mut take = |ring: &mut PacketRing| {
-        ring.drain(usize::MAX, |frame| numbers.extend(number_of(frame.bytes)));
-        numbers.len()
+        ring.drain(usize::MAX, |frame| arrived.extend(read(frame.bytes)));
+        arrived.len()
     };
     let all: Vec<u32> = (0..count).collect();
     for batch in all.chunks(BATCH) {
@@ -86,7 +102,7 @@ fn exchange(from: &TesterPort, to: &TesterPort, family: Family, count: u32) -> V
         }
         had = has;
     }
-    numbers
+    arrived
 }
 
 /// Time that a device has for a batch.
@@ -102,11 +118,12 @@ fn index_of(name: &str) -> InterfaceIndex {
 /// Before the number in each frame's payload.
 const MARK: &[u8; 8] = b"duttest:";
 
-fn number_of(frame: &[u8]) -> Option<u32> {
+/// The number of a frame of ours, and the bytes where IPv4 has its source address.
+fn read(frame: &[u8]) -> Option<(u32, Ipv4Addr)> {
     let at = frame.windows(MARK.len()).position(|part| part == MARK)? + MARK.len();
-    Some(u32::from_be_bytes(
-        frame.get(at..at + 4)?.try_into().unwrap(),
-    ))
+    let number = u32::from_be_bytes(frame.get(at..at + 4)?.try_into().unwrap());
+    let source: [u8; 4] = frame.get(26..30)?.try_into().unwrap();
+    Some((number, source.into()))
 }
 
 fn frame(from: &TesterPort, to: &TesterPort, family: Family, number: u32) -> Vec<u8> {

@@ -41,6 +41,10 @@ const CASES: &[Case] = &[
         run: filters::connections_are_tracked_and_addresses_rewritten,
     },
     Case {
+        name: "filters::a_container_has_the_address_of_its_host_outside",
+        run: filters::a_container_has_the_address_of_its_host_outside,
+    },
+    Case {
         name: "truth::every_nth_frame_is_dropped_and_counted",
         run: truth::every_nth_frame_is_dropped_and_counted,
     },

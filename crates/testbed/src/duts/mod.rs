@@ -12,6 +12,7 @@
 
 mod bridge;
 mod cables;
+mod container;
 mod forwarder;
 mod keeper;
 mod link;
@@ -39,6 +40,7 @@ pub static ALL: &[&dyn DutKind] = &[
     &link::Link,
     &ovs::Ovs,
     &testpmd::Testpmd,
+    &container::Container,
 ];
 
 /// The kind of device with this id.

@@ -16,6 +16,7 @@ use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::TestbedError;
 use crate::interfaces::{COMING_UP, index_of, netlink, within};
 use filter::{Filter, Firewall};
+pub(super) use filter::{NFT, nft_counters};
 use linerate_model::Clock as _;
 use linerate_model::dut::{DutCounters, DutPlace};
 use linerate_sys::clock::{MonoClock, sleep_until};
