@@ -121,21 +121,18 @@ const SUB_BUCKET_BITS: i32 = 11;
 /// Longest time that is told apart from longer ones: 68 s.
 const MAX_VALUE: u64 = (1 << 36) - 1;
 
-/// Each value that the histogram at byte `start` counted, in nanoseconds, and how often.
-pub(super) fn counted(
-    memory: &SharedValue,
-    start: i32,
-) -> impl Iterator<Item = (u64, u64)> + use<'_> {
+/// Each value that the histogram at byte `start` of a memory counted, in nanoseconds, and how often.
+fn counted(memory: &dyn Fn(usize) -> u64, start: i32) -> impl Iterator<Item = (u64, u64)> {
     let start = start.unsigned_abs() as usize;
     let buckets = 0..BUCKETS.unsigned_abs() as usize;
     buckets.filter_map(move |index| {
-        let count = memory.get(start + index * 8);
+        let count = memory(start + index * 8);
         (count > 0).then(|| (value_of(index as u64), count))
     })
 }
 
-/// The histogram at byte `start`.
-pub(super) fn histogram(memory: &SharedValue, start: i32) -> Histogram {
+/// The histogram at byte `start` of a memory that is read by number of byte.
+pub(super) fn histogram(memory: &dyn Fn(usize) -> u64, start: i32) -> Histogram {
     let mut all = Histogram::new();
     for (nanos, count) in counted(memory, start) {
         all.record_n(nanos, count);

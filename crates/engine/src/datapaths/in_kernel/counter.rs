@@ -8,9 +8,9 @@ use crate::datapaths::af_xdp::open::attach;
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath};
 use crate::error::EngineError;
-use linerate_model::MonoInstant;
 use linerate_model::one_way::SignedHistogram;
 use linerate_model::sample::XdpReport;
+use linerate_model::{Histogram, MonoInstant};
 use linerate_peers::Stamp;
 use linerate_sys::bpf::{SharedValue, XdpLink, XdpMode, XdpProgram};
 use linerate_sys::failure::Failure;
@@ -197,19 +197,23 @@ impl Counter {
         missed
     }
 
+    fn histogram(&self, start: i32) -> Histogram {
+        code::histogram(&|at| self.state.get(at), start)
+    }
+
     /// Transit times less that of the first frame.
     pub(crate) fn transits(&self) -> SignedHistogram {
         SignedHistogram {
-            above: code::histogram(&self.state, fields::ABOVE),
-            below: code::histogram(&self.state, fields::BELOW),
+            above: self.histogram(fields::ABOVE),
+            below: self.histogram(fields::BELOW),
         }
     }
 
     /// Inter-packet delay variation.
     pub(crate) fn ipdv(&self) -> SignedHistogram {
         SignedHistogram {
-            above: code::histogram(&self.state, fields::IPDV_ABOVE),
-            below: code::histogram(&self.state, fields::IPDV_BELOW),
+            above: self.histogram(fields::IPDV_ABOVE),
+            below: self.histogram(fields::IPDV_BELOW),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::datapaths::af_xdp::open::attach;
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics};
 use crate::error::EngineError;
+use crate::plan::Role;
 use linerate_model::sample::XdpReport;
 use linerate_model::{Clock as _, Histogram, MonoInstant};
 use linerate_peers::Part;
@@ -113,7 +114,13 @@ impl Generator {
             sequence: 0,
             sent: Stamp::from_bits(0),
         };
-        let (frame, plan) = template::frame(&end, &header);
+        let (frame, plan) = template::frame(
+            &end.route.flow,
+            end.setup.payload,
+            &header,
+            end.flows,
+            end.setup.role == Role::Server,
+        );
         let state = SharedValue::new(fields::MEMORY_BYTES);
         let state = state.map_err(host("making memory to share with the kernel"))?;
         let interface = end.route.interface;
@@ -243,7 +250,7 @@ impl Generator {
 
     /// How late each frame left after its time.
     pub(crate) fn lateness(&self) -> Histogram {
-        code::histogram(&self.state, fields::LATENESS)
+        code::histogram(&|at| self.state.get(at), fields::LATENESS)
     }
 
     /// Writes the order into the shared memory and makes the call.

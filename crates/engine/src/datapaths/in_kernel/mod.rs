@@ -106,3 +106,8 @@ fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
         remedy: PRIVILEGES_REMEDY,
     }
 }
+
+#[cfg(test)]
+mod machine;
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,21 @@
 //! The frame that all frames of a stream are copies of.
 
 use super::generator_code::FramePlan;
-use super::{End, counter_code, is_ipv4};
+use super::{Flows, counter_code, is_ipv4};
 use crate::datapaths::af_xdp::frame::{End as FlowEnd, Flow, Template};
-use crate::plan::Role;
 use linerate_wire::header::Header;
 use std::net::{IpAddr, SocketAddr};
 
-/// The frame with `header`, and where the sending program writes into it.
-pub(super) fn frame(end: &End<'_>, header: &Header) -> (Vec<u8>, FramePlan) {
-    let flow = if end.flows.is_one() {
-        end.route.flow
-    } else {
-        base(&end.route.flow)
-    };
-    let mut payload = vec![0; end.setup.payload];
+/// The frame of `payload` bytes with `header`, and where the sending program writes into it.
+pub(super) fn frame(
+    flow: &Flow,
+    payload: usize,
+    header: &Header,
+    flows: Flows,
+    is_reverse: bool,
+) -> (Vec<u8>, FramePlan) {
+    let flow = if flows.is_one() { *flow } else { base(flow) };
+    let mut payload = vec![0; payload];
     header.write(&mut payload);
     // Purpose and stream are added by the program.
     payload[4..6].fill(0);
@@ -30,8 +31,8 @@ pub(super) fn frame(end: &End<'_>, header: &Header) -> (Vec<u8>, FramePlan) {
         payload_at,
         udp_sum: sum(at - 2),
         ip_sum: sum(IPV4_CHECKSUM),
-        flows: end.flows,
-        is_reverse: end.setup.role == Role::Server,
+        flows,
+        is_reverse,
     };
     (bytes, plan)
 }
@@ -43,7 +44,7 @@ const IPV4_CHECKSUM: usize = 24;
 fn base(flow: &Flow) -> Flow {
     let blank = |end: &FlowEnd| FlowEnd {
         mac: end.mac,
-        address: SocketAddr::new(without_low_half(end.address.ip()), 0),
+        address: SocketAddr::new(with_low_half(end.address.ip(), 0), 0),
     };
     Flow {
         local: blank(&flow.local),
@@ -52,15 +53,17 @@ fn base(flow: &Flow) -> Flow {
     }
 }
 
-fn without_low_half(address: IpAddr) -> IpAddr {
+/// The address with another lower half; of IPv6 with another last part.
+pub(super) fn with_low_half(address: IpAddr, low: u16) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
-            [a, b, 0, 0].into()
+            let [c, d] = low.to_be_bytes();
+            [a, b, c, d].into()
         }
         IpAddr::V6(v6) => {
             let mut segments = v6.segments();
-            segments[7] = 0;
+            segments[7] = low;
             segments.into()
         }
     }

@@ -1,0 +1,357 @@
+//! The programs, run on a machine of our own: what the kernel would carry out, without privileges.
+#![cfg(target_endian = "little")]
+
+use super::code::Cores;
+use super::counter_code::{self as counter, Mark};
+use super::generator_code as generator;
+use super::machine::Machine;
+use super::{Flows, template};
+use crate::datapaths::af_xdp::frame::{End, Flow, Template, payload};
+use crate::sequence::Remembered;
+use linerate_model::MonoInstant;
+use linerate_wire::header::{Header, Kind};
+use linerate_wire::schedule::{Due, Schedule};
+use linerate_wire::sequence::Tracker;
+use linerate_wire::{Jitter, Stamp};
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const TOKEN: u32 = 0x8102_0304;
+const STREAM: u8 = 7;
+const XDP_DROP: u64 = 1;
+const XDP_PASS: u64 = 2;
+const XDP_REDIRECT: u64 = 4;
+
+fn flow(is_ipv4: bool) -> Flow {
+    let (a, b) = if is_ipv4 {
+        ("198.18.0.1:5301", "198.19.0.2:5301")
+    } else {
+        ("[2001:2::1]:5301", "[2001:2:0:1::2]:5301")
+    };
+    let end = |mac, address: &str| End {
+        mac: [2, 0, 0, 0, 0, mac],
+        address: address.parse().unwrap(),
+    };
+    Flow {
+        local: end(1, a),
+        remote: end(2, b),
+        traffic_class: 0,
+    }
+}
+
+const fn header(kind: Kind, sequence: u64, sent: u64) -> Header {
+    Header {
+        token: TOKEN,
+        stream: STREAM,
+        kind,
+        sequence,
+        sent: Stamp::from_bits(sent),
+    }
+}
+
+/// A sender of `payload` bytes on a machine, and the frame that it starts from.
+struct Sender {
+    machine: Machine,
+    program: linerate_sys::bpf::Program,
+    frame: Vec<u8>,
+}
+
+impl Sender {
+    fn new(is_ipv4: bool, payload: usize, flows: Flows, is_reverse: bool) -> Self {
+        let start = header(Kind::WarmUp, 0, 0);
+        let (frame, plan) = template::frame(&flow(is_ipv4), payload, &start, flows, is_reverse);
+        let mut machine = Machine::new(generator::MEMORY_BYTES);
+        machine.set(generator::ALLOWED.at(), u64::MAX);
+        machine.set(generator::END.at(), u64::MAX);
+        machine.set(generator::MARK.at(), u64::from(STREAM) << 8);
+        Self {
+            machine,
+            program: generator::sender(&plan, 3, 4),
+            frame,
+        }
+    }
+
+    /// Sends a frame at a time, if it is due.
+    fn run(&mut self, now: u64) -> Option<&[u8]> {
+        self.machine.now = now;
+        match self.machine.on_frame(&self.program, &mut self.frame) {
+            XDP_REDIRECT => Some(&self.frame),
+            XDP_DROP => None,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn frames_are_whole_datagrams_with_number_and_time() {
+    for (is_ipv4, bytes) in [
+        (true, 18),
+        (true, 19),
+        (true, 1400),
+        (false, 18),
+        (false, 201),
+    ] {
+        let mut sender = Sender::new(is_ipv4, bytes, Flows::new(1).unwrap(), false);
+        let sent = flow(is_ipv4);
+        let seen_there = Flow {
+            local: sent.remote,
+            remote: sent.local,
+            ..sent
+        };
+        let near_wrap = (1 << 48) - 3;
+        sender.machine.set(generator::NEXT.at(), near_wrap);
+        for index in 0..6 {
+            let now = 0x1234_5678_9abc_def0 + index * 977;
+            let frame = sender.run(now).unwrap();
+            let payload = payload(&seen_there, frame).unwrap();
+            let read = Header::read(payload).unwrap();
+            assert_eq!(payload.len(), bytes);
+            let number = (near_wrap + index) & ((1 << 48) - 1);
+            assert_eq!(read, header(Kind::Counted, number, now));
+        }
+    }
+}
+
+#[test]
+fn frames_of_many_flows_have_the_addresses_ports_and_checksums_that_are_told() {
+    let flows = Flows::new(1_000_000).unwrap();
+    for (is_ipv4, is_reverse) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut sender = Sender::new(is_ipv4, 60, flows, is_reverse);
+        for number in 0..2000 {
+            let frame = sender.run(number * 1000 + 5).unwrap();
+            let fields = flows.of(number);
+            let mut ends = [0, 1].map(|end| (fields.addresses[end], fields.ports[end]));
+            if is_reverse {
+                ends.reverse();
+            }
+            let base = flow(is_ipv4);
+            let own = |end: End, (low, port): (u16, u16)| End {
+                address: SocketAddr::new(template::with_low_half(end.address.ip(), low), port),
+                ..end
+            };
+            let sent = Flow {
+                local: own(base.remote, ends[1]),
+                remote: own(base.local, ends[0]),
+                ..base
+            };
+            let read = Header::read(payload(&sent, frame).unwrap()).unwrap();
+            assert_eq!(read.sequence, number);
+        }
+    }
+}
+
+#[test]
+fn slots_are_those_of_the_schedule() {
+    let start = MonoInstant::from_nanos(1_000_000);
+    let schedule = Schedule::new(start, 123_456_789, 60, Duration::ZERO, 1);
+    let mut schedule = schedule.unwrap();
+    let mut sender = Sender::new(true, 60, Flows::new(1).unwrap(), false);
+    let slots = schedule.slots();
+    for (field, number) in [
+        (generator::DUE, slots.next_due.as_nanos()),
+        (generator::GAP, slots.gap),
+        (generator::LEFT, slots.left),
+        (generator::PARTS, slots.parts),
+        (generator::RATE, slots.rate_bps),
+        (generator::CATCH_UP, 10_000_000),
+    ] {
+        sender.machine.set(field.at(), number);
+    }
+    // Steps of very different length, one of them late enough to be made up for at 1.25 times the rate.
+    let mut now = 990_000;
+    for step in 0..40_000_u64 {
+        now += if step == 10_000 {
+            900_000
+        } else {
+            step * 7 % 1501
+        };
+        let at = MonoInstant::from_nanos(now);
+        let due = matches!(schedule.due(at), Due::Now { .. });
+        if due {
+            schedule.served(at, 1);
+        }
+        assert_eq!(sender.run(now).is_some(), due, "{step}");
+    }
+    let next = schedule.slots().next_due.as_nanos();
+    assert_eq!(sender.machine.get(generator::DUE.at()), next);
+    assert!(sender.machine.redirected > 5_000);
+}
+
+/// What the interface did not take are the last of a batch: their numbers are used again.
+#[test]
+fn numbers_of_frames_that_were_not_taken_are_used_again() {
+    let mut sender = Sender::new(true, 60, Flows::new(1).unwrap(), false);
+    let counter = generator::counter(3);
+    let event = |sender: &mut Sender, sent, dropped, error: i64| {
+        let arguments = [1, 2, sent, dropped, error.cast_unsigned()];
+        sender.machine.on_event(&counter, arguments);
+    };
+    assert!((0..16).all(|now| sender.run(now).is_some()));
+    event(&mut sender, 13, 3, 0);
+    // Frames of another program that this thread forwards between two batches.
+    event(&mut sender, 5, 5, -6);
+    assert_eq!(sender.machine.get(generator::NEXT.at()), 13);
+    assert!((0..16).all(|now| sender.run(now).is_some()));
+    event(&mut sender, 0, 16, -6);
+    let machine = &sender.machine;
+    let counts =
+        [generator::NEXT, generator::SENT, generator::DROPPED].map(|f| machine.get(f.at()));
+    assert_eq!(counts, [13, 13, 19]);
+    assert_eq!(machine.get(generator::ERROR.at()).cast_signed(), -6);
+}
+
+/// A counter on a machine.
+struct Receiver {
+    machine: Machine,
+    program: linerate_sys::bpf::Program,
+    is_ipv4: bool,
+}
+
+impl Receiver {
+    fn new(is_ipv4: bool, cores: Cores) -> Self {
+        let mark = Mark {
+            is_ipv4,
+            token: TOKEN,
+            stream: STREAM,
+            payload: 60,
+        };
+        Self {
+            machine: Machine::new(counter::MEMORY_BYTES),
+            program: counter::program(mark, 3, cores),
+            is_ipv4,
+        }
+    }
+
+    fn frame(&self, header: &Header) -> Vec<u8> {
+        let mut payload = [0; 60];
+        header.write(&mut payload);
+        let template = Template::new(&flow(self.is_ipv4), 60);
+        let mut frame = vec![0; template.frame_bytes()];
+        template.write(&payload, &mut frame);
+        frame
+    }
+
+    fn take(&mut self, header: &Header, now: u64) -> u64 {
+        let mut frame = self.frame(header);
+        self.machine.now = now;
+        self.machine.on_frame(&self.program, &mut frame)
+    }
+
+    fn get(&self, field: super::code::Field) -> u64 {
+        self.machine.get(field.at())
+    }
+}
+
+#[test]
+fn frames_of_others_are_left_to_the_stack() {
+    for is_ipv4 in [true, false] {
+        let mut receiver = Receiver::new(is_ipv4, Cores::Several);
+        let good = receiver.frame(&header(Kind::Counted, 0, 0));
+        let payload = usize::from(counter::payload_at(is_ipv4).unsigned_abs());
+        let protocol = if is_ipv4 { 23 } else { 20 };
+        for changed in [
+            12,
+            14,
+            protocol,
+            payload,
+            payload + 3,
+            payload + 4,
+            payload + 5,
+        ] {
+            let mut frame = good.clone();
+            frame[changed] ^= 0x40;
+            let result = receiver.machine.on_frame(&receiver.program, &mut frame);
+            assert_eq!(result, XDP_PASS, "{changed}");
+        }
+        for kind in [Kind::Hello, Kind::HelloAck, Kind::HelloDone] {
+            assert_eq!(receiver.take(&header(kind, 0, 0), 1), XDP_PASS);
+        }
+        let mut short = good[..payload + 17].to_vec();
+        let result = receiver.machine.on_frame(&receiver.program, &mut short);
+        assert_eq!(result, XDP_PASS);
+        assert_eq!(receiver.get(counter::HEARD), 0);
+        // Of the test, but another length: known as malformed.
+        let mut cut = good;
+        cut[payload - 3] -= 1;
+        let result = receiver.machine.on_frame(&receiver.program, &mut cut);
+        assert_eq!(result, XDP_DROP);
+        assert_eq!(receiver.get(counter::MALFORMED), 1);
+        assert_eq!(receiver.get(counter::ARRIVALS), 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Lost, doubled and moved numbers are counted as the tracker of this process counts them, and times as its jitter.
+    #[test]
+    fn numbers_are_accounted_for_as_by_the_process(
+        moves in prop::collection::vec((0_u8..100, 0_u64..40, 0_u64..2000), 1..400),
+        several in any::<bool>(),
+    ) {
+        let cores = if several { Cores::Several } else { Cores::One };
+        let mut receiver = Receiver::new(true, cores);
+        let mut arrivals: Vec<(u64, u64)> = Vec::new();
+        for (number, (fate, delay, _)) in (0..).zip(&moves) {
+            match fate {
+                0..15 => {}
+                15..30 => arrivals.extend([(number, number), (number + delay, number)]),
+                30..60 => arrivals.push((number + delay, number)),
+                _ => arrivals.push((number, number)),
+            }
+        }
+        arrivals.sort_unstable();
+        let (mut tracker, mut jitter) = (Tracker::new(Remembered::default()), Jitter::default());
+        let mut now = 10_000_000;
+        for ((_, number), (_, _, transit)) in arrivals.iter().zip(moves.iter().cycle()) {
+            now += 3000;
+            let frame = header(Kind::Counted, *number, now - transit);
+            prop_assert_eq!(receiver.take(&frame, now), XDP_DROP);
+            tracker.record(*number);
+            jitter.record(frame.sent.transit_to(MonoInstant::from_nanos(now)));
+        }
+        let counts = tracker.counts();
+        let wanted = [counts.received, counts.duplicated, counts.reordered, counts.too_old, counts.next_expected];
+        let fields = [counter::COUNTED, counter::DUPLICATED, counter::REORDERED, counter::TOO_OLD, counter::NEXT_EXPECTED];
+        prop_assert_eq!(fields.map(|field| receiver.get(field)), wanted);
+        let seen = (!arrivals.is_empty()).then(|| receiver.get(counter::JITTER) / 16);
+        prop_assert_eq!(seen, jitter.finish());
+    }
+}
+
+/// The window moves on: a number is told from a duplicate some millions later, and not for ever.
+#[test]
+fn what_comes_too_late_to_be_known_is_counted_as_such() {
+    let mut receiver = Receiver::new(true, Cores::Several);
+    let window = 1 << 22;
+    for (now, number) in (1..).zip([5, window - 1, 5, window + 4, 5, 6]) {
+        receiver.take(&header(Kind::Counted, number, 0), now);
+    }
+    assert_eq!(receiver.get(counter::DUPLICATED), 1);
+    assert_eq!(receiver.get(counter::TOO_OLD), 2);
+    assert_eq!(receiver.get(counter::COUNTED), 3);
+}
+
+#[test]
+fn every_delay_is_in_the_histogram_in_the_bucket_of_its_value() {
+    let mut receiver = Receiver::new(false, Cores::One);
+    let mut wanted = linerate_model::Histogram::new();
+    let base = 1_u64 << 40;
+    // The first sets the reference; others are above and below it.
+    receiver.take(&header(Kind::WarmUp, 0, 0), base);
+    for (number, above) in [0, 1, 2047, 2048, 4095, 4096, 99_999, 1 << 30, (1 << 36) - 1]
+        .into_iter()
+        .enumerate()
+    {
+        receiver.take(&header(Kind::Counted, number as u64, 0), base + above);
+        wanted.record(above);
+    }
+    receiver.take(&header(Kind::Counted, 100, 5000), base);
+    let machine = &receiver.machine;
+    let read = super::code::histogram(&|at| machine.get(at), counter::ABOVE);
+    assert_eq!(read, wanted);
+    let below = super::code::histogram(&|at| machine.get(at), counter::BELOW);
+    assert_eq!((below.len(), below.min_nanos() / 8), (1, 5000 / 8));
+    assert_eq!(receiver.get(counter::ARRIVALS), 10);
+}
