@@ -52,7 +52,7 @@ pub(crate) fn nothing_is_left_at_the_interface() {
 pub(crate) const CHILD: &str = "--measure-until-killed";
 
 /// Longest time that is waited for something that takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn a_killed_process_leaves_nothing_either() {
     let bench = Bench::direct();
@@ -78,7 +78,7 @@ pub(crate) fn a_killed_process_leaves_nothing_either() {
     bench.close();
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let deadline = MonoClock.now().after(PATIENCE);
     while !holds() {
         assert!(

@@ -38,6 +38,18 @@ const CASES: &[Case] = &[
         run: ports::the_kernel_counts_every_frame_of_a_wire,
     },
     Case {
+        name: "ports::the_kernel_counts_flows_of_both_families",
+        run: ports::the_kernel_counts_flows_of_both_families,
+    },
+    Case {
+        name: "ports::the_kernel_tells_duplicates_and_reordering",
+        run: ports::the_kernel_tells_duplicates_and_reordering,
+    },
+    Case {
+        name: "ports::a_killed_process_leaves_no_program",
+        run: ports::a_killed_process_leaves_no_program,
+    },
+    Case {
         name: "refusals::what_cannot_be_is_said_before_it_is_tried",
         run: refusals::what_cannot_be_is_said_before_it_is_tried,
     },
@@ -80,6 +92,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
         (Some(ending::CHILD), Some(address)) => return ending::child(&address),
+        (Some(ports::CHILD), Some(address)) => return ports::child(&address, words.next()),
         (Some(refusals::CHILD), _) => return refusals::child(),
         _ => {}
     }

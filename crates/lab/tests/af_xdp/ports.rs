@@ -1,12 +1,17 @@
 //! Frames through a device between two ports: what the device drops is its loss, and nothing else is.
 
 use crate::bench::{Bench, assert_balanced, datagrams};
-use crate::ending::program_at;
-use linerate_model::PacketCount;
+use crate::ending::{PATIENCE, program_at, until};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::{Place, Trial};
 use linerate_model::sample::DatagramReceiver;
-use linerate_model::spec::{DatapathChoice, Direction, Side, TestSpec};
+use linerate_model::spec::{DatapathChoice, Direction, Side, Stop, TestSpec};
+use linerate_model::{ByteCount, PacketCount};
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// Both generators.
@@ -115,6 +120,81 @@ pub(crate) fn the_kernel_counts_every_frame_of_a_wire() {
         assert_eq!(bare, [None, None]);
     }
     bench.close();
+}
+
+/// IPv6, many flows, the shortest and a long frame: what is sent is what is counted.
+pub(crate) fn the_kernel_counts_flows_of_both_families() {
+    let bench = Bench::direct();
+    let v6 = ",a-ip=2001:2::1,b-ip=2001:2:0:1::2";
+    for (params, payload) in [("", 18), (v6, 18), (v6, 1_452)] {
+        let params = format!(",generator=kernel,flows=1000{params}");
+        let spec = datagrams(5_000).with_payload(ByteCount::new(payload));
+        let run = bench.run(&between_ports(&bench, &params, spec));
+        let wanted = [5_000, 5_000, 0].map(|count| Some(PacketCount::new(count)));
+        assert_eq!(counts(&run.trials[0]), wanted, "{params}");
+    }
+    bench.close();
+}
+
+/// What the device drops, doubles and moves is counted as such by the kernel too.
+pub(crate) fn the_kernel_tells_duplicates_and_reordering() {
+    let way = LinkConfig {
+        duplicate_list: PacketList::from_numbers([100, 2_000]),
+        reorder_list: PacketList::from_numbers([300, 301, 4_000]),
+        displacement: 5,
+        ..LinkConfig::default()
+    };
+    let told = GENERATORS.map(|params| {
+        let bench = Bench::over(Link::symmetric(way.clone()));
+        let run = bench.run(&between_ports(&bench, params, datagrams(5_000)));
+        let sequence = receiver(&run.trials[0]).sequence;
+        bench.close();
+        sequence
+    });
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0].duplicated, PacketCount::new(2));
+    assert!(told[0].reordered > PacketCount::new(0), "{told:?}");
+}
+
+/// The argument by which this program knows itself as the process that is killed.
+pub(crate) const CHILD: &str = "--send-until-killed";
+
+pub(crate) fn a_killed_process_leaves_no_program() {
+    let bench = Bench::direct();
+    let own = std::env::current_exe().unwrap();
+    let address = bench.address();
+    let spec = between_ports(&bench, ",generator=kernel", datagrams(1));
+    let datapath = spec.datapath.to_string();
+    let start = move || {
+        let mut child = Command::new(own);
+        child
+            .args([CHILD, &address, &datapath])
+            .stdin(Stdio::null());
+        child.spawn().unwrap()
+    };
+    let mut child = bench.on(HostId::A, start);
+    let programs = || [HostId::A, HostId::B].map(|host| program_at(&bench, host).is_some());
+    until("programs at both ends", || programs() == [true; 2]);
+    assert_eq!(child.try_wait().unwrap(), None, "it measures still");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("no programs", || programs() == [false; 2]);
+    let run = bench.run(&spec);
+    assert_eq!(counts(&run.trials[0])[1], Some(PacketCount::new(1)));
+    bench.close();
+}
+
+/// Measures both ways for longer than anybody waits.
+pub(crate) fn child(address: &str, datapath: Option<String>) -> ExitCode {
+    let peer = PeerAddress::parse(address).unwrap();
+    let spec = TestSpec {
+        stop: Stop::After(PATIENCE * 2),
+        direction: Direction::Duplex,
+        datapath: datapath.unwrap().parse().unwrap(),
+        ..datagrams(1)
+    };
+    let run = unattended(|context| single(context, &Target::new(peer), &spec));
+    panic!("it ended by itself: {run:?}");
 }
 
 /// What the receiver of a trial reported.
