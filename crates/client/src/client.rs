@@ -49,6 +49,8 @@ pub struct Client {
     last: Option<TestSpec>,
     /// The last test was aborted, and the session with it.
     is_broken: bool,
+    /// Its host.
+    remote: IpAddr,
     /// Its address, for messages.
     peer: String,
     hello: PeerHello,
@@ -147,7 +149,8 @@ impl Client {
             target.set_timeout(patience);
         }
         let local = line.local().ip();
-        let observer = observer(&target, local, line.remote().ip());
+        let remote = line.remote().ip();
+        let observer = observer(&target, local, remote);
         let facts = observer.facts();
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -169,6 +172,7 @@ impl Client {
             driver,
             last: None,
             is_broken: false,
+            remote,
             peer: target.far.to_string(),
             target,
             hello: PeerHello::default(),
@@ -187,6 +191,11 @@ impl Client {
     /// Whether the peer is a tool other than linerate.
     pub fn is_foreign(&self) -> bool {
         self.target.far.kind().about().is_foreign
+    }
+
+    /// The host that datagrams go to and come from.
+    pub(crate) fn remote(&self) -> IpAddr {
+        self.remote
     }
 
     /// Whether messages to and from the peer carry its clock.

@@ -6,6 +6,7 @@ mod client;
 mod describe;
 mod no_greeting;
 mod outcome;
+mod path_mtu;
 mod ports;
 mod pulse;
 mod target;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::run::parse_pinning;
+use crate::run::{PayloadChoice, parse_pinning};
 use linerate_client::address::PeerAddress;
 use linerate_model::spec::{Pace, Pinning};
 use std::time::Duration;
@@ -162,4 +162,22 @@ fn cores_may_be_left_out() {
     assert_eq!(parse_pinning(",3"), pinned(None, Some(3)));
     assert!(parse_pinning("3").is_err());
     assert!(parse_pinning("a,b").is_err());
+}
+
+#[test]
+fn the_payload_of_datagrams_may_be_made_to_fit_the_path() {
+    let asked = |kind, value| {
+        let mut words = vec![("payload", value)];
+        if kind == TestKind::Udp {
+            words.push(("rate", "max"));
+        }
+        let request = request(kind, Source::CommandLine, &given(kind, &words));
+        request.map(|request| request.after.payload)
+    };
+    for kind in [TestKind::Udp, TestKind::Saturate] {
+        assert_eq!(asked(kind, "fit").ok(), Some(PayloadChoice::Fit));
+        assert_eq!(asked(kind, "1000").ok(), Some(PayloadChoice::AsGiven));
+    }
+    let refused = asked(TestKind::Tcp, "fit").unwrap_err();
+    assert!(refused.message.contains("fit"), "{}", refused.message);
 }

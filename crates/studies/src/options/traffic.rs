@@ -5,7 +5,7 @@ use super::draft::{duration, named, pace, read, set};
 use super::{
     ANY, BULK, DATAGRAMS, Group, ONE_WAY, SINGLE, Shown, Source, TCP, UDP, Usual, flag, option,
 };
-use crate::run::parse_pinning;
+use crate::run::{PayloadChoice, parse_pinning};
 use linerate_model::spec::{Direction, Imitation, Observe, WorkloadId};
 
 const THE_SYSTEMS: Usual = Usual::Words("the system's");
@@ -54,12 +54,15 @@ pub(super) static TRAFFIC: Group = Group {
             .shown(Shown::Short)
             .usual("128K")
             .sets(|d, v| read(v).map(|size| d.spec.work.set_payload(size))),
-        option("payload", DATAGRAMS, "PAYLOAD", "Payload of each datagram")
+        option("payload", DATAGRAMS, "PAYLOAD", "Payload of each datagram, or `fit`: 1448 B or what the path's MTU takes in one packet, if that is less")
             .aliases(&["length", "len"])
             .short_alias('l')
             .shown(Shown::Short)
             .usual("1448")
-            .sets(|d, v| read(v).map(|size| d.spec.work.set_payload(size))),
+            .sets(|d, v| match v {
+                "fit" => set(&mut d.after.payload, Ok(PayloadChoice::Fit)),
+                _ => read(v).map(|size| d.spec.work.set_payload(size)),
+            }),
         option("pace", TCP, "RATE", "Intended load over all streams in bit/s of L4 payload, or `max` for unpaced")
             .also("rate")
             .shown(Shown::Short)

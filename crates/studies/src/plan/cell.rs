@@ -2,7 +2,7 @@
 
 use super::{Places, stacks};
 use crate::options::{self, KIND, Request, STACK, Source, TestKind};
-use crate::run::Test;
+use crate::run::{PayloadChoice, Test};
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::exit::Failure;
 use linerate_model::link::EmulatedLink;
@@ -29,6 +29,8 @@ pub struct Cell {
     pub test: Test,
     /// How long each of its runs is then probed for what limits it; zero: not at all.
     pub diagnose: Duration,
+    /// Whether its datagrams are made to fit the path.
+    pub payload: PayloadChoice,
     /// What the plan gives and its test does not say, in the plan's words: `load = tcp, diagnose = 5s`.
     pub beside: Option<String>,
 }
@@ -92,6 +94,7 @@ impl Shared<'_> {
             ip: place.ip,
             link: place.link,
             test: request.test,
+            payload: request.after.payload,
             diagnose: request.after.diagnose,
             beside,
             label,

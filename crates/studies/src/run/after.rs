@@ -1,15 +1,17 @@
 //! What follows a test: the search for what limits it.
 
-use super::{diagnose, prove};
+use super::{PayloadChoice, diagnose, prove};
 use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_client::Target;
 use linerate_model::run::Run;
 use std::time::Duration;
 
-/// What follows a test.
+/// What is done before and after a test.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct After {
+    /// Whether its datagrams are first made to fit the path.
+    pub payload: PayloadChoice,
     /// How long what limits it is probed.
     pub diagnose: Duration,
     /// Whether the verdict is put to the proof.

@@ -6,6 +6,7 @@ mod calibrate;
 mod demo;
 mod diagnose;
 mod exchange;
+mod fit;
 mod latency;
 mod prove;
 mod saturate;
@@ -19,6 +20,7 @@ pub use after::After;
 pub use calibrate::{CalibratePlan, Calibrated, calibrate};
 pub use demo::{DemoPlan, demo};
 pub use diagnose::{diagnose, probe_all};
+pub use fit::PayloadChoice;
 pub use latency::{
     CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Sending,
     USUAL_RISING, Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,

@@ -1,6 +1,6 @@
 //! `linerate saturate`: the search for the load at which loss or delay begins.
 
-use super::{Measurement, is_of_peer};
+use super::{Measurement, PayloadChoice, is_of_peer};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::stack::{Counted, note_stack};
@@ -122,12 +122,26 @@ pub fn parse_delay_goal(text: &str) -> Result<DelayGoal, Failure> {
 
 /// Searches against `target`.
 pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan) -> Result<Run> {
+    sized(context, target, plan, PayloadChoice::AsGiven)
+}
+
+/// Searches against `target` with datagrams as long as `payload` says.
+pub(super) fn sized(
+    context: &mut Context<'_>,
+    target: &Target,
+    plan: &SaturatePlan,
+    payload: PayloadChoice,
+) -> Result<Run> {
     let mut search = MlrSearch
         .start(plan.config())
         .map_err(|error| Failure::new(ExitCode::Usage, format!("cannot search: {error}")))?;
     let mut client = Client::connect(target)?;
+    let mut plan = plan.clone();
+    let fitted = payload.apply(context, &mut client, &mut plan.spec)?;
+    let plan = &plan;
     let mut recorder = Recorder::begin(context, header(plan, target, &client))?;
     recorder.answered_by(&client);
+    recorder.run_mut().notes.extend(fitted);
     let mut attempts = Attempts { broken: 0 };
     while let Step::Measure {
         intended_load,

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::Measurement;
 use crate::run::exchange::measure_between;
 use crate::run::stack::{Counted, note_stack};
+use crate::run::{Measurement, PayloadChoice};
 use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::run::{Asked, Run, RunKind};
@@ -12,7 +12,20 @@ use linerate_model::spec::{Direction, TestSpec, Transport};
 
 /// Runs one test against `target`.
 pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Result<Run> {
+    sized(context, target, spec, PayloadChoice::AsGiven)
+}
+
+/// Runs one test against `target` with datagrams as long as `payload` says.
+pub(super) fn sized(
+    context: &mut Context<'_>,
+    target: &Target,
+    spec: &TestSpec,
+    payload: PayloadChoice,
+) -> Result<Run> {
     let mut client = Client::connect(target)?;
+    let mut spec = spec.clone();
+    let fitted = payload.apply(context, &mut client, &mut spec)?;
+    let spec = &spec;
     let header = Header {
         kind: match spec.transport() {
             Transport::Tcp => RunKind::Tcp,
@@ -25,6 +38,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
     };
     let mut recorder = Recorder::begin(context, header)?;
     recorder.answered_by(&client);
+    recorder.run_mut().notes.extend(fitted);
     let mut run = Measurement {
         context,
         recorder: &mut recorder,

@@ -250,6 +250,7 @@ fn measure(
         ..Target::new(far)
     };
     let after = After {
+        payload: cell.payload,
         diagnose: cell.diagnose,
         prove: plan.prove,
     };

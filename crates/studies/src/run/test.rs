@@ -29,8 +29,8 @@ impl Test {
     pub fn measure(&self, context: &mut Context<'_>, target: &Target, after: After) -> Result<Run> {
         let run = match self {
             Self::Latency(plan) => return latency(context, target, plan),
-            Self::Single(spec) => single(context, target, spec),
-            Self::Saturate(plan) => saturate(context, target, plan),
+            Self::Single(spec) => single::sized(context, target, spec, after.payload),
+            Self::Saturate(plan) => saturate::sized(context, target, plan, after.payload),
             // It makes its own peer.
             Self::Switch(plan) => return switch(context, plan, after),
         }?;
