@@ -33,8 +33,11 @@ mod lwiperf;
 mod merge;
 mod neper;
 mod netperf;
+mod ntttcp;
+mod nuttcp;
 mod other_tools;
 mod pairs;
+mod qperf;
 mod reader;
 mod rounded;
 mod row;
@@ -116,6 +119,9 @@ pub static ALL: &[&LogFormat] = &[
     &lwiperf::FORMAT,
     &neper::FORMAT,
     &netperf::FORMAT,
+    &ntttcp::FORMAT,
+    &nuttcp::FORMAT,
+    &qperf::FORMAT,
     &sfnt_pingpong::FORMAT,
     &sockperf::FORMAT,
     &zperf::FORMAT,

@@ -1,9 +1,9 @@
 //! zperf, lwiperf, netperf, neper and sockperf.
 
 use super::{bps, bytes, delays, packets, read, text, whole};
-use linerate_model::ByteCount;
 use linerate_model::run::{DelayOf, Run, RunKind, TrialWork};
 use linerate_model::spec::{Direction, Transport};
+use linerate_model::{ByteCount, PacketCount};
 use linerate_store::import::{Hints, UnitStep, import, import_with};
 
 #[test]
@@ -281,4 +281,92 @@ fn of_a_thousand_mixed_logs_every_good_one_is_read_and_every_bad_one_named() {
             |error: &linerate_store::import::ImportError| error.to_string().starts_with(&name);
         assert!(refused.iter().any(is_named), "{name}");
     }
+}
+
+#[test]
+fn nuttcp_s_transfers_are_read_with_direction_loss_and_intervals() {
+    let trials = |name| {
+        let runs = import(&[read(name)]).unwrap().runs;
+        let trials = runs.into_iter().flat_map(|run| run.trials);
+        trials.collect::<Vec<_>>()
+    };
+    let tcp = &trials("formats/nuttcp-6.1.2-tcp.client.txt")[0];
+    let [udp, back] = &trials("formats/nuttcp-6.1.2-udp.client.txt")[..] else {
+        panic!("two tests")
+    };
+    assert_eq!(tcp.transport, Transport::Tcp);
+    assert_eq!(bps(tcp.received_rate), 645_171_400);
+    assert_eq!(tcp.intervals.len(), 2);
+    assert_eq!(tcp.tcp().unwrap().retransmitted_segments, Some(3));
+    let counts = udp.packets().unwrap();
+    assert_eq!(
+        (counts.received, counts.lost),
+        (Some(PacketCount::new(1449)), Some(PacketCount::new(77)))
+    );
+    assert_eq!(bps(udp.received_rate), 47_321_900);
+    assert_eq!(back.direction, Direction::Reverse);
+    let lost = back.packets().unwrap().lost;
+    assert_eq!(lost, Some(PacketCount::new(192)));
+}
+
+#[test]
+fn ntttcp_counts_what_its_own_end_did() {
+    let trial = |name| {
+        let imported = import(&[read(name)]).unwrap();
+        assert_eq!(imported.refused, []);
+        imported.runs[0].trials[0].clone()
+    };
+    let sender = trial("formats/ntttcp-1.4.0.sender.txt");
+    assert_eq!(
+        (sender.transport, sender.streams),
+        (Transport::Tcp, Some(4))
+    );
+    assert_eq!(bps(sender.offered_load), 940_000_000);
+    assert_eq!(sender.received_rate, None);
+    assert_eq!(sender.tcp().unwrap().retransmitted_segments, Some(42));
+    let receiver = trial("formats/ntttcp-1.4.0.receiver-udp.txt");
+    assert_eq!(receiver.transport, Transport::Udp);
+    assert_eq!(bps(receiver.received_rate), 200_000_000);
+}
+
+#[test]
+fn qperf_s_bandwidth_needs_its_time_and_latency_is_half_a_round_trip() {
+    let name = "formats/qperf-0.4.11.client.txt";
+    let runs = import(&[read(name)]).unwrap().runs;
+    let trials: Vec<_> = runs.iter().flat_map(|run| &run.trials).collect();
+    let [tcp, udp, first, second] = &trials[..] else {
+        panic!("{}", trials.len())
+    };
+    assert_eq!(bps(tcp.received_rate), 936_000_000);
+    assert_eq!(bps(udp.offered_load), 952_000_000);
+    assert_eq!(bps(udp.received_rate), 896_000_000);
+    for (trial, mean) in [(first, 26_100.0), (second, 24_400.0)] {
+        let delay = trial.delay().unwrap();
+        assert_eq!(delay.of, DelayOf::HalfRoundTrip);
+        assert!((delay.mean_ns.unwrap() - mean).abs() < 1.0);
+    }
+    let (_, text) = read(name);
+    let text = String::from_utf8(text).unwrap();
+    let (_, without) = text.split_once('\n').unwrap();
+    let log = ("q.log".to_owned(), without.as_bytes().to_vec());
+    let imported = import(&[log]).unwrap();
+    assert_eq!(imported.runs.len(), 2);
+    let said = imported.warnings.join("; ");
+    assert!(said.contains("how long it took is not told"), "{said}");
+}
+
+#[test]
+fn netperf_without_banner_is_known_by_its_command_line() {
+    let runs = import(&[read("formats/netperf-bare.txt")]).unwrap().runs;
+    let trials: Vec<_> = runs.iter().flat_map(|run| &run.trials).collect();
+    let rate = |transport| {
+        let of_bytes = trials
+            .iter()
+            .find(|trial| trial.transport == transport && trial.delay().is_none());
+        bps(of_bytes.unwrap().received_rate)
+    };
+    assert_eq!(rate(Transport::Tcp), 941_320_000);
+    assert_eq!(rate(Transport::Udp), 943_110_000);
+    let mean = trials.iter().find_map(|trial| trial.delay()?.mean_ns);
+    assert!((mean.unwrap() - 48_989.5).abs() < 1.0, "{mean:?}");
 }

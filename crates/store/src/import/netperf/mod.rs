@@ -38,7 +38,8 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             "Throughput,Throughput Units",
             NO_SERVER,
         ];
-        usize::from(line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark)))
+        let is_mark = line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark));
+        usize::from(is_mark || bare(line).is_some())
     },
     begins: |line| {
         const WORDS: &[&str] = &[
@@ -59,7 +60,9 @@ pub(super) static FORMAT: LogFormat = LogFormat {
             let kinds = ["TCP ", "UDP ", "SCTP ", "DLPI ", "STREAM ", "DG "];
             first_of(&line[..at], &kinds).unwrap_or(at)
         });
-        first_of(line, WORDS).into_iter().chain(other).min()
+        let command = bare(line).and_then(|_| line.rfind("$ ").or_else(|| line.find("netperf ")));
+        let others = other.into_iter().chain(command);
+        first_of(line, WORDS).into_iter().chain(others).min()
     },
     reader: |file, _| Reader::boxed(file, Netperf),
 };
@@ -127,6 +130,9 @@ impl Grammar for Netperf {
             log.version = Some(version.trim().to_owned());
         } else if let Some(command) = Command::find(line.trim_start_matches("### "), &["netperf"]) {
             log.command = Some(command);
+            if let Some(kind) = bare(line) {
+                return Ok(Step::Begin(Output::of_command(log, kind)));
+            }
         } else if let Some((kind, ends)) = line.split_once(BANNER) {
             return Ok(Step::Begin(Output::new(log, kind, ends)));
         } else if open.is_none() && line.starts_with(NO_SERVER) {
@@ -156,6 +162,35 @@ impl Grammar for Netperf {
     }
 }
 
+/// The kind of the test of a command line with `-P 0`, after which come figures alone, without banner and headings.
+fn bare(line: &str) -> Option<&'static str> {
+    const KINDS: &[(&str, &str)] = &[
+        ("TCP_STREAM", "TCP STREAM"),
+        ("TCP_MAERTS", "TCP MAERTS"),
+        ("UDP_STREAM", "UDP UNIDIRECTIONAL SEND"),
+        ("TCP_RR", "TCP REQUEST/RESPONSE"),
+        ("UDP_RR", "UDP REQUEST/RESPONSE"),
+        ("TCP_CRR", "TCP CONNECT/REQUEST/RESPONSE"),
+    ];
+    let command = Command::find(line.trim_start_matches("### "), &["netperf"])?;
+    let (own, of_test) = command
+        .line
+        .split_once(" -- ")
+        .unwrap_or((&command.line, ""));
+    let own = Command {
+        host: None,
+        line: own.to_owned(),
+    };
+    // Keys and columns have their names with them; another unit is printed nowhere.
+    let is_named = ["-k", "-o", "-O"].iter().any(|keys| of_test.contains(keys));
+    if own.value("-P", &[]) != Some("0") || is_named || own.value("-f", &[]).is_some() {
+        return None;
+    }
+    let kind = own.value("-t", &[]).unwrap_or("TCP_STREAM");
+    let known = KINDS.iter().find(|(name, _)| *name == kind);
+    known.map(|(_, kind)| *kind)
+}
+
 /// The first line of figures' headings that each test has once.
 fn is_heading(line: &str) -> bool {
     [
@@ -168,6 +203,19 @@ fn is_heading(line: &str) -> bool {
 }
 
 impl Output {
+    /// A test that has no banner, by the command line that began it.
+    fn of_command(log: &mut Log, kind: &str) -> Self {
+        let mut output = Self::new(log, kind, "");
+        if let Some(command) = &output.test.command {
+            let of_test = command.line.split_once(" -- ").map_or("", |(_, rest)| rest);
+            output.is_closed = !of_test
+                .split_whitespace()
+                .any(|word| word.starts_with("-b"));
+            output.test.peer = command.value("-H", &[]).map(str::to_owned);
+        }
+        output
+    }
+
     fn new(log: &mut Log, kind: &str, ends: &str) -> Self {
         let kind = kind.to_ascii_uppercase();
         let transport = if kind.contains("UDP") {
@@ -215,7 +263,7 @@ impl Draft for Output {
 
     fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
         let line = line.trim_end();
-        if line.is_empty() || line.starts_with("###") {
+        if line.is_empty() || line.starts_with("###") || bare(line).is_some() {
             return Ok(());
         }
         self.test.text.add(line);

@@ -1,0 +1,183 @@
+//! nuttcp's output: the client's lines of each interval, and the last line with the CPU use of both ends.
+//!
+//! # References
+//! - `MB` is 2^20 bytes, `Mbps` 10^6 bit/s, both of what the receiving end took; a UDP test has `drop/pkt` in each line
+//! - Lines of intervals (`-i`) are of the receiver, and end with a `~` in what is about; the last one of a test alone has
+//!   `%TX` and `%RX`
+//! - Nothing tells the direction but the command line: `-r` receives
+
+use super::intervals::Intervals;
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::test_builder::TestBuilder;
+use super::{Command, LogFormat, ParsedTest, Rounded, Row, Totals, View};
+use linerate_model::spec::{Direction, Transport};
+
+/// nuttcp's output.
+pub(super) static FORMAT: LogFormat = LogFormat {
+    id: "nuttcp",
+    tool: "nuttcp",
+    summary: "output of a nuttcp client: TCP or UDP, with or without intervals",
+    recognise: |line| usize::from(Figures::find(line).is_some()),
+    begins: |_| None,
+    reader: |file, _| Reader::boxed(file, Nuttcp),
+};
+
+/// A test begins with its first figures.
+struct Nuttcp;
+
+/// What is printed of a test.
+struct Output {
+    test: TestBuilder,
+    rows: Intervals,
+    end: Rounded,
+    last: Option<Figures>,
+}
+
+/// One line of figures.
+struct Figures {
+    bytes: Rounded,
+    seconds: Rounded,
+    bps: Rounded,
+    /// Lost and sent datagrams.
+    datagrams: Option<(u64, u64)>,
+    retransmitted: Option<u64>,
+    /// Whether it is about the whole test.
+    is_last: bool,
+}
+
+impl Figures {
+    /// `11.3203 MB /   2.01 sec =   47.3219 Mbps 38 %TX 0 %RX 77 / 1526 drop/pkt 5.05 %loss`
+    fn find(line: &str) -> Option<Self> {
+        const MB: f64 = 1_048_576.0;
+        let (megabytes, rest) = line.split_once(" MB / ")?;
+        let (seconds, rest) = rest.split_once(" sec = ")?;
+        let (rate, rest) = rest.split_once(" Mbps")?;
+        let figure = |text: &str, decimals| {
+            Rounded::with_decimals(text.split_whitespace().next_back()?, decimals)
+        };
+        Some(Self {
+            bytes: figure(megabytes, 4)?.scaled(MB),
+            seconds: figure(seconds, 2)?,
+            bps: figure(rate, 4)?.scaled(1e6),
+            datagrams: Self::datagrams(rest),
+            retransmitted: rest
+                .split_once(" retrans")
+                .and_then(|(before, _)| before.split_whitespace().next_back()?.parse().ok()),
+            is_last: rest.contains("%TX"),
+        })
+    }
+
+    fn datagrams(rest: &str) -> Option<(u64, u64)> {
+        let (counts, _) = rest.split_once("drop/pkt")?;
+        let (lost, sent) = counts.trim_end_matches(['~', ' ']).rsplit_once('/')?;
+        let lost = lost.split_whitespace().next_back()?;
+        Some((lost.parse().ok()?, sent.trim().parse().ok()?))
+    }
+}
+
+impl Grammar for Nuttcp {
+    type Test = Output;
+
+    fn step(
+        &mut self,
+        log: &mut Log,
+        open: &mut Option<Output>,
+        line: &str,
+    ) -> Result<Step<Output>, Fault> {
+        if let Some(command) = Command::find(line, &["nuttcp"]) {
+            log.command = Some(command);
+            return Ok(Step::Between);
+        }
+        if open.is_none() && Figures::find(line).is_some() {
+            return Ok(Step::Begin(Output::new(log)));
+        }
+        Ok(Step::Inside)
+    }
+}
+
+impl Draft for Output {
+    fn begun(&self) -> usize {
+        self.test.origin.line
+    }
+
+    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+        let Some(figures) = Figures::find(line) else {
+            if line.contains(" Mbps") || line.contains(" MB / ") {
+                return Err("figures such as 61.0000 MB /   1.01 sec =  505.6060 Mbps".into());
+            }
+            return Ok(());
+        };
+        self.test.text.add(line);
+        if figures.is_last {
+            self.last = Some(figures);
+            return Ok(());
+        }
+        let start = self.end;
+        self.end = start.plus(figures.seconds);
+        let mut row = Row::of_rate(
+            log.origin().line,
+            start,
+            self.end,
+            figures.bytes,
+            figures.bps,
+        );
+        (row.lost, row.datagrams) = figures.datagrams.unzip();
+        self.rows.add(&row);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.last.is_some()
+    }
+
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+        const CUT: &str = "its last line, with %TX and %RX, is not there";
+        let last = self.last.ok_or_else(|| Fault::Missing(CUT.to_owned()))?;
+        let reverse = self
+            .test
+            .command
+            .as_ref()
+            .map(|command| command.has('r', ""));
+        if reverse.is_none() {
+            self.test
+                .note("nuttcp does not print the direction of a test: it is taken as from client to server, which -r turns");
+        }
+        let direction = match reverse {
+            Some(true) => Direction::Reverse,
+            _ => Direction::Forward,
+        };
+        let (lost, sent) = last.datagrams.unzip();
+        if sent.is_some() {
+            self.test.transport = Transport::Udp;
+        }
+        let totals = Totals {
+            bytes: Some(last.bytes),
+            bps: Some(last.bps),
+            datagrams: sent,
+            lost,
+            ..Totals::over(last.seconds)
+        };
+        let rows = self.rows.finish();
+        let flow = self.test.received(direction, totals);
+        flow.received_rows = rows;
+        flow.sent = last.retransmitted.map(|retransmitted| Totals {
+            retransmitted: Some(retransmitted),
+            ..Totals::over(last.seconds)
+        });
+        tests.push(self.test.traffic());
+        Ok(())
+    }
+}
+
+impl Output {
+    fn new(log: &mut Log) -> Self {
+        let mut test = TestBuilder::new(log, &FORMAT, View::Client, Transport::Tcp);
+        test.command = log.command.take();
+        Self {
+            test,
+            rows: Intervals::default(),
+            end: Rounded::exact(0.0),
+            last: None,
+        }
+    }
+}
