@@ -10,9 +10,10 @@ use linerate_store::import::{
 };
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead, Read as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
 const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
@@ -21,14 +22,17 @@ const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 type Take<'a> = dyn FnMut(Vec<Run>) -> Result<()> + 'a;
 
 /// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. Runs that the store has
-/// already stay as they are, with a warning each. An error, after which nothing new is stored, if the logs make no run.
+/// already stay as they are, with a warning each. An error, after which nothing new is stored, if the logs make no run or
+/// `interrupt` is set meanwhile.
 pub fn import_logs(
     store: Option<&Store>,
     files: &[PathBuf],
     hints: &Hints,
+    interrupt: &AtomicBool,
     show: &mut Take<'_>,
 ) -> Result<Findings> {
-    keep_all(store, &mut |keep| read_logs(files, hints, keep), show)
+    let read = &mut |keep: &mut Take<'_>| read_logs(files, hints, interrupt, keep);
+    keep_all(store, read, show)
 }
 
 /// Stores and shows the runs that `read` makes.
@@ -67,33 +71,107 @@ fn add(store: &Store, runs: &[Run], known: &mut Vec<String>) -> Result<Vec<PathB
 }
 
 /// Reads tables of old results as `columns` says, stores the runs they make, and shows them: in parts if they are long. Runs
-/// that the store has already stay as they are, with a warning each. An error, after which nothing new is stored, if a table
-/// makes no run.
+/// that the store has already stay as they are, with a warning each. An error, after which nothing new is stored, if no table
+/// makes a run or `interrupt` is set meanwhile.
 pub fn import_tables(
     store: Option<&Store>,
     files: &[PathBuf],
     columns: &Columns,
+    interrupt: &AtomicBool,
     show: &mut Take<'_>,
 ) -> Result<Findings> {
-    keep_all(store, &mut |keep| read_tables(files, columns, keep), show)
+    let read = &mut |keep: &mut Take<'_>| read_tables(files, columns, interrupt, keep);
+    keep_all(store, read, show)
 }
 
-fn read_tables(files: &[PathBuf], columns: &Columns, take: &mut Take<'_>) -> Result<Findings> {
+fn read_tables(
+    files: &[PathBuf],
+    columns: &Columns,
+    interrupt: &AtomicBool,
+    take: &mut Take<'_>,
+) -> Result<Findings> {
     let mut findings = Findings::default();
+    let mut tables_read = 0;
     for path in files {
-        let table = open_log(path)?;
         let mut taken = Ok(());
-        let read = import_table(&table, columns, &mut |mut runs| {
-            runs.iter_mut().for_each(conclude_all);
-            taken = take(runs);
-            go_on(&taken)
+        let read = open_log(path).and_then(|log| {
+            let table = Interruptible { log, interrupt };
+            import_table(&table, columns, &mut |mut runs| {
+                runs.iter_mut().for_each(conclude_all);
+                taken = take(runs);
+                go_on(&taken)
+            })
         });
         taken?;
-        let mut read = read.map_err(|error| no_import(&error))?;
-        findings.refused.append(&mut read.refused);
-        findings.warnings.append(&mut read.warnings);
+        unless_interrupted(interrupt)?;
+        match read {
+            Ok(mut read) => {
+                tables_read += 1;
+                findings.refused.append(&mut read.refused);
+                findings.warnings.append(&mut read.warnings);
+            }
+            Err(error) => findings.refused.push(error),
+        }
+    }
+    if tables_read == 0 {
+        return Err(no_import(&findings.refused).into());
     }
     Ok(findings)
+}
+
+/// A log that ends with an error once the import is interrupted.
+struct Interruptible<'a> {
+    log: Box<dyn Source>,
+    interrupt: &'a AtomicBool,
+}
+
+/// What is read of it, a buffer at a time.
+struct Reading<'a> {
+    from: Box<dyn BufRead + 'a>,
+    interrupt: &'a AtomicBool,
+}
+
+impl Source for Interruptible<'_> {
+    fn name(&self) -> String {
+        self.log.name()
+    }
+
+    fn open(&self) -> io::Result<Box<dyn BufRead + '_>> {
+        let from = self.log.open()?;
+        let interrupt = self.interrupt;
+        Ok(Box::new(Reading { from, interrupt }))
+    }
+}
+
+impl io::Read for Reading<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(into)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Reading<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            // Not `Interrupted`, after which readers go on.
+            return Err(io::Error::other("the import was interrupted"));
+        }
+        self.from.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.from.consume(count);
+    }
+}
+
+/// An error once the import is interrupted.
+pub fn unless_interrupted(interrupt: &AtomicBool) -> Result<()> {
+    if interrupt.load(Ordering::Relaxed) {
+        let message = "the import was interrupted: nothing of it is stored";
+        return Err(Failure::new(ExitCode::Other, message).into());
+    }
+    Ok(())
 }
 
 /// Whether to go on after runs were taken.
@@ -105,8 +183,25 @@ const fn go_on(taken: &Result<()>) -> ControlFlow<()> {
     }
 }
 
-fn no_import(error: &ImportError) -> Failure {
-    Failure::new(ExitCode::Plan, format!("cannot import: {error}"))
+/// Nothing could be read, each for a reason of its own.
+fn no_import(errors: &[ImportError]) -> Failure {
+    /// More than are read in one message.
+    const MAX_NAMED: usize = 10;
+    let mut named: Vec<_> = errors
+        .iter()
+        .take(MAX_NAMED)
+        .map(ToString::to_string)
+        .collect();
+    if errors.len() > MAX_NAMED {
+        named.push(format!(
+            "{} more could not be read",
+            errors.len() - MAX_NAMED
+        ));
+    }
+    Failure::new(
+        ExitCode::Plan,
+        format!("cannot import: {}", named.join("; and ")),
+    )
 }
 
 /// Draws the verdicts of a run and of what it is made of, and the means of a study.
@@ -132,16 +227,34 @@ fn conclude_all(run: &mut Run) {
     conclude(run);
 }
 
-/// Hands out the runs that logs of other tools make.
-pub fn read_logs(files: &[PathBuf], hints: &Hints, take: &mut Take<'_>) -> Result<Findings> {
-    let (files, found) = expanded(files)?;
-    let open = |path: &PathBuf| -> Result<Box<dyn Source>> {
-        if found.contains(&path.display().to_string()) {
-            return Ok(Box::new(LogFile::found(path)));
+/// Hands out the runs that logs of other tools make. What cannot be read is named, and the others are read all the same; an
+/// error if that leaves none, or once `interrupt` is set.
+pub fn read_logs(
+    files: &[PathBuf],
+    hints: &Hints,
+    interrupt: &AtomicBool,
+    take: &mut Take<'_>,
+) -> Result<Findings> {
+    let Expanded {
+        files,
+        found,
+        refused: mut missing,
+    } = expanded(files);
+    let mut logs = Vec::new();
+    for path in &files {
+        let log = if found.contains(&path.display().to_string()) {
+            Ok(Box::new(LogFile::found(path)) as Box<dyn Source>)
+        } else {
+            open_log(path)
+        };
+        match log {
+            Ok(log) => logs.push(Interruptible { log, interrupt }),
+            Err(error) => missing.push(error),
         }
-        open_log(path)
-    };
-    let logs = files.iter().map(open).collect::<Result<Vec<_>>>()?;
+    }
+    if logs.is_empty() && !missing.is_empty() {
+        return Err(no_import(&missing).into());
+    }
     let mut taken = Ok(());
     let read = import::import_in_parts(&logs, hints, &mut |mut runs| {
         runs.iter_mut().for_each(conclude);
@@ -149,11 +262,19 @@ pub fn read_logs(files: &[PathBuf], hints: &Hints, take: &mut Take<'_>) -> Resul
         go_on(&taken)
     });
     taken?;
-    let mut findings = read.map_err(|error| no_import(&error))?;
+    unless_interrupted(interrupt)?;
+    let mut findings = match read {
+        Ok(findings) => findings,
+        Err(error) => {
+            missing.push(error);
+            return Err(no_import(&missing).into());
+        }
+    };
     let (beside, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut findings.refused)
         .into_iter()
         .partition(|error| beside_logs(error, &found).is_some());
-    findings.refused = refused;
+    findings.refused = missing;
+    findings.refused.extend(refused);
     let names: Vec<_> = beside
         .iter()
         .filter_map(|error| beside_logs(error, &found))
@@ -165,33 +286,57 @@ pub fn read_logs(files: &[PathBuf], hints: &Hints, take: &mut Take<'_>) -> Resul
 /// Most files that a folder may stand for.
 const MAX_FILES: usize = 10_000;
 
-/// The files that are meant, and the names of those that nobody named: a folder stands for all regular files below it in the
-/// order of their names, hidden ones aside. Links are not followed.
-fn expanded(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, BTreeSet<String>)> {
-    let (mut files, mut found) = (Vec::new(), BTreeSet::new());
+/// The files that are meant.
+#[derive(Default)]
+struct Expanded {
+    files: Vec<PathBuf>,
+    /// Names of those that nobody named.
+    found: BTreeSet<String>,
+    /// Folders that stand for no file.
+    refused: Vec<ImportError>,
+}
+
+/// A folder stands for all regular files below it in the order of their names, hidden ones aside. Links are not followed.
+fn expanded(paths: &[PathBuf]) -> Expanded {
+    let mut all = Expanded::default();
     for path in paths {
         if !path.is_dir() {
-            files.push(path.clone());
+            all.files.push(path.clone());
             continue;
         }
         let mut below = Vec::new();
-        files_below(path, &mut below)?;
-        if below.is_empty() {
-            let message = format!(
-                "{} has no file in it; give a folder of logs",
-                path.display()
-            );
-            return Err(Failure::new(ExitCode::Plan, message).into());
+        let read = files_below(path, &mut below).and_then(|()| {
+            let why = "has no file in it";
+            let none = || folder(path, why, "give a folder of logs");
+            if below.is_empty() {
+                Err(none())
+            } else {
+                Ok(())
+            }
+        });
+        match read {
+            Ok(()) => {
+                all.found
+                    .extend(below.iter().map(|file| file.display().to_string()));
+                all.files.append(&mut below);
+            }
+            Err(error) => all.refused.push(error),
         }
-        found.extend(below.iter().map(|file| file.display().to_string()));
-        files.append(&mut below);
     }
-    Ok((files, found))
+    all
 }
 
-fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let failed = |error: io::Error| unreadable(folder, &error);
-    let entries = fs::read_dir(folder).map_err(failed)?;
+fn folder(path: &Path, why: impl Into<String>, hint: &'static str) -> ImportError {
+    ImportError::Folder {
+        folder: path.display().to_string(),
+        why: why.into(),
+        hint,
+    }
+}
+
+fn files_below(place: &Path, files: &mut Vec<PathBuf>) -> Result<(), ImportError> {
+    let failed = |error: io::Error| no_log(place, &error);
+    let entries = fs::read_dir(place).map_err(failed)?;
     let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(failed)?;
     entries.sort_by_key(fs::DirEntry::path);
     for entry in entries {
@@ -206,11 +351,8 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             files.push(path);
         }
         if files.len() > MAX_FILES {
-            let message = format!(
-                "{} has more than {MAX_FILES} files; give its parts",
-                folder.display()
-            );
-            return Err(Failure::new(ExitCode::Plan, message).into());
+            let why = format!("has more than {MAX_FILES} files");
+            return Err(folder(place, why, "give its parts"));
         }
     }
     Ok(())
@@ -251,14 +393,19 @@ pub fn is_run_document(path: &Path) -> Result<bool, Failure> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    let name = path.display();
-    let message = format!("cannot read {name}: {error}; give a log file that this user may read");
-    Failure::new(ExitCode::Plan, message)
+    Failure::new(ExitCode::Plan, no_log(path, error).to_string())
+}
+
+fn no_log(path: &Path, error: &io::Error) -> ImportError {
+    ImportError::Unreadable {
+        file: path.display().to_string(),
+        reason: error.to_string(),
+    }
 }
 
 /// A log of a file, which is read when it is needed, or of a pipe, which is read now.
-fn open_log(path: &Path) -> Result<Box<dyn Source>> {
-    let failed = |error: io::Error| unreadable(path, &error);
+fn open_log(path: &Path) -> Result<Box<dyn Source>, ImportError> {
+    let failed = |error: io::Error| no_log(path, &error);
     let file = fs::File::open(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_file() {
         return Ok(Box::new(LogFile::new(path)));
@@ -268,10 +415,35 @@ fn open_log(path: &Path) -> Result<Box<dyn Source>> {
     let mut piped = io::Read::take(file, MAX_PIPED_BYTES + 1);
     let count = piped.read_to_end(&mut bytes).map_err(failed)?;
     if count as u64 > MAX_PIPED_BYTES {
-        let message = format!(
-            "{name} is not a file, and more than 64 MiB come from it; write it to a file and import that"
-        );
-        return Err(Failure::new(ExitCode::Plan, message).into());
+        return Err(ImportError::Pipe { file: name });
     }
     Ok(Box::new((name, bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However long the log, and whatever is still to be read of it.
+    #[test]
+    fn an_interrupted_import_ends_at_the_next_read_and_says_so() {
+        let logs = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../store/tests/fixtures/formats"
+        );
+        let files = [Path::new(logs).join("sockperf-3.7-ul.txt")];
+        let read = |is_interrupted| {
+            let interrupt = AtomicBool::new(is_interrupted);
+            let mut count = 0;
+            let take = &mut |runs: Vec<Run>| {
+                count += runs.len();
+                Ok(())
+            };
+            let read = read_logs(&files, &Hints::default(), &interrupt, take);
+            (count, read.map_err(|error| error.to_string()).err())
+        };
+        assert_eq!(read(false), (1, None));
+        let said = "the import was interrupted: nothing of it is stored";
+        assert_eq!(read(true), (0, Some(said.to_owned())));
+    }
 }

@@ -12,7 +12,7 @@ pub use files::{
     check_document, check_place, check_report, to_hgrm, write_document, write_file, write_hgrm,
     write_report,
 };
-pub use import::{import_logs, import_tables, is_run_document, read_logs};
+pub use import::{import_logs, import_tables, is_run_document, read_logs, unless_interrupted};
 pub use linerate_analysis::conclude;
 pub use linerate_store::import::{
     Columns, Findings, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep, tools,

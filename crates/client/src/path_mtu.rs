@@ -38,7 +38,7 @@ impl Client {
         let is_told = spec.direction != Direction::Forward && !self.is_foreign();
         let own = is_own.then(|| to_host(self.remote(), spec.payload()).ok());
         let told = if is_told {
-            self.from_peer(spec, go_on)?
+            self.told_by_peer(spec, go_on)?
         } else {
             None
         };
@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// What the peer's system knows of the path to this host, once it has sent some datagrams of this length.
-    fn from_peer(
+    fn told_by_peer(
         &mut self,
         spec: &TestSpec,
         go_on: &mut dyn FnMut() -> bool,

@@ -21,16 +21,23 @@ pub enum SessionError {
 pub type Result<T, E = SessionError> = std::result::Result<T, E>;
 
 impl SessionError {
-    /// Refusal code: whether this end lacks something for the test, or the cause is another.
+    /// Refusal code: whether the test cannot be, this end lacks something for it, or the cause is another.
     pub(crate) const fn code(&self) -> RefusalCode {
         match self {
-            Self::Engine(EngineError::Host { .. } | EngineError::Plan { .. }) => {
-                RefusalCode::Unsupported
-            }
+            Self::Engine(EngineError::Plan { .. }) => RefusalCode::Invalid,
+            Self::Engine(EngineError::Host { .. }) => RefusalCode::Unsupported,
             Self::Engine(EngineError::NoPeer { .. } | EngineError::NoDataPort { .. }) => {
                 RefusalCode::Timeout
             }
             _ => RefusalCode::Internal,
+        }
+    }
+
+    /// Refusal code where sockets were to be opened, and whatever has no code of its own is what this end lacks.
+    pub(crate) const fn code_of_opening(&self) -> RefusalCode {
+        match self.code() {
+            RefusalCode::Invalid => RefusalCode::Invalid,
+            _ => RefusalCode::Unsupported,
         }
     }
 

@@ -82,7 +82,8 @@ fn find(context: &mut Context<'_>, name: &str, hints: &Hints) -> Result<Run> {
 
 fn imported(context: &mut Context<'_>, path: &Path, hints: &Hints) -> Result<Run> {
     let (mut first, mut count) = (None, 0);
-    let findings = archive::read_logs(&[path.to_owned()], hints, &mut |runs| {
+    let interrupt = context.interrupt;
+    let findings = archive::read_logs(&[path.to_owned()], hints, interrupt, &mut |runs| {
         count += runs.len();
         first = first.take().or_else(|| runs.into_iter().next());
         Ok(())

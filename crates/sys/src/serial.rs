@@ -2,7 +2,7 @@
 //!
 //! No policy: what is sent on a line is up to the caller. A line is opened exclusively and its settings are restored.
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, open, stat};
 use rustix::io::{Errno, read, write};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
@@ -49,6 +49,11 @@ pub enum SerialError {
 impl SerialLine {
     /// Opens the line at `path` exclusively. Pending input is discarded.
     pub fn open(path: &Path, baud: u32) -> Result<Self, SerialError> {
+        // Opening anything else may block or act: a pipe waits, a watchdog starts.
+        let kind = stat(path).map_err(|errno| SerialError::Open(errno.into()))?;
+        if !FileType::from_raw_mode(kind.st_mode).is_char_device() {
+            return Err(SerialError::NoLine(Errno::NOTTY.into()));
+        }
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let device = open(path, flags, Mode::empty()).map_err(|errno| match errno {
             Errno::BUSY => SerialError::Busy,
@@ -125,6 +130,15 @@ pub fn pseudo_terminal() -> io::Result<(File, PathBuf)> {
 mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
+
+    #[test]
+    fn what_is_no_device_of_characters_is_not_opened() {
+        // Opening a pipe that nobody writes to would wait, and opening a file for writing needs the right to.
+        for path in ["/etc/hostname", "/proc/version", "/"] {
+            let error = SerialLine::open(Path::new(path), 115_200).unwrap_err();
+            assert!(matches!(error, SerialError::NoLine(_)), "{path}: {error}");
+        }
+    }
 
     #[test]
     fn bytes_pass_as_they_are_and_the_line_is_left_as_it_was() {

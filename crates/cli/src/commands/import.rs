@@ -8,12 +8,13 @@ use crate::outcome::RunsInParts;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
-use linerate_archive::{Columns, Hints, QUANTITIES, import_logs, import_tables, tools};
+use linerate_archive::{
+    Columns, Hints, QUANTITIES, import_logs, import_tables, tools, unless_interrupted,
+};
 use linerate_model::BitRate;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::ExitCode;
 use linerate_studies::watch::Event;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
@@ -53,16 +54,13 @@ impl ImportArgs {
         let refused = in_context(output, |context| {
             let interrupt = context.interrupt;
             let show = &mut |runs| {
-                if interrupt.load(Ordering::Relaxed) {
-                    let message = "the import was interrupted: nothing of it is stored";
-                    return Err(Failure::new(ExitCode::Other, message).into());
-                }
+                unless_interrupted(interrupt)?;
                 shown.add(runs)
             };
             let store = context.store.as_ref();
             let findings = match &self.columns {
-                Some(columns) => import_tables(store, &self.csv, columns, show),
-                None => import_logs(store, &self.files, &hints, show),
+                Some(columns) => import_tables(store, &self.csv, columns, interrupt, show),
+                None => import_logs(store, &self.files, &hints, interrupt, show),
             }?;
             for warning in &findings.warnings {
                 context.watcher.event(Event::Note(warning));

@@ -61,7 +61,29 @@ fn a_log_that_is_not_there_and_a_folder_without_one() {
     place
         .run(&["import", "empty"])
         .failed(3, &["empty", "no file"]);
+    place
+        .run(&["import", "missing.log", "empty"])
+        .failed(3, &["missing.log", "empty has no file"]);
     place.is_sound_with(0);
+    for (bad, said) in [
+        ("missing.log", "left out: cannot read missing.log"),
+        ("empty", "left out: empty has no file"),
+    ] {
+        let place = Place::new();
+        std::fs::create_dir(place.file("empty")).unwrap();
+        let ended = place.run(&["import", bad, good_log().to_str().unwrap()]);
+        ended.failed(3, &[said]);
+        assert!(ended.out.contains("Mbit/s"), "{}", ended.out);
+        assert_eq!(place.listed().len(), 1);
+    }
+}
+
+#[test]
+fn a_line_longer_than_any_tool_prints() {
+    is_refused(
+        &b"word ".repeat(300_000),
+        &["line 1", "1 MiB", "give the tool's own text output"],
+    );
 }
 
 #[test]

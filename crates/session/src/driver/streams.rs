@@ -70,7 +70,7 @@ impl Driver {
         let endpoints = match Endpoints::listen(self.role, &spec, format, self.line.local()) {
             Ok(endpoints) => endpoints,
             Err(error) => {
-                self.refuse(RefusalCode::Unsupported, error)?;
+                self.refuse(error.code_of_opening(), error)?;
                 return Ok(None);
             }
         };
@@ -110,7 +110,8 @@ impl Driver {
                 Ok(Some(SessionEvent::TestBegan))
             }
             Err(error) => {
-                self.abort(RefusalCode::Unsupported, error)?;
+                let code = error.code_of_opening();
+                self.abort(code, error)?;
                 Ok(None)
             }
         }

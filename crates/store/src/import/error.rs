@@ -42,6 +42,24 @@ pub enum ImportError {
         /// The headings.
         known: String,
     },
+    /// A folder that logs are looked for in.
+    #[error("{folder} {why}; {hint}")]
+    Folder {
+        /// The folder.
+        folder: String,
+        /// What is wrong with it.
+        why: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// More comes from a pipe than is kept of one.
+    #[error(
+        "{file} is not a file, and more than 64 MiB come from it; write it to a file and import that"
+    )]
+    Pipe {
+        /// The pipe.
+        file: String,
+    },
     /// A test has no end.
     #[error(
         "{file}: the test that begins at line {line} is cut off: {missing}; give the whole log, or remove that test from it"

@@ -2,11 +2,14 @@
 //! log, once for all of its lines.
 
 use super::embedded::{self, Embedded, Place};
-use super::text::{Finder, Lines, Pieces, Prefixes, Stripped};
+use super::text::{Finder, Lines, MAX_PIECE_BYTES, Pieces, Prefixes, Stripped};
 use super::{ALL, ImportError, Line, LogFormat, Source, iperf3_json, other_tools};
 
 /// Most layers of a log: an annotation of a CI system that has a log of a container that has a result.
 const MAX_LAYERS: usize = 4;
+
+/// Longest line that is no document of JSON, bytes: no tool prints longer ones.
+const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// What is to be taken off the lines of a log.
 enum Layer {
@@ -64,12 +67,28 @@ impl Layers {
         let mut signs = Signs::new(lines.file());
         let mut prefixes = Finder::default();
         let mut is_json = false;
-        while let Some(Line { text, is_rest, .. }) = lines.next()? {
-            signs.take(text);
-            if !is_rest {
+        // Pieces of this line; only documents of JSON have lines of any length.
+        let mut pieces = Some(0);
+        while let Some(line) = lines.next()? {
+            let Line { text, is_rest, .. } = line;
+            if is_rest {
+                pieces = pieces.map(|pieces| pieces + 1);
+            } else {
                 prefixes.take(text, begins(text));
-                is_json |= embedded::begin(text).is_some();
+                let is_document = embedded::begin(text).is_some();
+                is_json |= is_document;
+                pieces = (!is_document).then_some(1);
             }
+            if pieces.is_some_and(|pieces| pieces > MAX_LINE_BYTES / MAX_PIECE_BYTES) {
+                return Err(ImportError::TooLarge {
+                    file: signs.file,
+                    line: line.number,
+                    what: "a line of text",
+                    limit: "1 MiB",
+                    hint: "give the tool's own text output",
+                });
+            }
+            signs.take(text);
         }
         if signs.first.is_empty() {
             return Err(ImportError::Empty { file: signs.file });

@@ -1,4 +1,4 @@
-//! Output of Microsoft's NTttcp for Linux, of either end.
+//! Output of Microsoft's `NTttcp` for Linux, of either end.
 //!
 //! # References
 //! - A test begins with the tool's name and version; its totals follow `#####  Totals:  #####`, and the CPU's figures follow
@@ -23,7 +23,7 @@ const MARKS: &[&str] = &[
 /// What a test begins with, before the version.
 const HEAD: &str = "NTTTCP for Linux ";
 
-/// Output of NTttcp for Linux.
+/// Output of `NTttcp` for Linux.
 pub(super) static FORMAT: LogFormat = LogFormat {
     id: "ntttcp",
     tool: "NTttcp",

@@ -132,7 +132,7 @@ impl Draft for Output {
 
     fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
         const CUT: &str = "its last line, with %TX and %RX, is not there";
-        let last = self.last.ok_or_else(|| Fault::Missing(CUT.to_owned()))?;
+        let whole = self.last.ok_or_else(|| Fault::Missing(CUT.to_owned()))?;
         let reverse = self
             .test
             .command
@@ -146,23 +146,23 @@ impl Draft for Output {
             Some(true) => Direction::Reverse,
             _ => Direction::Forward,
         };
-        let (lost, sent) = last.datagrams.unzip();
+        let (lost, sent) = whole.datagrams.unzip();
         if sent.is_some() {
             self.test.transport = Transport::Udp;
         }
         let totals = Totals {
-            bytes: Some(last.bytes),
-            bps: Some(last.bps),
+            bytes: Some(whole.bytes),
+            bps: Some(whole.bps),
             datagrams: sent,
             lost,
-            ..Totals::over(last.seconds)
+            ..Totals::over(whole.seconds)
         };
         let rows = self.rows.finish();
         let flow = self.test.received(direction, totals);
         flow.received_rows = rows;
-        flow.sent = last.retransmitted.map(|retransmitted| Totals {
+        flow.sent = whole.retransmitted.map(|retransmitted| Totals {
             retransmitted: Some(retransmitted),
-            ..Totals::over(last.seconds)
+            ..Totals::over(whole.seconds)
         });
         tests.push(self.test.traffic());
         Ok(())

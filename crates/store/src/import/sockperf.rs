@@ -140,7 +140,7 @@ impl Draft for Output {
             return Ok(());
         }
         if !self.is_whole {
-            return Err("its summary is not there".into());
+            return Err(self.missing().into());
         }
         self.test.transport =
             transport.ok_or("the line that names its server (\"[ 0] IP = …\")")?;
@@ -182,6 +182,19 @@ impl Output {
             bps: None,
             is_whole: false,
             failed: None,
+        }
+    }
+
+    /// The first of the lines with its figures that is not there.
+    const fn missing(&self) -> &'static str {
+        if self.sent.is_some() {
+            "its rate (\"Summary: BandWidth is …\") is not there"
+        } else if self.seconds.is_none() {
+            "its counted time (\"[Valid Duration] …\") is not there"
+        } else if self.summary.is_none() {
+            "its mean delay (\"Summary: Latency is …\") is not there"
+        } else {
+            "the end of its quantiles (\"---> <MIN> observation\") is not there"
         }
     }
 

@@ -79,3 +79,25 @@ fn a_log_that_is_cut_stays_cut() {
     let said = refusal(first);
     assert!(said.contains("cut off"), "{said}");
 }
+
+/// Which of sockperf's lines with figures is the first that a cut log lacks.
+#[test]
+fn a_cut_log_of_sockperf_names_the_line_that_is_missing() {
+    let whole = include_str!("../fixtures/formats/sockperf-3.7-ul.txt");
+    let cut_before = |words: &str| {
+        let log = &whole[..whole.find(words).unwrap()];
+        let log = (
+            "cut.log".to_owned(),
+            log.as_bytes()[..=log.rfind('\n').unwrap()].to_vec(),
+        );
+        import(&[log]).unwrap_err().to_string()
+    };
+    for (words, said) in [
+        ("[Valid Duration]", "its counted time (\"[Valid Duration]"),
+        ("Summary:", "its mean delay (\"Summary: Latency is"),
+        ("<MIN> observation", "the end of its quantiles"),
+    ] {
+        let error = cut_before(words);
+        assert!(error.contains(said), "{error}");
+    }
+}

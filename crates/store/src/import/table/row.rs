@@ -86,6 +86,23 @@ impl<'a> Sheet<'a> {
         Ok(sheet)
     }
 
+    /// The headings, as many and as much of each as a message takes.
+    fn named_headings(&self) -> String {
+        const MAX_NAMES: usize = 30;
+        const MAX_LETTERS: usize = 40;
+        let named = self.headings.iter().take(MAX_NAMES).map(|heading| {
+            match heading.char_indices().nth(MAX_LETTERS) {
+                Some((end, _)) => format!("{}…", &heading[..end]),
+                None => heading.clone(),
+            }
+        });
+        let mut known: Vec<String> = named.collect();
+        if self.headings.len() > MAX_NAMES {
+            known.push(format!("and {} more", self.headings.len() - MAX_NAMES));
+        }
+        known.join(", ")
+    }
+
     fn has(&self, mapped: &Mapped) -> Result<(), ImportError> {
         let Origin::Columns(names) = &mapped.origin else {
             return Ok(());
@@ -95,7 +112,7 @@ impl<'a> Sheet<'a> {
             Err(ImportError::Column {
                 file: self.file.to_owned(),
                 column: name.clone(),
-                known: self.headings.join(", "),
+                known: self.named_headings(),
             })
         })
     }

@@ -145,6 +145,19 @@ fn a_bad_line_is_named_by_line_and_column_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_missing_column_is_told_with_headings_of_bounded_length() {
+    let long = "x".repeat(100_000);
+    let many: Vec<_> = (0..5000).map(|number| format!("c{number}")).collect();
+    let text = format!("{long},{}\n1\n", many.join(","));
+    let said = refused(&text, "rate=mbit:Mbit/s,transport==tcp");
+    assert!(
+        said.contains("…, c0, c1") && said.contains("and 4971 more"),
+        "{said}"
+    );
+    assert!(said.len() < 400, "{}", said.len());
+}
+
+#[test]
 fn a_table_that_cannot_be_read_says_why() {
     let mapping = "rate=mbit:Mbit/s,transport==tcp";
     let other = refused(OLD, mapping);
