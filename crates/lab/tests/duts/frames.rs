@@ -51,6 +51,41 @@ pub(crate) fn source_through(dut: &dyn Dut, way: Way) -> Ipv4Addr {
     arrivals(dut, way, Family::V4, 1)[0].1
 }
 
+/// Sends `count` frames as fast as the tester can; returns how many came out.
+pub(crate) fn flood(dut: &dyn Dut, way: Way, count: u32) -> u64 {
+    let [from, to] = way.ports().map(|port| dut.tester().ports()[port].clone());
+    let work = move || {
+        let sender = FrameSender::open(index_of(&from.interface)).unwrap();
+        let layout = RingLayout::new(1514, 64 << 20).unwrap();
+        let mut ring = PacketRing::open(index_of(&to.interface), layout).unwrap();
+        let frame = frame(&from, &to, Family::V4, 0);
+        let batch = [IoSlice::new(&frame); BATCH];
+        let (mut left, mut arrived) = (count as usize, 0);
+        let mut take = |ring: &mut PacketRing| {
+            let before = arrived;
+            ring.drain(usize::MAX, |frame| {
+                arrived += u64::from(read(frame.bytes).is_some());
+            });
+            arrived > before
+        };
+        while left > 0 {
+            // The frame that the device had no room for is gone, and counted there.
+            let sent = sender.send(&batch[..left.min(BATCH)]).unwrap_or(1);
+            left -= sent;
+            take(&mut ring);
+        }
+        let mut deadline = MonoClock.now().after(SILENCE);
+        while MonoClock.now() < deadline {
+            if take(&mut ring) {
+                deadline = MonoClock.now().after(SILENCE);
+            }
+        }
+        assert_eq!(ring.dropped().unwrap().get(), 0, "the tester keeps up");
+        arrived
+    };
+    dut.tester().spawn("flood", work).unwrap().join().unwrap()
+}
+
 /// Numbers of the frames that came out, each with the bytes where IPv4 has its source address.
 fn arrivals(dut: &dyn Dut, way: Way, family: Family, count: u32) -> Vec<(u32, Ipv4Addr)> {
     let [from, to] = way.ports().map(|port| dut.tester().ports()[port].clone());

@@ -69,6 +69,10 @@ const CASES: &[Case] = &[
         run: truth::a_poll_mode_driver_over_af_xdp_forwards_too,
     },
     Case {
+        name: "truth::every_loss_at_overload_has_a_place",
+        run: truth::every_loss_at_overload_has_a_place,
+    },
+    Case {
         name: "endings::a_killed_process_leaves_nothing",
         run: endings::a_killed_process_leaves_nothing,
     },

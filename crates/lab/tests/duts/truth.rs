@@ -1,7 +1,7 @@
 //! Devices whose drops are known: what is counted and what is lost are equal to the frame.
 
 use crate::conformance::{assert_forwards, grown, need, started};
-use crate::frames::{Family, Way, missing, send_through};
+use crate::frames::{Family, Way, flood, missing, send_through};
 use linerate_model::PacketCount;
 use linerate_model::dut::{DutPlace, DutWork};
 use linerate_testbed::duts::{DutSetup, start};
@@ -112,6 +112,31 @@ pub(crate) fn a_poll_mode_driver_over_af_xdp_forwards_too() {
             panic!("{text} is a program");
         };
         assert!(threads.len() > 1, "{text}: {threads:?}");
+        dut.close().unwrap();
+    }
+}
+
+/// More than a device forwards: each frame that is missed was counted at a place, once.
+pub(crate) fn every_loss_at_overload_has_a_place() {
+    for text in [
+        "bridge",
+        "router,rules=1000",
+        "container",
+        "xdp,work=2000",
+        "link,rate=10M",
+        "ovs",
+        "testpmd",
+    ] {
+        need(text);
+        let mut dut = started(text);
+        let before = dut.counters().unwrap();
+        let count = 60_000;
+        let arrived = flood(&*dut, Way::AToB, count);
+        let counted = grown(&mut *dut, &before);
+        let lost = u64::from(count) - arrived;
+        assert_eq!(counted.dropped().get(), lost, "{text}: {counted:?}");
+        // A line of 10 Mbit/s has a queue of a quarter of a megabyte; the others may keep up.
+        assert!(lost > 0 || !text.starts_with("link"), "{text}");
         dut.close().unwrap();
     }
 }
