@@ -3,12 +3,13 @@
 use super::contention::{self, contention};
 use super::explained::Explained;
 use super::made::compared;
+use super::short_queue::ShortQueue;
 use super::weights::{Suspect, Suspects};
 use super::{
     Counts, Observation, bursts, candidate, carried_more, delivered, falls, line_rate, lost,
     lost_behind, next_limit, off_path, paused, shaper, shown_by, starved, unproved, window,
 };
-use crate::causes::{self, Cause, is_whole_story};
+use crate::causes::{self, Cause, is_whole_story, link};
 use crate::thresholds::weight::{LIKELY, SUPPORTED};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Run, Trial, Verdict, Weighed};
@@ -110,11 +111,11 @@ impl Weighing<'_> {
         let others = contention(run, shown)
             .filter(|_| is_undecided || confirmed.is_none() && contention::concerns(best));
         seen.extend(others.map(|_| contention::NOTE.to_owned()));
+        let short = ShortQueue::find(run, limited);
+        seen.extend(short.as_ref().map(ShortQueue::describe));
         if is_undecided {
-            let (first, second) = (best.subject, suspects.second().0.subject);
-            let claim =
-                format!("Bottleneck not identified: most likely {first}, or else {second}.");
-            return causes::undecided(claim, seen);
+            let short = short.filter(|_| others.is_none());
+            return self.left_open(&suspects, best, short, seen);
         }
         let found = self.found(best).cloned();
         let mut verdict = found.unwrap_or_else(|| self.unfound(best));
@@ -148,6 +149,29 @@ impl Weighing<'_> {
             probability_ratio: Ratio::clamped(weight),
             next,
         }));
+        verdict.evidence.splice(0..0, seen);
+        verdict
+    }
+
+    /// What is said where no suspect is likely enough: the link, where its short queue alone makes the rate, though others
+    /// may make the same.
+    fn left_open(
+        &self,
+        suspects: &Suspects,
+        best: Suspect,
+        short: Option<ShortQueue>,
+        seen: Vec<String>,
+    ) -> Verdict {
+        let is_left = suspects.all().any(|suspect| *suspect == link::CAUSE);
+        if !is_left || !short.is_some_and(|short| short.explains()) {
+            let (first, second) = (best.subject, suspects.second().0.subject);
+            let claim =
+                format!("Bottleneck not identified: most likely {first}, or else {second}.");
+            return causes::undecided(claim, seen);
+        }
+        let found = self.found(&link::CAUSE).cloned();
+        let mut verdict = found.unwrap_or_else(|| self.unfound(&link::CAUSE));
+        verdict.confidence = Confidence::Weak;
         verdict.evidence.splice(0..0, seen);
         verdict
     }

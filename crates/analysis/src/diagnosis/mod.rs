@@ -35,6 +35,7 @@ mod queue;
 mod rate;
 mod return_path;
 mod shaper;
+mod short_queue;
 mod signs;
 mod starved;
 mod thread;

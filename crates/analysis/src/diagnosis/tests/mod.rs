@@ -16,6 +16,7 @@ mod paused;
 mod queue;
 mod searches;
 mod shaper;
+mod short_queue;
 mod starved;
 mod window;
 
