@@ -71,8 +71,8 @@ pub(crate) fn connections_are_tracked_and_addresses_rewritten() {
 
 pub(crate) fn a_container_has_the_address_of_its_host_outside() {
     for (text, outside) in [
-        ("container", Ipv4Addr::new(198, 19, 0, 1)),
-        ("container,masquerade=false", Ipv4Addr::new(198, 18, 0, 2)),
+        ("container,masquerade=true", Ipv4Addr::new(198, 19, 0, 1)),
+        ("container", Ipv4Addr::new(198, 18, 0, 2)),
     ] {
         need(text);
         let mut dut = started(text);

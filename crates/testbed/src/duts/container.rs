@@ -27,7 +27,7 @@ impl DutKind for Container {
     }
 
     fn summary(&self) -> &'static str {
-        "A container's way out: bridge, routing, connection tracking and masquerade as Docker makes them."
+        "A container's way out: bridge, routing, connection tracking and NAT as Docker makes them."
     }
 
     fn params(&self) -> &'static [DutParam] {
@@ -35,8 +35,8 @@ impl DutKind for Container {
             &[DutParam {
                 name: MASQUERADE,
                 values: "true|false",
-                usual: "true",
-                summary: "Whether IPv4 packets of the container get the host's address.",
+                usual: "false",
+                summary: "Whether IPv4 packets of the container get the host's address, by which a tester must know them.",
             }]
         }
     }
@@ -49,7 +49,7 @@ impl DutKind for Container {
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
-        let is_masquerading = setup.switch(MASQUERADE, true)?;
+        let is_masquerading = setup.switch(MASQUERADE, false)?;
         let cables = lay(setup)?;
         let bridge = bridge();
         within(&cables.device, "the container's bridge", join_bridge)?;

@@ -69,7 +69,7 @@ impl DutKind for Router {
                     name: NAT,
                     values: "true|false",
                     usual: "false",
-                    summary: "Whether IPv4 packets from port A to port B get the router's address (masquerade).",
+                    summary: "Whether IPv4 packets from port A to port B get the router's address, by which a tester must know them.",
                 },
             ]
         }
