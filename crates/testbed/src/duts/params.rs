@@ -167,6 +167,19 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_has_a_row_for_each_kind_with_its_parameters() {
+        let guide = include_str!("../../../../docs/guide/devices.md");
+        for kind in ALL {
+            let head = format!("| `{}` |", kind.id());
+            let row = guide.lines().find(|line| line.starts_with(&head));
+            let row = row.unwrap_or_else(|| panic!("no row for {}", kind.id()));
+            for param in kind.params() {
+                assert!(row.contains(&format!("`{}=", param.name)), "{}", param.name);
+            }
+        }
+    }
+
+    #[test]
     fn what_is_not_there_gives_what_is() {
         let error = find("brigde").err().unwrap().to_string();
         assert!(error.contains("wire, bridge"), "{error}");
