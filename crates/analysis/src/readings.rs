@@ -125,8 +125,8 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .filter_map(held)
 }
 
-/// Share of all cores of `side`'s host that was neither idle nor went to soft interrupts, the hypervisor or the traffic
-/// threads of both ends, as far as these are known.
+/// Share of all cores of `side`'s host that was neither idle nor went to soft interrupts, the hypervisor, the traffic
+/// threads of both ends or the device under test, as far as these are known.
 pub(crate) fn others_share(trial: &Trial, side: Side) -> Option<f64> {
     let cpu = trial.cpu_of(side)?;
     let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
@@ -134,8 +134,19 @@ pub(crate) fn others_share(trial: &Trial, side: Side) -> Option<f64> {
     let threads = [side, side.other()]
         .into_iter()
         .filter_map(|side| trial.cpu_of(side)?.thread_cores);
-    let own = threads.sum::<f64>() / f64::from(cores);
+    let own = (threads.sum::<f64>() + device_cores(trial)) / f64::from(cores);
     Some(cpu.host_ratio?.get() - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
+}
+
+/// Cores that the threads of the device under test used, where linerate started one.
+pub(crate) fn device_cores(trial: &Trial) -> f64 {
+    let device = trial
+        .measured()
+        .and_then(|measured| measured.device.as_ref());
+    let busy = device.and_then(|device| device.busy).zip(trial.duration);
+    busy.map_or(0.0, |(busy, time)| {
+        busy.as_secs_f64() / time.as_secs_f64().max(1e-9)
+    })
 }
 
 /// Whether both ends are known to run on hosts of their own, not in containers of one.

@@ -140,6 +140,10 @@ thresholds! {
         /// From this share of the ceiling on, a result cannot be told from it.
         NEAR: f64 = 0.9, "of the ceiling", judged;
     }
+    device {
+        /// A device that drops this share of what was lost, by its own counters, is what limits.
+        MOST: f64 = 0.5, "of the lost packets", judged;
+    }
     exclusion {
         /// Of the run's greatest rate: a queue lets what it holds pass after a probe's end, which may be as much as fits through the
         /// link in that second, and a quarter is left to what the two measure differently.

@@ -30,6 +30,14 @@ fn parse_run_delay(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(nanos))
 }
 
+/// CPU time of a thread since it started: the first field of its `schedstat`. `None` where there is no such thread, or the
+/// kernel does not account it.
+pub fn cpu_time(process: u32, thread: u32) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+    let nanos = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
+}
+
 /// Removes the default timer slack of 50 µs from timed sleeps of the calling thread (`PR_SET_TIMERSLACK`).
 pub fn want_exact_timers() -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(1))?)

@@ -31,8 +31,7 @@ pub use turns::{TurnReports, trial_of_turns};
 pub(crate) use validity::TELLS_NOTHING;
 
 use crate::{ledger, outage};
-use linerate_model::dut::DutCounters;
-use linerate_model::run::{Measured, Trial, TrialEnd, TrialOrigin, TrialWork};
+use linerate_model::run::{DeviceReport, Measured, Trial, TrialEnd, TrialOrigin, TrialWork};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{Direction, Side, Stop, TestSpec};
@@ -64,13 +63,13 @@ pub fn cut_short(spec: &TestSpec, sender: Option<&EndpointReport>) -> TestSpec {
     }
 }
 
-/// Adds what the device under test counted during `trial`, and places there what it dropped.
-pub fn with_device(trial: &mut Trial, counted: DutCounters) {
+/// Adds what the device under test did during `trial`, and places there what it dropped.
+pub fn with_device(trial: &mut Trial, report: DeviceReport) {
     if let TrialWork::Datagrams(result) = &mut trial.work {
-        ledger::place_at_device(&mut result.ledger, &counted);
+        ledger::place_at_device(&mut result.ledger, &report.counted);
     }
     if let Some(measured) = trial.measured_mut() {
-        measured.device = Some(counted);
+        measured.device = Some(report);
     }
 }
 

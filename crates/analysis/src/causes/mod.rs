@@ -17,6 +17,7 @@ mod page;
 pub(crate) mod words;
 
 mod congestion;
+pub(crate) mod device;
 mod intended_load;
 pub(crate) mod link;
 pub(crate) mod other_programs;
@@ -63,6 +64,7 @@ pub(crate) static ALL: &[&Cause] = &[
     &intended_load::CAUSE,
     &tool::CAUSE,
     &other_programs::CAUSE,
+    &device::CAUSE,
     &sender_cpu::CAUSE,
     &receiver_cpu::CAUSE,
     &receiver_backlog::CAUSE,

@@ -3,7 +3,7 @@
 mod reach;
 mod settle;
 
-use crate::causes::{self, Cause, Evidence, other_programs, outage, tool};
+use crate::causes::{self, Cause, Evidence, device, other_programs, outage, tool};
 use crate::diagnosis;
 use crate::outage::without;
 use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
@@ -22,6 +22,7 @@ static STAGES: &[fn(&mut Draft<'_>)] = &[
     refuse_contradictions,
     name_ceiling,
     name_other_programs,
+    name_device,
     distrust_invalid_trials,
 ];
 
@@ -169,6 +170,11 @@ fn name_ceiling(draft: &mut Draft<'_>) {
 /// What other programs take of a host is theirs, not its CPU's.
 fn name_other_programs(draft: &mut Draft<'_>) {
     other_programs::apply(draft.run, draft.direction, &mut draft.verdict);
+}
+
+/// What the device under test dropped by its own counters, or what its work costs on this host, is the device's.
+fn name_device(draft: &mut Draft<'_>) {
+    device::apply(draft.run, draft.direction, &mut draft.verdict);
 }
 
 /// A verdict from invalid trials alone is weak, and says so.

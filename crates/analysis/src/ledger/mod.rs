@@ -21,7 +21,7 @@ mod reasons;
 
 use counters::{Claim, Host};
 use linerate_model::PacketCount;
-use linerate_model::dut::DutCounters;
+use linerate_model::dut::{DutCounters, DutPlace};
 use linerate_model::run::{LedgerEntry, Packets, Place};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use reasons::Reasons;
@@ -94,16 +94,21 @@ pub fn place_at_device(ledger: &mut Vec<LedgerEntry>, device: &DutCounters) {
         }
         let placed = drop.packets.get() - left;
         if placed > 0 {
+            let place = match drop.place {
+                // It had no room for what the device sent.
+                DutPlace::PortTx => Place::ReceiverNic,
+                _ => Place::Device,
+            };
             found.push(LedgerEntry {
-                place: Place::Device,
+                place,
                 packets: PacketCount::new(placed),
                 source: format!("{} {}", drop.place.in_words(), drop.at),
             });
         }
     }
     ledger.retain(|entry| entry.packets.get() > 0);
-    let behind = ledger.partition_point(|entry| entry.place <= Place::Network);
-    ledger.splice(behind..behind, found);
+    ledger.extend(found);
+    ledger.sort_by_key(|entry| entry.place);
 }
 
 /// Who counted what the test's own sockets dropped.

@@ -33,7 +33,7 @@ pub use forwarding::{DelayTrial, Device, Forwarding, ForwardingDelay, Forwarding
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
-pub use origin::{Imported, Measured, TrialEnd, TrialOrigin};
+pub use origin::{DeviceReport, Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
 pub use study::{

@@ -5,9 +5,11 @@ use crate::dut::DutCounters;
 use crate::estimate::Interval;
 use crate::sample::EndpointReport;
 use crate::spec::Side;
+use crate::time::as_optional_seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Where the figures of a trial come from.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -54,6 +56,23 @@ impl TrialEnd {
     }
 }
 
+/// What a device under test that linerate started did during a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct DeviceReport {
+    /// What it counted.
+    #[serde(flatten)]
+    pub counted: DutCounters,
+    /// CPU time of its own threads; absent where the kernel does its work in software interrupts.
+    #[serde(
+        rename = "busy_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub busy: Option<Duration>,
+}
+
 /// What only a measurement of our own leaves.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Measured {
@@ -75,7 +94,7 @@ pub struct Measured {
     pub end: TrialEnd,
     /// What the device under test counted during the trial; absent where linerate did not start one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<DutCounters>,
+    pub device: Option<DeviceReport>,
     /// The raw reports of both ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,

@@ -39,10 +39,12 @@ use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
-use linerate_model::dut::DutCounters;
+use linerate_model::dut::DutWork;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::Trial;
+use linerate_model::run::{DeviceReport, Trial};
 use linerate_model::spec::{Pinning, TestSpec};
+use linerate_sys::thread::cpu_time;
+use linerate_testbed::duts::Dut;
 
 /// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
 pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
@@ -110,7 +112,7 @@ impl Measurement<'_, '_> {
 
     /// Runs one test: its trials, not recorded yet. A test that breaks off does not end the run.
     fn attempt(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
-        let before = self.device_counters()?;
+        let before = self.device_report()?;
         let planned = planned_time(spec);
         let interrupt = self.context.interrupt;
         let watcher = &mut *self.context.watcher;
@@ -133,8 +135,12 @@ impl Measurement<'_, '_> {
             }
             trial.label = label.map(str::to_owned);
         }
-        if let Some((before, after)) = before.zip(self.device_counters()?) {
-            let grown = after.since(&before)?;
+        if let Some((before, after)) = before.zip(self.device_report()?) {
+            let busy = after.busy.zip(before.busy);
+            let grown = DeviceReport {
+                counted: after.counted.since(&before.counted)?,
+                busy: busy.map(|(after, before)| after.saturating_sub(before)),
+            };
             for trial in &mut made {
                 assemble::with_device(trial, grown.clone());
             }
@@ -142,10 +148,21 @@ impl Measurement<'_, '_> {
         Ok(made)
     }
 
-    /// What the device under test has counted, where linerate started one.
-    fn device_counters(&mut self) -> Result<Option<DutCounters>> {
-        let device = self.context.device.as_mut();
-        Ok(device.map(|device| device.counters()).transpose()?)
+    /// What the device under test has done so far, where linerate started one.
+    fn device_report(&mut self) -> Result<Option<DeviceReport>> {
+        let report = |device: &mut &mut dyn Dut| {
+            let busy = match device.work() {
+                DutWork::Softirq => None,
+                DutWork::Threads(threads) => {
+                    let times = threads.iter();
+                    let times = times.filter_map(|thread| cpu_time(thread.pid, thread.tid));
+                    Some(times.sum())
+                }
+            };
+            let counted = device.counters()?;
+            Ok(DeviceReport { counted, busy })
+        };
+        self.context.device.as_mut().map(report).transpose()
     }
 
     fn record(&mut self, trial: Trial) {

@@ -139,7 +139,10 @@ impl UringSocket {
         }
         let late = || Helper::new(&self.ring, Duration::ZERO);
         let helper = self.helper.or_else(late)?;
-        Some(cpu_of(helper.thread)?.saturating_sub(helper.before))
+        Some(
+            crate::thread::cpu_time(std::process::id(), helper.thread)?
+                .saturating_sub(helper.before),
+        )
     }
 
     /// Sends the first `length` bytes of the outgoing buffer; returns how many were accepted: all of a datagram. Never
@@ -209,7 +212,8 @@ impl UringSocket {
         // The thread may not have begun: its CPU time is then zero, and it is looked up at the end.
         if self.setup == Setup::KernelThread {
             self.helper = Helper::new(&self.ring, Duration::ZERO).map(|helper| Helper {
-                before: cpu_of(helper.thread).unwrap_or_default(),
+                before: crate::thread::cpu_time(std::process::id(), helper.thread)
+                    .unwrap_or_default(),
                 ..helper
             });
         }
@@ -379,13 +383,6 @@ fn thread_in(fdinfo: &str) -> Option<u32> {
         .lines()
         .find_map(|line| line.strip_prefix("SqThread:"))?;
     line.trim().parse().ok()
-}
-
-/// CPU time of a thread of this process: the first field of its `schedstat`, nanoseconds.
-fn cpu_of(thread: u32) -> Option<Duration> {
-    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
-    let nanos = text.split_ascii_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
 }
 
 #[cfg(test)]

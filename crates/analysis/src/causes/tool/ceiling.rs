@@ -5,7 +5,7 @@ use crate::causes::{receiver_cpu, sender_cpu, words};
 use crate::thresholds::ceiling::NEAR;
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Limit, Run, Verdict};
-use linerate_model::spec::{Direction, Side};
+use linerate_model::spec::{DatapathChoice, Direction, Side};
 
 /// Turns a verdict that blames a host's CPU, the tool or nothing known into one that names the ceiling, where the
 /// best trial reached it.
@@ -42,8 +42,14 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         Side::Sender => "sent",
         Side::Receiver => "received",
     };
+    let test = run.config.test();
+    let way = if test.is_some_and(|test| test.datapath.id == DatapathChoice::PORTS) {
+        "over a wire in the device's place"
+    } else {
+        "one stream over loopback"
+    };
     let claim = format!(
-        "Limited by linerate on this host: {} were {did}, {} of the {} that it does here at most (one stream over loopback, calibrated {}).",
+        "Limited by linerate on this host: {} were {did}, {} of the {} that it does here at most ({way}, calibrated {}).",
         words::rate(best),
         words::percent(best / most),
         words::rate(most),

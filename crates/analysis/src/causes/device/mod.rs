@@ -1,0 +1,121 @@
+//! The device under test: what it dropped by its own counters, or what its work costs on the cores of this host.
+
+use super::evidence::{Evidence, Placed};
+use super::{Cause, sender_cpu, tool, words};
+use crate::readings::device_cores;
+use crate::thresholds::ceiling::NEAR;
+use crate::thresholds::device::MOST;
+use linerate_model::run::{Confidence, Experiment, Limit, Place, Run, Verdict, frame_rate};
+use linerate_model::spec::{DatapathChoice, Direction};
+use linerate_model::{BitRate, ByteCount};
+
+/// What lies between the two ports forwards no more.
+pub(crate) static CAUSE: Cause = Cause {
+    id: "device",
+    name: "the device under test",
+    subject: "the device under test",
+    summary: "The device's own counters hold most of what was lost, or its work takes the CPU time in which more frames could be sent: over a wire in its place linerate sends more.",
+    ..Cause::BASE
+};
+
+/// Names the device, where its counters or a wire in its place show that it limits.
+///
+/// Only for tests between two ports of one host, whose ceiling is of a wire between them.
+pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
+    let datapath = run.config.test().map(|test| &test.datapath);
+    if datapath.is_none_or(|datapath| datapath.id != DatapathChoice::PORTS) {
+        return;
+    }
+    let evidence = Evidence::new(run, direction, &[]);
+    if let Some(placed) =
+        Placed::from_evidence(&evidence).filter(|p| p.share(&[Place::Device]) >= MOST)
+    {
+        dropped(&placed, &evidence, verdict);
+    } else if let Some(cost) = Cost::from_evidence(run, &evidence, verdict) {
+        cost.judge(verdict);
+    }
+}
+
+/// The device dropped most of what was lost.
+fn dropped(placed: &Placed, evidence: &Evidence<'_>, verdict: &mut Verdict) {
+    let claim = format!(
+        "The device under test limits: it dropped {} by its own counters, first at its {}.",
+        placed.figure(&[Place::Device]),
+        placed.source(Place::Device)
+    );
+    let before = std::mem::replace(&mut verdict.claim, claim);
+    if verdict.limit.is_unknown() {
+        verdict.evidence.clear();
+    } else {
+        verdict.evidence.insert(0, before);
+    }
+    let cores = evidence.mean(|trial| Some(device_cores(trial)).filter(|cores| *cores > 0.0));
+    if let Some(cores) = cores {
+        let used = format!("Its threads used {} of a core.", words::percent(cores));
+        verdict.evidence.insert(0, used);
+    }
+    verdict.limit = CAUSE.limit();
+    verdict.side = None;
+    verdict.confidence = Confidence::Supported;
+    verdict.share_ratio = None;
+    verdict.experiment = Some(Box::new(Experiment::in_words(
+        "give the device more of what drops there: CPU time, a longer queue, fewer rules",
+        "it forwards more frames without loss",
+    )));
+}
+
+/// Time of a frame in nanoseconds, through the device and over a wire in its place.
+struct Cost {
+    through: f64,
+    wire: f64,
+}
+
+impl Cost {
+    /// `None` where no CPU is blamed, or the wire carries hardly more.
+    fn from_evidence(run: &Run, evidence: &Evidence<'_>, verdict: &Verdict) -> Option<Self> {
+        let is_open = [
+            sender_cpu::CAUSE.limit(),
+            tool::CAUSE.limit(),
+            Limit::unknown(),
+        ]
+        .contains(&verdict.limit);
+        let ceiling = run.config.ceiling.as_ref().filter(|_| is_open)?;
+        let payload = run.config.test()?.payload();
+        let most = ceiling.offered.min(ceiling.received);
+        let best = evidence.highest_rate(|trial| trial.received_rate)?;
+        let (through, wire) = (
+            nanos(BitRate::from_f64(best), payload)?,
+            nanos(most, payload)?,
+        );
+        (through * NEAR > wire).then_some(Self { through, wire })
+    }
+
+    fn judge(&self, verdict: &mut Verdict) {
+        let Self { through, wire } = self;
+        let claim = format!(
+            "The device under test limits: a frame takes {} through it and {} over a wire in its place, so its work costs {} a frame on the cores that also send and receive.",
+            words::time(*through),
+            words::time(*wire),
+            words::time(through - wire)
+        );
+        let before = std::mem::replace(&mut verdict.claim, claim);
+        if !verdict.limit.is_unknown() {
+            verdict.evidence.insert(0, before);
+        }
+        if verdict.limit != sender_cpu::CAUSE.limit() {
+            verdict.confidence = Confidence::Weak;
+        }
+        verdict.limit = CAUSE.limit();
+        verdict.side = None;
+        verdict.experiment = Some(Box::new(Experiment::in_words(
+            "take work from the device (fewer rules, no connection tracking), or give it a core of its own",
+            "a frame takes less time, and more are forwarded",
+        )));
+    }
+}
+
+/// Time of a frame at a rate of L4 payload.
+fn nanos(rate: BitRate, payload: ByteCount) -> Option<f64> {
+    let frames = frame_rate(rate, payload)?.pps();
+    (frames > 0.0).then(|| 1e9 / frames)
+}
