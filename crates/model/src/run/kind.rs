@@ -151,6 +151,28 @@ impl Run {
         }
     }
 
+    /// The one search of a device that was measured with frames of one size in one direction, with what is known of the
+    /// device; else the run as it is.
+    #[must_use]
+    pub fn into_only_search(self) -> Self {
+        let mut whole = self;
+        let RunWork::Switch { device, parts, .. } = &mut whole.work else {
+            return whole;
+        };
+        if parts.len() != 1 {
+            return whole;
+        }
+        let said = device.facts.take().map(|facts| facts.description);
+        let Some(mut part) = parts.pop() else {
+            return whole;
+        };
+        part.notes.splice(0..0, said.into_iter().chain(whole.notes));
+        if part.hosts.is_empty() {
+            part.hosts = whole.hosts;
+        }
+        part
+    }
+
     /// Result per search goal; none where nothing was searched.
     pub fn goals(&self) -> &[GoalResult] {
         match &self.work {

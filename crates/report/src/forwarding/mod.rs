@@ -3,7 +3,7 @@
 mod charts;
 
 use crate::document::{Block, Look, PAGE, Sheet};
-use crate::figures::{Unit, nanos};
+use crate::figures::{BigFigure, Unit, nanos};
 use crate::table::{Cell, Column, Medium, column, words};
 use linerate_model::run::{
     Confidence, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, Run, RunWork, Verdict,
@@ -207,6 +207,14 @@ fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
     Sheet::new(title, rows, columns)
 }
 
+/// What limits, where all rows agree on it.
+fn limited_by(rows: &[Row<'_>]) -> Option<String> {
+    let limits: Vec<_> = rows.iter().map(Row::limit).collect();
+    let first = limits.first()?;
+    let agree = limits.iter().all(|limit| limit == first);
+    (agree && rows[0].verdict.is_some()).then(|| format!("limited by {first}"))
+}
+
 /// From the slowest to the fastest row.
 fn caption(rows: &[Row<'_>], unit: Unit) -> String {
     let lower = rows.iter().filter_map(|row| row.strictest()?.lower_bound);
@@ -223,6 +231,26 @@ fn caption(rows: &[Row<'_>], unit: Unit) -> String {
         number(high),
         unit.symbol()
     )
+}
+
+/// The throughput of each row, large.
+pub(crate) fn figures(run: &Run) -> Vec<BigFigure> {
+    let rows = rows(run);
+    let unit = unit(&rows);
+    let figure = |row: &Row<'_>| {
+        let goal = row.strictest()?;
+        let lower = crate::figures::significant(unit.of(goal.lower_bound?.pps()), 4);
+        let upper = goal.upper_bound.map(|upper| {
+            let upper = crate::figures::significant(unit.of(upper.pps()), 4);
+            format!("below {upper} {}", unit.symbol())
+        });
+        Some(BigFigure {
+            value: format!("{lower} {}", unit.symbol()),
+            interval: upper,
+            about: format!("{} of {} frames", goal_word(goal.loss_goal), row.name()),
+        })
+    };
+    rows.iter().filter_map(figure).collect()
 }
 
 /// The result in one sentence for each direction: the first and the last frame size.
@@ -255,5 +283,7 @@ pub(crate) fn outcome(run: &Run) -> Vec<String> {
     if said.is_empty() {
         return vec!["no load was found that it forwards within the goals".to_owned()];
     }
-    vec![format!("forwards {}", said.join(", "))]
+    let mut all = vec![format!("forwards {}", said.join(", "))];
+    all.extend(limited_by(&rows));
+    all
 }

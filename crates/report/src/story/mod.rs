@@ -45,6 +45,17 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     }
     let leaves = leaves(runs);
     let rates = rates::by_direction(&leaves);
+    if let [run] = runs
+        && run.kind() == RunKind::Switch
+    {
+        let figures = crate::forwarding::figures(run).into_iter();
+        return Story {
+            sentence: opened(&crate::forwarding::outcome(run).join("; ")) + ".",
+            figures: figures.take(MAX_FIGURES).collect(),
+            paths: paths(&leaves, &rates),
+            with_result: Vec::new(),
+        };
+    }
     let delay = delay::fastest_and_slowest(&leaves);
     let mut clauses = rates::clauses(&rates);
     clauses.extend(delay.iter().map(|story| story.clause.clone()));

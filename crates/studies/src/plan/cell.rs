@@ -35,6 +35,9 @@ pub struct Cell {
     pub beside: Option<String>,
 }
 
+/// Where the peer of a device between two ports is.
+const THIS_HOST: &str = "127.0.0.1";
+
 /// What cells may be measured at.
 pub(super) struct Peers {
     /// The study's.
@@ -82,7 +85,11 @@ impl Shared<'_> {
         let (request, beside) = self.request(&settings).map_err(fail)?;
         let place = request.place;
         let host = place.host.as_ref().or(self.peers.host.as_ref());
-        let far = peer(place.stack, host).map_err(|why| fail((None, why)))?;
+        let far = match &request.test {
+            // It makes its own peer.
+            Test::Switch(_) => PeerAddress::parse(THIS_HOST)?,
+            _ => peer(place.stack, host).map_err(|why| fail((None, why)))?,
+        };
         let series = self
             .series
             .map(|name| (StudyPlace::SERIES, name.to_owned()));

@@ -33,4 +33,9 @@ pub static EXAMPLES: &[Example] = &[
         summary: "Where loss begins, by size and direction.",
         text: include_str!("examples/saturate.toml"),
     },
+    Example {
+        purpose: "switch",
+        summary: "What devices between two ports forward, by device and frame size.",
+        text: include_str!("examples/switch.toml"),
+    },
 ];

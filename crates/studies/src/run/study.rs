@@ -258,7 +258,9 @@ fn measure(
     if let (Test::Latency(latency), Some((program, key_file))) = (&mut test, &plan.wrapped) {
         latency.wrap_program(program, key_file.as_deref());
     }
+    // A cell is one frame size, and so one search, which its means are made of.
     test.measure(context, &target, after)
+        .map(Run::into_only_search)
 }
 
 fn header(plan: &StudyPlan) -> Header {
