@@ -72,9 +72,10 @@ impl Row<'_> {
     pub(crate) fn name(&self) -> String {
         let size = self.found.frame_bytes.get();
         match (self.has_ways, self.found.direction) {
+            (_, Direction::Duplex) => format!("{size} B, each way at once"),
             (false, _) => format!("{size} B"),
             (true, Direction::Reverse) => format!("{size} B, B to A"),
-            (true, Direction::Forward | Direction::Duplex) => format!("{size} B, A to B"),
+            (true, Direction::Forward) => format!("{size} B, A to B"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Options of what stands between two ports.
 
 use super::draft::{duration, read, set};
-use super::{Group, SWITCH as ONLY, Shown, Source, Usual, list, option};
+use super::{Group, SWITCH as ONLY, Shown, Source, Usual, flag, list, option};
 use crate::run::{DeviceChoice, parse_delay_goal};
 
 pub(super) static DEVICE: Group = Group {
@@ -28,6 +28,29 @@ pub(super) static DEVICE: Group = Group {
             .sets(|d, v| {
                 let sizes = v.split(',').map(|size| read(size.trim()));
                 set(&mut d.device.frame_sizes, sizes.collect())
+            }),
+        option("flows", ONLY, "N", "Flows, each with pseudo-random addresses and ports (RFC 4814), to 1000000")
+            .shown(Shown::Short)
+            .usual("1")
+            .is_beside(true)
+            .sets(|d, v| {
+                d.device.param("flows", v);
+                Ok(())
+            }),
+        option("generator", ONLY, "WHO", "Who makes and counts frames: `kernel`, programs in it; or `af-xdp`, this process")
+            .usual("kernel")
+            .is_beside(true)
+            .page("af-xdp.md#a-device-between-two-ports")
+            .sets(|d, v| {
+                d.device.param("generator", v);
+                Ok(())
+            }),
+        flag("ipv6", ONLY, "Frames of IPv6 in place of IPv4")
+            .short('6')
+            .is_beside(true)
+            .sets(|d, _| {
+                d.device.is_ipv6 = true;
+                Ok(())
             }),
         list("delay-load", ONLY, "SHARE", "Shares of the throughput at which delay is measured after the search; 0 is the lowest load")
             .usual("0,10%,50%,90%")
@@ -64,6 +87,7 @@ pub(super) static DEVICE: Group = Group {
             .usual("30s")
             .sets(|d, v| set(&mut d.search.budget, duration(v))),
         option("a-to", ONLY, "MAC", "Where frames from port A go: a router's port")
+            .excludes(&["dut"])
             .otherwise(Usual::Words("port B"))
             .is_beside(true)
             .sets(|d, v| {
@@ -71,6 +95,7 @@ pub(super) static DEVICE: Group = Group {
                 Ok(())
             }),
         option("b-to", ONLY, "MAC", "Where frames from port B go: a router's port")
+            .excludes(&["dut"])
             .otherwise(Usual::Words("port A"))
             .is_beside(true)
             .sets(|d, v| {
@@ -78,14 +103,16 @@ pub(super) static DEVICE: Group = Group {
                 Ok(())
             }),
         option("a-ip", ONLY, "ADDRESS", "IP address of port A's frames")
-            .otherwise(Usual::Words("`198.18.0.1`"))
+            .excludes(&["dut"])
+            .otherwise(Usual::Words("`198.18.0.1`, `2001:2::1`"))
             .is_beside(true)
             .sets(|d, v| {
                 d.device.param("a-ip", v);
                 Ok(())
             }),
         option("b-ip", ONLY, "ADDRESS", "IP address of port B's frames")
-            .otherwise(Usual::Words("`198.18.0.2`"))
+            .excludes(&["dut"])
+            .otherwise(Usual::Words("`198.18.0.2`, `2001:2::2`"))
             .is_beside(true)
             .sets(|d, v| {
                 d.device.param("b-ip", v);

@@ -166,7 +166,10 @@ impl Draft {
 
     fn switch(self) -> Result<SwitchPlan, String> {
         let (device, both) = (self.device.clone(), self.both);
-        device.plan(self.search()?, both)
+        let direction = self.spec.direction;
+        let mut one_way = self;
+        one_way.spec.direction = Direction::Forward;
+        device.plan(one_way.search()?, direction, both)
     }
 
     fn latency(self) -> Result<LatencyPlan, String> {

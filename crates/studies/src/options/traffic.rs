@@ -93,7 +93,7 @@ pub(super) static TRAFFIC: Group = Group {
             .shown(Shown::Short)
             .excludes(&["duplex"])
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Reverse))),
-        flag("duplex", BULK, "Both ends send at once")
+        flag("duplex", ONE_WAY, "Both ends send at once")
             .aliases(&["bidir", "full-duplex"])
             .shown(Shown::Short)
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Duplex))),

@@ -44,7 +44,6 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{DeviceReport, Trial};
 use linerate_model::spec::{Pinning, TestSpec};
 use linerate_sys::thread::cpu_time;
-use linerate_testbed::duts::Dut;
 
 /// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
 pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
@@ -150,19 +149,19 @@ impl Measurement<'_, '_> {
 
     /// What the device under test has done so far, where linerate started one.
     fn device_report(&mut self) -> Result<Option<DeviceReport>> {
-        let report = |device: &mut &mut dyn Dut| {
-            let busy = match device.work() {
-                DutWork::Softirq => None,
-                DutWork::Threads(threads) => {
-                    let times = threads.iter();
-                    let times = times.filter_map(|thread| cpu_time(thread.pid, thread.tid));
-                    Some(times.sum())
-                }
-            };
-            let counted = device.counters()?;
-            Ok(DeviceReport { counted, busy })
+        let Some(device) = &mut self.context.device else {
+            return Ok(None);
         };
-        self.context.device.as_mut().map(report).transpose()
+        let busy = match device.work() {
+            DutWork::Softirq => None,
+            DutWork::Threads(threads) => {
+                let times = threads.iter();
+                let times = times.filter_map(|thread| cpu_time(thread.pid, thread.tid));
+                Some(times.sum())
+            }
+        };
+        let counted = device.counters()?;
+        Ok(Some(DeviceReport { counted, busy }))
     }
 
     fn record(&mut self, trial: Trial) {

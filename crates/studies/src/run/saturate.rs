@@ -168,8 +168,8 @@ pub(super) fn sized(
             client: &mut client,
         };
         let trials = attempts.make(&mut run, &spec)?;
-        for trial in &trials {
-            search.record(outcome(trial, intended_load));
+        if let Some(outcome) = worse(&trials, intended_load) {
+            search.record(outcome);
         }
         if trials.is_empty() {
             break;
@@ -324,6 +324,13 @@ fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
         asked: plan.asked(),
         hosts: client.hosts(),
     }
+}
+
+/// What the search needs of the trials of one test: of both ways at once the way that loses more.
+fn worse(trials: &[Trial], intended_load: BitRate) -> Option<TrialOutcome> {
+    let lost = |trial: &&Trial| trial.loss_ratio().map_or(f64::INFINITY, Ratio::get);
+    let worse = trials.iter().max_by(|a, b| lost(a).total_cmp(&lost(b)))?;
+    Some(outcome(worse, intended_load))
 }
 
 /// What the search needs of a trial; one without it says only that this load gave no answer.

@@ -32,7 +32,7 @@ pub(super) fn ceilings(context: &mut Context<'_>, plan: &SwitchPlan) -> Result<C
         kind: "wire".to_owned(),
         params: BTreeMap::new(),
     };
-    on_device(&plan.setup(&wire), |ports, _| {
+    on_device(plan, &wire, |ports, _| {
         let mut client = Client::connect(&ports.target)?;
         let mut found = Ceilings::new();
         for cell in plan.cells() {

@@ -48,7 +48,7 @@ pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Res
         }
         DeviceChoice::Started(choice) => {
             let ceilings = ceilings(context, plan)?;
-            on_device(&plan.setup(choice), |ports, device| {
+            on_device(plan, choice, |ports, device| {
                 let mut inner = Context {
                     store: context.store.take(),
                     title: context.title.take(),

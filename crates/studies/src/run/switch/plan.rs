@@ -68,6 +68,8 @@ pub struct DeviceDraft {
     pub line_rate: Option<BitRate>,
     /// Minimum load.
     pub lowest: PacketRate,
+    /// Whether frames are of IPv6.
+    pub is_ipv6: bool,
     params: BTreeMap<String, String>,
 }
 
@@ -78,10 +80,14 @@ impl Default for DeviceDraft {
             frame_sizes: Vec::new(),
             line_rate: None,
             lowest: PacketRate::from_pps(1000.0),
+            is_ipv6: false,
             params: BTreeMap::new(),
         }
     }
 }
+
+/// Addresses of IPv6 frames, of the network for benchmarks (RFC 5180 §8).
+const IPV6: [(&str, &str); 2] = [("a-ip", "2001:2::1"), ("b-ip", "2001:2::2")];
 
 impl DeviceDraft {
     /// Sets a parameter of the datapath between the ports.
@@ -89,21 +95,37 @@ impl DeviceDraft {
         self.params.insert(name.to_owned(), value.to_owned());
     }
 
-    pub(crate) fn plan(self, search: SaturatePlan, both: bool) -> Result<SwitchPlan, String> {
-        let device = self.choice.ok_or("give two interfaces")?;
-        let address = self.params.get("a-ip").map(|text| text.parse::<IpAddr>());
+    /// The whole plan, for searches in `direction`, or in both one after the other.
+    pub(crate) fn plan(
+        self,
+        search: SaturatePlan,
+        direction: Direction,
+        both: bool,
+    ) -> Result<SwitchPlan, String> {
+        let mut params = self.params;
+        let device = self
+            .choice
+            .ok_or("give two interfaces, or a device to start")?;
+        if self.is_ipv6 && matches!(device, DeviceChoice::Ports { .. }) {
+            for (key, address) in IPV6 {
+                let usual = || address.to_owned();
+                params.entry(key.to_owned()).or_insert_with(usual);
+            }
+        }
+        let address = params.get("a-ip").map(|text| text.parse::<IpAddr>());
         let overhead = match address {
             Some(Ok(IpAddr::V6(_))) => FrameOverhead::UDP_IPV6,
+            _ if self.is_ipv6 => FrameOverhead::UDP_IPV6,
             _ => FrameOverhead::UDP_IPV4,
         };
         let directions = if both {
             vec![Direction::Forward, Direction::Reverse]
         } else {
-            vec![search.spec.direction]
+            vec![direction]
         };
         let plan = SwitchPlan {
             device,
-            params: self.params,
+            params,
             frame_sizes: self.frame_sizes,
             overhead,
             directions,
@@ -183,6 +205,11 @@ const PROBE_BYTES: u64 = MIN_NUMBERED_PAYLOAD.get();
 const USUAL_MTU: u64 = 1500;
 
 impl SwitchPlan {
+    /// Whether its frames are of IPv6.
+    pub(super) fn is_ipv6(&self) -> bool {
+        self.overhead == FrameOverhead::UDP_IPV6
+    }
+
     /// The device to start, with room for the longest frame.
     pub(super) fn setup(&self, choice: &DutChoice) -> DutSetup {
         DutSetup {
@@ -247,9 +274,10 @@ impl FrameCell {
     /// `64 B`, with its direction where there are both.
     pub(super) fn name(self, plan: &SwitchPlan) -> String {
         let way = match self.way {
+            Direction::Duplex => ", both ways at once",
             _ if plan.directions.len() < 2 => "",
             Direction::Reverse => ", B to A",
-            Direction::Forward | Direction::Duplex => ", A to B",
+            Direction::Forward => ", A to B",
         };
         format!("{} B{way}", self.size.get())
     }

@@ -1,17 +1,18 @@
 //! The two ports that a device is between: opened, and left as they were.
 
+use super::plan::SwitchPlan;
 use anyhow::Result;
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::BitRate;
-use linerate_model::dut::TesterPort;
+use linerate_model::dut::{DutChoice, TesterPort};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Host;
 use linerate_model::spec::DatapathChoice;
 use linerate_sys::netns::NetNamespace;
 use linerate_testbed::TestbedError;
-use linerate_testbed::duts::{self, Dut, DutSetup};
+use linerate_testbed::duts::{self, Dut};
 
 /// The two ports, with what is known of them, and the peer at the second.
 pub(super) struct Ports {
@@ -62,19 +63,27 @@ pub(super) fn on_ports<T>(
 
 /// Works with a device that is started for it. The calling thread is in the tester's network meanwhile.
 pub(super) fn on_device<T>(
-    setup: &DutSetup,
+    plan: &SwitchPlan,
+    choice: &DutChoice,
     work: impl FnOnce(&Ports, &mut dyn Dut) -> Result<T>,
 ) -> Result<T> {
-    let mut device = duts::start(setup).map_err(|error| failure(&error))?;
+    let mut device = duts::start(&plan.setup(choice)).map_err(|error| failure(&error))?;
     let [a, b] = device.tester().ports();
-    let datapath = TesterPort::datapath(a, b);
+    let mut datapath = TesterPort::datapath(a, b);
+    if plan.is_ipv6() {
+        for (key, port) in [("a-ip", a), ("b-ip", b)] {
+            let address = port.ipv6.to_string();
+            datapath.params.insert(key.to_owned(), address);
+        }
+    }
+    datapath.params.extend(plan.params.clone());
     let home = NetNamespace::current()?;
     device.tester().enter()?;
     let result = on_ports(datapath, |ports| work(ports, &mut *device));
     home.enter()?;
     let closed = device.close();
     let result = result?;
-    closed.map_err(|errors| anyhow::anyhow!("taking {} down: {errors:?}", setup.choice))?;
+    closed.map_err(|errors| anyhow::anyhow!("taking {choice} down: {errors:?}"))?;
     Ok(result)
 }
 
