@@ -468,6 +468,8 @@ impl Client {
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
         let message = if code == RefusalCode::Timeout {
             format!("the test with {} timed out: {reason}", self.peer)
+        } else if self.target.is_own {
+            reason.to_owned()
         } else {
             format!("{} refused the test ({code}): {reason}", self.peer)
         };

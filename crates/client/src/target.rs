@@ -33,6 +33,8 @@ pub struct Target {
     pub login: Option<Arc<Login>>,
     /// Whether to keep the peer's output, if its protocol can send that.
     pub far_output: bool,
+    /// Whether the peer is a thread of this process: a refusal is then this command's own.
+    pub is_own: bool,
 }
 
 impl Target {
@@ -53,6 +55,7 @@ impl Target {
             key: None,
             login: None,
             far_output: false,
+            is_own: false,
         }
     }
 

@@ -2,6 +2,7 @@
 //! Run as root with `--ignored`: user namespaces cannot load XDP programs, and some devices are programs that want root.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+mod command;
 mod conformance;
 mod endings;
 mod filters;
@@ -12,6 +13,14 @@ use linerate_testkit::namespaces::{Case, namespace_main};
 use std::process::ExitCode;
 
 const CASES: &[Case] = &[
+    Case {
+        name: "command::the_rate_of_a_link_is_found_and_its_drops_are_placed",
+        run: command::the_rate_of_a_link_is_found_and_its_drops_are_placed,
+    },
+    Case {
+        name: "command::what_a_device_drops_by_number_is_its_loss",
+        run: command::what_a_device_drops_by_number_is_its_loss,
+    },
     Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",
         run: conformance::every_device_forwards_both_ways_and_counts_every_frame,

@@ -29,6 +29,7 @@ pub(super) struct Ports {
 impl Ports {
     fn open(datapath: DatapathChoice, port: u16) -> Result<Self> {
         let mut target = Target::new(PeerAddress::parse(&format!("127.0.0.1:{port}"))?);
+        target.is_own = true;
         target.count_at(datapath.params.get("a").map(String::as_str))?;
         let hosts = Client::connect(&target)?.hosts();
         let speed = |host: &Host| host.facts.link_speed_bps;

@@ -1,0 +1,101 @@
+//! `linerate switch` on devices whose truth is known.
+
+use linerate_model::run::{Forwarding, Place, Run, RunStatus, RunWork, Trial};
+use linerate_model::{PacketCount, PacketRate};
+use linerate_studies::context::unattended;
+use linerate_studies::options::{Given, Source, TestKind, find, request};
+use linerate_studies::run::{After, Test, switch};
+
+/// Measures as the command does with these options.
+fn measured(options: &[(&str, &str)]) -> Run {
+    let given = options.iter().map(|(name, value)| -> Given {
+        let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));
+        (option, (*value).to_owned())
+    });
+    let given: Vec<_> = given.collect();
+    let request = request(TestKind::Switch, Source::CommandLine, &given);
+    let Test::Switch(plan) = request.map_err(|refused| refused.message).unwrap().test else {
+        panic!("options of a switch make a switch");
+    };
+    let run = unattended(|context| switch(context, &plan, After::default())).unwrap();
+    assert_eq!(run.status, RunStatus::Complete, "{:?}", run.notes);
+    run
+}
+
+fn rows(run: &Run) -> (&[Forwarding], &[Run]) {
+    match &run.work {
+        RunWork::Switch {
+            forwarding, parts, ..
+        } => (forwarding, parts),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the device's own counters say that it dropped in a trial.
+fn dropped(trial: &Trial) -> PacketCount {
+    let device = trial.measured().and_then(|measured| measured.device.as_ref());
+    device.unwrap().counted.dropped()
+}
+
+fn lost(trial: &Trial) -> PacketCount {
+    trial.packets().unwrap().lost.unwrap()
+}
+
+/// The rate of the link element is exact, so both bounds of the search hold it: a width of 1 % and the queue's content,
+/// which passes after a trial's end.
+pub(crate) fn the_rate_of_a_link_is_found_and_its_drops_are_placed() {
+    let rate = 20e6;
+    let run = measured(&[
+        ("dut", "link,rate=20M,queue=16384"),
+        ("frame-size", "256,1518"),
+        ("loss-goal", "0,0.5%"),
+        ("width", "1%"),
+        ("budget", "40s"),
+        ("delay-load", "0,50%"),
+        ("diagnose", "0s"),
+    ]);
+    let (forwarding, parts) = rows(&run);
+    assert_eq!((forwarding.len(), parts.len()), (2, 2));
+    for (row, part) in forwarding.iter().zip(parts) {
+        let truth = rate / ((row.frame_bytes.as_f64() + 20.0) * 8.0);
+        let goal = &row.goals[0];
+        let (low, high) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
+        assert!(goal.reached, "{goal:?}");
+        assert!(low.pps() <= truth * 1.005, "{low} of {truth}");
+        assert!(high.pps() >= truth * 0.995, "{high} of {truth}");
+        assert!(low.pps() >= truth * 0.975, "{low} of {truth}");
+        for trial in &part.trials {
+            assert_eq!(dropped(trial), lost(trial), "trial {}", trial.index);
+            let places = trial.ledger().iter().map(|entry| entry.place);
+            let elsewhere = places.filter(|place| *place != Place::Device);
+            assert_eq!(elsewhere.count(), 0, "{:?}", trial.ledger());
+        }
+        let verdict = part.verdict.as_ref().unwrap();
+        assert_eq!(verdict.limit.id(), "device", "{verdict:?}");
+        assert_eq!(row.delays.len(), 2);
+        assert!(row.ceiling.unwrap().pps() > truth, "{:?}", row.ceiling);
+    }
+}
+
+/// One of 200 is above a goal of 0 and below one of 1 %, at any load.
+pub(crate) fn what_a_device_drops_by_number_is_its_loss() {
+    let run = measured(&[
+        ("dut", "xdp,drop=1/200"),
+        ("frame-size", "128"),
+        ("loss-goal", "1%"),
+        ("line-rate", "20M"),
+        ("budget", "20s"),
+        ("delay-load", "50%"),
+        ("diagnose", "0s"),
+    ]);
+    let (forwarding, parts) = rows(&run);
+    let lower = forwarding[0].goals[0].lower_bound.map(PacketRate::pps);
+    assert!(lower.unwrap() > 10_000.0, "{lower:?}");
+    for trial in &parts[0].trials {
+        let sent = trial.packets().unwrap().sent.unwrap().get();
+        let (lost, dropped) = (lost(trial).get(), dropped(trial).get());
+        assert_eq!(lost, dropped, "trial {}", trial.index);
+        // It counts on from trial to trial.
+        assert!(lost.abs_diff(sent / 200) <= 1, "{lost} of {sent}");
+    }
+}
