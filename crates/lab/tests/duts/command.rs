@@ -33,7 +33,9 @@ fn rows(run: &Run) -> (&[Forwarding], &[Run]) {
 
 /// What the device's own counters say that it dropped in a trial.
 fn dropped(trial: &Trial) -> PacketCount {
-    let device = trial.measured().and_then(|measured| measured.device.as_ref());
+    let device = trial
+        .measured()
+        .and_then(|measured| measured.device.as_ref());
     device.unwrap().counted.dropped()
 }
 

@@ -3,6 +3,7 @@
 use super::draft::{duration, read, set};
 use super::{Group, SWITCH as ONLY, Shown, Source, Usual, flag, list, option};
 use crate::run::{DeviceChoice, parse_delay_goal};
+use linerate_model::spec::Direction;
 
 pub(super) static DEVICE: Group = Group {
     heading: "Device",
@@ -29,6 +30,20 @@ pub(super) static DEVICE: Group = Group {
                 let sizes = v.split(',').map(|size| read(size.trim()));
                 set(&mut d.device.frame_sizes, sizes.collect())
             }),
+        flag("reverse", ONLY, "From port B to port A")
+            .short('R')
+            .shown(Shown::Short)
+            .excludes(&["duplex"])
+            .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Reverse))),
+        flag("duplex", ONLY, "Both ways at once: a goal is met if both ways meet it")
+            .aliases(&["bidir", "full-duplex"])
+            .shown(Shown::Short)
+            .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Duplex))),
+        flag("both", ONLY, "From A to B, then from B to A")
+            .shown(Shown::Short)
+            .excludes(&["reverse", "duplex"])
+            .only(Source::CommandLine)
+            .sets(|d, _| set(&mut d.both, Ok(true))),
         option("flows", ONLY, "N", "Flows, each with pseudo-random addresses and ports (RFC 4814), to 1000000")
             .shown(Shown::Short)
             .usual("1")

@@ -88,16 +88,16 @@ pub(super) static TRAFFIC: Group = Group {
             .choices(waits)
             .usual("block")
             .sets(|d, v| set(&mut d.spec.wait, named(v))),
-        flag("reverse", ONE_WAY, "The peer sends; of a device, from port B to port A")
+        flag("reverse", BULK, "The peer sends")
             .short('R')
             .shown(Shown::Short)
             .excludes(&["duplex"])
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Reverse))),
-        flag("duplex", ONE_WAY, "Both ends send at once")
+        flag("duplex", BULK, "Both ends send at once")
             .aliases(&["bidir", "full-duplex"])
             .shown(Shown::Short)
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Duplex))),
-        flag("both", ONE_WAY, "One direction after the other, a run for each: first this end sends, then the peer")
+        flag("both", BULK, "One direction after the other, a run for each: first this end sends, then the peer")
             .shown(Shown::Short)
             .excludes(&["reverse", "duplex"])
             .only(Source::CommandLine)
