@@ -76,7 +76,7 @@ pub(super) static DEVICE: Group = Group {
                 set(&mut d.search.delay_loads, shares.collect())
             }),
         option("line-rate", ONLY, "RATE", "Highest load to try, in bit/s at L1")
-            .otherwise(Usual::Words("the slower port's speed, else 10G"))
+            .otherwise(Usual::Words("the slower port's speed, else 100G"))
             .is_beside(true)
             .sets(|d, v| set(&mut d.device.line_rate, read(v).map(Some))),
         option("min-frame-rate", ONLY, "RATE", "Lowest load to try, in frames per second")

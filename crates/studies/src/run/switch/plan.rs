@@ -155,7 +155,7 @@ pub struct SwitchPlan {
 }
 
 /// L1 rate up to which a search goes where no port tells its speed.
-const USUAL_LINE_RATE: BitRate = BitRate::from_bps(10_000_000_000);
+const USUAL_LINE_RATE: BitRate = BitRate::from_bps(100_000_000_000);
 
 impl SwitchPlan {
     /// The test of each frame size.
