@@ -47,6 +47,14 @@ impl Context<'_> {
         }
     }
 
+    /// The device under test, for a part of the command.
+    pub(crate) fn lend<'b>(device: &'b mut Option<&mut dyn Dut>) -> Option<&'b mut dyn Dut> {
+        match device {
+            Some(device) => Some(&mut **device),
+            None => None,
+        }
+    }
+
     /// Writes what became known of a run since it was kept. One that could not be written is not there to be replaced.
     pub(crate) fn replace(&mut self, run: &Run) {
         if let (Some(store), None) = (&self.store, &self.unsaved) {

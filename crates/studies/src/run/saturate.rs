@@ -7,7 +7,7 @@ use crate::run::stack::{Counted, note_stack};
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
-    DelayGoal, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step, TrialOutcome,
+    DelayGoal, MlrSearch, Search, SearchConfig, SearchGoal, SearchKind as _, Step, TrialOutcome,
 };
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
@@ -161,7 +161,10 @@ pub(super) fn sized(
             share: done.get(),
             doing: &doing,
         };
-        let mut inner = Context::of_part("", context.interrupt, &mut progress);
+        let mut inner = Context {
+            device: Context::lend(&mut context.device),
+            ..Context::of_part("", context.interrupt, &mut progress)
+        };
         let mut run = Measurement {
             context: &mut inner,
             recorder: &mut recorder,
@@ -175,13 +178,7 @@ pub(super) fn sized(
             break;
         }
     }
-    let run = recorder.run_mut();
-    run.work = RunWork::Saturate {
-        goals: search.goals(),
-        curve: Some(search.curve()),
-        delay_trials: Vec::new(),
-    };
-    run.notes.extend(search.notes());
+    keep(&*search, recorder.run_mut());
     if !context.interrupted() {
         let mut run = Measurement {
             context,
@@ -192,6 +189,16 @@ pub(super) fn sized(
     }
     note_stack(&mut recorder, &mut client, Counted::Part)?;
     Ok(recorder.finish(context))
+}
+
+/// Keeps what a search found.
+fn keep(search: &dyn Search, run: &mut Run) {
+    run.work = RunWork::Saturate {
+        goals: search.goals(),
+        curve: Some(search.curve()),
+        delay_trials: Vec::new(),
+    };
+    run.notes.extend(search.notes());
 }
 
 /// Tests in a row that a search may lose.

@@ -101,10 +101,7 @@ impl Ports {
                 scale: share,
             };
             let mut inner = Context {
-                device: match &mut context.device {
-                    Some(device) => Some(&mut **device),
-                    None => None,
-                },
+                device: Context::lend(&mut context.device),
                 ..Context::of_part(&context.command, context.interrupt, &mut watcher)
             };
             let search = plan.search_of(cell, &self.datapath, self.line_rate)?;
