@@ -23,8 +23,6 @@ pub(super) type Ceilings = BTreeMap<FrameCell, HostCeiling>;
 const TURNS: usize = 3;
 /// Length of each.
 const TIME: Duration = Duration::from_millis(400);
-/// Not counted at its start: cores leave their sleep states.
-const WARM_UP: Duration = Duration::from_millis(100);
 
 /// Measures them over a veth pair of this host.
 pub(super) fn ceilings(context: &mut Context<'_>, plan: &SwitchPlan) -> Result<Ceilings> {
@@ -56,7 +54,6 @@ fn one(
     let search = plan.search_of(cell, &ports.datapath, ports.line_rate)?;
     let spec = TestSpec {
         stop: Stop::After(TIME),
-        warm_up: WARM_UP,
         // On a schedule, as the trials of the search are: to keep one costs time too.
         ..search.spec.with_pace(Pace::At(search.max_load))
     };
