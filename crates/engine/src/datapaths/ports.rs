@@ -18,7 +18,7 @@ use super::{
 };
 use crate::error::EngineError;
 use crate::plan::Role;
-use linerate_model::spec::{DatapathChoice, Direction, Side, TestSpec};
+use linerate_model::spec::{DatapathChoice, Direction, TestSpec};
 use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
 use std::collections::BTreeMap;
 use std::io;
@@ -141,27 +141,14 @@ impl DatapathKind for Ports {
             let why = "it makes datagrams of linerate's own protocol, and nothing else";
             EngineError::plan("generator", &"kernel", why)
         })?;
-        let copy = socket.try_clone();
-        let kept = copy.map_err(|error| EngineError::io("keep open", &"a data socket", error))?;
-        let opened = in_kernel::open(in_kernel::End {
+        in_kernel::open(in_kernel::End {
             socket,
             route,
             params,
             flows: device.flows,
             setup,
             probe,
-        });
-        match opened {
-            // An interface without XDP in its driver: frames of the same form go out by a socket.
-            Err(EngineError::Host { what, why, .. })
-                if probe.side == Side::Sender && !setup.both_ways && device.flows.is_one() =>
-            {
-                let opened = open_on(kept, device.route(setup.role)?, params, setup)?;
-                let note = format!("{what}: {why}; they were sent by AF_XDP instead");
-                Ok(Box::new(FramePath::new(opened, setup).noting(note)))
-            }
-            opened => opened,
-        }
+        })
     }
 
     fn stream(

@@ -47,8 +47,8 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Chart {
         series.push(Series::new(name, role, Shape::Scatter, points));
     }
     let marks: [Mark; 2] = [
-        ("line rate", Role::Ideal, |found| found.line_rate),
-        ("linerate's own ceiling on a wire", Role::Ceiling, |found| {
+        ("line rate", rank(5), |found| found.line_rate),
+        ("linerate's own ceiling on a wire", rank(6), |found| {
             found.ceiling
         }),
     ];
@@ -77,7 +77,7 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Chart {
         title: "Throughput by frame size".to_owned(),
         caption: super::caption(rows, unit),
         x: Axis::categories("Frame", "", rows.iter().map(Row::name).collect()),
-        y: Axis::new("Frames per second", unit.symbol(), Scale::Linear).switchable(),
+        y: Axis::new("Frames per second", unit.symbol(), Scale::Log).switchable(),
         series,
         table,
         ..Chart::default()

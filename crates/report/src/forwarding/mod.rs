@@ -46,6 +46,9 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     }
     let unit = unit(&rows);
     let mut blocks = vec![Block::Table(throughput(&rows, unit).look(Look::Open))];
+    if let Some(cost) = cost(&rows) {
+        blocks.push(Block::fact("cost", cost));
+    }
     let delays = delays(&rows);
     if !delays.is_empty() {
         blocks.push(Block::Table(delay_sheet(&delays, unit)));
@@ -159,6 +162,42 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Sheet {
 
 const GIGABIT: Unit = Unit::GIGABIT;
 
+/// What a frame costs the device, and what each of its bytes: the line through the times of a frame at each size, where
+/// the device limits.
+fn cost(rows: &[Row<'_>]) -> Option<String> {
+    let first = rows.first()?.found.direction;
+    let limited = rows.iter().filter(|row| {
+        let is_device = |verdict: &Verdict| verdict.limit.id() == DEVICE;
+        row.found.direction == first && row.verdict.is_some_and(is_device)
+    });
+    let time = |row: &Row<'_>| {
+        let rate = row.strictest()?.lower_bound?.pps();
+        (rate > 0.0).then(|| (row.found.frame_bytes.as_f64(), 1e9 / rate))
+    };
+    let points: Vec<(f64, f64)> = limited.filter_map(time).collect();
+    let n = crate::figures::float(points.len() as u64);
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (size, time) = (mean(|point| point.0), mean(|point| point.1));
+    let spread: f64 = points.iter().map(|point| (point.0 - size).powi(2)).sum();
+    if points.len() < 2 || spread == 0.0 {
+        return None;
+    }
+    let both = points
+        .iter()
+        .map(|point| (point.0 - size) * (point.1 - time));
+    let slope = (both.sum::<f64>() / spread).max(0.0);
+    let fixed = (time - slope * size).max(0.0);
+    Some(format!(
+        "{} for each frame and {} for each byte of it, by {} frame sizes",
+        nanos(fixed),
+        nanos(slope),
+        points.len()
+    ))
+}
+
+/// Id of the verdict that the device limits.
+const DEVICE: &str = "device";
+
 /// A row of the table of delays.
 pub(crate) struct DelayRow<'a> {
     name: String,
@@ -188,10 +227,13 @@ fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
         words("load", |row: &DelayRow<'_>| {
             crate::figures::percent(row.delay.load_ratio)
         }),
-        words(unit.symbol(), move |row: &DelayRow<'_>| {
-            crate::figures::significant(unit.of(row.delay.intended.pps()), 4)
-        }),
-        time("p50", |delay| delay.p50_ns),
+        words(
+            format!("intended, {}", unit.symbol()),
+            move |row: &DelayRow<'_>| {
+                crate::figures::significant(unit.of(row.delay.intended.pps()), 4)
+            },
+        ),
+        time("median", |delay| delay.p50_ns),
         time("p99", |delay| delay.p99_ns),
         time("p99.9", |delay| delay.p999_ns),
         time("max", |delay| delay.max_ns),

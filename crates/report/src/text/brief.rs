@@ -204,7 +204,8 @@ fn emulated(paper: &mut Paper, hosts: &[Host]) {
 
 fn notes(paper: &mut Paper, run: &Run) {
     super::doubts(paper, run);
-    if run.status != RunStatus::Complete || run.kind() == RunKind::Study {
+    let is_told = matches!(run.kind(), RunKind::Study | RunKind::Switch);
+    if run.status != RunStatus::Complete || is_told {
         paper.rows("note", &run.notes);
     }
 }

@@ -1,6 +1,6 @@
 //! The kernel's Ethernet bridge.
 
-use super::cables::{Cables, Ipv6, NextHop, ReceiveQueue, Side, kernel_version, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, kernel_version, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::TestbedError;
@@ -41,7 +41,7 @@ impl DutKind for Bridge {
         } else {
             (Learning::Off, "off")
         };
-        let cables = Cables::lay(setup, NextHop::OtherPort, ReceiveQueue::Backlog, Ipv6::Off)?;
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         within(&cables.device, "the bridge", move || join_ports(learning))?;
         cables.bring_up()?;
         let description = format!("Linux bridge, STP off, learning {word}");

@@ -103,24 +103,6 @@ pub(super) enum NextHop {
     OtherPort,
 }
 
-/// Where a frame waits that the tester sent and the device has not yet taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReceiveQueue {
-    /// The kernel's backlog of a core: the port has no queue of its own.
-    Backlog,
-    /// The port's own ring, which a native XDP program or an AF_XDP socket empties.
-    Ring,
-}
-
-impl ReceiveQueue {
-    fn place(self) -> DutPlace {
-        match self {
-            Self::Backlog => DutPlace::Softnet,
-            Self::Ring => DutPlace::PortRx,
-        }
-    }
-}
-
 /// The tester's side of a device under test: a network with an interface for each port, up, without addresses.
 #[derive(Debug)]
 pub struct Tester {
@@ -186,7 +168,6 @@ impl Meter {
 pub(super) struct Cables {
     device_meters: [Meter; 2],
     tester_meters: [Meter; 2],
-    queue: ReceiveQueue,
     pub(super) device: Arc<NetNamespace>,
     pub(super) tester: Tester,
 }
@@ -197,7 +178,6 @@ impl Cables {
     pub(super) fn lay(
         setup: &DutSetup,
         next_hop: NextHop,
-        queue: ReceiveQueue,
         ipv6: Ipv6,
     ) -> Result<Self, TestbedError> {
         let tester = new_network("the tester", Ipv6::Off)?;
@@ -227,32 +207,26 @@ impl Cables {
         Ok(Self {
             device_meters: meters(&device, Side::device_port)?,
             tester_meters: meters(&tester, Side::tester_port)?,
-            queue,
             device,
             tester: Tester::new(tester, next_hop),
         })
     }
 
     /// Gives the tester's ports receive queues of their own, before the tester does: frames that an XDP program redirects
-    /// to a port arrive only then. Such frames are never merged.
+    /// to a port arrive only then.
     pub(super) fn open_tester_queues(&self) -> Result<(), TestbedError> {
         within(&self.tester.namespace, "the tester", || {
-            let ethtool =
-                Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
-            Side::BOTH.iter().try_for_each(|side| {
-                let port = side.tester_port();
-                let step = format!("giving {port} a receive queue");
-                ethtool
-                    .switch_on(&port, Offload::GenericReceive)
-                    .map_err(TestbedError::step(step))
-            })
+            open_queues(Side::BOTH.map(Side::tester_port))
         })
     }
 
     /// Brings the interfaces of both sides up; on return, frames that the tester sends reach the device.
     pub(super) fn bring_up(&self) -> Result<(), TestbedError> {
         within(&self.device, "the device", || {
-            bring_up(Side::BOTH.map(Side::device_port))
+            let ports = Side::BOTH.map(Side::device_port);
+            bring_up(ports.clone())?;
+            // Frames that a program makes at the tester arrive only at a port with a queue of its own.
+            open_queues(ports)
         })?;
         let tester = &self.tester.namespace;
         within(tester, "the tester", || {
@@ -279,7 +253,7 @@ impl Cables {
             });
             counted
                 .drops
-                .push(dropped(self.queue.place(), name, far.tx_dropped));
+                .push(dropped(DutPlace::PortRx, name, far.tx_dropped));
             counted
                 .drops
                 .push(dropped(DutPlace::PortTx, name, own.tx_dropped));
@@ -385,6 +359,17 @@ fn bring_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
         set_up(&mut netlink, index, &name)?;
     }
     Ok(())
+}
+
+/// Gives these ports receive queues of their own (NAPI), which GRO switches on. UDP frames are not merged by it.
+fn open_queues(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
+    let ethtool = Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
+    ports.iter().try_for_each(|port| {
+        let step = format!("giving {port} a receive queue");
+        ethtool
+            .switch_on(port, Offload::GenericReceive)
+            .map_err(TestbedError::step(step))
+    })
 }
 
 fn wait_until_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {

@@ -1,8 +1,6 @@
 //! The link element as a device: rate, queue, delay and drops that are exactly what was asked for.
 
-use super::cables::{
-    Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, kernel_version, may_make_networks,
-};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, open_sockets, within};
@@ -79,7 +77,7 @@ impl DutKind for Link {
         let config = config(setup)?;
         config.check(setup.mtu)?;
         let description = description(&config);
-        let cables = Cables::lay(setup, NextHop::OtherPort, ReceiveQueue::Backlog, Ipv6::Off)?;
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let (mtu, seed) = (setup.mtu, setup.seed);
         let handle = within(&cables.device, "the link element", move || {

@@ -5,7 +5,7 @@
 //! # References
 //! - ovs-vswitchd(8), ovs-vswitchd.conf.db(5): `datapath_type`, `dpif-netdev/pmd-stats-show`, `coverage/show`
 
-use super::cables::{Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
 use super::keeper::{FOLDER, Keeper, Running};
 use super::programs::Program;
@@ -55,11 +55,11 @@ impl Driver {
         }
     }
 
-    /// Type of its interfaces in the database, and what waits for it.
-    fn interface_type(self) -> (&'static str, ReceiveQueue) {
+    /// Type of its interfaces in the database.
+    fn interface_type(self) -> &'static str {
         match self {
-            Self::AfPacket => ("system", ReceiveQueue::Backlog),
-            Self::AfXdp => ("afxdp", ReceiveQueue::Ring),
+            Self::AfPacket => "system",
+            Self::AfXdp => "afxdp",
         }
     }
 }
@@ -114,8 +114,8 @@ impl DutKind for Ovs {
         let driver = setup.one_of(DRIVER, &Driver::NAMES)?;
         let actions = [("normal", Action::Normal), ("ports", Action::Ports)];
         let action = setup.one_of(ACTION, &actions)?;
-        let (kind, queue) = driver.interface_type();
-        let cables = Cables::lay(setup, NextHop::OtherPort, queue, Ipv6::Off)?;
+        let kind = driver.interface_type();
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let keeper = Keeper::start(&cables.device)?;
         let (database, vswitchd) = keeper.run(move || start_programs(kind, action))?;

@@ -3,7 +3,7 @@
 //! # References
 //! - Testpmd Application User Guide: `show fwd stats`; DPDK's guides of the `AF_PACKET` and AF_XDP poll mode drivers
 
-use super::cables::{Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
 use super::keeper::{Keeper, Running};
 use super::programs::Program;
@@ -40,13 +40,6 @@ impl Driver {
         match self {
             Self::AfPacket => "af_packet",
             Self::AfXdp => "af_xdp",
-        }
-    }
-
-    fn queue(self) -> ReceiveQueue {
-        match self {
-            Self::AfPacket => ReceiveQueue::Backlog,
-            Self::AfXdp => ReceiveQueue::Ring,
         }
     }
 }
@@ -100,7 +93,7 @@ impl DutKind for Testpmd {
         if setup.mtu != 1500 {
             return Err(setup.refused("mtu", setup.mtu, "testpmd is started for 1500 bytes"));
         }
-        let cables = Cables::lay(setup, NextHop::OtherPort, driver.queue(), Ipv6::Off)?;
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let keeper = Keeper::start(&cables.device)?;
         let (id, mut command) = (self.id(), command(driver, mode, core));

@@ -3,9 +3,7 @@
 //! It costs what is asked of it: `work` instructions for each frame, and each Nth frame is dropped, so that what a
 //! tester finds can be compared with what is true.
 
-use super::cables::{
-    Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, kernel_version, may_make_networks,
-};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::TestbedError;
@@ -89,11 +87,11 @@ impl DutKind for Xdp {
             );
             return Err(setup.refused("mtu", setup.mtu, &want));
         }
-        let (queue, word) = match mode {
-            XdpMode::Native => (ReceiveQueue::Ring, "native"),
-            XdpMode::Generic => (ReceiveQueue::Backlog, "generic"),
+        let word = match mode {
+            XdpMode::Native => "native",
+            XdpMode::Generic => "generic",
         };
-        let cables = Cables::lay(setup, NextHop::OtherPort, queue, Ipv6::Off)?;
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         cables.open_tester_queues()?;
         let [a, b] = within(&cables.device, "the XDP forwarder", move || {

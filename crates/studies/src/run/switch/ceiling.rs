@@ -1,7 +1,7 @@
 //! What linerate itself sends and counts at most over a wire in the device's place.
 
 use super::plan::{FrameCell, SwitchPlan};
-use super::ports::{Ports, on_device};
+use super::ports::{GENERATOR, Ports, on_device};
 use crate::context::Context;
 use crate::run::trials;
 use crate::watch::Event;
@@ -10,7 +10,7 @@ use linerate_client::Client;
 use linerate_model::BitRate;
 use linerate_model::calibration::HostCeiling;
 use linerate_model::dut::DutChoice;
-use linerate_model::spec::{Pace, Stop, TestSpec};
+use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_sys::clock::wall_now;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -24,13 +24,23 @@ const TURNS: usize = 3;
 /// Length of each.
 const TIME: Duration = Duration::from_millis(400);
 
-/// Measures them over a veth pair of this host.
-pub(super) fn ceilings(context: &mut Context<'_>, plan: &SwitchPlan) -> Result<Ceilings> {
+/// Measures them over a veth pair of this host, with the generator of `datapath`.
+pub(super) fn ceilings(
+    context: &mut Context<'_>,
+    plan: &SwitchPlan,
+    datapath: &DatapathChoice,
+) -> Result<Ceilings> {
     let wire = DutChoice {
         kind: "wire".to_owned(),
         params: BTreeMap::new(),
     };
     on_device(plan, &wire, |ports, _| {
+        for (key, value) in &datapath.params {
+            let is_place = ports.datapath.params.contains_key(key) && key != GENERATOR;
+            if !is_place {
+                ports.datapath.params.insert(key.clone(), value.clone());
+            }
+        }
         let mut client = Client::connect(&ports.target)?;
         let mut found = Ceilings::new();
         for cell in plan.cells() {

@@ -21,10 +21,11 @@ use crate::watch::Scaled;
 use anyhow::Result;
 use ceiling::{Ceilings, ceilings};
 use linerate_model::run::{Forwarding, Run, RunKind, RunWork, frame_rate};
-use linerate_model::spec::{DatapathChoice, TestSpec};
+use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
 use plan::FrameCell;
 use ports::{Ports, on_device, on_ports};
+use std::time::Duration;
 
 /// Measures what the device forwards. A device that is started is taken down again.
 pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Result<Run> {
@@ -38,31 +39,57 @@ pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Res
                 params,
             };
             on_ports(datapath, |ports| {
-                let ceilings = if ports.are_veth() {
-                    ceilings(context, plan)?
-                } else {
-                    Ceilings::default()
-                };
-                ports.searches(context, plan, &ceilings, after)
+                let settled = Settled::of(context, plan, ports)?;
+                ports.searches(context, plan, &settled, after)
             })
         }
-        DeviceChoice::Started(choice) => {
-            let ceilings = ceilings(context, plan)?;
-            on_device(plan, choice, |ports, device| {
-                let mut inner = Context {
-                    store: context.store.take(),
-                    title: context.title.take(),
-                    command: context.command.clone(),
-                    device: Some(device),
-                    ..Context::of_part("", context.interrupt, &mut *context.watcher)
-                };
-                let run = ports.searches(&mut inner, plan, &ceilings, after);
-                context.unsaved = inner.unsaved.take();
-                run
-            })
-        }
+        DeviceChoice::Started(choice) => on_device(plan, choice, |ports, device| {
+            let settled = Settled::of(context, plan, ports)?;
+            let mut inner = Context {
+                store: context.store.take(),
+                title: context.title.take(),
+                command: context.command.clone(),
+                device: Some(device),
+                ..Context::of_part("", context.interrupt, &mut *context.watcher)
+            };
+            let run = ports.searches(&mut inner, plan, &settled, after);
+            context.unsaved = inner.unsaved.take();
+            run
+        }),
     }
 }
+
+/// What is known before the first search.
+struct Settled {
+    /// Why frames are not made as asked.
+    note: Option<String>,
+    /// What linerate does at most with the generator that is used.
+    ceilings: Ceilings,
+}
+
+impl Settled {
+    fn of(context: &mut Context<'_>, plan: &SwitchPlan, ports: &mut Ports) -> Result<Self> {
+        let mut note = None;
+        if let Some(cell) = plan.cells().next() {
+            let search = plan.search_of(cell, &ports.datapath, ports.line_rate)?;
+            let few = TestSpec {
+                stop: Stop::After(TRY_TIME),
+                warm_up: Duration::ZERO,
+                ..search.spec.with_pace(Pace::At(search.min_load))
+            };
+            note = ports.settle_generator(&few)?;
+        }
+        let ceilings = if ports.are_veth() {
+            ceilings(context, plan, &ports.datapath)?
+        } else {
+            Ceilings::new()
+        };
+        Ok(Self { note, ceilings })
+    }
+}
+
+/// Length of the test that tries a generator.
+const TRY_TIME: Duration = Duration::from_millis(20);
 
 impl Ports {
     /// A search for each frame size and direction.
@@ -70,7 +97,7 @@ impl Ports {
         &self,
         context: &mut Context<'_>,
         plan: &SwitchPlan,
-        ceilings: &Ceilings,
+        settled: &Settled,
         after: After,
     ) -> Result<Run> {
         let mut recorder = Recorder::begin(
@@ -83,6 +110,7 @@ impl Ports {
                 hosts: self.hosts.clone(),
             },
         )?;
+        recorder.run_mut().notes.extend(settled.note.clone());
         if let RunWork::Switch { device, .. } = &mut recorder.run_mut().work {
             device.name = plan.device.name();
             device.facts = context.device.as_ref().map(|device| device.facts().clone());
@@ -108,7 +136,7 @@ impl Ports {
             let measured = saturate(&mut inner, &self.target, &search);
             let mut part = measured.inspect_err(|error| recorder.give_up(error))?;
             part.title = Some(name.clone());
-            part.config.ceiling = ceilings.get(&cell).cloned();
+            part.config.ceiling = settled.ceilings.get(&cell).cloned();
             linerate_analysis::conclude(&mut part);
             let part = after.follow(&mut inner, &self.target, part)?;
             let row = self.row(&part, plan, cell);

@@ -9,10 +9,13 @@ use linerate_model::BitRate;
 use linerate_model::dut::{DutChoice, TesterPort};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Host;
-use linerate_model::spec::DatapathChoice;
+use linerate_model::spec::{DatapathChoice, Direction, TestSpec};
 use linerate_sys::netns::NetNamespace;
 use linerate_testbed::TestbedError;
 use linerate_testbed::duts::{self, Dut};
+
+/// The parameter of who makes frames.
+pub(super) const GENERATOR: &str = "generator";
 
 /// The two ports, with what is known of them, and the peer at the second.
 pub(super) struct Ports {
@@ -41,6 +44,30 @@ impl Ports {
         })
     }
 
+    /// Tries the generator that `test` asks for, with a few frames. Where this host or these ports have no way for frames of
+    /// the kernel, a test of one flow in one direction is made by AF_XDP in its place; what is said of that.
+    pub(super) fn settle_generator(&mut self, test: &TestSpec) -> Result<Option<String>> {
+        let params = &mut self.datapath.params;
+        let is_kernel = params.get(GENERATOR).is_some_and(|by| by == "kernel");
+        if !is_kernel {
+            return Ok(None);
+        }
+        let tried = Client::connect(&self.target)?.run(test, &mut |_| true);
+        let Err(error) = tried else {
+            return Ok(None);
+        };
+        let is_lack =
+            Failure::of(error.as_ref()).is_some_and(|failure| failure.code == ExitCode::HostLacks);
+        let is_one = params.get("flows").is_none_or(|flows| flows == "1");
+        if !is_lack || !is_one || test.direction == Direction::Duplex {
+            return Err(error);
+        }
+        params.insert(GENERATOR.to_owned(), "af-xdp".to_owned());
+        Ok(Some(format!(
+            "frames are made and counted by AF_XDP, which is slower: {error:#}"
+        )))
+    }
+
     /// Whether both are veth, whose ceiling a veth pair in the device's place shows.
     pub(super) fn are_veth(&self) -> bool {
         let is_veth = |host: &Host| host.facts.interface_kind.as_deref() == Some("veth");
@@ -51,13 +78,13 @@ impl Ports {
 /// Works with a peer at port B, which is a thread of this process.
 pub(super) fn on_ports<T>(
     datapath: DatapathChoice,
-    work: impl FnOnce(&Ports) -> Result<T>,
+    work: impl FnOnce(&mut Ports) -> Result<T>,
 ) -> Result<T> {
     let agent = Agent::start(AgentPlan {
         interface: datapath.params.get("b").cloned(),
         ..AgentPlan::listening_on("127.0.0.1:0")?
     })?;
-    let result = Ports::open(datapath, agent.port()).and_then(|ports| work(&ports));
+    let result = Ports::open(datapath, agent.port()).and_then(|mut ports| work(&mut ports));
     agent.stop()?;
     result
 }
@@ -66,7 +93,7 @@ pub(super) fn on_ports<T>(
 pub(super) fn on_device<T>(
     plan: &SwitchPlan,
     choice: &DutChoice,
-    work: impl FnOnce(&Ports, &mut dyn Dut) -> Result<T>,
+    work: impl FnOnce(&mut Ports, &mut dyn Dut) -> Result<T>,
 ) -> Result<T> {
     let mut device = duts::start(&plan.setup(choice)).map_err(|error| failure(&error))?;
     let [a, b] = device.tester().ports();

@@ -7,8 +7,7 @@ mod counts;
 mod filter;
 
 use super::cables::{
-    Cables, Ipv6, NextHop, ReceiveQueue, Side, dropped, kernel_version, may_make_networks,
-    set_sysctl,
+    Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks, set_sysctl,
 };
 use super::forwarder::{Forwarder, Inside};
 use super::programs::Program;
@@ -107,7 +106,7 @@ impl DutKind for Router {
 
 /// The cables of a device that routes.
 pub(super) fn lay(setup: &DutSetup) -> Result<Cables, TestbedError> {
-    Cables::lay(setup, NextHop::Device, ReceiveQueue::Backlog, Ipv6::On)
+    Cables::lay(setup, NextHop::Device, Ipv6::On)
 }
 
 fn filter(setup: &DutSetup) -> Result<Filter, TestbedError> {
