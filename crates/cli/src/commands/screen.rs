@@ -9,6 +9,7 @@ Measure (the peer runs `linerate serve`, or others: `linerate tcp --help`)
   serve           be the peer
   tcp, udp        one transfer    linerate tcp board -R -P 4
   saturate        where loss or delay begins    linerate saturate board --both
+  switch          a device between two ports    linerate switch eth1 eth2
   latency         round trips     linerate latency board --sizes 32,1K
   plan, run       a study: linerate plan init udp -o p.toml; plan check; run
   footprint       flash and RAM of a build    linerate footprint fw.elf
@@ -18,8 +19,7 @@ Understand
   compare         is B worse than A? exit code 0, 7 or 8 (cannot tell)
   reproduce       does a published table hold?
 Keep (a RUN is the start of its id, a tag, last or last~1)
-  list            runs with their results, newest first
-  tag, note, rm   name a run, keep a note on it, remove it
+  list, tag, note, rm   runs, newest first; name one, keep a note, remove it
   import, export  logs of other tools in, documents and tables out
 This host, and hosts without hardware
   doctor, calibrate, ports   what spoils results; linerate's limit; firewalls

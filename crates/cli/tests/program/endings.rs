@@ -297,6 +297,8 @@ impl Bench {
                     &[address, "--max", "2M", "--budget", "1h", "--live"],
                 ),
             ],
+            // Without privileges it ends by itself.
+            "switch" => &[(Ends, &["--dut", "wire", "--line-rate", "10M", "--budget", "1h"])],
             "run" => &[(Measures, &[&self.plan])],
             "plan" => &[(Prints, &["init", "udp"])],
             "compare" => &[(Prints, &[run, run])],

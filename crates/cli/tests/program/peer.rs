@@ -258,10 +258,10 @@ fn what_the_peer_cannot_do_is_said_with_what_it_can() {
     let cases = [
         (
             "udp --rate 1M -t 1s --datapath pigeon",
-            4,
+            2,
             "known are sockets",
         ),
-        ("udp --rate 1M -t 1s --datapath sockets,wings=2", 4, "wings"),
+        ("udp --rate 1M -t 1s --datapath sockets,wings=2", 2, "wings"),
         ("udp --rate 1M -t 1s --workload pigeon", 4, "known are bulk"),
         ("udp --rate 1M -t 1s --workload bulk", 4, "it needs TCP"),
         ("tcp -t 2s", 2, "at most 1s"),

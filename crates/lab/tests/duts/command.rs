@@ -8,7 +8,9 @@ use linerate_studies::run::{After, Test, switch};
 
 /// Measures as the command does with these options.
 fn measured(options: &[(&str, &str)]) -> Run {
-    let given = options.iter().map(|(name, value)| -> Given {
+    // So that the device counts what the trial counts.
+    let exact = [("warm-up", "0s")];
+    let given = options.iter().chain(&exact).map(|(name, value)| -> Given {
         let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));
         (option, (*value).to_owned())
     });

@@ -75,6 +75,9 @@ pub(super) static DEVICE: Group = Group {
                 let shares = shares.map(|share| read(share.trim()));
                 set(&mut d.search.delay_loads, shares.collect())
             }),
+        option("warm-up", ONLY, "WARM_UP", "Send for this long at the start of each trial without counting; counters of the device count it")
+            .usual("100ms")
+            .sets(|d, v| set(&mut d.spec.warm_up, duration(v))),
         option("line-rate", ONLY, "RATE", "Highest load to try, in bit/s at L1")
             .otherwise(Usual::Words("the slower port's speed, else 100G"))
             .is_beside(true)

@@ -201,10 +201,6 @@ impl SwitchPlan {
 /// Length of the header of every datagram.
 const PROBE_BYTES: u64 = MIN_NUMBERED_PAYLOAD.get();
 
-/// Sent at the start of each trial and not counted: cores leave their sleep states, the device learns addresses and fills
-/// its caches, and nothing of that is its loss.
-const WARM_UP: Duration = Duration::from_millis(100);
-
 /// Longest IP packet of Ethernet's usual frames.
 const USUAL_MTU: u64 = 1500;
 
@@ -235,7 +231,6 @@ impl SwitchPlan {
         let line = self.line_rate.or(line_rate).unwrap_or(USUAL_LINE_RATE);
         let mut spec = self.search.spec.clone().with_payload(payload);
         spec.direction = cell.way;
-        spec.warm_up = WARM_UP;
         spec.datapath = datapath.clone();
         Ok(SaturatePlan {
             spec,
