@@ -298,7 +298,10 @@ impl Bench {
                 ),
             ],
             // Without privileges it ends by itself.
-            "switch" => &[(Ends, &["--dut", "wire", "--line-rate", "10M", "--budget", "1h"])],
+            "switch" => &[(
+                Ends,
+                &["--dut", "wire", "--line-rate", "10M", "--budget", "1h"],
+            )],
             "run" => &[(Measures, &[&self.plan])],
             "plan" => &[(Prints, &["init", "udp"])],
             "compare" => &[(Prints, &[run, run])],

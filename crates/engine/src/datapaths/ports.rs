@@ -18,7 +18,7 @@ use super::{
 };
 use crate::error::EngineError;
 use crate::plan::Role;
-use linerate_model::spec::{DatapathChoice, Direction, TestSpec};
+use linerate_model::spec::{DatapathChoice, Direction, Side, TestSpec};
 use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
 use std::collections::BTreeMap;
 use std::io;
@@ -88,8 +88,8 @@ impl DatapathKind for Ports {
                 },
                 ParamDef {
                     name: "generator",
-                    values: "af-xdp|kernel",
-                    summary: "Who makes and counts frames: this process by AF_XDP, or programs in the kernel (af-xdp).",
+                    values: "af-xdp|kernel|either",
+                    summary: "Who makes and counts frames: this process by AF_XDP, or programs in the kernel; either: these if they can (af-xdp).",
                 },
                 params::QUEUE,
                 params::MODE,
@@ -115,7 +115,7 @@ impl DatapathKind for Ports {
         let device = Device::parse(&spec.datapath.params)?;
         match device.generator {
             By::Process => af_xdp::check(self, spec, "use generator=kernel"),
-            By::Kernel => {
+            By::Kernel | By::Either => {
                 let one_way = TestSpec {
                     direction: Direction::Forward,
                     ..spec.clone()
@@ -141,14 +141,30 @@ impl DatapathKind for Ports {
             let why = "it makes datagrams of linerate's own protocol, and nothing else";
             EngineError::plan("generator", &"kernel", why)
         })?;
-        in_kernel::open(in_kernel::End {
+        let copy = socket.try_clone();
+        let kept = copy.map_err(|error| EngineError::io("keep open", &"a data socket", error))?;
+        let opened = in_kernel::open(in_kernel::End {
             socket,
             route,
             params,
             flows: device.flows,
             setup,
             probe,
-        })
+        });
+        match opened {
+            // An interface without XDP in its driver: frames of the same form go out by a socket.
+            Err(EngineError::Host { what, why, .. })
+                if device.generator == By::Either
+                    && probe.side == Side::Sender
+                    && !setup.both_ways
+                    && device.flows.is_one() =>
+            {
+                let opened = open_on(kept, device.route(setup.role)?, params, setup)?;
+                let note = format!("{what}: {why}; they were sent by AF_XDP instead");
+                Ok(Box::new(FramePath::new(opened, setup).noting(note)))
+            }
+            opened => opened,
+        }
     }
 
     fn stream(
@@ -179,6 +195,8 @@ enum By {
     Process,
     /// Programs in the kernel.
     Kernel,
+    /// Programs in the kernel; where the sender's interface has no way for them, its frames go out by an AF_XDP socket.
+    Either,
 }
 
 /// What is measured: the device between two ports.
@@ -293,8 +311,9 @@ fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineErr
     let by = match text("generator") {
         None | Some("af-xdp") => By::Process,
         Some("kernel") => By::Kernel,
+        Some("either") => By::Either,
         Some(other) => {
-            let why = "it takes af-xdp or kernel";
+            let why = "it takes af-xdp, kernel or either";
             return Err(EngineError::plan("generator", &other, why));
         }
     };

@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// Both generators.
-const GENERATORS: [&str; 2] = ["", ",generator=kernel"];
+const GENERATORS: [&str; 2] = ["", ",generator=either"];
 
 /// `spec` from interface `eth0` of host A to that of host B, by their MAC addresses, with parameters of the datapath.
 fn between_ports(bench: &Bench, params: &str, spec: TestSpec) -> TestSpec {

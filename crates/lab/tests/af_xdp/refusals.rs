@@ -42,19 +42,27 @@ pub(crate) fn what_cannot_be_is_said_before_it_is_tried() {
     let far = Agent::start_on(hosts.host(HostId::B), of_both_families()).unwrap();
     let near = Agent::start_on(hosts.host(HostId::A), AgentPlan::private()).unwrap();
     let own = "this host's own";
-    let cases = [
-        (&far, "10.77.0.2", "", ping_pong(1473, 1), "at most 1472 b"),
-        (&far, "[fd77::2]", "", ping_pong(1453, 1), "at most 1452 b"),
-        (&near, "10.77.0.1", "", ping_pong(32, 1), own),
-        (&near, "127.0.0.1", "", ping_pong(32, 1), own),
-        (&far, "10.77.0.2", ",queue=7", ping_pong(32, 1), "no such"),
-        (&far, "10.77.0.2", "", both_ways(), "sends or receives"),
-        (&far, "10.77.0.2", "", two_streams(), "use one stream"),
-        (&far, "10.77.0.2", "", TestSpec::tcp_bulk(), "TCP needs"),
+    let wrong = [
+        ("10.77.0.2", ping_pong(1473, 1), "at most 1472 b"),
+        ("[fd77::2]", ping_pong(1453, 1), "at most 1452 b"),
+        ("10.77.0.2", both_ways(), "sends or receives"),
+        ("10.77.0.2", two_streams(), "use one stream"),
+        ("10.77.0.2", TestSpec::tcp_bulk(), "TCP needs"),
     ];
-    for (agent, address, params, spec, word) in cases {
-        let port = agent.port();
-        let (code, said) = refusal(&hosts, port, address, past_the_stack(params, spec));
+    for (address, spec, word) in wrong {
+        let spec = past_the_stack("", spec);
+        let (code, said) = refusal(&hosts, far.port(), address, spec);
+        assert!(said.contains(word), "{said}");
+        assert_eq!(code, ExitCode::Usage, "{said}");
+    }
+    let lacking = [
+        (&near, "10.77.0.1", "", own),
+        (&near, "127.0.0.1", "", own),
+        (&far, "10.77.0.2", ",queue=7", "no such"),
+    ];
+    for (agent, address, params, word) in lacking {
+        let spec = past_the_stack(params, ping_pong(32, 1));
+        let (code, said) = refusal(&hosts, agent.port(), address, spec);
         assert!(said.contains(word), "{said}");
         assert_eq!(code, ExitCode::HostLacks, "{said}");
     }

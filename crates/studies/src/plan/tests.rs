@@ -348,7 +348,7 @@ fn a_budget_must_be_long_enough_and_a_precision_needs_one() {
 #[test]
 fn every_example_to_begin_with_is_a_plan_of_its_purpose_with_comments() {
     let purposes: Vec<_> = EXAMPLES.iter().map(|example| example.purpose).collect();
-    assert_eq!(purposes, ["udp", "tcp", "latency", "saturate"]);
+    assert_eq!(purposes, ["udp", "tcp", "latency", "saturate", "switch"]);
     for example in EXAMPLES {
         let plan = StudyPlan::parse(example.text).unwrap_or_else(|error| panic!("{error}"));
         assert!(

@@ -216,7 +216,7 @@ impl Cables {
     /// to a port arrive only then.
     pub(super) fn open_tester_queues(&self) -> Result<(), TestbedError> {
         within(&self.tester.namespace, "the tester", || {
-            open_queues(Side::BOTH.map(Side::tester_port))
+            open_queues(&Side::BOTH.map(Side::tester_port))
         })
     }
 
@@ -226,7 +226,7 @@ impl Cables {
             let ports = Side::BOTH.map(Side::device_port);
             bring_up(ports.clone())?;
             // Frames that a program makes at the tester arrive only at a port with a queue of its own.
-            open_queues(ports)
+            open_queues(&ports)
         })?;
         let tester = &self.tester.namespace;
         within(tester, "the tester", || {
@@ -362,7 +362,7 @@ fn bring_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
 }
 
 /// Gives these ports receive queues of their own (NAPI), which GRO switches on. UDP frames are not merged by it.
-fn open_queues(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
+fn open_queues(ports: &[InterfaceName; 2]) -> Result<(), TestbedError> {
     let ethtool = Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
     ports.iter().try_for_each(|port| {
         let step = format!("giving {port} a receive queue");

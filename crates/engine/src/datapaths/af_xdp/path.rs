@@ -44,6 +44,8 @@ pub(in crate::datapaths) struct FramePath {
     calls: u32,
     /// Error of the kernel after it had accepted frames.
     failure: Option<Failure>,
+    /// What the report is to say of the way.
+    notes: Vec<String>,
 }
 
 impl FramePath {
@@ -65,8 +67,15 @@ impl FramePath {
             dropped: 0,
             calls: 0,
             failure: None,
+            notes: Vec::new(),
             open,
         }
+    }
+
+    /// The path with a note for its report.
+    pub(in crate::datapaths) fn noting(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
     }
 
     /// Takes a batch from the first queue that has frames; returns whether it contained datagrams.
@@ -273,7 +282,7 @@ impl DatagramPath for FramePath {
     fn diagnostics(&mut self) -> PathDiagnostics {
         PathDiagnostics {
             helper_cpu: None,
-            notes: Vec::new(),
+            notes: self.notes.clone(),
         }
     }
 
