@@ -103,3 +103,25 @@ pub(crate) fn what_a_device_drops_by_number_is_its_loss() {
         assert!(lost.abs_diff(sent / 200) <= 1, "{lost} of {sent}");
     }
 }
+
+/// A router writes into the frames, whose memory is used again: each has its headers anew, or most have the address of
+/// another and are lost from the first batch on.
+pub(crate) fn what_a_router_writes_into_a_frame_is_in_no_other() {
+    let run = measured(&[
+        ("dut", "router"),
+        ("frame-size", "128"),
+        ("loss-goal", "1%"),
+        ("line-rate", "50M"),
+        ("budget", "10s"),
+        ("delay-load", "50%"),
+        ("diagnose", "0s"),
+    ]);
+    let (forwarding, parts) = rows(&run);
+    let lower = forwarding[0].goals[0].lower_bound.map(PacketRate::pps);
+    // 42 kframes/s are offered at most.
+    assert!(lower.unwrap() > 35_000.0, "{lower:?}");
+    let sum = |of: fn(&Trial) -> u64| parts[0].trials.iter().map(of).sum::<u64>();
+    let sent = sum(|trial| trial.packets().unwrap().sent.unwrap().get());
+    let lost = sum(|trial| lost(trial).get());
+    assert!(lost * 100 <= sent, "{lost} of {sent}");
+}

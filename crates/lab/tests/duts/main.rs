@@ -18,6 +18,10 @@ const CASES: &[Case] = &[
         run: command::the_rate_of_a_link_is_found_and_its_drops_are_placed,
     },
     Case {
+        name: "command::what_a_router_writes_into_a_frame_is_in_no_other",
+        run: command::what_a_router_writes_into_a_frame_is_in_no_other,
+    },
+    Case {
         name: "command::what_a_device_drops_by_number_is_its_loss",
         run: command::what_a_device_drops_by_number_is_its_loss,
     },

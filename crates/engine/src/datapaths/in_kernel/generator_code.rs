@@ -52,8 +52,10 @@ pub(super) const MEMORY_BYTES: usize = (LATENESS + HISTOGRAM_BYTES) as usize;
 const AT_ONCE_NS: i32 = 200_000;
 
 /// Where things lie in the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FramePlan {
+    /// Its bytes up to the end of the probe's header: a multiple of four.
+    pub(super) headers: Vec<u8>,
     pub(super) is_ipv4: bool,
     /// Offset of the UDP payload.
     pub(super) payload_at: i16,
@@ -95,6 +97,7 @@ pub(super) fn sender(plan: &FramePlan, map: i32, devices: i32) -> Program {
     begin(&mut code);
     due(&mut code, not_now);
     number(&mut code);
+    restore(&mut code, plan);
     fields(&mut code, plan);
     code.asm.set(1, 0);
     code.asm.redirect(devices, 1, XDP_DROP);
@@ -161,6 +164,16 @@ fn due(code: &mut Code, not_now: Label) {
     code.asm
         .jump_if_register(Condition::AtLeast, NOW, 3, not_now);
     code.asm.place(go);
+}
+
+/// Writes all headers anew: a frame's memory is used again, with what the last device on its way wrote into it (a router
+/// its addresses and hop limit, NAT much more).
+fn restore(code: &mut Code, plan: &FramePlan) {
+    for (offset, word) in (0_i16..).step_by(4).zip(plan.headers.chunks_exact(4)) {
+        code.asm
+            .set(1, i32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        code.asm.store(Width::Word, FRAME, offset, 1);
+    }
 }
 
 /// Takes the next number.

@@ -3,7 +3,7 @@
 use super::generator_code::FramePlan;
 use super::{Flows, counter_code, is_ipv4};
 use crate::datapaths::af_xdp::frame::{End as FlowEnd, Flow, Template};
-use linerate_wire::header::Header;
+use linerate_wire::header::{HEADER_LEN, Header};
 use std::net::{IpAddr, SocketAddr};
 
 /// The frame of `payload` bytes with `header`, and where the sending program writes into it.
@@ -27,6 +27,7 @@ pub(super) fn frame(
     let at = usize::from(payload_at.unsigned_abs());
     let sum = |place: usize| !u16::from_be_bytes([bytes[place], bytes[place + 1]]);
     let plan = FramePlan {
+        headers: bytes[..at + HEADER_LEN].to_vec(),
         is_ipv4,
         payload_at,
         udp_sum: sum(at - 2),
