@@ -143,6 +143,9 @@ thresholds! {
     device {
         /// A device that drops this share of what was lost, by its own counters, is what limits.
         MOST: f64 = 0.5, "of the lost packets", judged;
+        /// A frame that takes less than this many times what it takes over a wire may be delayed by a disturbed host: over a
+        /// bare wire beside other programs it was up to 1.7.
+        CLEARLY: f64 = 2.0, "times the wire's", measured;
     }
     exclusion {
         /// Of the run's greatest rate: a queue lets what it holds pass after a probe's end, which may be as much as fits through the

@@ -4,7 +4,7 @@ use super::evidence::{Evidence, Placed};
 use super::{Cause, sender_cpu, tool, words};
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
-use crate::thresholds::device::MOST;
+use crate::thresholds::device::{CLEARLY, MOST};
 use linerate_model::run::{Confidence, Experiment, Limit, Place, Run, Verdict, frame_rate};
 use linerate_model::spec::{DatapathChoice, Direction};
 use linerate_model::{BitRate, ByteCount};
@@ -102,7 +102,7 @@ impl Cost {
         if !verdict.limit.is_unknown() {
             verdict.evidence.insert(0, before);
         }
-        if verdict.limit != sender_cpu::CAUSE.limit() {
+        if verdict.limit != sender_cpu::CAUSE.limit() || *through < CLEARLY * wire {
             verdict.confidence = Confidence::Weak;
         }
         verdict.limit = CAUSE.limit();
