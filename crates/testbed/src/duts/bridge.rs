@@ -1,8 +1,8 @@
 //! The kernel's Ethernet bridge.
 
-use super::cables::{Cables, Ipv6, NextHop, Side, kernel_version, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, kernel_version};
 use super::forwarder::{Forwarder, Inside};
-use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, set_up, within};
 use linerate_sys::netlink::{InterfaceName, Learning};
@@ -29,10 +29,6 @@ impl DutKind for Bridge {
                 summary: "Whether its ports learn addresses; without, it floods.",
             }]
         }
-    }
-
-    fn availability(&self, _setup: &DutSetup) -> Availability {
-        may_make_networks()
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {

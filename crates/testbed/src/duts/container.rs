@@ -8,7 +8,7 @@
 //! comes from outside passes only by a published port. Here all UDP and TCP ports are published, without a change of
 //! address (`nat-unprotected` gateways), so that a tester may send both ways.
 
-use super::cables::{Side, kernel_version, may_make_networks};
+use super::cables::{Side, kernel_version};
 use super::forwarder::Forwarder;
 use super::programs::Program;
 use super::router::{NFT, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent};
@@ -41,11 +41,8 @@ impl DutKind for Container {
         }
     }
 
-    fn availability(&self, _setup: &DutSetup) -> Availability {
-        match may_make_networks() {
-            Availability::Available => Program::all(&[NFT]),
-            missing @ Availability::Missing { .. } => missing,
-        }
+    fn programs(&self, _setup: &DutSetup) -> Availability {
+        Program::all(&[NFT])
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {

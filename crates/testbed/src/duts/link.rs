@@ -1,8 +1,8 @@
 //! The link element as a device: rate, queue, delay and drops that are exactly what was asked for.
 
-use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version};
 use super::forwarder::{Forwarder, Inside};
-use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, open_sockets, within};
 use crate::link::{
     DirectionCounters, LinkConfig, LinkHandle, PacketFilter, PacketList, Tally, Transport,
@@ -67,10 +67,6 @@ impl DutKind for Link {
                 },
             ]
         }
-    }
-
-    fn availability(&self, _setup: &DutSetup) -> Availability {
-        may_make_networks()
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {

@@ -27,6 +27,7 @@ mod xdp;
 use crate::host::spawn_in;
 use crate::{TeardownError, TestbedError};
 pub use cables::Tester;
+use cables::may_make_networks;
 use linerate_model::dut::{DutCounters, DutFacts, DutWork, TesterPort};
 pub use params::{DutParam, DutSetup};
 use std::thread::JoinHandle;
@@ -90,7 +91,16 @@ pub trait DutKind: Sync {
     /// The parameters it understands.
     fn params(&self) -> &'static [DutParam];
     /// Whether this host can start it with these parameters; if not, what it lacks, and how to get it.
-    fn availability(&self, setup: &DutSetup) -> Availability;
+    fn availability(&self, setup: &DutSetup) -> Availability {
+        match may_make_networks() {
+            Availability::Available => self.programs(setup),
+            missing @ Availability::Missing { .. } => missing,
+        }
+    }
+    /// Whether this host has the programs that it starts with these parameters, beside the right to make networks.
+    fn programs(&self, _setup: &DutSetup) -> Availability {
+        Availability::Available
+    }
     /// Starts it. On return it forwards frames between the tester's ports, and is silent by itself. Called by [`start`],
     /// which has checked the names of the parameters and what the host has.
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError>;

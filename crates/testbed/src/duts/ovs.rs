@@ -5,7 +5,7 @@
 //! # References
 //! - ovs-vswitchd(8), ovs-vswitchd.conf.db(5): `datapath_type`, `dpif-netdev/pmd-stats-show`, `coverage/show`
 
-use super::cables::{Cables, Ipv6, NextHop, Side, dropped, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
 use super::forwarder::{Forwarder, Inside};
 use super::keeper::{FOLDER, Keeper, Running};
 use super::programs::Program;
@@ -101,13 +101,8 @@ impl DutKind for Ovs {
         }
     }
 
-    fn availability(&self, _setup: &DutSetup) -> Availability {
-        match may_make_networks() {
-            Availability::Available => {
-                Program::all(&[SWITCH, DATABASE, TOOL, CONFIGURE, FLOWS, ASK])
-            }
-            missing @ Availability::Missing { .. } => missing,
-        }
+    fn programs(&self, _setup: &DutSetup) -> Availability {
+        Program::all(&[SWITCH, DATABASE, TOOL, CONFIGURE, FLOWS, ASK])
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {

@@ -3,7 +3,7 @@
 //! # References
 //! - Testpmd Application User Guide: `show fwd stats`; DPDK's guides of the `AF_PACKET` and AF_XDP poll mode drivers
 
-use super::cables::{Cables, Ipv6, NextHop, Side, dropped, may_make_networks};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
 use super::forwarder::{Forwarder, Inside};
 use super::keeper::{Keeper, Running};
 use super::programs::Program;
@@ -78,11 +78,8 @@ impl DutKind for Testpmd {
         }
     }
 
-    fn availability(&self, _setup: &DutSetup) -> Availability {
-        match may_make_networks() {
-            Availability::Available => Program::all(&[PROGRAM]),
-            missing @ Availability::Missing { .. } => missing,
-        }
+    fn programs(&self, _setup: &DutSetup) -> Availability {
+        Program::all(&[PROGRAM])
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {

@@ -1,7 +1,7 @@
 //! A cable: a veth pair between the tester's ports. What a tester measures of it is its own ceiling.
 
-use super::cables::{Loop, Tester, kernel_version, may_make_networks};
-use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use super::cables::{Loop, Tester, kernel_version};
+use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::{TeardownError, TestbedError};
 use linerate_model::dut::{DutCounters, DutFacts, DutWork};
 
@@ -18,10 +18,6 @@ impl DutKind for Wire {
 
     fn params(&self) -> &'static [DutParam] {
         &[]
-    }
-
-    fn availability(&self, _setup: &DutSetup) -> Availability {
-        may_make_networks()
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {

@@ -6,9 +6,7 @@
 mod counts;
 mod filter;
 
-use super::cables::{
-    Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks, set_sysctl,
-};
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, set_sysctl};
 use super::forwarder::{Forwarder, Inside};
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
@@ -74,14 +72,11 @@ impl DutKind for Router {
         }
     }
 
-    fn availability(&self, setup: &DutSetup) -> Availability {
-        match may_make_networks() {
-            Availability::Available => match filter(setup) {
-                Ok(filter) => Program::all(filter.programs()),
-                // The parameter is wrong, which `start` says.
-                Err(_) => Availability::Available,
-            },
-            missing @ Availability::Missing { .. } => missing,
+    fn programs(&self, setup: &DutSetup) -> Availability {
+        match filter(setup) {
+            Ok(filter) => Program::all(filter.programs()),
+            // The parameter is wrong, which `start` says.
+            Err(_) => Availability::Available,
         }
     }
 
