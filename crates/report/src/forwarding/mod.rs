@@ -112,9 +112,14 @@ pub(crate) fn goal_word(goal: Ratio) -> String {
     }
 }
 
+/// A rate in `unit`, without its symbol.
+fn number(rate: PacketRate, unit: Unit) -> String {
+    crate::figures::significant(unit.of(rate.pps()), 4)
+}
+
 /// Both bounds of a goal: `812.5–816.1`.
 pub(crate) fn bounds(goal: &ForwardingGoal, unit: Unit) -> String {
-    let number = |rate: PacketRate| crate::figures::significant(unit.of(rate.pps()), 4);
+    let number = |rate| number(rate, unit);
     let text = match (goal.lower_bound, goal.upper_bound) {
         (Some(low), Some(high)) => format!("{}–{}", number(low), number(high)),
         (Some(low), None) => format!("≥ {}", number(low)),
@@ -229,9 +234,7 @@ fn delay_sheet(rows: &[DelayRow<'_>], unit: Unit) -> Sheet {
         }),
         words(
             format!("intended, {}", unit.symbol()),
-            move |row: &DelayRow<'_>| {
-                crate::figures::significant(unit.of(row.delay.intended.pps()), 4)
-            },
+            move |row: &DelayRow<'_>| number(row.delay.intended, unit),
         ),
         time("median", |delay| delay.p50_ns),
         time("p99", |delay| delay.p99_ns),
@@ -267,7 +270,7 @@ fn caption(rows: &[Row<'_>], unit: Unit) -> String {
     if high == 0.0 {
         return "No load met the goals.".to_owned();
     }
-    let number = |rate: f64| crate::figures::significant(unit.of(rate), 4);
+    let number = |rate| number(PacketRate::from_pps(rate), unit);
     format!(
         "From {} to {} {}.",
         number(low),
@@ -282,9 +285,9 @@ pub(crate) fn figures(run: &Run) -> Vec<BigFigure> {
     let unit = unit(&rows);
     let figure = |row: &Row<'_>| {
         let goal = row.strictest()?;
-        let lower = crate::figures::significant(unit.of(goal.lower_bound?.pps()), 4);
+        let lower = number(goal.lower_bound?, unit);
         let upper = goal.upper_bound.map(|upper| {
-            let upper = crate::figures::significant(unit.of(upper.pps()), 4);
+            let upper = number(upper, unit);
             format!("below {upper} {}", unit.symbol())
         });
         Some(BigFigure {
@@ -311,16 +314,14 @@ pub(crate) fn outcome(run: &Run) -> Vec<String> {
                 crate::figures::percent(goal.loss_goal)
             )
         };
-        let rate = crate::figures::significant(unit.of(lower.pps()), 4);
+        let rate = number(lower, unit);
         let size = row.name();
         Some(format!("{rate} {} of {size} {word}", unit.symbol()))
     };
-    let most = 2;
     let ends = match rows.as_slice() {
         [] => return vec!["nothing was measured".to_owned()],
-        few if few.len() <= most => few.iter().collect::<Vec<_>>(),
-        [first, .., last] => vec![first, last],
         [one] => vec![one],
+        [first, .., last] => vec![first, last],
     };
     let said: Vec<_> = ends.into_iter().filter_map(said).collect();
     if said.is_empty() {
