@@ -1,8 +1,9 @@
 //! Options of what stands between two ports.
 
 use super::draft::{duration, read, set};
+use super::search::{delay_goal, loss_goals};
 use super::{Group, SWITCH as ONLY, Shown, Source, Usual, flag, list, option};
-use crate::run::{DeviceChoice, parse_delay_goal};
+use crate::run::DeviceChoice;
 use linerate_model::spec::Direction;
 
 pub(super) static DEVICE: Group = Group {
@@ -89,15 +90,9 @@ pub(super) static DEVICE: Group = Group {
         list("loss-goal", ONLY, "LOSS_GOAL", "Loss ratios to search for, each a goal of its own: 0 finds the NDR, 0.5% the PDR")
             .shown(Shown::Short)
             .usual("0,0.5%")
-            .sets(|d, v| {
-                let goals = v.split(',').map(|goal| read(goal.trim()));
-                set(&mut d.search.loss_goals, goals.collect())
-            }),
+            .sets(loss_goals),
         option("delay-goal", ONLY, "QUANTILE<TIME", "Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial)")
-            .sets(|d, v| {
-                let goal = parse_delay_goal(v).map_err(|error| error.message);
-                set(&mut d.search.delay_goal, goal.map(Some))
-            }),
+            .sets(delay_goal),
         option("width", ONLY, "WIDTH", "How close the bounds shall be, relative to the upper one")
             .usual("0.5%")
             .sets(|d, v| set(&mut d.search.width, read(v))),

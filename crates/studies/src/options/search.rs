@@ -1,8 +1,20 @@
 //! Options of a search, and of what looks for the limit afterwards.
 
-use super::draft::{duration, read, set};
+use super::draft::{Draft, duration, read, set};
 use super::{BULK, Group, ONE_WAY, SEARCH as ONLY, Shown, Source, flag, list, option};
 use crate::run::parse_delay_goal;
+
+/// Sets the loss ratios to search for.
+pub(super) fn loss_goals(draft: &mut Draft, text: &str) -> Result<(), String> {
+    let goals = text.split(',').map(|goal| read(goal.trim()));
+    set(&mut draft.search.loss_goals, goals.collect())
+}
+
+/// Sets the delay that every goal must also meet.
+pub(super) fn delay_goal(draft: &mut Draft, text: &str) -> Result<(), String> {
+    let goal = parse_delay_goal(text).map_err(|error| error.message);
+    set(&mut draft.search.delay_goal, goal.map(Some))
+}
 
 pub(super) static SEARCH: Group = Group {
     heading: "Search",
@@ -15,10 +27,7 @@ pub(super) static SEARCH: Group = Group {
         )
         .shown(Shown::Short)
         .usual("0,0.1%,0.5%")
-        .sets(|d, v| {
-            let goals = v.split(',').map(|goal| read(goal.trim()));
-            set(&mut d.search.loss_goals, goals.collect())
-        }),
+        .sets(loss_goals),
         option(
             "delay-goal",
             ONLY,
@@ -26,10 +35,7 @@ pub(super) static SEARCH: Group = Group {
             "Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial)",
         )
         .shown(Shown::Short)
-        .sets(|d, v| {
-            let goal = parse_delay_goal(v).map_err(|error| error.message);
-            set(&mut d.search.delay_goal, goal.map(Some))
-        }),
+        .sets(delay_goal),
         option(
             "min",
             ONLY,
