@@ -38,6 +38,9 @@ const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// which the process must end ([`ending::GRACE`]).
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// What is said of a peer that did not answer within it.
+const UNANSWERED: &str = "the peer did not answer it within 1 s";
+
 /// Interval between connection attempts.
 const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -358,7 +361,16 @@ impl Client {
         let mut stopping = None;
         let mut peer = None;
         loop {
-            match self.driver.turn().map_err(|error| self.failed(error))? {
+            let event = self.driver.turn();
+            let event = event.map_err(|error| self.failed(error));
+            let is_left = stopping.is_some() || ending::is_asked();
+            if is_left && let Some(why) = self.broke_off(&event) {
+                // Whoever ended the test learns what it measured until then, not how its peer took that.
+                self.is_broken = true;
+                own.extend(self.driver.halt());
+                return Ok(left_alone(spec.direction, own, theirs, &why));
+            }
+            match event? {
                 Some(SessionEvent::OwnReports(reports)) => own = reports,
                 Some(SessionEvent::Peer(PeerEvent::Report(reports))) => theirs = reports,
                 Some(SessionEvent::Peer(PeerEvent::Output(text))) => far_output = Some(text),
@@ -374,19 +386,11 @@ impl Client {
                 Some(SessionEvent::TestEnded {
                     code: RefusalCode::Interrupted,
                     ..
-                }) if stopping.is_some() => {
-                    return Ok(TestOutcome::dropped());
-                }
+                }) if is_left => return Ok(TestOutcome::dropped()),
                 Some(SessionEvent::TestEnded { code, reason }) => {
                     return Err(self.refused(code, &reason).into());
                 }
-                Some(SessionEvent::Closed) => {
-                    let message = format!(
-                        "{} closed the control connection in the middle of a test",
-                        self.peer
-                    );
-                    return Err(Failure::new(ExitCode::Peer, message).into());
-                }
+                Some(SessionEvent::Closed) => return Err(self.closed().into()),
                 Some(SessionEvent::Peer(PeerEvent::Progress(progress))) => {
                     peer = Some(progress);
                 }
@@ -402,9 +406,34 @@ impl Client {
             });
             if self.is_left(&mut stopping, go_on)? {
                 own.extend(self.driver.halt());
-                return Ok(left_alone(spec.direction, own, theirs));
+                return Ok(left_alone(spec.direction, own, theirs, UNANSWERED));
             }
         }
+    }
+
+    /// Why the peer will say no more of this test, if so.
+    fn broke_off(&self, event: &Result<Option<SessionEvent>, Failure>) -> Option<String> {
+        match event {
+            Err(failure) => Some(failure.message.clone()),
+            // Its answer to the end that it was asked for.
+            Ok(Some(SessionEvent::TestEnded {
+                code: RefusalCode::Interrupted,
+                ..
+            })) => None,
+            Ok(Some(SessionEvent::TestEnded { code, reason })) => {
+                Some(self.refused(*code, reason).message)
+            }
+            Ok(Some(SessionEvent::Closed)) => Some(self.closed().message),
+            Ok(_) => None,
+        }
+    }
+
+    fn closed(&self) -> Failure {
+        let message = format!(
+            "{} closed the control connection in the middle of a test",
+            self.peer
+        );
+        Failure::new(ExitCode::Peer, message)
     }
 
     /// Ends the traffic at the user's wish; whether the peer did not answer that until the deadline set then.

@@ -64,25 +64,26 @@ pub(crate) fn directions(
     }
 }
 
-/// What is known of a test that the user ended, and whose end the peer did not answer.
+/// What is known of a test that the user ended and of whose end the peer does not report all, for the reason `why`.
 pub(crate) fn left_alone(
     direction: Direction,
     own: Vec<EndpointReport>,
     theirs: Vec<EndpointReport>,
+    why: &str,
 ) -> TestOutcome {
     if own.is_empty() && theirs.is_empty() {
         return TestOutcome::dropped();
     }
     let missing = if theirs.is_empty() {
-        "the peer did not answer the early end of the test within 1 s: its counts are missing"
+        "its counts are missing"
     } else {
-        "the peer did not end the test within 1 s of the user's wish"
+        "what it had reported by then stands here"
     };
     TestOutcome {
         directions: directions(direction, own, theirs),
         far_output: None,
         stopped: true,
-        notes: vec![missing.to_owned()],
+        notes: vec![format!("the test was ended early: {why}; {missing}")],
     }
 }
 

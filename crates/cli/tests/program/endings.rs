@@ -407,11 +407,33 @@ fn what_a_peer_does_not_answer_is_kept_as_this_end_saw_it() {
         assert!(
             run["notes"]
                 .to_string()
-                .contains("did not answer the early end"),
+                .contains("ended early: the peer did not answer it within 1 s"),
             "{run}"
         );
         assert!(trial[kept].as_u64() > Some(0), "{trial}");
     }
+}
+
+#[test]
+fn a_test_that_is_left_as_its_server_dies_keeps_what_it_has() {
+    let (place, server) = (Place::new(), Server::on("127.0.0.1"));
+    let args = [
+        "tcp",
+        server.address(),
+        "--rate",
+        "20M",
+        "-t",
+        "30m",
+        "--stream",
+    ];
+    let mut test = Running::start(&mut place.command(&args));
+    test.await_line("Mbit/s\"");
+    server.rest();
+    test.signal(Signal::INT);
+    server.kill();
+    test.end().failed(1, &["was interrupted", "are kept"]);
+    let run = place.run(&["show", "last", "--json"]).document();
+    assert!(run["trials"][0]["sent_bytes"].as_u64() > Some(0), "{run}");
 }
 
 #[test]
