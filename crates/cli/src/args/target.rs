@@ -38,7 +38,7 @@ pub(crate) struct TargetArgs {
     /// Keep what the peer prints of each test, if its protocol can send that, and show it.
     #[arg(long, alias = "get-server-output", hide_short_help = true)]
     pub(crate) far_output: bool,
-    /// Give up on a silent peer after this long [default: 10s, 2s if it has never said anything; 1m for board://].
+    /// Give up on a silent peer after this long [default: 10s, 4s if it has never said anything; 1m for board://].
     #[arg(long, value_parser = parse_duration, hide_short_help = true)]
     pub(crate) timeout: Option<Duration>,
     /// Interface whose counters belong to the test [default: the one that carries it].
