@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod bursts;
 mod causes;
 pub mod clocks;
 pub mod compare;

@@ -287,6 +287,32 @@ pub struct SwitchSettings {
     pub delay_loads: Vec<Ratio>,
     /// Where and how exactly to search at the first frame size.
     pub search: SearchSettings,
+    /// Ids of the methods; empty in documents of earlier builds, which search for the throughput.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// How they are done.
+    #[serde(default)]
+    pub method_settings: MethodSettings,
+}
+
+/// How the methods of a device's test are done.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MethodSettings {
+    /// Tests whose longest bursts are averaged (RFC 9004 asks for 50).
+    pub bursts: u32,
+    /// Step between two loads of the loss curve, as a share of the highest (RFC 2544 asks for at most 10 %).
+    #[serde(rename = "loss_step_ratio")]
+    pub loss_step: Ratio,
+}
+
+impl Default for MethodSettings {
+    fn default() -> Self {
+        Self {
+            bursts: 50,
+            loss_step: Ratio::clamped(0.1),
+        }
+    }
 }
 
 /// Everything that decides what a study measures.

@@ -132,6 +132,18 @@ impl PacketRate {
         let seconds = time.as_secs_f64();
         (seconds > 0.0).then(|| Self(packets.as_f64() / seconds))
     }
+
+    /// Whole packets in this time.
+    pub fn packets_in(self, time: Duration) -> PacketCount {
+        let packets = (self.0 * time.as_secs_f64()).max(0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of packets, not negative; saturates"
+        )]
+        let whole = packets as u64;
+        PacketCount::new(whole)
+    }
 }
 
 impl std::str::FromStr for PacketRate {

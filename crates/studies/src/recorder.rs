@@ -7,7 +7,8 @@ use linerate_client::Client;
 use linerate_model::calibration::{HostCeiling, Platform};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{
-    Asked, Config, Host, HostRole, Run, RunKind, RunStatus, TargetConfig, Tool, Trial,
+    Asked, Config, Forwarding, Host, HostRole, Run, RunKind, RunStatus, RunWork, TargetConfig,
+    Tool, Trial,
 };
 use linerate_model::{Clock as _, Quantile};
 use linerate_store::{RunWriter, new_id};
@@ -129,6 +130,14 @@ impl Recorder {
             .push(part);
     }
 
+    /// The rows of a run of `switch` so far.
+    pub(crate) fn forwarding(&mut self) -> &mut Vec<Forwarding> {
+        match &mut self.run.work {
+            RunWork::Switch { forwarding, .. } => forwarding,
+            other => unreachable!("invariant: only switch has rows, not {other:?}"),
+        }
+    }
+
     /// Ends a run that cannot go on: it stays incomplete and says why. Of one whose first test was refused nothing is
     /// kept, since nothing was measured.
     ///
@@ -190,6 +199,8 @@ pub(crate) fn this_tool() -> Tool {
 fn status(run: &Run, interrupted: bool) -> RunStatus {
     let trials_fail = match run.kind() {
         RunKind::Saturate => run.trials.iter().all(|trial| !trial.valid),
+        // Each method counts what it can.
+        RunKind::Switch => !run.trials.is_empty() && run.trials.iter().all(|trial| !trial.valid),
         _ => run.trials.iter().any(|trial| !trial.valid),
     };
     let parts_fail = run

@@ -7,7 +7,7 @@ use linerate_studies::options::{Given, Source, TestKind, find, request};
 use linerate_studies::run::{After, Test, switch};
 
 /// Measures as the command does with these options.
-fn measured(options: &[(&str, &str)]) -> Run {
+pub(crate) fn measured(options: &[(&str, &str)]) -> Run {
     // So that the device counts what the trial counts.
     let exact = [("warm-up", "0s")];
     let given = options.iter().chain(&exact).map(|(name, value)| -> Given {

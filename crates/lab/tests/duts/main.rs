@@ -7,6 +7,7 @@ mod conformance;
 mod endings;
 mod filters;
 mod frames;
+mod methods;
 mod truth;
 
 use linerate_testkit::namespaces::{Case, namespace_main};
@@ -24,6 +25,14 @@ const CASES: &[Case] = &[
     Case {
         name: "command::what_a_device_drops_by_number_is_its_loss",
         run: command::what_a_device_drops_by_number_is_its_loss,
+    },
+    Case {
+        name: "methods::the_queue_of_a_link_is_its_longest_burst",
+        run: methods::the_queue_of_a_link_is_its_longest_burst,
+    },
+    Case {
+        name: "methods::a_link_loses_what_is_above_its_rate",
+        run: methods::a_link_loses_what_is_above_its_rate,
     },
     Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",

@@ -1,6 +1,6 @@
 //! What a device between two ports forwards, by frame size and direction: the table that RFC 2544 asks for.
 
-use super::{DelayOf, GoalResult, Run};
+use super::{DelayOf, GoalResult, MethodResult, Run};
 use crate::dut::DutFacts;
 use crate::spec::Direction;
 use crate::units::{
@@ -41,6 +41,9 @@ pub struct Forwarding {
     /// Delay at shares of the throughput with the largest loss goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<ForwardingDelay>,
+    /// What other methods found, in the order they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<MethodResult>,
 }
 
 /// Throughput with one loss goal.
@@ -100,6 +103,19 @@ pub fn frame_rate(rate: BitRate, payload: ByteCount) -> Option<PacketRate> {
 }
 
 impl Forwarding {
+    /// Of frames of this length, before anything is known.
+    pub const fn new(frame_bytes: ByteCount, direction: Direction) -> Self {
+        Self {
+            frame_bytes,
+            direction,
+            line_rate: None,
+            ceiling: None,
+            goals: Vec::new(),
+            delays: Vec::new(),
+            methods: Vec::new(),
+        }
+    }
+
     /// What a search with datagrams of one size found; `None` where the run is no search or does not tell the size.
     ///
     /// `overhead` is that of the frames. Line rate and ceiling are not the run's to know.
@@ -134,14 +150,18 @@ impl Forwarding {
             .goals()
             .iter()
             .filter(|goal| goal.direction == direction);
+        let frame_bytes = ByteCount::new(overhead.bytes_at(Layer::L2, payload.get()));
         Some(Self {
-            frame_bytes: ByteCount::new(overhead.bytes_at(Layer::L2, payload.get())),
-            direction,
-            line_rate: None,
-            ceiling: None,
             goals: of_way.map(goal).collect(),
             delays: run.delay_trials().iter().filter_map(delay).collect(),
+            ..Self::new(frame_bytes, direction)
         })
+    }
+
+    /// Highest load without loss; `None` where none was searched for or found.
+    pub fn throughput(&self) -> Option<PacketRate> {
+        let without_loss = |goal: &&ForwardingGoal| goal.loss_goal == Ratio::ZERO;
+        self.goals.iter().find(without_loss)?.lower_bound
     }
 
     /// Bit/s at `layer` of frames of this size at `rate`; L1 counts 20 bytes of preamble and gap.

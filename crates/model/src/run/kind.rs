@@ -152,14 +152,20 @@ impl Run {
     }
 
     /// The one search of a device that was measured with frames of one size in one direction, with what is known of the
-    /// device; else the run as it is.
+    /// device; else the run as it is, also where other methods found something.
     #[must_use]
     pub fn into_only_search(self) -> Self {
         let mut whole = self;
-        let RunWork::Switch { device, parts, .. } = &mut whole.work else {
+        let RunWork::Switch {
+            device,
+            forwarding,
+            parts,
+        } = &mut whole.work
+        else {
             return whole;
         };
-        if parts.len() != 1 {
+        let has_more = forwarding.iter().any(|row| !row.methods.is_empty());
+        if parts.len() != 1 || has_more {
             return whole;
         }
         let said = device.facts.take().map(|facts| facts.description);

@@ -8,6 +8,7 @@ mod forwarding;
 mod instance;
 mod kind;
 mod limit;
+mod methods;
 mod origin;
 mod packets;
 mod search;
@@ -23,8 +24,8 @@ pub use crate::experiment::{
     ExperimentTrial, Observed, Part, Prediction, Probe,
 };
 pub use crate::origin::{
-    Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyBudget, StudyCell,
-    StudyPlace, StudySeries, StudySettings, SwitchSettings, TargetConfig, Tool,
+    Asked, Config, DemoSettings, IpChoice, MethodSettings, SearchSettings, Source, StudyBudget,
+    StudyCell, StudyPlace, StudySeries, StudySettings, SwitchSettings, TargetConfig, Tool,
 };
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
@@ -33,6 +34,7 @@ pub use forwarding::{DelayTrial, Device, Forwarding, ForwardingDelay, Forwarding
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
+pub use methods::{BackToBack, FullLoad, LossCurve, LossPoint, MethodResult};
 pub use origin::{DeviceReport, Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};

@@ -9,10 +9,8 @@ use linerate_model::run::{Forwarding, ForwardingDelay};
 
 pub(super) fn all(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
     let charts = [throughput(rows, unit), delay(rows, unit)];
-    charts
-        .into_iter()
-        .filter(|chart| !chart.series.is_empty())
-        .collect()
+    let charts = charts.into_iter().chain(super::methods::charts(rows, unit));
+    charts.filter(|chart| !chart.series.is_empty()).collect()
 }
 
 /// A name, its role, and the rate that is marked.

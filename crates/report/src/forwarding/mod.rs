@@ -1,6 +1,7 @@
 //! What a device forwards, as the tables and charts that readers of RFC 2544 reports know.
 
 mod charts;
+mod methods;
 
 use crate::document::{Block, Look, PAGE, Sheet};
 use crate::figures::{BigFigure, Unit, nanos};
@@ -45,7 +46,10 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
         return Vec::new();
     }
     let unit = unit(&rows);
-    let mut blocks = vec![Block::Table(throughput(&rows, unit).look(Look::Open))];
+    let mut blocks = Vec::new();
+    if rows.iter().any(|row| !row.found.goals.is_empty()) {
+        blocks.push(Block::Table(throughput(&rows, unit).look(Look::Open)));
+    }
     if let Some(cost) = cost(&rows) {
         blocks.push(Block::fact("cost", cost));
     }
@@ -53,6 +57,7 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     if !delays.is_empty() {
         blocks.push(Block::Table(delay_sheet(&delays, unit)));
     }
+    blocks.extend(methods::sheets(&rows, unit).into_iter().map(Block::Table));
     let charts = charts::all(&rows, unit);
     blocks.push(Block::Only(PAGE, vec![Block::Charts(charts)]));
     blocks.push(Block::Only(PAGE, vec![Block::Remark(READING.to_owned())]));
@@ -67,7 +72,16 @@ const READING: &str = "A frame is counted from its destination address to its FC
 fn unit(rows: &[Row<'_>]) -> Unit {
     let bounds = rows.iter().flat_map(|row| &row.found.goals);
     let known = bounds.filter_map(|goal| goal.lower_bound.or(goal.upper_bound));
-    Unit::for_frames(known.map(PacketRate::pps).fold(0.0, f64::max))
+    let others = rows.iter().flat_map(|row| &row.found.methods);
+    let highest = |rates: &mut dyn Iterator<Item = PacketRate>| {
+        rates.map(PacketRate::pps).fold(0.0, f64::max)
+    };
+    let found = highest(&mut { known });
+    Unit::for_frames(if found > 0.0 {
+        found
+    } else {
+        highest(&mut others.map(methods::rate))
+    })
 }
 
 impl Row<'_> {
@@ -324,10 +338,16 @@ pub(crate) fn outcome(run: &Run) -> Vec<String> {
         [first, .., last] => vec![first, last],
     };
     let said: Vec<_> = ends.into_iter().filter_map(said).collect();
-    if said.is_empty() {
-        return vec!["no load was found that it forwards within the goals".to_owned()];
+    let mut all = Vec::new();
+    if !said.is_empty() {
+        all.push(format!("forwards {}", said.join(", ")));
+        all.extend(limited_by(&rows));
+    } else if rows.iter().any(|row| !row.found.goals.is_empty()) {
+        all.push("no load was found that it forwards within the goals".to_owned());
     }
-    let mut all = vec![format!("forwards {}", said.join(", "))];
-    all.extend(limited_by(&rows));
+    all.extend(methods::outcome(&rows, unit));
+    if all.is_empty() {
+        all.push("nothing was measured".to_owned());
+    }
     all
 }

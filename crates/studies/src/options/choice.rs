@@ -1,6 +1,6 @@
 //! Values that have names.
 
-use crate::run::Mode;
+use crate::run::{METHODS, Method, Mode};
 use linerate_model::spec::DatapathChoice;
 
 /// A value by its name.
@@ -22,6 +22,12 @@ pub(super) fn directions() -> Vec<Choice> {
         choice("reverse", "The peer sends"),
         choice("duplex", "Both ends send at once"),
     ]
+}
+
+/// Ways to measure a device.
+pub(super) fn methods() -> Vec<Choice> {
+    let shown = |method: &&'static dyn Method| choice(method.id(), method.summary());
+    METHODS.iter().map(shown).collect()
 }
 
 pub(super) fn transports() -> Vec<Choice> {

@@ -108,6 +108,7 @@ impl Draft {
             self.messages.sizes.len(),
             self.messages.modes.len(),
             self.device.frame_sizes.len(),
+            self.device.methods.len(),
         ];
         if several.into_iter().any(|values| values > 1) {
             return Err("a cell has one of them: make it a factor".to_owned());

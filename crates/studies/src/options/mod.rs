@@ -5,6 +5,7 @@ mod choice;
 mod device;
 mod draft;
 mod latency;
+mod methods;
 mod place;
 mod search;
 mod tables;
@@ -24,6 +25,7 @@ use std::ptr;
 static ALL: &[&Group] = &[
     &place::PLACE,
     &device::DEVICE,
+    &methods::METHODS,
     &traffic::TRAFFIC,
     &latency::MESSAGES,
     &latency::OPEN_LOOP,

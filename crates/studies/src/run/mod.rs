@@ -30,6 +30,7 @@ pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;
 pub use switch::{DeviceChoice, DeviceDraft, SwitchPlan, switch};
+pub(crate) use switch::{METHODS, Method};
 pub use test::Test;
 
 use crate::context::Context;

@@ -25,6 +25,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/report/src/charts", "mod.rs"),
     ("crates/report/src/renderers", "mod.rs"),
     ("crates/store/src/import", "mod.rs"),
+    ("crates/studies/src/run/switch/methods", "mod.rs"),
     ("crates/testbed/src/duts", "mod.rs"),
     ("crates/xtask/src/checks", "mod.rs"),
 ];

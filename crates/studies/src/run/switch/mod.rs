@@ -8,22 +8,26 @@
 //! known of a search holds here: its goals, its ledger of every frame, its verdict and its probes.
 
 mod ceiling;
+mod methods;
 mod plan;
 mod ports;
 
+pub(crate) use methods::{ALL as METHODS, Method};
 pub use plan::{DeviceChoice, DeviceDraft, SwitchPlan};
 
 use super::after::After;
-use super::saturate;
+use super::{SaturatePlan, saturate};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::watch::Scaled;
 use anyhow::Result;
 use ceiling::{Ceilings, ceilings};
+use linerate_client::Client;
+use linerate_model::calibration::HostCeiling;
 use linerate_model::run::{Forwarding, Run, RunKind, RunWork, frame_rate};
 use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
-use plan::FrameCell;
+use methods::{Bench, Loads};
 use ports::{Ports, on_device, on_ports};
 use std::time::Duration;
 
@@ -88,6 +92,13 @@ impl Settled {
     }
 }
 
+fn name_device(context: &Context<'_>, plan: &SwitchPlan, run: &mut Run) {
+    if let RunWork::Switch { device, .. } = &mut run.work {
+        device.name = plan.device.name();
+        device.facts = context.device.as_ref().map(|device| device.facts().clone());
+    }
+}
+
 /// Length of the test that tries a generator.
 const TRY_TIME: Duration = Duration::from_millis(20);
 
@@ -111,10 +122,7 @@ impl Ports {
             },
         )?;
         recorder.run_mut().notes.extend(settled.note.clone());
-        if let RunWork::Switch { device, .. } = &mut recorder.run_mut().work {
-            device.name = plan.device.name();
-            device.facts = context.device.as_ref().map(|device| device.facts().clone());
-        }
+        name_device(context, plan, recorder.run_mut());
         let cells: Vec<_> = plan.cells().collect();
         let share = 1.0 / f64::from(u32::try_from(cells.len().max(1)).unwrap_or(u32::MAX));
         for (index, cell) in (0_u32..).zip(cells) {
@@ -122,41 +130,75 @@ impl Ports {
                 break;
             }
             let name = cell.name(plan);
-            let mut watcher = Scaled {
-                inner: &mut *context.watcher,
-                name: &name,
-                offset: share * f64::from(index),
-                scale: share,
-            };
-            let mut inner = Context {
-                device: Context::lend(&mut context.device),
-                ..Context::of_part(&context.command, context.interrupt, &mut watcher)
-            };
             let search = plan.search_of(cell, &self.datapath, self.line_rate)?;
-            let measured = saturate(&mut inner, &self.target, &search);
-            let mut part = measured.inspect_err(|error| recorder.give_up(error))?;
-            part.title = Some(name.clone());
-            part.config.ceiling = settled.ceilings.get(&cell).cloned();
-            linerate_analysis::conclude(&mut part);
-            let part = after.follow(&mut inner, &self.target, part)?;
-            let row = self.row(&part, plan, cell);
-            recorder.part(context, part);
-            if let RunWork::Switch { forwarding, .. } = &mut recorder.run_mut().work {
-                forwarding.extend(row);
+            let ceiling = settled.ceilings.get(&cell);
+            let mut row = Some(Forwarding::new(cell.size, cell.way));
+            if plan.searches() {
+                let mut watcher = Scaled {
+                    inner: &mut *context.watcher,
+                    name: &name,
+                    offset: share * f64::from(index),
+                    scale: share,
+                };
+                let mut inner = Context {
+                    device: Context::lend(&mut context.device),
+                    ..Context::of_part(&context.command, context.interrupt, &mut watcher)
+                };
+                let part = self.searched(&mut inner, &search, (&name, ceiling), after);
+                let part = part.inspect_err(|error| recorder.give_up(error))?;
+                row = Forwarding::of_search(&part, cell.way, plan.overhead);
+                recorder.part(context, part);
             }
+            let Some(row) = row else { continue };
+            let row = self.completed(row, &search.spec, ceiling);
+            recorder.forwarding().push(row.clone());
+            let bench = Bench {
+                context,
+                client: Client::connect(&self.target)?,
+                recorder: &mut recorder,
+                name,
+                loads: Loads {
+                    lowest: search.min_load,
+                    line: plan.line(self.line_rate).and(Some(search.max_load)),
+                    ceiling: ceiling.map(|ceiling| ceiling.received),
+                },
+                spec: search.spec,
+                row,
+                settings: plan.method_settings.clone(),
+            };
+            bench.all(&plan.methods)?;
         }
         Ok(recorder.finish(context))
     }
 
-    /// What a search found, as a row of the result.
-    fn row(&self, part: &Run, plan: &SwitchPlan, cell: FrameCell) -> Option<Forwarding> {
-        let mut row = Forwarding::of_search(part, cell.way, plan.overhead)?;
+    /// The search of one frame size and direction, with its verdict.
+    fn searched(
+        &self,
+        context: &mut Context<'_>,
+        search: &SaturatePlan,
+        (name, ceiling): (&str, Option<&HostCeiling>),
+        after: After,
+    ) -> Result<Run> {
+        let mut part = saturate(context, &self.target, search)?;
+        part.title = Some(name.to_owned());
+        part.config.ceiling = ceiling.cloned();
+        linerate_analysis::conclude(&mut part);
+        after.follow(context, &self.target, part)
+    }
+
+    /// A row with what its measurements do not know.
+    fn completed(
+        &self,
+        row: Forwarding,
+        spec: &TestSpec,
+        ceiling: Option<&HostCeiling>,
+    ) -> Forwarding {
         let bits = row.bit_rate(Layer::L1, PacketRate::from_pps(1.0)).as_f64();
         let line = self.line_rate.map(BitRate::as_f64);
-        row.line_rate = line.map(|rate| PacketRate::from_pps(rate / bits));
-        let payload = part.config.test().map(TestSpec::payload);
-        let ceiling = part.config.ceiling.as_ref().zip(payload);
-        row.ceiling = ceiling.and_then(|(most, payload)| frame_rate(most.received, payload));
-        Some(row)
+        Forwarding {
+            line_rate: line.map(|rate| PacketRate::from_pps(rate / bits)),
+            ceiling: ceiling.and_then(|most| frame_rate(most.received, spec.payload())),
+            ..row
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! What is measured of a device, and how.
 
+use super::methods::{self, Method};
 use crate::run::SaturatePlan;
 use linerate_model::dut::DutChoice;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, SwitchSettings};
+use linerate_model::run::{Asked, MethodSettings, SwitchSettings};
 use linerate_model::spec::{DatapathChoice, Direction, MIN_NUMBERED_PAYLOAD, TestSpec};
 use linerate_model::units::UnitError;
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, PacketRate};
@@ -70,6 +71,10 @@ pub struct DeviceDraft {
     pub lowest: PacketRate,
     /// Whether frames are of IPv6.
     pub is_ipv6: bool,
+    /// How it is measured.
+    pub(crate) methods: Vec<&'static dyn Method>,
+    /// How that is done.
+    pub(crate) method_settings: MethodSettings,
     params: BTreeMap<String, String>,
 }
 
@@ -81,6 +86,8 @@ impl Default for DeviceDraft {
             line_rate: None,
             lowest: PacketRate::from_pps(1000.0),
             is_ipv6: false,
+            methods: Vec::new(),
+            method_settings: MethodSettings::default(),
             params: BTreeMap::new(),
         }
     }
@@ -90,6 +97,19 @@ impl Default for DeviceDraft {
 const IPV6: [(&str, &str); 2] = [("a-ip", "2001:2::1"), ("b-ip", "2001:2::2")];
 
 impl DeviceDraft {
+    /// Adds a method by its name, in the order in which they are made.
+    pub(crate) fn measure_by(&mut self, id: &str) -> Result<(), String> {
+        let known = || {
+            let ids = methods::ALL.iter().map(|method| method.id());
+            ids.collect::<Vec<_>>().join(", ")
+        };
+        let method = methods::find(id).ok_or_else(|| format!("must be one of {}", known()))?;
+        if !self.methods.iter().any(|other| other.id() == id) {
+            self.methods.push(method);
+        }
+        Ok(())
+    }
+
     /// Sets a parameter of the datapath between the ports.
     pub(crate) fn param(&mut self, name: &str, value: &str) {
         self.params.insert(name.to_owned(), value.to_owned());
@@ -131,7 +151,9 @@ impl DeviceDraft {
             directions,
             line_rate: self.line_rate,
             lowest: self.lowest,
-            search,
+            methods: self.methods,
+            method_settings: self.method_settings,
+            search: Box::new(search),
         };
         plan.specs().map(|_| plan)
     }
@@ -147,8 +169,10 @@ pub struct SwitchPlan {
     /// Directions, one after the other.
     pub directions: Vec<Direction>,
     /// Where and how exactly each search looks; its loads and payload are those of a frame size.
-    search: SaturatePlan,
+    search: Box<SaturatePlan>,
     pub(super) params: BTreeMap<String, String>,
+    pub(super) methods: Vec<&'static dyn Method>,
+    pub(super) method_settings: MethodSettings,
     pub(super) overhead: FrameOverhead,
     line_rate: Option<BitRate>,
     lowest: PacketRate,
@@ -182,8 +206,22 @@ impl SwitchPlan {
 
     /// How long all searches take at most.
     pub(crate) fn time(&self) -> Duration {
-        let searches = self.frame_sizes.len() * self.directions.len();
-        self.search.budget * u32::try_from(searches).unwrap_or(u32::MAX)
+        let cells = self.frame_sizes.len() * self.directions.len();
+        let search = if self.searches() {
+            self.search.budget
+        } else {
+            Duration::ZERO
+        };
+        let methods = self.methods.iter();
+        let others: Duration = methods
+            .map(|method| method.time(&self.method_settings))
+            .sum();
+        (search + others).saturating_mul(u32::try_from(cells).unwrap_or(u32::MAX))
+    }
+
+    /// Whether a method starts from the throughput.
+    pub(super) fn searches(&self) -> bool {
+        self.methods.iter().any(|method| method.needs_throughput())
     }
 
     /// What a run says was asked for.
@@ -194,6 +232,12 @@ impl SwitchPlan {
             directions: self.directions.clone(),
             delay_loads: self.search.delay_loads.clone(),
             search: self.search.settings(),
+            methods: self
+                .methods
+                .iter()
+                .map(|method| method.id().to_owned())
+                .collect(),
+            method_settings: self.method_settings.clone(),
         })
     }
 }
@@ -228,7 +272,7 @@ impl SwitchPlan {
     ) -> Result<SaturatePlan, Failure> {
         let payload = self.payload(cell.size);
         let payload = payload.map_err(|why| Failure::new(ExitCode::Usage, why))?;
-        let line = self.line_rate.or(line_rate).unwrap_or(USUAL_LINE_RATE);
+        let line = self.line(line_rate).unwrap_or(USUAL_LINE_RATE);
         let mut spec = self.search.spec.clone().with_payload(payload);
         spec.direction = cell.way;
         spec.datapath = datapath.clone();
@@ -236,8 +280,13 @@ impl SwitchPlan {
             spec,
             min_load: BitRate::from_f64(self.lowest.pps() * payload.as_f64() * 8.0),
             max_load: self.overhead.payload_rate(Layer::L1, line, payload.get()),
-            ..self.search.clone()
+            ..(*self.search).clone()
         })
+    }
+
+    /// L1 rate that was given, or else that of the ports.
+    pub(super) fn line(&self, of_ports: Option<BitRate>) -> Option<BitRate> {
+        self.line_rate.or(of_ports)
     }
 
     fn mtu(&self) -> u32 {

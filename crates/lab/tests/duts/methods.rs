@@ -1,0 +1,76 @@
+//! The methods of `linerate switch` on devices whose truth is known.
+
+use crate::command::measured;
+use linerate_model::run::{MethodResult, RunWork};
+
+/// What the one method found in the one row.
+fn found(options: &[(&str, &str)]) -> MethodResult {
+    let run = measured(options);
+    let RunWork::Switch { forwarding, .. } = &run.work else {
+        panic!("{:?}", run.work);
+    };
+    let [row] = forwarding.as_slice() else {
+        panic!("{forwarding:?}");
+    };
+    let [found] = row.methods.as_slice() else {
+        panic!("{:?}, {:?}", row.methods, run.notes);
+    };
+    found.clone()
+}
+
+/// A burst passes as long as it fits into the queue, and what leaves it meanwhile makes room for more.
+pub(crate) fn the_queue_of_a_link_is_its_longest_burst() {
+    // 252 bytes without FCS.
+    for queue in [64_u64, 200] {
+        let bytes = (queue * 252 + 100).to_string();
+        let device = format!("link,rate=5M,queue={bytes}");
+        let found = found(&[
+            ("dut", &device),
+            ("method", "back-to-back"),
+            ("bursts", "10"),
+            ("frame-size", "256"),
+            ("loss-goal", "0"),
+            ("width", "2%"),
+            ("budget", "20s"),
+            ("delay-load", ""),
+            ("diagnose", "0s"),
+        ]);
+        let MethodResult::BackToBack(found) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(found.bursts.len(), 10);
+        let held = found.corrected_frames.unwrap();
+        let truth = f64::from(u32::try_from(queue).unwrap());
+        assert!((held - truth).abs() <= 1.0, "{held} of {truth}: {found:?}");
+    }
+}
+
+/// Above its rate a link loses what is more, whatever the sender could send.
+pub(crate) fn a_link_loses_what_is_above_its_rate() {
+    let found = found(&[
+        ("dut", "link,rate=20M,queue=16384"),
+        ("method", "loss-curve"),
+        ("line-rate", "40M"),
+        ("loss-step", "25%"),
+        ("frame-size", "256"),
+        ("diagnose", "0s"),
+    ]);
+    let MethodResult::LossCurve(found) = found else {
+        panic!("{found:?}");
+    };
+    let truth = 20e6 / ((256.0 + 20.0) * 8.0);
+    assert!((found.full.pps() / truth - 2.0).abs() < 1e-3, "{found:?}");
+    for point in &found.points {
+        let offered = point.offered.unwrap().pps();
+        let expected = (1.0 - truth / offered).max(0.0);
+        let loss = point.loss_ratio.get();
+        // The queue's content passes after the trial's end, and at its own rate the link just keeps up.
+        assert!(
+            (loss - expected).abs() < 0.01,
+            "{loss} of {expected}: {point:?}"
+        );
+        let placed: u64 = point.ledger.iter().map(|entry| entry.packets.get()).sum();
+        assert_eq!(placed, point.lost.get(), "{point:?}");
+    }
+    assert_eq!(found.points.last().unwrap().lost.get(), 0, "{found:?}");
+}

@@ -1,0 +1,110 @@
+//! What methods beside the search for the throughput found of a device between two ports.
+
+use super::LedgerEntry;
+use crate::estimate::Estimate;
+use crate::time::{as_optional_seconds, as_seconds};
+use crate::units::{LossRatio, PacketCount, PacketRate, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What one method found of frames of one size in one direction.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "kebab-case")]
+pub enum MethodResult {
+    /// Longest bursts without loss (RFC 9004).
+    BackToBack(Box<BackToBack>),
+    /// Loss at loads from the highest downwards (RFC 2544 §26.3).
+    LossCurve(LossCurve),
+}
+
+/// The longest burst that a device forwards without loss, and the buffer that this implies (RFC 9004).
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct BackToBack {
+    /// Longest burst without loss of each test, frames.
+    pub bursts: Vec<PacketCount>,
+    /// Their mean.
+    pub mean_frames: Estimate,
+    /// Longest burst that was tried.
+    pub longest_tried: PacketCount,
+    /// Rate of the frames of a burst.
+    #[serde(rename = "burst_pps")]
+    pub burst_rate: PacketRate,
+    /// Throughput without loss, which the buffer drains at; absent where none was found.
+    #[serde(
+        rename = "throughput_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub throughput: Option<PacketRate>,
+    /// Mean burst over its rate.
+    #[serde(rename = "implied_buffer_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub implied_buffer: Duration,
+    /// Implied × (1 − throughput / rate): what the device held while it forwarded.
+    #[serde(
+        rename = "corrected_buffer_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub corrected_buffer: Option<Duration>,
+    /// Mean burst × (1 − throughput / rate): frames that the device held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_frames: Option<f64>,
+}
+
+impl BackToBack {
+    /// Whether a burst of the greatest length passed: the device forwards at the rate of the bursts, and no buffer shows.
+    pub fn is_unbounded(&self) -> bool {
+        self.bursts.contains(&self.longest_tried)
+    }
+}
+
+/// Loss at several loads.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LossCurve {
+    /// The load that the shares are of.
+    #[serde(rename = "full_pps")]
+    pub full: PacketRate,
+    /// What `full` is.
+    pub full_of: FullLoad,
+    /// From the highest load downwards.
+    pub points: Vec<LossPoint>,
+}
+
+/// What the load is that other loads are shares of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FullLoad {
+    /// What linerate sends and counts at most over a wire in the device's place.
+    Ceiling,
+    /// The slower port's speed, or the highest load that was asked for.
+    LineRate,
+    /// What the sender offered without a rate.
+    Offered,
+}
+
+/// Loss at one load.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LossPoint {
+    /// Share of the full load.
+    pub load_ratio: Ratio,
+    /// The load.
+    #[serde(rename = "intended_pps")]
+    pub intended: PacketRate,
+    /// What the sender really sent; frames that it did not send are no loss.
+    #[serde(rename = "offered_pps")]
+    pub offered: Option<PacketRate>,
+    /// What arrived.
+    #[serde(rename = "received_pps")]
+    pub received: Option<PacketRate>,
+    /// Frames that were lost.
+    pub lost: PacketCount,
+    /// Frames that were lost, of those that were sent.
+    pub loss_ratio: LossRatio,
+    /// Where they were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<LedgerEntry>,
+}

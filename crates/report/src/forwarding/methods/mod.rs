@@ -1,0 +1,59 @@
+//! What methods beside the search for the throughput found: a table each, a chart where one tells more, a sentence.
+
+mod back_to_back;
+mod loss_curve;
+
+use super::Row;
+use crate::chart::Chart;
+use crate::document::Sheet;
+use crate::figures::Unit;
+use linerate_model::PacketRate;
+use linerate_model::run::MethodResult;
+
+/// What one method found in one row.
+struct Found<'a, T> {
+    /// The row's name.
+    name: String,
+    result: &'a T,
+}
+
+/// What a method found in each row that has it.
+fn of<'a, T>(rows: &'a [Row<'a>], pick: fn(&MethodResult) -> Option<&T>) -> Vec<Found<'a, T>> {
+    let all = rows.iter().flat_map(|row| {
+        let found = row.found.methods.iter().filter_map(pick);
+        found.map(|result| Found {
+            name: row.name(),
+            result,
+        })
+    });
+    all.collect()
+}
+
+/// The table of each method.
+pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
+    let all = [
+        back_to_back::sheet(rows, unit),
+        loss_curve::sheet(rows, unit),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// The chart of each method that has one.
+pub(super) fn charts(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
+    let all = [loss_curve::chart(rows, unit)];
+    all.into_iter().flatten().collect()
+}
+
+/// What each method found, in a few words, of the first row that has it.
+pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
+    let all = [back_to_back::outcome(rows), loss_curve::outcome(rows, unit)];
+    all.into_iter().flatten().collect()
+}
+
+/// The highest rate that a method found, for the unit of all.
+pub(super) fn rate(found: &MethodResult) -> PacketRate {
+    match found {
+        MethodResult::BackToBack(found) => found.burst_rate,
+        MethodResult::LossCurve(found) => found.full,
+    }
+}

@@ -1,0 +1,60 @@
+//! Options of the methods by which a device is measured.
+
+use super::draft::{read, set};
+use super::{Group, SWITCH as ONLY, Shown, choice, list, option};
+use linerate_model::Ratio;
+
+pub(super) static METHODS: Group = Group {
+    heading: "Methods",
+    options: &[
+        list(
+            "method",
+            ONLY,
+            "METHOD",
+            "How the device is measured, one after the other",
+        )
+        .shown(Shown::Short)
+        .usual("throughput")
+        .choices(choice::methods)
+        .is_beside(true)
+        .page("switch.md#methods")
+        .sets(|d, v| {
+            d.device.methods.clear();
+            v.split(',').try_for_each(|id| d.device.measure_by(id))
+        }),
+        option(
+            "bursts",
+            ONLY,
+            "N",
+            "back-to-back: tests whose longest bursts are averaged; RFC 9004 asks for 50",
+        )
+        .usual("50")
+        .is_beside(true)
+        .sets(|d, v| set(&mut d.device.method_settings.bursts, at_least_one(v))),
+        option(
+            "loss-step",
+            ONLY,
+            "SHARE",
+            "loss-curve: step from one load to the next, of the highest",
+        )
+        .usual("10%")
+        .is_beside(true)
+        .sets(|d, v| set(&mut d.device.method_settings.loss_step, step(v))),
+    ],
+};
+
+fn at_least_one(text: &str) -> Result<u32, String> {
+    let number: u32 = read(text)?;
+    (number > 0)
+        .then_some(number)
+        .ok_or_else(|| "must be at least 1".to_owned())
+}
+
+/// 200 trials at most, and two at least.
+fn step(text: &str) -> Result<Ratio, String> {
+    let step: Ratio = read(text)?;
+    (0.005..=0.5)
+        .contains(&step.get())
+        .then_some(step)
+        .ok_or_else(|| "must be from 0.5% to 50%".to_owned())
+}
