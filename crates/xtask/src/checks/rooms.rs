@@ -68,6 +68,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "client", "agent", "doctor", "studies",
         ],
     ),
+    ("p4", &[]),
+    ("p4-cli", &["model", "p4"]),
     ("responder", &["wire"]),
     ("xtask", &[]),
 ];

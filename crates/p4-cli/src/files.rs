@@ -1,0 +1,49 @@
+//! Input files: read with a bound on their size, and errors that say which file.
+
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4::Program;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The largest published program has 0.8 MB.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let cannot = |error| {
+        Failure::new(
+            ExitCode::Plan,
+            format!("cannot read {}: {error}", path.display()),
+        )
+    };
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes))
+        .map_err(cannot)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let message = format!("{} has more than {} MiB", path.display(), MAX_FILE >> 20);
+        return Err(Failure::new(ExitCode::Plan, message));
+    }
+    Ok(bytes)
+}
+
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let text = String::from_utf8(read(path)?);
+    text.map_err(|_| {
+        Failure::new(
+            ExitCode::Plan,
+            format!("{} is not UTF-8 text", path.display()),
+        )
+    })
+}
+
+/// A compiled program.
+pub(crate) fn program(path: &Path) -> Result<Arc<Program>, Failure> {
+    let program = Program::from_json(&read(path)?);
+    let program = program
+        .map_err(|error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display())))?;
+    Ok(Arc::new(program))
+}

@@ -1,0 +1,545 @@
+//! Writing: a batch of changes is made whole or not at all.
+//!
+//! What was already made when an update is refused is undone. As updates come between packets, no packet sees a part of
+//! a batch.
+
+use super::core::SetMember;
+use super::entity::{Entity, Entry, Invocation, Match, Replica, Update, UpdateKind, WriteError};
+use super::meter::Meter;
+use super::switch::Switch;
+use super::table::{Chosen, NewEntry};
+use crate::bits;
+use crate::num::{limbs, mask_top};
+use crate::program::{KeyField, KeyMatch, MatchKind, Table};
+
+type Result<T> = std::result::Result<T, WriteError>;
+
+/// The most replicas of a group or session, and members of a group.
+const MAX_REPLICAS: usize = 1024;
+/// The most entries of one table, whatever the program says.
+const MAX_ENTRIES: usize = 1 << 22;
+
+fn invalid<T>(what: impl Into<String>) -> Result<T> {
+    Err(WriteError::Invalid(what.into()))
+}
+
+impl Switch {
+    /// Makes all of these changes, or, if one is refused, none. The error says which.
+    pub fn write(
+        &mut self,
+        batch: &[Update],
+        now: u64,
+    ) -> std::result::Result<(), (usize, WriteError)> {
+        let mut undo = Vec::with_capacity(batch.len());
+        for (at, update) in batch.iter().enumerate() {
+            match self.apply(update, now) {
+                Ok(inverse) => undo.push(inverse),
+                Err(error) => {
+                    for update in undo.iter().rev() {
+                        // What was just made can be undone.
+                        let undone = self.apply(update, now);
+                        debug_assert!(undone.is_ok(), "{undone:?}");
+                    }
+                    return Err((at, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a change; the answer undoes it.
+    #[expect(clippy::too_many_lines, reason = "one arm per kind of entity")]
+    fn apply(&mut self, update: &Update, now: u64) -> Result<Update> {
+        let kind = update.kind;
+        match &update.entity {
+            Entity::Entry(entry) => self.apply_entry(kind, entry, now),
+            Entity::Member { profile, id, does } => {
+                self.apply_member(kind, *profile, *id, does.as_ref())
+            }
+            Entity::Group {
+                profile,
+                id,
+                members,
+            } => {
+                let known = self
+                    .core
+                    .profiles
+                    .get(*profile)
+                    .ok_or(WriteError::Missing("the action profile"))?;
+                if members.len() > MAX_REPLICAS {
+                    return Err(WriteError::Full {
+                        what: format!("group {id}"),
+                        room: MAX_REPLICAS,
+                    });
+                }
+                if let (Some(member), true) = (
+                    members
+                        .iter()
+                        .find(|member| !known.members.contains_key(member)),
+                    kind != UpdateKind::Delete,
+                ) {
+                    return invalid(format!("member {member} does not exist"));
+                }
+                let groups = &mut self.core.profiles[*profile].groups;
+                let (kind, members) = put(groups, kind, *id, members.clone(), "the group")?;
+                Ok(Update::new(
+                    kind,
+                    Entity::Group {
+                        profile: *profile,
+                        id: *id,
+                        members,
+                    },
+                ))
+            }
+            Entity::Multicast { group, replicas } => {
+                check_replicas(replicas)?;
+                let (kind, replicas) = put(
+                    &mut self.groups,
+                    kind,
+                    *group,
+                    replicas.clone(),
+                    "the multicast group",
+                )?;
+                Ok(Update::new(
+                    kind,
+                    Entity::Multicast {
+                        group: *group,
+                        replicas,
+                    },
+                ))
+            }
+            Entity::Session { id, session } => {
+                check_replicas(&session.replicas)?;
+                let (kind, session) = put(
+                    &mut self.sessions,
+                    kind,
+                    *id,
+                    session.clone(),
+                    "the clone session",
+                )?;
+                Ok(Update::new(kind, Entity::Session { id: *id, session }))
+            }
+            _ if kind != UpdateKind::Modify => invalid("this can only be modified"),
+            Entity::Default { table, does } => self.apply_default(*table, does.as_ref()),
+            Entity::ValueSet { set, members } => self.apply_value_set(*set, members),
+            entity => self.apply_cell(entity, now),
+        }
+    }
+
+    fn table_at(&self, table: usize) -> Result<&Table> {
+        self.program
+            .tables
+            .get(table)
+            .ok_or(WriteError::Missing("the table"))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm per kind of entity")]
+    fn apply_entry(&mut self, kind: UpdateKind, entry: &Entry, now: u64) -> Result<Update> {
+        let table = self.table_at(entry.table)?;
+        if table.constant {
+            return Err(WriteError::Constant(format!("table {}", table.name)));
+        }
+        let key = key_matches(table, &entry.key)?;
+        let chosen = match (&entry.does, kind) {
+            (_, UpdateKind::Delete) => None,
+            (Some(does), _) => Some(self.chosen(entry.table, does)?),
+            (None, _) => return invalid("the entry does nothing: give an action"),
+        };
+        let program = std::sync::Arc::clone(&self.program);
+        let table = &program.tables[entry.table];
+        let entries = &mut self.core.tables[entry.table];
+        let found = entries.find(&table.key, &key, entry.priority);
+        match (kind, found, chosen) {
+            (UpdateKind::Insert, Some(_), _) => Err(WriteError::Exists("the entry")),
+            (UpdateKind::Insert, None, Some(chosen)) => {
+                let room = table.size.min(MAX_ENTRIES);
+                if entries.len() >= room {
+                    return Err(WriteError::Full {
+                        what: format!("table {}", table.name),
+                        room,
+                    });
+                }
+                let meter = Meter::new(entry.meter, now);
+                let new = NewEntry {
+                    key,
+                    priority: entry.priority,
+                    chosen,
+                    counter: entry.counter,
+                    meter,
+                    timeout: entry.timeout,
+                };
+                entries.insert(&table.key, new, now);
+                Ok(Update::new(
+                    UpdateKind::Delete,
+                    Entity::Entry(entry.clone()),
+                ))
+            }
+            (UpdateKind::Modify, Some(at), Some(chosen)) => {
+                let entries = &self.core.tables[entry.table];
+                let old = entries
+                    .get(at)
+                    .map(|stored| self.entry_of(entry.table, stored));
+                let entries = &mut self.core.tables[entry.table];
+                if let Some(stored) = entries.get_mut(at) {
+                    stored.chosen = chosen;
+                    stored.timeout = entry.timeout;
+                    stored.used = now;
+                    if stored.meter.config() != entry.meter {
+                        stored.meter = Meter::new(entry.meter, now);
+                    }
+                }
+                Ok(Update::new(
+                    UpdateKind::Modify,
+                    Entity::Entry(old.unwrap_or_else(|| entry.clone())),
+                ))
+            }
+            (UpdateKind::Delete, Some(at), _) => {
+                let stored = entries
+                    .remove(&table.key, at)
+                    .ok_or(WriteError::Missing("the entry"))?;
+                Ok(Update::new(
+                    UpdateKind::Insert,
+                    Entity::Entry(self.entry_of(entry.table, &stored)),
+                ))
+            }
+            _ => Err(WriteError::Missing("the entry")),
+        }
+    }
+
+    fn apply_default(&mut self, at: usize, does: Option<&Invocation>) -> Result<Update> {
+        let table = self.table_at(at)?;
+        if table
+            .default
+            .as_ref()
+            .is_some_and(|default| default.constant)
+        {
+            return Err(WriteError::Constant(format!(
+                "the default action of table {}",
+                table.name
+            )));
+        }
+        let original = table.default.as_ref();
+        let original = original.map(|default| Chosen::Action {
+            action: default.action,
+            data: default.data.clone(),
+        });
+        let chosen = does
+            .map(|does| self.chosen(at, does))
+            .transpose()?
+            .or(original);
+        let old = std::mem::replace(&mut self.core.defaults[at], chosen);
+        let does = old.map(|old| self.invocation(at, &old));
+        Ok(Update::new(
+            UpdateKind::Modify,
+            Entity::Default { table: at, does },
+        ))
+    }
+
+    fn apply_member(
+        &mut self,
+        kind: UpdateKind,
+        profile: usize,
+        id: u32,
+        does: Option<&Invocation>,
+    ) -> Result<Update> {
+        let known = self
+            .program
+            .profiles
+            .get(profile)
+            .ok_or(WriteError::Missing("the action profile"))?;
+        let chosen = match does {
+            _ if kind == UpdateKind::Delete => Chosen::Member(id),
+            Some(Invocation::Action { action, arguments }) => Chosen::Action {
+                action: u32::try_from(*action).unwrap_or(u32::MAX),
+                data: self.action_data(*action, arguments)?,
+            },
+            _ => return invalid("a member does an action"),
+        };
+        let room = known.size.min(MAX_ENTRIES);
+        let members = &mut self.core.profiles[profile];
+        if kind == UpdateKind::Insert && members.members.len() >= room {
+            return Err(WriteError::Full {
+                what: format!("action profile {}", known.name),
+                room,
+            });
+        }
+        if kind == UpdateKind::Delete && members.groups.values().any(|group| group.contains(&id)) {
+            return invalid(format!("member {id} belongs to a group; take it out first"));
+        }
+        let (kind, old) = put(&mut members.members, kind, id, chosen, "the member")?;
+        let does = match old {
+            Chosen::Action { action, data } => Some(self.call(action as usize, &data)),
+            Chosen::Member(_) | Chosen::Group(_) => None,
+        };
+        Ok(Update::new(kind, Entity::Member { profile, id, does }))
+    }
+
+    fn apply_value_set(&mut self, set: usize, members: &[(Vec<u8>, Vec<u8>)]) -> Result<Update> {
+        let known = self
+            .program
+            .value_sets
+            .get(set)
+            .ok_or(WriteError::Missing("the value set"))?;
+        if members.len() > MAX_REPLICAS {
+            return Err(WriteError::Full {
+                what: format!("value set {}", known.name),
+                room: MAX_REPLICAS,
+            });
+        }
+        let mut new = Vec::new();
+        let padded = |bytes: &[u8]| {
+            fit(bytes, known.width, &known.name).map(|words| bits::to_bytes(&words, known.width))
+        };
+        for (value, mask) in members {
+            new.push(SetMember {
+                value: padded(value)?,
+                mask: padded(mask)?,
+            });
+        }
+        let old = std::mem::replace(&mut self.core.value_sets[set], new);
+        let members = old
+            .into_iter()
+            .map(|member| (member.value, member.mask))
+            .collect();
+        Ok(Update::new(
+            UpdateKind::Modify,
+            Entity::ValueSet { set, members },
+        ))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm per kind of entity")]
+    fn apply_cell(&mut self, entity: &Entity, now: u64) -> Result<Update> {
+        let missing = WriteError::Missing("the cell");
+        let old = match entity {
+            Entity::Counter {
+                array,
+                index,
+                value,
+            } => {
+                let cell = self
+                    .core
+                    .counters
+                    .get_mut(*array)
+                    .and_then(|cells| cells.get_mut(*index))
+                    .ok_or(missing)?;
+                Entity::Counter {
+                    array: *array,
+                    index: *index,
+                    value: std::mem::replace(cell, *value),
+                }
+            }
+            Entity::Meter {
+                array,
+                index,
+                config,
+            } => {
+                let cell = self
+                    .core
+                    .meters
+                    .get_mut(*array)
+                    .and_then(|cells| cells.get_mut(*index))
+                    .ok_or(missing)?;
+                let old = std::mem::replace(cell, Meter::new(*config, now));
+                Entity::Meter {
+                    array: *array,
+                    index: *index,
+                    config: old.config(),
+                }
+            }
+            Entity::Register {
+                array,
+                index,
+                value,
+            } => {
+                let register = self
+                    .core
+                    .registers
+                    .get_mut(*array)
+                    .ok_or(WriteError::Missing("the register array"))?;
+                let width = register.width;
+                let words = fit(value, width, "the register")?;
+                let cell = register.cell_mut(*index as u64).ok_or(missing)?;
+                let old = bits::to_bytes(cell, width);
+                cell.copy_from_slice(&words);
+                Entity::Register {
+                    array: *array,
+                    index: *index,
+                    value: old,
+                }
+            }
+            _ => return invalid("this cannot be written"),
+        };
+        Ok(Update::new(UpdateKind::Modify, old))
+    }
+
+    /// What is stored for an invocation, checked against table and program.
+    fn chosen(&self, table: usize, does: &Invocation) -> Result<Chosen> {
+        let of = self.table_at(table)?;
+        let members = of
+            .profile
+            .map(|profile| &self.core.profiles[profile as usize]);
+        match (does, members) {
+            (Invocation::Action { action, arguments }, None) => {
+                let place = of
+                    .actions
+                    .iter()
+                    .position(|known| *known as usize == *action);
+                let Some(place) = place else {
+                    return invalid(format!("table {} does not have this action", of.name));
+                };
+                Ok(Chosen::Action {
+                    action: u32::try_from(place).unwrap_or(u32::MAX),
+                    data: self.action_data(*action, arguments)?,
+                })
+            }
+            (Invocation::Member(member), Some(members)) if members.members.contains_key(member) => {
+                Ok(Chosen::Member(*member))
+            }
+            (Invocation::Group(group), Some(members)) if members.groups.contains_key(group) => {
+                Ok(Chosen::Group(*group))
+            }
+            (Invocation::Member(_), Some(_)) => Err(WriteError::Missing("the member")),
+            (Invocation::Group(_), Some(_)) => Err(WriteError::Missing("the group")),
+            (Invocation::Action { .. }, Some(_)) => invalid(format!(
+                "table {} takes members of its action profile",
+                of.name
+            )),
+            (_, None) => invalid(format!("table {} has no action profile", of.name)),
+        }
+    }
+
+    fn action_data(&self, action: usize, arguments: &[Vec<u8>]) -> Result<Vec<u64>> {
+        let of = self
+            .program
+            .actions
+            .get(action)
+            .ok_or(WriteError::Missing("the action"))?;
+        if of.parameters.len() != arguments.len() {
+            return invalid(format!(
+                "action {} takes {} arguments, {} given",
+                of.name,
+                of.parameters.len(),
+                arguments.len()
+            ));
+        }
+        let mut data = Vec::with_capacity(of.words());
+        for (parameter, argument) in of.parameters.iter().zip(arguments) {
+            data.extend(fit(argument, parameter.width, &parameter.name)?);
+        }
+        Ok(data)
+    }
+}
+
+/// Inserts, modifies or deletes in a map; the answer is how to undo it.
+fn put<T: Clone>(
+    map: &mut std::collections::BTreeMap<u32, T>,
+    kind: UpdateKind,
+    id: u32,
+    value: T,
+    what: &'static str,
+) -> Result<(UpdateKind, T)> {
+    match (kind, map.contains_key(&id)) {
+        (UpdateKind::Insert, true) => Err(WriteError::Exists(what)),
+        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(WriteError::Missing(what)),
+        (UpdateKind::Insert, false) => {
+            map.insert(id, value.clone());
+            Ok((UpdateKind::Delete, value))
+        }
+        (UpdateKind::Modify, true) => Ok((
+            UpdateKind::Modify,
+            map.insert(id, value.clone()).unwrap_or(value),
+        )),
+        (UpdateKind::Delete, true) => Ok((UpdateKind::Insert, map.remove(&id).unwrap_or(value))),
+    }
+}
+
+fn check_replicas(replicas: &[Replica]) -> Result<()> {
+    if replicas.len() > MAX_REPLICAS {
+        return Err(WriteError::Full {
+            what: "a list of replicas".to_owned(),
+            room: MAX_REPLICAS,
+        });
+    }
+    Ok(())
+}
+
+fn fit(bytes: &[u8], width: u32, name: &str) -> Result<Vec<u64>> {
+    bits::from_bytes(bytes, width).ok_or_else(|| {
+        WriteError::Invalid(format!("the value of {name} does not fit in {width} bits"))
+    })
+}
+
+fn key_matches(table: &Table, key: &[Match]) -> Result<Vec<KeyMatch>> {
+    if table.key.is_empty() {
+        return invalid(format!(
+            "table {} has no key: only its default action can be set",
+            table.name
+        ));
+    }
+    if table.key.len() != key.len() {
+        return invalid(format!(
+            "table {} has {} key fields, {} given",
+            table.name,
+            table.key.len(),
+            key.len()
+        ));
+    }
+    table
+        .key
+        .iter()
+        .zip(key)
+        .map(|(field, one)| key_match(field, one))
+        .collect()
+}
+
+fn key_match(field: &KeyField, one: &Match) -> Result<KeyMatch> {
+    let width = field.width;
+    let value_of = |bytes: &[u8]| fit(bytes, width, &field.name);
+    let ones = || {
+        let mut words = vec![u64::MAX; limbs(width)];
+        mask_top(&mut words, width);
+        words
+    };
+    let masked = |value: Vec<u64>, mask: Vec<u64>| KeyMatch::Mask {
+        value: value
+            .iter()
+            .zip(&mask)
+            .map(|(value, mask)| value & mask)
+            .collect(),
+        mask,
+    };
+    Ok(match (field.kind, one) {
+        (MatchKind::Exact | MatchKind::Ternary | MatchKind::Valid, Match::Exact(value)) => {
+            masked(value_of(value)?, ones())
+        }
+        (MatchKind::Valid, Match::Valid(valid)) => masked(vec![u64::from(*valid)], ones()),
+        (MatchKind::Lpm, Match::Lpm { value, prefix }) => {
+            if *prefix > width {
+                return invalid(format!(
+                    "a prefix of {prefix} bits in {} of {width}",
+                    field.name
+                ));
+            }
+            masked(value_of(value)?, crate::load::prefix_mask(width, *prefix))
+        }
+        (MatchKind::Lpm, Match::Exact(value)) => masked(value_of(value)?, ones()),
+        (MatchKind::Ternary, Match::Ternary { value, mask }) => {
+            masked(value_of(value)?, value_of(mask)?)
+        }
+        (MatchKind::Range, Match::Range { low, high }) => {
+            let (low, high) = (value_of(low)?, value_of(high)?);
+            if low[0] > high[0] {
+                return invalid(format!("the range of {} ends before it begins", field.name));
+            }
+            KeyMatch::Range { low, high }
+        }
+        (MatchKind::Range, Match::Any) => KeyMatch::Range {
+            low: vec![0],
+            high: ones(),
+        },
+        (MatchKind::Lpm | MatchKind::Ternary, Match::Any) => {
+            masked(vec![0; limbs(width)], vec![0; limbs(width)])
+        }
+        _ => return invalid(format!("{} is matched otherwise", field.name)),
+    })
+}

@@ -1,0 +1,53 @@
+//! From headers to bytes.
+
+use super::core::Core;
+use super::event::Observer;
+use super::packet::Packet;
+use crate::bits;
+use crate::program::Program;
+
+impl Core {
+    /// Updates checksums, and writes the headers and what follows them to `out`.
+    pub(super) fn deparse<O: Observer>(
+        &mut self,
+        program: &Program,
+        packet: &mut Packet,
+        out: &mut Vec<u8>,
+        observer: &mut O,
+    ) {
+        for checksum in program.checksums.iter().filter(|checksum| checksum.update) {
+            let wanted = checksum
+                .condition
+                .is_none_or(|condition| self.is_true(program, packet, condition));
+            if wanted {
+                let value = self.calculate(program, packet, checksum.calculation);
+                packet.set(checksum.field, value);
+            }
+        }
+        self.run(
+            program,
+            packet,
+            program.deparser_primitives.clone(),
+            observer,
+        );
+        out.clear();
+        for header in program
+            .deparser
+            .iter()
+            .filter(|header| packet.is_valid(program, **header))
+        {
+            let mut offset = out.len() * 8;
+            out.resize(out.len() + packet.header_length(program, *header), 0);
+            packet.fields(program, *header, |width, words| {
+                if width <= 64 {
+                    bits::put(out, offset, width, words[0]);
+                } else {
+                    bits::put_words(out, offset, width, words);
+                }
+                offset += width as usize;
+            });
+        }
+        out.extend_from_slice(packet.payload());
+        out.truncate(packet.truncate);
+    }
+}

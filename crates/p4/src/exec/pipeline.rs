@@ -1,0 +1,179 @@
+//! Nodes of a pipeline: tables, conditions and actions, until there is none left or the program exits.
+
+use super::core::Core;
+use super::event::{Event, Observer};
+use super::packet::Packet;
+use super::table::Chosen;
+use crate::num::mask_top;
+use crate::program::{Next, Node, Program, Table};
+
+impl Core {
+    pub(super) fn pipeline<O: Observer>(
+        &mut self,
+        program: &Program,
+        packet: &mut Packet,
+        first: Option<u32>,
+        observer: &mut O,
+    ) {
+        let mut next = first;
+        // P4 has no loops between nodes; a file that has one must not hold the switch.
+        for _ in 0..program.nodes.len() {
+            let Some(at) = next else { break };
+            next = match &program.nodes[at as usize] {
+                Node::Table(table) => self.table(program, packet, *table, observer),
+                Node::Condition {
+                    name,
+                    source,
+                    condition,
+                    yes,
+                    no,
+                } => {
+                    let value = self.is_true(program, packet, *condition);
+                    if O::LISTENS {
+                        observer.event(Event::Condition {
+                            name,
+                            source: source.as_ref(),
+                            value,
+                        });
+                    }
+                    if value { *yes } else { *no }
+                }
+                Node::Call { action, next } => {
+                    self.data.clear();
+                    self.run(
+                        program,
+                        packet,
+                        program.actions[*action as usize].body.clone(),
+                        observer,
+                    );
+                    *next
+                }
+            };
+            if packet.exited {
+                break;
+            }
+        }
+    }
+
+    /// Looks a packet up in a table, does what the entry or the default says, and tells which node follows.
+    fn table<O: Observer>(
+        &mut self,
+        program: &Program,
+        packet: &mut Packet,
+        at: u32,
+        observer: &mut O,
+    ) -> Option<u32> {
+        let table = &program.tables[at as usize];
+        let entry = self.lookup(table, packet, at);
+        if let (Some(entry), Some((meter, result))) = (entry, table.meter) {
+            let units = if program.meters[meter as usize].bytes {
+                packet.bytes.len() as u64
+            } else {
+                1
+            };
+            let stored = self.tables[at as usize].get_mut(entry);
+            let colour = stored.map(|stored| stored.meter.colour(units, self.now));
+            packet.set(result, colour.map_or(0, |colour| colour as u64));
+        }
+        let action = self.choose(program, packet, at, entry);
+        let chosen = action.and_then(|action| table.actions.get(action as usize));
+        let chosen = chosen.map(|chosen| &program.actions[*chosen as usize]);
+        if O::LISTENS {
+            let action = chosen.map(|action| (action, self.data.as_slice()));
+            observer.event(Event::Table {
+                table,
+                key: &self.key,
+                entry,
+                action,
+            });
+        }
+        if let Some(chosen) = chosen {
+            self.run(program, packet, chosen.body.clone(), observer);
+        }
+        let by_action = action
+            .and_then(|action| table.next.by_action.get(action as usize))
+            .copied();
+        let special = if entry.is_some() {
+            table.next.hit
+        } else {
+            table.next.miss
+        };
+        special
+            .map(|Next(next)| next)
+            .or(by_action)
+            .unwrap_or(table.next.default)
+    }
+
+    /// The entry that matches; its counter and age are brought up to date.
+    fn lookup(&mut self, table: &Table, packet: &Packet, at: u32) -> Option<u32> {
+        self.key.clear();
+        if table.key.is_empty() {
+            return None;
+        }
+        for part in &table.key {
+            let words = &packet.words[part.source.words()];
+            match &part.mask {
+                None => self.key.extend_from_slice(words),
+                Some(mask) => self
+                    .key
+                    .extend(words.iter().zip(mask).map(|(word, mask)| word & mask)),
+            }
+            let start = self.key.len() - words.len();
+            mask_top(&mut self.key[start..], part.width);
+        }
+        if self.masked.len() < self.key.len() {
+            self.masked.resize(self.key.len(), 0);
+        }
+        let entries = &mut self.tables[at as usize];
+        let entry = entries.lookup(&self.key, &mut self.masked)?;
+        if let Some(stored) = entries.get_mut(entry) {
+            stored.counter.add(packet.bytes.len());
+            stored.used = self.now;
+        }
+        Some(entry)
+    }
+
+    /// Which action of the table's list is done; its data goes to `self.data`.
+    fn choose(
+        &mut self,
+        program: &Program,
+        packet: &Packet,
+        at: u32,
+        entry: Option<u32>,
+    ) -> Option<u32> {
+        self.data.clear();
+        let group = {
+            let stored = entry.and_then(|entry| self.tables[at as usize].get(entry));
+            let chosen = stored
+                .map(|stored| &stored.chosen)
+                .or(self.defaults[at as usize].as_ref())?;
+            match chosen {
+                Chosen::Action { action, data } => {
+                    self.data.extend_from_slice(data);
+                    return Some(*action);
+                }
+                Chosen::Member(member) => Err(*member),
+                Chosen::Group(group) => Ok(*group),
+            }
+        };
+        let profile = program.tables[at as usize].profile?;
+        let member = match group {
+            Err(member) => member,
+            Ok(group) => {
+                let selector = program.profiles[profile as usize].selector;
+                let hash = selector.map_or(0, |selector| self.calculate(program, packet, selector));
+                self.profiles[profile as usize].choose(group, hash)?
+            }
+        };
+        match self.profiles[profile as usize].members.get(&member)? {
+            Chosen::Action { action, data } => {
+                self.data.extend_from_slice(data);
+                // Members name actions of the program, tables have lists of their own.
+                let list = &program.tables[at as usize].actions;
+                let place = list.iter().position(|known| known == action)?;
+                u32::try_from(place).ok()
+            }
+            Chosen::Member(_) | Chosen::Group(_) => None,
+        }
+    }
+}

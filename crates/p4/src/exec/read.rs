@@ -1,0 +1,177 @@
+//! Reading: what entries, groups and arrays hold.
+
+use super::entity::{CloneSession, Entry, Invocation, Match, Replica};
+use super::meter::MeterConfig;
+use super::switch::{Digest, Switch};
+use super::table::{Chosen, Counter, Stored};
+use crate::bits;
+use crate::program::{KeyField, KeyMatch, MatchKind};
+
+impl Switch {
+    pub(super) fn call(&self, action: usize, data: &[u64]) -> Invocation {
+        let parameters = &self.program.actions[action].parameters;
+        let argument = |parameter: &crate::program::Parameter| {
+            bits::to_bytes(&data[parameter.at as usize..], parameter.width)
+        };
+        Invocation::Action {
+            action,
+            arguments: parameters.iter().map(argument).collect(),
+        }
+    }
+
+    pub(super) fn invocation(&self, table: usize, chosen: &Chosen) -> Invocation {
+        match chosen {
+            Chosen::Action { action, data } => self.call(
+                self.program.tables[table].actions[*action as usize] as usize,
+                data,
+            ),
+            Chosen::Member(member) => Invocation::Member(*member),
+            Chosen::Group(group) => Invocation::Group(*group),
+        }
+    }
+
+    pub(super) fn entry_of(&self, table: usize, stored: &Stored) -> Entry {
+        let key = self.program.tables[table]
+            .key
+            .iter()
+            .zip(&stored.key)
+            .map(|(field, one)| readable(field, one))
+            .collect();
+        Entry {
+            table,
+            key,
+            priority: if self.program.tables[table].has_priorities() {
+                stored.priority
+            } else {
+                0
+            },
+            does: Some(self.invocation(table, &stored.chosen)),
+            timeout: stored.timeout,
+            meter: stored.meter.config(),
+            counter: stored.counter,
+        }
+    }
+
+    /// The entries of a table, those of the program too, with what their counters show.
+    pub fn entries(&self, table: usize) -> Vec<Entry> {
+        let entries = self.core.tables.get(table);
+        entries.map_or_else(Vec::new, |entries| {
+            entries
+                .iter()
+                .map(|(_, stored)| self.entry_of(table, stored))
+                .collect()
+        })
+    }
+
+    /// The entries of a table that no packet has used for as long as their timeout says.
+    pub fn idle_entries(&self, table: usize, now: u64) -> Vec<Entry> {
+        let idle = |stored: &Stored| {
+            stored.timeout > 0 && now.saturating_sub(stored.used) >= stored.timeout
+        };
+        let entries = self
+            .core
+            .tables
+            .get(table)
+            .into_iter()
+            .flat_map(super::table::Entries::iter);
+        entries
+            .filter(|(_, stored)| idle(stored))
+            .map(|(_, stored)| self.entry_of(table, stored))
+            .collect()
+    }
+
+    /// What a table does on a miss.
+    pub fn default_action(&self, table: usize) -> Option<Invocation> {
+        let chosen = self.core.defaults.get(table)?.as_ref()?;
+        Some(self.invocation(table, chosen))
+    }
+
+    /// Members of an action profile.
+    pub fn members(&self, profile: usize) -> Vec<(u32, Invocation)> {
+        let members = self
+            .core
+            .profiles
+            .get(profile)
+            .into_iter()
+            .flat_map(|profile| &profile.members);
+        let call = |(id, chosen): (&u32, &Chosen)| match chosen {
+            Chosen::Action { action, data } => Some((*id, self.call(*action as usize, data))),
+            Chosen::Member(_) | Chosen::Group(_) => None,
+        };
+        members.filter_map(call).collect()
+    }
+
+    /// Groups of an action profile, with their members.
+    pub fn groups(&self, profile: usize) -> Vec<(u32, Vec<u32>)> {
+        let groups = self
+            .core
+            .profiles
+            .get(profile)
+            .into_iter()
+            .flat_map(|profile| &profile.groups);
+        groups.map(|(id, members)| (*id, members.clone())).collect()
+    }
+
+    /// Multicast groups with their replicas.
+    pub fn multicast_groups(&self) -> impl Iterator<Item = (u32, &[Replica])> {
+        self.groups
+            .iter()
+            .map(|(group, replicas)| (*group, replicas.as_slice()))
+    }
+
+    /// Clone sessions.
+    pub fn clone_sessions(&self) -> impl Iterator<Item = (u32, &CloneSession)> {
+        self.sessions.iter().map(|(id, session)| (*id, session))
+    }
+
+    /// A cell of a counter array.
+    pub fn counter(&self, array: usize, index: usize) -> Option<Counter> {
+        self.core.counters.get(array)?.get(index).copied()
+    }
+
+    /// What a cell of a meter array allows.
+    pub fn meter(&self, array: usize, index: usize) -> Option<Option<MeterConfig>> {
+        Some(self.core.meters.get(array)?.get(index)?.config())
+    }
+
+    /// A cell of a register array, big-endian.
+    pub fn register(&self, array: usize, index: usize) -> Option<Vec<u8>> {
+        let register = self.core.registers.get(array)?;
+        Some(bits::to_bytes(register.cell(index as u64)?, register.width))
+    }
+
+    /// The oldest digest that nobody took.
+    pub fn take_digest(&mut self) -> Option<Digest> {
+        self.digests.pop_front()
+    }
+
+    /// Digests that were lost because nobody took them.
+    pub fn lost_digests(&self) -> u64 {
+        self.lost_digests
+    }
+}
+
+fn readable(field: &KeyField, one: &KeyMatch) -> Match {
+    let bytes = |words: &[u64]| bits::to_bytes(words, field.width);
+    match one {
+        KeyMatch::Range { low, high } => Match::Range {
+            low: bytes(low),
+            high: bytes(high),
+        },
+        KeyMatch::Mask { value, mask } => match field.kind {
+            MatchKind::Exact | MatchKind::Range => Match::Exact(bytes(value)),
+            MatchKind::Valid => Match::Valid(value[0] != 0),
+            MatchKind::Lpm => {
+                let prefix = mask.iter().map(|word| word.count_ones()).sum();
+                Match::Lpm {
+                    value: bytes(value),
+                    prefix,
+                }
+            }
+            MatchKind::Ternary => Match::Ternary {
+                value: bytes(value),
+                mask: bytes(mask),
+            },
+        },
+    }
+}
