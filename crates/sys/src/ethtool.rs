@@ -140,6 +140,13 @@ impl Ethtool {
         Ok(())
     }
 
+    /// Receive queues in use: a driver can have made more.
+    pub fn receive_queues(&self, interface: &InterfaceName) -> io::Result<u32> {
+        // Four maxima, then the counts: receive, transmit, other, combined.
+        let block = self.call(interface, Command::GetChannels, EMPTY)?;
+        Ok(block[5].saturating_add(block[8]))
+    }
+
     /// Size of a ring in descriptors, and the driver's maximum.
     pub fn ring(&self, interface: &InterfaceName, ring: Ring) -> io::Result<(u32, u32)> {
         let block = self.call(interface, Command::GetRing, EMPTY)?;
@@ -183,6 +190,7 @@ const EMPTY: Block = [0; 49];
 /// A command of `linux/ethtool.h` whose structure has one length, at most a [`Block`]'s.
 #[derive(Debug, Clone, Copy)]
 enum Command {
+    GetChannels,
     GetCoalescing,
     GetDriver,
     GetFlags,
@@ -198,6 +206,7 @@ enum Command {
 impl Command {
     const fn number(self) -> u32 {
         match self {
+            Self::GetChannels => 0x3c,
             Self::GetCoalescing => 0x0e,
             Self::GetDriver => 0x03,
             Self::GetFlags => 0x25,

@@ -199,9 +199,9 @@ impl Assembler {
         self.emit(0x61 | width.code(), [to, from], offset, 0);
     }
 
-    /// `stack[offset] = number`, four bytes.
-    pub fn store_word(&mut self, offset: i16, number: i32) {
-        self.emit(0x62, [STACK, 0], offset, number);
+    /// `memory[to + offset] = number`, four bytes: a frame, a map's value, or the stack.
+    pub fn store_word(&mut self, to: Register, offset: i16, number: i32) {
+        self.emit(0x62, [to, 0], offset, number);
     }
 
     /// `memory[to] += from`, atomically, eight bytes.
@@ -334,7 +334,7 @@ impl Assembler {
     /// Register 0 = address of the counters in the map with descriptor `map`, or 0.
     pub fn counters(&mut self, map: i32) {
         self.map(map);
-        self.store_word(KEY, 0);
+        self.store_word(STACK, KEY, 0);
         self.copy(2, STACK);
         self.add(2, KEY.into());
         self.call(MAP_LOOKUP);
