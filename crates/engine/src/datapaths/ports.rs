@@ -11,6 +11,7 @@
 use super::af_xdp::open::open_on;
 use super::af_xdp::params::{self, FrameParams};
 use super::af_xdp::path::FramePath;
+use super::af_xdp::probe::ProbeMark;
 use super::af_xdp::route::{FrameRoute, ethernet};
 use super::in_kernel::{self, Flows, MAX_FLOWS};
 use super::{
@@ -134,7 +135,8 @@ impl DatapathKind for Ports {
         let route = device.route(setup.role)?;
         let params = FrameParams::parse(setup.params)?;
         if device.generator == By::Process {
-            let opened = open_on(socket, route, params, setup)?;
+            let mark = setup.probe.as_ref().map(ProbeMark::from);
+            let opened = open_on(socket, route, params, mark, setup)?;
             return Ok(Box::new(FramePath::new(opened, setup)));
         }
         let probe = setup.probe.ok_or_else(|| {
@@ -159,7 +161,7 @@ impl DatapathKind for Ports {
                     && !setup.both_ways
                     && device.flows.is_one() =>
             {
-                let opened = open_on(kept, device.route(setup.role)?, params, setup)?;
+                let opened = open_on(kept, device.route(setup.role)?, params, None, setup)?;
                 let note = format!("{what}: {why}; they were sent by AF_XDP instead");
                 Ok(Box::new(FramePath::new(opened, setup).noting(note)))
             }

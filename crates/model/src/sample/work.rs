@@ -149,6 +149,10 @@ pub struct DatagramSender {
     /// a router's answer): none of them is known to have arrived. `None` where it knew before, or never said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_path_mtu: Option<PacketCount>,
+    /// Datagrams that were sent and do not count, with numbers of their own: those of the warm-up, and one that tries the
+    /// way. `None` where the peer does not tell, or the numbers go on (`omitted`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<PacketCount>,
     /// Datagrams of the warm-up; `None` where their numbers are not those of the test, or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,
@@ -206,6 +210,10 @@ pub struct DatagramReceiver {
     /// in nanoseconds; null where nothing arrived, empty in a test that does not end by time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delay_floor_ns: Vec<Option<u64>>,
+    /// Datagrams of the warm-up that came, each as often as it came, with numbers of their own; `None` where the peer does
+    /// not tell, or the numbers go on (`omitted`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<PacketCount>,
     /// Datagrams of the warm-up, which `sequence` leaves out; `None` where their numbers are not those of the
     /// test, or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,7 @@ pub(super) mod frame;
 pub(super) mod open;
 pub(super) mod params;
 pub(super) mod path;
+pub(super) mod probe;
 mod program;
 pub(super) mod route;
 

@@ -2,6 +2,7 @@
 
 use super::frame::ETHERNET_HEADER;
 use super::params::FrameParams;
+use super::probe::ProbeMark;
 use super::route::FrameRoute;
 use crate::datapaths::PathSetup;
 use crate::error::EngineError;
@@ -26,6 +27,8 @@ pub(in crate::datapaths) struct Open {
     pub(in crate::datapaths) port: UdpSocket,
     pub(in crate::datapaths) route: FrameRoute,
     pub(in crate::datapaths) mode: XdpMode,
+    /// What the frames are known by; `None`: by their addresses and ports.
+    pub(in crate::datapaths) mark: Option<ProbeMark>,
     /// Receive frames per queue.
     pub(in crate::datapaths) receive_frames: u32,
     /// Memory of receive frames over all queues, bytes.
@@ -54,6 +57,9 @@ const FRAME_BYTES: [u32; 2] = [2048, 4096];
 /// `XDP_PACKET_HEADROOM`: bytes of a received frame that the kernel reserves.
 const XDP_HEADROOM_BYTES: u32 = 256;
 
+/// Longest frame of one buffer, FCS included, bytes.
+pub(in crate::datapaths) const MAX_XSK_FRAME: u32 = FRAME_BYTES[1] - XDP_HEADROOM_BYTES + 4;
+
 /// Maximum queues: 128 MiB of frames, and 32 rings to poll when nothing arrives.
 const MAX_QUEUES: u32 = 32;
 
@@ -70,20 +76,21 @@ pub(in crate::datapaths) fn open(
     setup: &PathSetup<'_>,
 ) -> Result<Open, EngineError> {
     let route = FrameRoute::from_socket(&port)?;
-    open_on(port, route, params, setup)
+    open_on(port, route, params, None, setup)
 }
 
-/// Opens the sockets of the interface of `route`; `port` stays open and silent.
+/// Opens the sockets of the interface of `route`; `port` stays open and silent. Frames are known by `mark` if there is one.
 pub(in crate::datapaths) fn open_on(
     port: UdpSocket,
     mut route: FrameRoute,
     params: FrameParams,
+    mark: Option<ProbeMark>,
     setup: &PathSetup<'_>,
 ) -> Result<Open, EngineError> {
     let frame_bytes = frame_bytes(&route, setup.payload)?;
     let queues = route.link.rx_queues.unwrap_or(1).clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
-    let code = super::program::code(&route.flow, map.descriptor());
+    let code = super::program::code(&route.flow, mark, map.descriptor());
     let program = XdpProgram::load(&code).map_err(host("loading an XDP program"))?;
     let (link, mode) = attach(&program, &route, params.mode)?;
     let layout = XskLayout {
@@ -111,6 +118,7 @@ pub(in crate::datapaths) fn open_on(
         port,
         route,
         mode,
+        mark,
         receive_frames: layout.receive_frames,
         receive_bytes: count * u64::from(layout.receive_frames) * u64::from(frame_bytes),
         send_bytes: u64::from(layout.send_frames) * u64::from(frame_bytes),
@@ -122,7 +130,7 @@ fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<u32, EngineError> {
     let most = most_payload(route);
     if payload > most {
         let why = format!(
-            "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes",
+            "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes; no frame is longer than {MAX_XSK_FRAME} B, FCS included (one buffer)",
             route.link.name, route.link.mtu_bytes,
         );
         return Err(EngineError::plan("payload", &payload, why));

@@ -2,6 +2,7 @@
 
 use super::frame::{self, Refusal, Template};
 use super::open::Open;
+use super::probe::payload_at;
 use crate::datapaths::{
     Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, PathSetup, Span,
 };
@@ -94,18 +95,26 @@ impl FramePath {
     }
 
     fn take_from(&mut self, index: usize) -> usize {
-        let (flow, queue) = (&self.open.route.flow, &mut self.open.queues[index]);
+        let (flow, mark) = (&self.open.route.flow, self.open.mark);
+        let (usual, length) = (payload_at(flow.remote.address.is_ipv4()), self.payload);
+        let queue = &mut self.open.queues[index];
         let (incoming, spans, malformed) =
             (&mut self.incoming, &mut self.spans, &mut self.malformed);
-        queue.receive(self.batch, |bytes| match frame::payload(flow, bytes) {
-            Ok(payload) => {
-                spans.push(Span {
-                    offset: number(incoming.len()),
-                    length: number(payload.len()),
-                });
-                incoming.extend_from_slice(payload);
+        queue.receive(self.batch, |bytes| {
+            let read = match mark {
+                Some(mark) => mark.payload(bytes, usual, length),
+                None => frame::payload(flow, bytes),
+            };
+            match read {
+                Ok(payload) => {
+                    spans.push(Span {
+                        offset: number(incoming.len()),
+                        length: number(payload.len()),
+                    });
+                    incoming.extend_from_slice(payload);
+                }
+                Err(Refusal::Checksum | Refusal::Length | Refusal::NotOurs) => *malformed += 1,
             }
-            Err(Refusal::Checksum | Refusal::Length | Refusal::NotOurs) => *malformed += 1,
         })
     }
 

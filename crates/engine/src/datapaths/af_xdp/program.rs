@@ -1,15 +1,38 @@
 //! The XDP program at an interface: the test's frames go to the AF_XDP sockets, all others to the kernel's stack.
 //!
-//! It redirects what [`super::frame::payload`] can parse: whole UDP datagrams of one flow, by addresses and ports of
+//! By a mark it redirects what carries that ([`super::probe`]); else what [`super::frame::payload`] can parse: whole UDP datagrams of one flow, by addresses and ports of
 //! both ends, in Ethernet II without VLAN tag, IP options or extension headers.
 
 use super::frame::Flow;
+use super::probe::{ProbeMark, payload_at};
 use linerate_sys::bpf::{Assembler, Label, Program, Register, Width};
 use std::net::IpAddr;
 
-/// Program that redirects frames from the remote to the local end of `flow` to the sockets in the map with descriptor
-/// `map`.
-pub(super) fn code(flow: &Flow, map: i32) -> Program {
+/// Program that redirects frames with `mark`, or else those from the remote to the local end of `flow`, to the sockets in the
+/// map with descriptor `map`.
+pub(super) fn code(flow: &Flow, mark: Option<ProbeMark>, map: i32) -> Program {
+    match mark {
+        Some(mark) => by_mark(mark, flow, map),
+        None => by_addresses(flow, map),
+    }
+}
+
+fn by_mark(mark: ProbeMark, flow: &Flow, map: i32) -> Program {
+    let mut code = Assembler::default();
+    let (found, pass) = (code.label(), code.label());
+    code.copy(CONTEXT, 1);
+    code.load(Width::Word, FRAME, CONTEXT, DATA);
+    code.load(Width::Word, END, CONTEXT, DATA_END);
+    let usual = payload_at(flow.remote.address.is_ipv4());
+    mark.find(&mut code, [FRAME, END], usual, [found, pass]);
+    code.place(found);
+    code.load(Width::Word, VALUE, CONTEXT, RX_QUEUE);
+    code.redirect(map, VALUE, XDP_PASS);
+    code.place(pass);
+    code.finish_with(XDP_PASS)
+}
+
+fn by_addresses(flow: &Flow, map: i32) -> Program {
     let (from, to) = (flow.remote.address, flow.local.address);
     let mut code = Assembler::default();
     let pass = code.label();

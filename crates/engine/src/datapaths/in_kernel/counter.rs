@@ -5,6 +5,7 @@ use super::code::Field;
 use super::counter_code::{self as fields, Mark};
 use super::{End, cores, host, is_ipv4, report};
 use crate::datapaths::af_xdp::open::attach;
+use crate::datapaths::af_xdp::probe::ProbeMark;
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath};
 use crate::error::EngineError;
@@ -39,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) duplicated: u64,
     /// Distinct ones after one with a larger number.
     pub(crate) reordered: u64,
+    /// Those of the warm-up, each as often as it came.
+    pub(crate) warm_up: u64,
     /// Those that came too late to be told from duplicates.
     pub(crate) too_old: u64,
     /// One above the highest number.
@@ -79,8 +82,7 @@ impl Counter {
         memory.set(fields::SAMPLE_MASK.at(), sample_mask(end.probe.expected));
         let mark = Mark {
             is_ipv4: is_ipv4(&end.route.flow),
-            token: end.probe.token,
-            stream: end.probe.stream,
+            probe: ProbeMark::from(&end.probe),
             payload: u16::try_from(end.setup.payload).unwrap_or(u16::MAX),
         };
         let code = fields::program(mark, memory.descriptor(), cores(&end.route));
@@ -117,6 +119,7 @@ impl Counter {
             duplicated: self.get(fields::DUPLICATED),
             reordered: self.get(fields::REORDERED),
             too_old: self.get(fields::TOO_OLD),
+            warm_up: self.get(fields::WARM_UP),
             first: time(fields::FIRST),
             last: time(fields::LAST),
             last_of_all: time(fields::LAST_OF_ALL),

@@ -9,8 +9,9 @@
 //! - Reordered: RFC 4737 §3.4; duplicates: RFC 5560; jitter: RFC 3550 §6.4.1; IPDV: RFC 3393
 
 use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, STATE};
+use crate::datapaths::af_xdp::probe::{ProbeMark, payload_at};
 use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
-use linerate_wire::header::{HEADER_LEN, Kind};
+use linerate_wire::header::Kind;
 
 /// Distinct counted frames.
 pub(super) const COUNTED: Field = Field(0);
@@ -47,6 +48,8 @@ pub(super) const EVENTS: Field = Field(128);
 pub(super) const MALFORMED: Field = Field(136);
 /// When the last frame of the test came, warm-up included.
 pub(super) const LAST_OF_ALL: Field = Field(144);
+/// Frames of the warm-up, each as often as it came.
+pub(super) const WARM_UP: Field = Field(152);
 
 /// A note of a time: three numbers.
 pub(super) const NOTE_BYTES: i32 = 32;
@@ -90,8 +93,7 @@ const TRIES: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) is_ipv4: bool,
-    pub(super) token: u32,
-    pub(super) stream: u8,
+    pub(super) probe: ProbeMark,
     /// Length of the UDP payload.
     pub(super) payload: u16,
 }
@@ -123,13 +125,16 @@ pub(super) fn program(mark: Mark, map: i32, cores: Cores) -> Program {
         map,
         cores,
     };
-    let (pass, taken) = (code.asm.label(), code.asm.label());
+    let (pass, taken, counted) = (code.asm.label(), code.asm.label(), code.asm.label());
     recognise(&mut code, mark, pass);
     read(&mut code, mark);
     stretch(&mut code);
     let asm = &mut code.asm;
     asm.load(Width::Double, 1, STACK, KIND);
-    asm.jump_if(Condition::NotEqual, 1, Kind::Counted as i32, taken);
+    asm.jump_if(Condition::Equal, 1, Kind::Counted as i32, counted);
+    code.bump(WARM_UP);
+    code.asm.exit_with(XDP_DROP);
+    code.asm.place(counted);
     times(&mut code);
     sample(&mut code);
     sequence(&mut code, taken);
@@ -139,36 +144,17 @@ pub(super) fn program(mark: Mark, map: i32, cores: Cores) -> Program {
     code.asm.finish_with(XDP_PASS)
 }
 
-/// Goes on with frames of the test: Ethernet II without tag, IPv4 without options or IPv6, UDP, token, stream.
+/// Goes on with frames of the test, whatever headers they have.
 fn recognise(code: &mut Code, mark: Mark, pass: Label) {
     let map = code.map;
     let asm = &mut code.asm;
     asm.load(Width::Word, FRAME, 1, DATA);
     asm.load(Width::Word, END, 1, DATA_END);
-    asm.copy(2, FRAME);
     let payload = payload_at(mark.is_ipv4);
-    let header = i32::try_from(HEADER_LEN).unwrap_or(0);
-    asm.add(2, i32::from(payload) + header);
-    asm.jump_if_above(2, END, pass);
-    let mut same = |width: Width, at: i16, mask: i32, wanted: i32| {
-        asm.load(width, 3, FRAME, at);
-        asm.and(3, mask);
-        asm.jump_if_word_differs(3, wanted, pass);
-    };
+    let found = asm.label();
+    mark.probe.find(asm, [FRAME, END], payload, [found, pass]);
+    asm.place(found);
     let half = |bytes: [u8; 2]| i32::from(u16::from_ne_bytes(bytes));
-    if mark.is_ipv4 {
-        same(Width::Half, 12, 0xffff, half([0x08, 0x00]));
-        same(Width::Byte, 14, 0xff, 0x45);
-        same(Width::Half, 20, half([0x3f, 0xff]), 0);
-        same(Width::Byte, 23, 0xff, 17);
-    } else {
-        same(Width::Half, 12, 0xffff, half([0x86, 0xdd]));
-        same(Width::Byte, 14, 0xf0, 0x60);
-        same(Width::Byte, 20, 0xff, 17);
-    }
-    let token = i32::from_ne_bytes(mark.token.to_be_bytes());
-    same(Width::Word, payload, -1, token);
-    same(Width::Byte, payload + 4, 0xff, mark.stream.into());
     asm.load(Width::Byte, 3, FRAME, payload + 5);
     asm.jump_if(Condition::Greater, 3, Kind::WarmUp as i32, pass);
     asm.map_value(STATE, map, 0);
@@ -183,11 +169,6 @@ fn recognise(code: &mut Code, mark: Mark, pass: Label) {
     code.bump(MALFORMED);
     code.asm.exit_with(XDP_DROP);
     code.asm.place(right);
-}
-
-/// Offset of the UDP payload in a frame.
-pub(super) const fn payload_at(is_ipv4: bool) -> i16 {
-    if is_ipv4 { 42 } else { 62 }
 }
 
 /// Reads number and times; of the first frame its transit time becomes the reference of all.

@@ -26,7 +26,7 @@ pub use generator::Generator;
 pub(crate) use generator::Order;
 
 use super::af_xdp::frame::Flow;
-use super::af_xdp::open::{PRIVILEGES_REMEDY, refused};
+use super::af_xdp::open::{MAX_XSK_FRAME, PRIVILEGES_REMEDY, refused};
 use super::af_xdp::params::FrameParams;
 use super::af_xdp::route::FrameRoute;
 use super::{DatagramPath, PathSetup, Probe};
@@ -36,6 +36,8 @@ use linerate_model::PacketCount;
 use linerate_model::sample::XdpReport;
 use linerate_model::spec::Side;
 use linerate_sys::bpf::{LIVE_FRAME_BYTES, XdpMode};
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::netlink::InterfaceName;
 use std::io;
 use std::net::UdpSocket;
 
@@ -66,15 +68,23 @@ fn check_length(end: &End<'_>) -> Result<(), EngineError> {
     }
     let link = &end.route.link;
     let why = format!(
-        "frames made in the kernel over {} (MTU {}) carry at most {most} bytes",
-        link.name, link.mtu_bytes
+        "frames made in the kernel over {} (MTU {}) carry at most {most} bytes: with headers and FCS {} B, which fit a page of the kernel; generator=af-xdp makes frames of up to {MAX_XSK_FRAME} B",
+        link.name,
+        link.mtu_bytes,
+        most + end.route.flow.headers() + FCS
     );
     Err(EngineError::plan("payload", &end.setup.payload, why))
 }
 
-/// Whether frames of an interface may come on several cores at once.
+/// Bytes behind each frame on a wire.
+const FCS: usize = 4;
+
+/// Whether frames of an interface may come on several cores at once: on as many as it has receive queues in use, each of
+/// which one core serves at a time.
 fn cores(route: &FrameRoute) -> Cores {
-    match route.link.rx_queues {
+    let name = InterfaceName::new(&route.link.name);
+    let used = name.and_then(|name| Ethtool::new().ok()?.receive_queues(&name).ok());
+    match used.or(route.link.rx_queues) {
         Some(1) => Cores::One,
         _ => Cores::Several,
     }

@@ -1,8 +1,9 @@
 //! The frame that all frames of a stream are copies of.
 
 use super::generator_code::FramePlan;
-use super::{Flows, counter_code, is_ipv4};
+use super::{Flows, is_ipv4};
 use crate::datapaths::af_xdp::frame::{End as FlowEnd, Flow, Template};
+use crate::datapaths::af_xdp::probe::payload_at;
 use linerate_wire::header::{HEADER_LEN, Header};
 use std::net::{IpAddr, SocketAddr};
 
@@ -23,7 +24,7 @@ pub(super) fn frame(
     let mut bytes = vec![0; template.frame_bytes()];
     template.write(&payload, &mut bytes);
     let is_ipv4 = is_ipv4(&flow);
-    let payload_at = counter_code::payload_at(is_ipv4);
+    let payload_at = payload_at(is_ipv4);
     let at = usize::from(payload_at.unsigned_abs());
     let sum = |place: usize| !u16::from_be_bytes([bytes[place], bytes[place + 1]]);
     let plan = FramePlan {

@@ -7,6 +7,7 @@ use super::generator_code as generator;
 use super::machine::Machine;
 use super::{Flows, template};
 use crate::datapaths::af_xdp::frame::{End, Flow, Template, payload};
+use crate::datapaths::af_xdp::probe::{ProbeMark, payload_at};
 use crate::sequence::Remembered;
 use linerate_model::MonoInstant;
 use linerate_wire::header::{Header, Kind};
@@ -72,8 +73,14 @@ impl Sender {
         }
     }
 
-    /// Sends a frame at a time, if it is due.
+    /// Sends a frame at a time, if it is due; all before it have left.
     fn run(&mut self, now: u64) -> Option<&[u8]> {
+        self.machine.set(generator::PENDING.at(), 0);
+        self.run_in_batch(now)
+    }
+
+    /// The same, behind others of its batch.
+    fn run_in_batch(&mut self, now: u64) -> Option<&[u8]> {
         self.machine.now = now;
         match self.machine.on_frame(&self.program, &mut self.frame) {
             XDP_REDIRECT => Some(&self.frame),
@@ -178,6 +185,46 @@ fn slots_are_those_of_the_schedule() {
     assert!(sender.machine.redirected > 5_000);
 }
 
+/// Late frames of a batch have one time, of a reading at most seven frames ago; those on time have their own.
+#[test]
+fn late_frames_share_a_reading_of_the_clock() {
+    let sent_at = |sender: &mut Sender, now| {
+        let frame = sender.run_in_batch(now)?;
+        let sent = flow(true);
+        let there = Flow {
+            local: sent.remote,
+            remote: sent.local,
+            ..sent
+        };
+        let read = Header::read(payload(&there, frame).unwrap()).unwrap();
+        Some(read.sent.bits())
+    };
+    let mut sender = Sender::new(true, 60, Flows::new(1).unwrap(), false);
+    let unpaced: Vec<_> = (100..120).map(|now| sent_at(&mut sender, now)).collect();
+    let wanted = (100..120).map(|now| Some(100 + (now - 100) / 8 * 8));
+    assert_eq!(unpaced, wanted.collect::<Vec<_>>());
+
+    let mut sender = Sender::new(true, 60, Flows::new(1).unwrap(), false);
+    for (field, number) in [
+        (generator::DUE, 1_000),
+        (generator::GAP, 10),
+        (generator::RATE, 1),
+        (generator::CATCH_UP, 10_000_000),
+    ] {
+        sender.machine.set(field.at(), number);
+    }
+    // On time, one too early, and then 5 behind.
+    let times = [
+        1_000, 1_005, 1_010, 1_070, 1_072, 1_074, 1_076, 1_078, 1_079, 1_083,
+    ];
+    let paced: Vec<_> = times.map(|now| sent_at(&mut sender, now)).to_vec();
+    let wanted = [
+        1_000, 0, 1_010, 1_070, 1_070, 1_070, 1_070, 1_070, 1_070, 1_083,
+    ];
+    let wanted = wanted.map(|time| Some(time).filter(|time| *time > 0));
+    assert_eq!(paced, wanted);
+}
+
 /// What the interface did not take are the last of a batch: their numbers are used again.
 #[test]
 fn numbers_of_frames_that_were_not_taken_are_used_again() {
@@ -187,12 +234,12 @@ fn numbers_of_frames_that_were_not_taken_are_used_again() {
         let arguments = [1, 2, sent, dropped, error.cast_unsigned()];
         sender.machine.on_event(&counter, arguments);
     };
-    assert!((0..16).all(|now| sender.run(now).is_some()));
+    assert!((0..16).all(|now| sender.run_in_batch(now).is_some()));
     event(&mut sender, 13, 3, 0);
     // Frames of another program that this thread forwards between two batches.
     event(&mut sender, 5, 5, -6);
     assert_eq!(sender.machine.get(generator::NEXT.at()), 13);
-    assert!((0..16).all(|now| sender.run(now).is_some()));
+    assert!((0..16).all(|now| sender.run_in_batch(now).is_some()));
     event(&mut sender, 0, 16, -6);
     let machine = &sender.machine;
     let counts =
@@ -212,8 +259,10 @@ impl Receiver {
     fn new(is_ipv4: bool, cores: Cores) -> Self {
         let mark = Mark {
             is_ipv4,
-            token: TOKEN,
-            stream: STREAM,
+            probe: ProbeMark {
+                token: TOKEN,
+                stream: STREAM,
+            },
             payload: 60,
         };
         Self {
@@ -248,17 +297,8 @@ fn frames_of_others_are_left_to_the_stack() {
     for is_ipv4 in [true, false] {
         let mut receiver = Receiver::new(is_ipv4, Cores::Several);
         let good = receiver.frame(&header(Kind::Counted, 0, 0));
-        let payload = usize::from(counter::payload_at(is_ipv4).unsigned_abs());
-        let protocol = if is_ipv4 { 23 } else { 20 };
-        for changed in [
-            12,
-            14,
-            protocol,
-            payload,
-            payload + 3,
-            payload + 4,
-            payload + 5,
-        ] {
+        let payload = usize::from(payload_at(is_ipv4).unsigned_abs());
+        for changed in [payload, payload + 3, payload + 4, payload + 5] {
             let mut frame = good.clone();
             frame[changed] ^= 0x40;
             let result = receiver.machine.on_frame(&receiver.program, &mut frame);
@@ -278,6 +318,30 @@ fn frames_of_others_are_left_to_the_stack() {
         assert_eq!(result, XDP_DROP);
         assert_eq!(receiver.get(counter::MALFORMED), 1);
         assert_eq!(receiver.get(counter::ARRIVALS), 0);
+    }
+}
+
+/// NAT writes addresses and ports, others add tags and options: the frame is counted all the same.
+#[test]
+fn a_frame_with_other_headers_is_counted() {
+    for is_ipv4 in [true, false] {
+        let mut receiver = Receiver::new(is_ipv4, Cores::One);
+        let [address, port] = if is_ipv4 { [26, 34] } else { [22, 54] };
+        for (number, (at, added)) in [(0, 0), (12, 4), (12, 8), (port, 8), (port, 40)]
+            .into_iter()
+            .enumerate()
+        {
+            let mut frame = receiver.frame(&header(Kind::Counted, number as u64, 0));
+            for changed in [address, address + 3, port, port + 1] {
+                frame[changed] ^= 0x55;
+            }
+            frame.splice(at..at, vec![0x81; added]);
+            receiver.machine.now = 1_000 + number as u64;
+            let result = receiver.machine.on_frame(&receiver.program, &mut frame);
+            assert_eq!(result, XDP_DROP, "{added} at {at}");
+        }
+        assert_eq!(receiver.get(counter::COUNTED), 5);
+        assert_eq!(receiver.get(counter::MALFORMED), 0);
     }
 }
 

@@ -185,6 +185,7 @@ impl Work for Receiver {
                 foreign: count(0),
             },
             rtp_jitter_ns: seen.jitter_ns,
+            warm_up: Some(count(seen.warm_up)),
             times: MessageTimes {
                 pdv,
                 transits: self.transit.finish(),

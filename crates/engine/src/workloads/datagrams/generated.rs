@@ -59,7 +59,9 @@ impl Sender {
             self.limit.spend(carried.slots);
             self.refused += carried.slots - carried.sent;
         }
-        if self.phase == Phase::Counted && carried.sent > 0 {
+        if self.phase != Phase::Counted {
+            self.warm_up += carried.sent;
+        } else if carried.sent > 0 {
             let bytes = carried.sent * self.plan.payload as u64;
             self.tally.count(carried.at, bytes, carried.sent);
         }

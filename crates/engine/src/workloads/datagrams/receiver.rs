@@ -81,6 +81,8 @@ struct Counts {
     /// End of a warm-up that datagrams do not mark.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
+    /// Datagrams that came and are marked as those of the warm-up.
+    warm_up: u64,
     /// When the sender's first end datagram arrived, with the number sent if it states it.
     end: Option<(Option<u64>, MonoInstant)>,
     /// When the last datagram of traffic arrived.
@@ -120,6 +122,7 @@ impl Receiver {
                 dropped: Dropped::default(),
                 counted_from: MonoInstant::default(),
                 omitted: None,
+                warm_up: 0,
                 end: None,
                 last: MonoInstant::default(),
             },
@@ -324,6 +327,7 @@ impl Counts {
             // Warm-up datagrams set the minimum delay, so that a queue that builds up before counting is seen.
             Reading::Other(sent) => {
                 if let Some(sent) = sent {
+                    self.warm_up += 1;
                     self.pdv.refer_to(sent.transit_to(now));
                     if let Some(times) = &mut self.transit {
                         times.record(sent, now, false);
@@ -377,6 +381,7 @@ impl Counts {
             sent_in: self.departures.and_then(time_of_all),
             sequence,
             rtp_jitter_ns: self.jitter.finish(),
+            warm_up: (self.numbers == Numbers::PerPart).then(|| PacketCount::new(self.warm_up)),
             omitted: self.omitted,
             times: MessageTimes {
                 pdv: self.pdv.finish(),

@@ -42,6 +42,8 @@ pub(super) struct Sender {
     pub(super) sequence: u64,
     /// Datagrams of a warm-up through which the sequence numbers continue.
     omitted: u64,
+    /// Datagrams sent that do not count.
+    pub(super) warm_up: u64,
     pub(super) phase: Phase,
     pub(super) schedule: Option<Schedule>,
     pub(super) limit: Limit,
@@ -84,6 +86,7 @@ impl Sender {
             part: Part::WarmUp,
             sequence: 0,
             omitted: 0,
+            warm_up: 0,
             phase: Phase::WarmUp { until: start },
             schedule: None,
             limit: Limit::new(setup.plan.stop, setup.plan.payload, start),
@@ -194,6 +197,8 @@ impl Sender {
             self.limit.spend(count);
             self.tally
                 .count(now, count * self.plan.payload as u64, count);
+        } else {
+            self.warm_up += count;
         }
     }
 
@@ -313,6 +318,7 @@ impl Work for Sender {
         if let (Some(lateness), Some(generator)) = (&mut self.lateness, self.path.generator()) {
             *lateness = generator.lateness();
         }
+        let tried = self.path.generator().map_or(0, |path| path.tried());
         let end = self.counted_end(now);
         let duration = end.saturating_since(self.tally.start());
         let work = DatagramSender {
@@ -322,6 +328,8 @@ impl Work for Sender {
             burst_max: PacketCount::new(self.burst_max),
             sending: Some(self.in_calls),
             before_path_mtu: self.before_path_mtu.map(PacketCount::new),
+            warm_up: (self.numbers == Numbers::PerPart)
+                .then(|| PacketCount::new(self.warm_up + tried)),
             omitted: (self.omitted > 0).then(|| Omitted {
                 packets: PacketCount::new(self.omitted),
                 missing: PacketCount::new(0),
