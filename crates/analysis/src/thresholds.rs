@@ -146,6 +146,11 @@ thresholds! {
         /// A frame that takes less than this many times what it takes over a wire may be delayed by a disturbed host: over a
         /// bare wire beside other programs it was up to 1.7.
         CLEARLY: f64 = 2.0, "times the wire's", measured;
+        /// A sender that ran for less than this share of its time was disturbed…
+        DISTURBED: f64 = 0.95, "of the time", judged;
+        /// …and its frames cost more even of its own time (caches, deferred interrupts): only this many times the wire's is the
+        /// device's.
+        BESIDE_OTHERS: f64 = 1.5, "times the wire's", judged;
     }
     exclusion {
         /// Of the run's greatest rate: a queue lets what it holds pass after a probe's end, which may be as much as fits through the

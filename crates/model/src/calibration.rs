@@ -4,7 +4,7 @@ use crate::estimate::Estimate;
 use crate::facts::Facts;
 use crate::spec::{DatapathChoice, TestSpec, Transport};
 use crate::time::WallTime;
-use crate::units::{BitRate, ByteCount};
+use crate::units::{BitRate, ByteCount, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,10 @@ pub struct HostCeiling {
     /// What it receives at most.
     #[serde(rename = "received_bps")]
     pub received: BitRate,
+    /// Share of the sending thread's time in which it ran: the rest of a core went to other programs. `None` where it is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_ratio: Option<Ratio>,
     /// When that was measured.
     pub made: WallTime,
 }
@@ -97,6 +101,7 @@ impl Calibration {
         Some(HostCeiling {
             offered: between(below, above, payload, |ceiling| ceiling.offered.point)?,
             received: between(below, above, payload, |ceiling| ceiling.received.point)?,
+            running_ratio: None,
             made: self.made.clone(),
         })
     }

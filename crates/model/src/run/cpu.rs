@@ -76,3 +76,13 @@ pub struct CpuSide {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_interrupt: Option<PacketsPerInterrupt>,
 }
+
+impl CpuSide {
+    /// Share of the time in which the traffic thread had what it wanted of a core: it neither waited for one nor was stopped
+    /// by the hypervisor. `None` where the wait is not known.
+    pub fn running_ratio(&self) -> Option<Ratio> {
+        let waited = self.run_delay_ratio?.get();
+        let stolen = self.steal_ratio.map_or(0.0, Ratio::get);
+        Some(Ratio::clamped(1.0 - waited - stolen))
+    }
+}

@@ -4,10 +4,12 @@ use super::evidence::{Evidence, Placed};
 use super::{Cause, sender_cpu, tool, words};
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
-use crate::thresholds::device::{CLEARLY, MOST};
-use linerate_model::run::{Confidence, Experiment, Limit, Place, Run, Verdict, frame_rate};
-use linerate_model::spec::{DatapathChoice, Direction};
-use linerate_model::{BitRate, ByteCount};
+use crate::thresholds::device::{BESIDE_OTHERS, CLEARLY, DISTURBED, MOST};
+use linerate_model::run::{
+    Confidence, CpuSide, Experiment, Limit, Place, Run, Trial, Verdict, frame_rate,
+};
+use linerate_model::spec::{DatapathChoice, Direction, Side};
+use linerate_model::{BitRate, ByteCount, Ratio};
 
 /// What lies between the two ports forwards no more.
 pub(crate) static CAUSE: Cause = Cause {
@@ -64,7 +66,8 @@ fn dropped(placed: &Placed, evidence: &Evidence<'_>, verdict: &mut Verdict) {
     )));
 }
 
-/// Time of a frame in nanoseconds, through the device and over a wire in its place.
+/// Time of a frame in nanoseconds, through the device and over a wire in its place: of the time in which the sender ran. A
+/// frame over a bare wire beside other programs takes no more of it, however few are sent.
 struct Cost {
     through: f64,
     wire: f64,
@@ -82,12 +85,20 @@ impl Cost {
         let ceiling = run.config.ceiling.as_ref().filter(|_| is_open)?;
         let payload = run.config.test()?.payload();
         let most = ceiling.offered.min(ceiling.received);
-        let best = evidence.highest_rate(|trial| trial.received_rate)?;
+        let best = evidence.highest_rate(undisturbed)?;
+        let running = ceiling.running_ratio.map_or(1.0, Ratio::get);
         let (through, wire) = (
             nanos(BitRate::from_f64(best), payload)?,
-            nanos(most, payload)?,
+            nanos(most, payload)? * running,
         );
-        (through * NEAR > wire).then_some(Self { through, wire })
+        let is_disturbed = running < DISTURBED
+            || evidence.mean(|trial| Some(running_ratio(trial))) < Some(DISTURBED);
+        let is_more = if is_disturbed {
+            through > BESIDE_OTHERS * wire
+        } else {
+            through * NEAR > wire
+        };
+        is_more.then_some(Self { through, wire })
     }
 
     fn judge(&self, verdict: &mut Verdict) {
@@ -112,6 +123,20 @@ impl Cost {
             "a frame takes less time, and more are forwarded",
         )));
     }
+}
+
+/// The rate of a trial whose sender would have run all the time.
+fn undisturbed(trial: &Trial) -> Option<BitRate> {
+    let rate = trial.received_rate?.as_f64();
+    let running = running_ratio(trial);
+    (running > 0.0).then(|| BitRate::from_f64(rate / running))
+}
+
+/// Share of a trial in which its sender ran; all where that is not known.
+fn running_ratio(trial: &Trial) -> f64 {
+    let cpu = trial.cpu_of(Side::Sender);
+    let running = cpu.and_then(CpuSide::running_ratio);
+    running.map_or(1.0, Ratio::get)
 }
 
 /// Time of a frame at a rate of L4 payload.
