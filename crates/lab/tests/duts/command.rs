@@ -1,6 +1,7 @@
 //! `linerate switch` on devices whose truth is known.
 
 use linerate_model::run::{Forwarding, Place, Run, RunStatus, RunWork, Trial};
+use linerate_model::sample::StreamWork;
 use linerate_model::{PacketCount, PacketRate};
 use linerate_studies::context::unattended;
 use linerate_studies::options::{Given, Source, TestKind, find, request};
@@ -9,8 +10,12 @@ use linerate_studies::run::{After, Test, switch};
 /// Measures as the command does with these options.
 pub(crate) fn measured(options: &[(&str, &str)]) -> Run {
     // So that the device counts what the trial counts.
-    let exact = [("warm-up", "0s")];
-    let given = options.iter().chain(&exact).map(|(name, value)| -> Given {
+    measured_with(&[options, &[("warm-up", "0s")]].concat())
+}
+
+/// The same, with these options only.
+fn measured_with(options: &[(&str, &str)]) -> Run {
+    let given = options.iter().map(|(name, value)| -> Given {
         let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));
         (option, (*value).to_owned())
     });
@@ -43,6 +48,53 @@ fn dropped(trial: &Trial) -> PacketCount {
 
 fn lost(trial: &Trial) -> PacketCount {
     trial.packets().unwrap().lost.unwrap()
+}
+
+/// With the warm-up of every test: what the ends count of it is what the device counts beside.
+pub(crate) fn the_counters_of_every_device_equal_the_ledger_and_the_warm_up() {
+    crate::conformance::for_every_device(|kind, _| {
+        let run = measured_with(&[
+            ("dut", kind.id()),
+            ("frame-size", "128"),
+            ("loss-goal", "0"),
+            ("line-rate", "50M"),
+            ("budget", "5s"),
+            ("delay-load", "50%"),
+            ("diagnose", "0s"),
+            ("warm-up", "50ms"),
+        ]);
+        let (_, parts) = rows(&run);
+        assert!(!parts[0].trials.is_empty(), "{}", kind.id());
+        for trial in &parts[0].trials {
+            let measured = trial.measured().unwrap();
+            let report = measured.device.as_ref().unwrap();
+            let [a, b] = &report.counted.ports[..] else {
+                panic!("a device has two ports");
+            };
+            let counted = [a.received.get(), b.sent.get()];
+            let about = format!("{}, trial {}", kind.id(), trial.index);
+            assert_eq!(counted, of_both_ends(trial), "{about}");
+        }
+    });
+}
+
+/// Frames that the sender sent and that came to the receiver, the warm-up's and doubled ones included.
+fn of_both_ends(trial: &Trial) -> [u64; 2] {
+    let [mut sent, mut came] = [0, 0];
+    for stream in trial.raw().iter().flat_map(|report| &report.streams) {
+        match &stream.work {
+            StreamWork::DatagramSender(sender) => {
+                sent += stream.packets.get() + sender.warm_up.unwrap().get();
+            }
+            StreamWork::DatagramReceiver(receiver) => {
+                let counted = &receiver.sequence;
+                came += counted.received.get() + counted.duplicated.get();
+                came += receiver.warm_up.unwrap().get();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    [sent, came]
 }
 
 /// The rate of the link element is exact, so both bounds of the search hold it: a width of 1 % and the queue's content,

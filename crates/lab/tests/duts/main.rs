@@ -15,6 +15,10 @@ use std::process::ExitCode;
 
 const CASES: &[Case] = &[
     Case {
+        name: "command::the_counters_of_every_device_equal_the_ledger_and_the_warm_up",
+        run: command::the_counters_of_every_device_equal_the_ledger_and_the_warm_up,
+    },
+    Case {
         name: "command::the_rate_of_a_link_is_found_and_its_drops_are_placed",
         run: command::the_rate_of_a_link_is_found_and_its_drops_are_placed,
     },
