@@ -152,6 +152,11 @@ pub fn rest(child: &Child) -> io::Result<()> {
     signal(child, Signal::STOP)
 }
 
+/// Asks `child` to end (`SIGINT`).
+pub fn interrupt(child: &Child) -> io::Result<()> {
+    signal(child, Signal::INT)
+}
+
 /// Resumes `child` after [`rest`] (`SIGCONT`).
 pub fn resume(child: &Child) -> io::Result<()> {
     signal(child, Signal::CONT)

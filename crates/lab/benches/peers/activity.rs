@@ -19,6 +19,10 @@ pub(crate) enum Activity {
     TcpPingPong,
     /// UDP at so many packets per second.
     Paced(u32),
+    /// Frames of so many flows over a bare veth pair, as fast as can be.
+    Frames(u32),
+    /// Frames of one flow at so many per second.
+    FramesPaced(u32),
 }
 
 impl Activity {
@@ -55,6 +59,20 @@ pub(crate) enum Measure {
     GapError(u32),
     /// Packets per second as sent over the intended ones: a gap error is worth nothing without it.
     PacedRate(u32),
+    /// Frames of so many flows that the sending interface counts, in thousands per second.
+    FramesSent(u32),
+    /// Frames that the receiving interface counts while the receiver takes them, in thousands per second.
+    FramesCounted(u32),
+    /// CPU time of the whole host for each of them, in ns.
+    FrameCost(u32),
+    /// Resident memory and memory of the maps of sender and receiver, in MiB.
+    GeneratorMemory(u32),
+    /// Median of how late frames left after their time, at so many per second, in µs (sender).
+    LatenessP50(u32),
+    /// Its 99th percentile.
+    LatenessP99(u32),
+    /// Its maximum.
+    LatenessMax(u32),
 }
 
 /// What one test of one contender gave.
@@ -75,9 +93,19 @@ impl fmt::Display for Measure {
             Self::TcpRoundTripP99 => write!(f, "TCP {PING}, p99 of the round trip µs"),
             Self::GapError(rate) => write!(f, "pacing {rate} pkt/s, p99 error of the gap µs"),
             Self::PacedRate(rate) => write!(f, "pacing {rate} pkt/s, rate sent / intended"),
+            Self::FramesSent(flows) => write!(f, "{FRAME}, {flows} flows, kframes/s sent"),
+            Self::FramesCounted(flows) => write!(f, "{FRAME}, {flows} flows, kframes/s counted"),
+            Self::FrameCost(flows) => write!(f, "{FRAME}, {flows} flows, CPU ns per frame"),
+            Self::GeneratorMemory(flows) => write!(f, "{FRAME}, {flows} flows, MiB of memory"),
+            Self::LatenessP50(rate) => write!(f, "frames at {rate}/s, median lateness µs"),
+            Self::LatenessP99(rate) => write!(f, "frames at {rate}/s, p99 lateness µs"),
+            Self::LatenessMax(rate) => write!(f, "frames at {rate}/s, maximum lateness µs"),
         }
     }
 }
+
+/// What is said of every test of generators.
+const FRAME: &str = "frames of 64 B over veth";
 
 /// What is said of every ping-pong.
 const PING: &str = "ping-pong 32 B, spinning";

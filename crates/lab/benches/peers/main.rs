@@ -10,6 +10,7 @@
 mod activity;
 mod contenders;
 mod footprint;
+mod generators;
 mod goals;
 mod lab;
 mod observing;
@@ -132,6 +133,15 @@ fn compare(options: &Options) -> Result<()> {
     if is_wanted(options, "observe") {
         for row in observing::rows(&program, &lab, options)? {
             page.say(&row)?;
+        }
+    }
+    if is_wanted(options, "frames") {
+        match generators::rows(&program, options, cores) {
+            Ok(rows) => rows.iter().try_for_each(|row| page.say(row))?,
+            error => page.say(&or_not_run(
+                "frames of 64 B over veth",
+                error.map(|rows| rows.concat()),
+            ))?,
         }
     }
     if is_wanted(options, "search") {

@@ -33,8 +33,8 @@ impl Options {
 }
 
 /// Names for `--only`.
-pub(crate) const TESTS: [&str; 8] = [
-    "tcp", "udp", "gso", "ping", "pace", "search", "size", "observe",
+pub(crate) const TESTS: [&str; 9] = [
+    "tcp", "udp", "gso", "ping", "pace", "search", "size", "observe", "frames",
 ];
 
 /// What this program was started for.
@@ -119,4 +119,4 @@ fn tests(value: &str) -> Result<Vec<String>> {
 
 const USAGE: &str = "usage: cargo bench -p linerate-lab --bench peers -- [--rounds 10] [--seconds 2] \
     [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--linerate PATH] [--before PATH] \
-    [--only tcp,udp,gso,ping,pace,search,size,observe] [--namespaces user|root (af-xdp needs root)]";
+    [--only tcp,udp,gso,ping,pace,search,size,observe,frames] [--namespaces user|root (af-xdp and frames need root)]";

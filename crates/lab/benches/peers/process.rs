@@ -5,12 +5,35 @@ use linerate_model::Clock as _;
 use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::process::{self, Ended, reap, wait_for_end};
-use linerate_testbed::Host;
+use linerate_testbed::duts::Tester;
+use linerate_testbed::{Host, TestbedError};
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// A network in which threads are started.
+pub(crate) trait Place {
+    /// Runs `work` on a thread in it.
+    fn start(&self, work: Starter) -> Result<JoinHandle<Result<Child>>, TestbedError>;
+}
+
+/// Starts a process.
+type Starter = Box<dyn FnOnce() -> Result<Child> + Send>;
+
+impl Place for Host {
+    fn start(&self, work: Starter) -> Result<JoinHandle<Result<Child>>, TestbedError> {
+        self.spawn("starter", work)
+    }
+}
+
+impl Place for Tester {
+    fn start(&self, work: Starter) -> Result<JoinHandle<Result<Child>>, TestbedError> {
+        self.spawn("starter", work)
+    }
+}
 
 /// A running process and what it prints. Dropping it kills it.
 pub(crate) struct Process {
@@ -29,8 +52,13 @@ pub(crate) struct Done {
 }
 
 impl Process {
-    /// Starts `program` on `host`; all its threads may use `core` only, until they pin themselves.
-    pub(crate) fn start(host: &Host, core: u32, program: &Path, words: &[String]) -> Result<Self> {
+    /// Starts `program` in `place`; all its threads may use `core` only, until they pin themselves.
+    pub(crate) fn start(
+        place: &dyn Place,
+        core: u32,
+        program: &Path,
+        words: &[String],
+    ) -> Result<Self> {
         let name = format!("{} {}", program.display(), words.join(" "));
         let [output, errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
         let mut command = Command::new(program);
@@ -40,10 +68,10 @@ impl Process {
             .stdout(output.try_clone()?)
             .stderr(errors.try_clone()?);
         // A child inherits network and affinity from the thread that starts it.
-        let starter = host.spawn("starter", move || {
+        let starter = place.start(Box::new(move || {
             pin_current_thread(core).context("pinning")?;
             command.spawn().context("starting")
-        })?;
+        }))?;
         let child = starter
             .join()
             .expect("invariant: the starter returns errors");
@@ -59,6 +87,11 @@ impl Process {
     /// Its process number.
     pub(crate) fn id(&self) -> u32 {
         self.child().id()
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) -> Result<()> {
+        process::interrupt(self.child()).with_context(|| format!("interrupting {}", self.name))
     }
 
     /// Lets it rest until [`resume`](Self::resume).

@@ -64,7 +64,12 @@ impl Iperf3 {
 fn traffic(activity: Activity) -> Vec<String> {
     let payload = PAYLOAD.to_string();
     match activity {
-        Activity::Tcp | Activity::PingPong | Activity::TcpPingPong => Vec::new(),
+        Activity::Tcp
+        | Activity::PingPong
+        | Activity::TcpPingPong
+        // Of generators, which this is none of.
+        | Activity::Frames(_)
+        | Activity::FramesPaced(_) => Vec::new(),
         Activity::Udp => words(&["-u", "-b", "0", "-l", &payload]),
         Activity::Aggregated => words(&["-u", "-b", "0", "-l", &payload, "--gsro"]),
         Activity::Paced(pace) => {
@@ -96,6 +101,6 @@ fn values(activity: Activity, end: &Value, cpu_s: f64) -> Result<Values> {
         ]),
         Activity::Udp => packets(Measure::UdpSent, Measure::UdpReceived)?,
         Activity::Aggregated => packets(Measure::AggregatedSent, Measure::AggregatedReceived)?,
-        Activity::PingPong | Activity::TcpPingPong | Activity::Paced(_) => Values::new(),
+        _ => Values::new(),
     })
 }
