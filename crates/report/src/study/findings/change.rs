@@ -61,8 +61,14 @@ impl Change {
     }
 }
 
+/// A hundredfold change: what an interval of few and scattered values holds beyond it tells nothing more.
+const LARGEST_PERCENT: f64 = 9999.0;
+
 /// Two significant digits, at most two decimals; a minus sign that is one.
 pub(super) fn digits(percent: f64) -> String {
+    if percent > LARGEST_PERCENT {
+        return format!("> {LARGEST_PERCENT}");
+    }
     let scale = 10_f64.powi(MIN_DECIMALS);
     let text = significant((percent * scale).round() / scale, 2);
     text.replace('-', "−")
@@ -91,6 +97,13 @@ mod tests {
             },
             scale: EffectScale::Ratio,
         }
+    }
+
+    #[test]
+    fn no_figure_is_larger_than_what_people_can_read() {
+        assert_eq!(least(4.5e33, EffectScale::Ratio), "> 9999 %");
+        let wide = change(0.13, 0.0, 2.5e12).signed();
+        assert_eq!(wide, "−87 % [−100, > 9999]");
     }
 
     #[test]
