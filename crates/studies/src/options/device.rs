@@ -1,7 +1,7 @@
 //! Options of what stands between two ports.
 
 use super::draft::{duration, read, set};
-use super::search::{delay_goal, loss_goals};
+use super::search::loss_goals;
 use super::{Group, SWITCH as ONLY, Shown, Source, Usual, flag, list, option};
 use crate::run::DeviceChoice;
 use linerate_model::spec::Direction;
@@ -91,11 +91,6 @@ pub(super) static DEVICE: Group = Group {
             .shown(Shown::Short)
             .usual("0,0.5%")
             .sets(loss_goals),
-        option("delay-goal", ONLY, "QUANTILE<TIME", "Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial)")
-            .sets(delay_goal),
-        option("width", ONLY, "WIDTH", "How close the bounds shall be, relative to the upper one")
-            .usual("0.5%")
-            .sets(|d, v| set(&mut d.search.width, read(v))),
         option("budget", ONLY, "BUDGET", "Most trial time of each frame size and direction")
             .usual("30s")
             .sets(|d, v| set(&mut d.search.budget, duration(v))),

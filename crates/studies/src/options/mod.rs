@@ -101,6 +101,7 @@ const DATAGRAMS: &[TestKind] = &[TestKind::Udp, TestKind::Saturate];
 const BULK: &[TestKind] = &[TestKind::Tcp, TestKind::Udp, TestKind::Saturate];
 const LATENCY: &[TestKind] = &[TestKind::Latency];
 const SEARCH: &[TestKind] = &[TestKind::Saturate];
+const SEARCHES: &[TestKind] = &[TestKind::Saturate, TestKind::Switch];
 const SWITCH: &[TestKind] = &[TestKind::Switch];
 const AT_PEERS: &[TestKind] = &TestKind::AT_PEERS;
 const ONE_WAY: &[TestKind] = &[

@@ -1,7 +1,7 @@
 //! Options of a search, and of what looks for the limit afterwards.
 
 use super::draft::{Draft, duration, read, set};
-use super::{BULK, Group, ONE_WAY, SEARCH as ONLY, Shown, Source, flag, list, option};
+use super::{BULK, Group, ONE_WAY, SEARCH as ONLY, SEARCHES, Shown, Source, flag, list, option};
 use crate::run::parse_delay_goal;
 
 /// Sets the loss ratios to search for.
@@ -11,7 +11,7 @@ pub(super) fn loss_goals(draft: &mut Draft, text: &str) -> Result<(), String> {
 }
 
 /// Sets the delay that every goal must also meet.
-pub(super) fn delay_goal(draft: &mut Draft, text: &str) -> Result<(), String> {
+fn delay_goal(draft: &mut Draft, text: &str) -> Result<(), String> {
     let goal = parse_delay_goal(text).map_err(|error| error.message);
     set(&mut draft.search.delay_goal, goal.map(Some))
 }
@@ -30,7 +30,7 @@ pub(super) static SEARCH: Group = Group {
         .sets(loss_goals),
         option(
             "delay-goal",
-            ONLY,
+            SEARCHES,
             "QUANTILE<TIME",
             "Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial)",
         )
@@ -55,7 +55,7 @@ pub(super) static SEARCH: Group = Group {
         .sets(|d, v| set(&mut d.search.max_load, read(v))),
         option(
             "width",
-            ONLY,
+            SEARCHES,
             "WIDTH",
             "How close the bounds shall be, relative to the upper one",
         )
