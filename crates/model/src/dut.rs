@@ -127,8 +127,6 @@ pub enum DutPlace {
     Queue,
     /// Routing: no route, no neighbour, hop limit, header.
     Routing,
-    /// The kernel's backlog of received frames (`net.core.netdev_max_backlog`) of a core: full.
-    Softnet,
     /// A table of forwarding or flows: no entry, or no room.
     Table,
 }
@@ -146,7 +144,6 @@ impl DutPlace {
             Self::Qdisc => "queueing discipline",
             Self::Queue => "queue of the device",
             Self::Routing => "routing",
-            Self::Softnet => "softnet backlog",
             Self::Table => "forwarding table",
         }
     }
@@ -273,13 +270,13 @@ mod tests {
 
     #[test]
     fn what_was_counted_before_is_left_out() {
-        let before = counted(100, &[(DutPlace::Softnet, 5), (DutPlace::PortTx, 1)]);
-        let after = counted(350, &[(DutPlace::Softnet, 5), (DutPlace::PortTx, 4)]);
+        let before = counted(100, &[(DutPlace::Queue, 5), (DutPlace::PortTx, 1)]);
+        let after = counted(350, &[(DutPlace::Queue, 5), (DutPlace::PortTx, 4)]);
         let grown = after.since(&before).unwrap();
         assert_eq!(grown.ports[0].received, PacketCount::new(250));
         assert_eq!(grown.ports[0].sent, PacketCount::new(0));
         assert_eq!(grown.dropped(), PacketCount::new(3));
-        assert_eq!(grown.dropped_at(DutPlace::Softnet), PacketCount::new(0));
+        assert_eq!(grown.dropped_at(DutPlace::Queue), PacketCount::new(0));
         assert_eq!(grown.drops.len(), 1);
         assert_eq!(grown.counters["hits"], 250);
     }
