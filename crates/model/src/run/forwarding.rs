@@ -2,7 +2,8 @@
 
 use super::{DelayOf, GoalResult, MethodResult, Run};
 use crate::dut::DutFacts;
-use crate::spec::Direction;
+use crate::estimate::Interval;
+use crate::spec::{DatapathChoice, Direction, TestSpec};
 use crate::units::{
     BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Ratio,
 };
@@ -65,6 +66,26 @@ pub struct ForwardingGoal {
     pub reached: bool,
 }
 
+/// What a frame costs a device, by the line through the times of frames of several sizes.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FrameCost {
+    /// For each frame, whatever its length, nanoseconds.
+    pub frame_ns: CostRange,
+    /// For each byte of it, nanoseconds.
+    pub byte_ns: CostRange,
+    /// Number of frame sizes.
+    pub frame_sizes: u32,
+}
+
+/// A cost in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct CostRange {
+    /// With each throughput in the middle of its bounds.
+    pub point: f64,
+    /// With each throughput anywhere between its bounds.
+    pub interval: Interval,
+}
+
 /// Delay of all frames at one load.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ForwardingDelay {
@@ -100,6 +121,17 @@ pub struct DelayTrial {
 pub fn frame_rate(rate: BitRate, payload: ByteCount) -> Option<PacketRate> {
     let bits = payload.as_f64() * 8.0;
     (bits > 0.0).then(|| PacketRate::from_pps(rate.as_f64() / bits))
+}
+
+impl TestSpec {
+    /// Frames per second at `rate` of L4 payload, where frames go through a device between two ports; `None` of other
+    /// tests.
+    pub fn device_frames(&self, rate: BitRate) -> Option<PacketRate> {
+        let is_device = self.datapath.id == DatapathChoice::PORTS;
+        is_device
+            .then(|| frame_rate(rate, self.payload()))
+            .flatten()
+    }
 }
 
 impl Forwarding {
@@ -162,6 +194,12 @@ impl Forwarding {
     pub fn throughput(&self) -> Option<PacketRate> {
         let without_loss = |goal: &&ForwardingGoal| goal.loss_goal == Ratio::ZERO;
         self.goals.iter().find(without_loss)?.lower_bound
+    }
+
+    /// The goal with the smallest loss ratio.
+    pub fn strictest(&self) -> Option<&ForwardingGoal> {
+        let goals = self.goals.iter();
+        goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
     }
 
     /// Bit/s at `layer` of frames of this size at `rate`; L1 counts 20 bytes of preamble and gap.

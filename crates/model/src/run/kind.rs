@@ -1,7 +1,8 @@
 //! What made a run: one variant per kind, each with what only it has.
 
 use super::{
-    CellEstimate, CurveFacts, DelayTrial, Device, Forwarding, GoalResult, Run, StudyFindings,
+    CellEstimate, CurveFacts, DelayTrial, Device, Forwarding, FrameCost, GoalResult, Run,
+    StudyFindings,
 };
 use crate::responsiveness::Responsiveness;
 use schemars::JsonSchema;
@@ -61,6 +62,9 @@ pub enum RunWork {
         /// What it forwards, a row for each part; empty until the first has ended.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         forwarding: Vec<Forwarding>,
+        /// What a frame and a byte of it cost the device; absent below two frame sizes at which it limits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frame_cost: Option<FrameCost>,
         /// The runs that this run is made of.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Run>,
@@ -93,6 +97,7 @@ impl From<RunKind> for RunWork {
             RunKind::Switch => Self::Switch {
                 device: Device::default(),
                 forwarding: Vec::new(),
+                frame_cost: None,
                 parts: Vec::new(),
             },
             RunKind::Tcp => Self::Tcp,
@@ -160,6 +165,7 @@ impl Run {
             device,
             forwarding,
             parts,
+            ..
         } = &mut whole.work
         else {
             return whole;

@@ -30,7 +30,10 @@ pub use crate::origin::{
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
-pub use forwarding::{DelayTrial, Device, Forwarding, ForwardingDelay, ForwardingGoal, frame_rate};
+pub use forwarding::{
+    CostRange, DelayTrial, Device, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
+    frame_rate,
+};
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;

@@ -7,7 +7,8 @@ use crate::document::{Block, Look, PAGE, Sheet};
 use crate::figures::{BigFigure, Unit, nanos};
 use crate::table::{Cell, Column, Medium, column, words};
 use linerate_model::run::{
-    Confidence, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, Run, RunWork, Verdict,
+    Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost, Run,
+    RunWork, Verdict,
 };
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Layer, PacketRate, Ratio};
@@ -50,8 +51,12 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     if rows.iter().any(|row| !row.found.goals.is_empty()) {
         blocks.push(Block::Table(throughput(&rows, unit).look(Look::Open)));
     }
-    if let Some(cost) = cost(&rows) {
-        blocks.push(Block::fact("cost", cost));
+    if let RunWork::Switch {
+        frame_cost: Some(cost),
+        ..
+    } = &run.work
+    {
+        blocks.push(Block::fact("cost", cost_words(cost)));
     }
     let delays = delays(&rows);
     if !delays.is_empty() {
@@ -109,12 +114,6 @@ impl Row<'_> {
             }
         }
     }
-
-    /// The goal with the smallest loss ratio.
-    pub(crate) fn strictest(&self) -> Option<&ForwardingGoal> {
-        let goals = self.found.goals.iter();
-        goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
-    }
 }
 
 /// `NDR` where no frame may be lost, else `PDR 0.5 %`.
@@ -155,7 +154,7 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Sheet {
     }
     let at_layer = |layer: Layer| {
         move |row: &Row<'_>| {
-            let lower = row.strictest().and_then(|goal| goal.lower_bound);
+            let lower = row.found.strictest().and_then(|goal| goal.lower_bound);
             let rate = lower.map(|rate| row.found.bit_rate(layer, rate));
             Cell::number(rate.map(BitRate::as_f64), GIGABIT)
         }
@@ -164,7 +163,7 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Sheet {
     columns.push(column("Gbit/s L2", at_layer(Layer::L2)).on(Medium::Page));
     let share = |of: fn(&Forwarding) -> Option<PacketRate>| {
         move |row: &Row<'_>| {
-            let lower = row.strictest().and_then(|goal| goal.lower_bound);
+            let lower = row.found.strictest().and_then(|goal| goal.lower_bound);
             let share = lower.zip(of(row.found));
             Cell::percent(share.map(|(rate, of)| Ratio::clamped(rate.pps() / of.pps())))
         }
@@ -181,41 +180,19 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Sheet {
 
 const GIGABIT: Unit = Unit::GIGABIT;
 
-/// What a frame costs the device, and what each of its bytes: the line through the times of a frame at each size, where
-/// the device limits.
-fn cost(rows: &[Row<'_>]) -> Option<String> {
-    let first = rows.first()?.found.direction;
-    let limited = rows.iter().filter(|row| {
-        let is_device = |verdict: &Verdict| verdict.limit.id() == DEVICE;
-        row.found.direction == first && row.verdict.is_some_and(is_device)
-    });
-    let time = |row: &Row<'_>| {
-        let rate = row.strictest()?.lower_bound?.pps();
-        (rate > 0.0).then(|| (row.found.frame_bytes.as_f64(), 1e9 / rate))
+/// `618 ns (610 ns to 640 ns) for each frame and 0.48 ns (0.31 ns to 0.52 ns) for each byte of it, by 3 frame sizes`.
+fn cost_words(cost: &FrameCost) -> String {
+    let range = |cost: CostRange| {
+        let [low, high] = [cost.interval.low, cost.interval.high].map(nanos);
+        format!("{} ({low} to {high})", nanos(cost.point))
     };
-    let points: Vec<(f64, f64)> = limited.filter_map(time).collect();
-    let n = crate::figures::float(points.len() as u64);
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (size, time) = (mean(|point| point.0), mean(|point| point.1));
-    let spread: f64 = points.iter().map(|point| (point.0 - size).powi(2)).sum();
-    if points.len() < 2 || spread == 0.0 {
-        return None;
-    }
-    let both = points
-        .iter()
-        .map(|point| (point.0 - size) * (point.1 - time));
-    let slope = (both.sum::<f64>() / spread).max(0.0);
-    let fixed = (time - slope * size).max(0.0);
-    Some(format!(
+    format!(
         "{} for each frame and {} for each byte of it, by {} frame sizes",
-        nanos(fixed),
-        nanos(slope),
-        points.len()
-    ))
+        range(cost.frame_ns),
+        range(cost.byte_ns),
+        cost.frame_sizes
+    )
 }
-
-/// Id of the verdict that the device limits.
-const DEVICE: &str = "device";
 
 /// A row of the table of delays.
 pub(crate) struct DelayRow<'a> {
@@ -277,7 +254,9 @@ fn limited_by(rows: &[Row<'_>]) -> Option<String> {
 
 /// From the slowest to the fastest row.
 fn caption(rows: &[Row<'_>], unit: Unit) -> String {
-    let lower = rows.iter().filter_map(|row| row.strictest()?.lower_bound);
+    let lower = rows
+        .iter()
+        .filter_map(|row| row.found.strictest()?.lower_bound);
     let (low, high) = lower.fold((f64::INFINITY, 0.0_f64), |(low, high), rate| {
         (low.min(rate.pps()), high.max(rate.pps()))
     });
@@ -298,7 +277,7 @@ pub(crate) fn figures(run: &Run) -> Vec<BigFigure> {
     let rows = rows(run);
     let unit = unit(&rows);
     let figure = |row: &Row<'_>| {
-        let goal = row.strictest()?;
+        let goal = row.found.strictest()?;
         let lower = number(goal.lower_bound?, unit);
         let upper = goal.upper_bound.map(|upper| {
             let upper = number(upper, unit);
@@ -318,7 +297,7 @@ pub(crate) fn outcome(run: &Run) -> Vec<String> {
     let rows = rows(run);
     let unit = unit(&rows);
     let said = |row: &Row<'_>| {
-        let goal = row.strictest()?;
+        let goal = row.found.strictest()?;
         let lower = goal.lower_bound?;
         let word = if goal.loss_goal == Ratio::ZERO {
             "without loss".to_owned()

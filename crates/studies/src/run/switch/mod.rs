@@ -168,6 +168,15 @@ impl Ports {
             };
             bench.all(&plan.methods)?;
         }
+        if let RunWork::Switch {
+            forwarding,
+            frame_cost,
+            parts,
+            ..
+        } = &mut recorder.run_mut().work
+        {
+            *frame_cost = linerate_analysis::frame_cost(forwarding, parts);
+        }
         Ok(recorder.finish(context))
     }
 
