@@ -69,10 +69,11 @@ pub(crate) fn run_values(part: &Run) -> BTreeMap<Measured, f64> {
 }
 
 /// What is averaged.
-pub(crate) const AVERAGED: [Quantity; 8] = [
+pub(crate) const AVERAGED: [Quantity; 9] = [
     Quantity::ReceivedRate,
     Quantity::LossRatio,
     Quantity::ConditionalThroughput,
+    Quantity::FrameThroughput,
     Quantity::MEDIAN_DELAY,
     Quantity::P99_DELAY,
     Quantity::RisingDelayLoad,
@@ -88,9 +89,13 @@ fn observations(part: &Run) -> Vec<(Measured, f64)> {
             // The strictest goal comes first.
             let strictest = goals.first();
             let found = strictest.and_then(|goal| Some((goal, goal.conditional_throughput?)));
-            let quantity = Quantity::ConditionalThroughput;
+            let in_frames = |rate| part.config.test()?.device_frames(rate);
             found.map_or_else(Vec::new, |(goal, rate)| {
-                one(goal.direction, quantity, rate.as_f64())
+                let (quantity, value) = match in_frames(rate) {
+                    Some(frames) => (Quantity::FrameThroughput, frames.pps()),
+                    None => (Quantity::ConditionalThroughput, rate.as_f64()),
+                };
+                one(goal.direction, quantity, value)
             })
         }
         RunWork::Latency { responsiveness, .. } if !responsiveness.is_empty() => {

@@ -121,17 +121,18 @@ pub fn listing_json(listed: &[Kept]) -> Result<String> {
             json!({"id": kept.listed.id, "broken": reason, "tags": kept.tags, "note": kept.note})
         }
         Entry::Run(run) => {
-            let (mut received, mut bound, mut median) = (None, None, None);
+            let (mut received, mut bound, mut median, mut frames) = (None, None, None, None);
             match run.result {
                 Some(Figure::Received(rate)) => received = Some(rate),
                 Some(Figure::LowerBound(rate)) => bound = Some(rate),
+                Some(Figure::FrameLowerBound { rate, .. }) => frames = Some(rate),
                 Some(Figure::MedianNs(ns)) => median = Some(ns),
                 None => {}
             }
             json!({
                 "id": kept.listed.id, "kind": run.kind, "status": run.status, "title": run.title,
                 "started": run.started, "trials": run.trials, "parts": run.parts,
-                "received_bps": received, "lower_bound_bps": bound, "p50_ns": median,
+                "received_bps": received, "lower_bound_bps": bound, "lower_bound_pps": frames, "p50_ns": median,
                 "limit": run.limit.as_ref().map(|(id, _)| id), "tags": kept.tags, "note": kept.note,
             })
         }

@@ -53,6 +53,8 @@ pub enum Quantity {
     LossRatio,
     /// Highest load of a search whose loss is within its goal, L4 payload.
     ConditionalThroughput,
+    /// Conditional throughput of a search over a device between two ports, in frames.
+    FrameThroughput,
     /// A statistic of what the delay of a trial timed, or of a part of that.
     Delay(DelayPart, Statistic),
     /// Delays that were timed.
@@ -230,6 +232,7 @@ static ENTRIES: &[Entry] = &[
         .of(|trial| trial.loss_ratio().map(Ratio::get)),
     Entry::new(Quantity::ConditionalThroughput, "conditional_throughput_bps", QuantityUnit::BitRate, "conditional throughput")
         .payload("conditional throughput"),
+    Entry::new(Quantity::FrameThroughput, "throughput_pps", QuantityUnit::PacketRate, "throughput"),
     Entry::new(Quantity::DelayCount, "delay_count", QuantityUnit::Count, "delays timed")
         .of(|trial| trial.delay()?.count.map(float)),
     Entry::new(Quantity::RisingDelayLoad, "above_pps", QuantityUnit::Plain, "requests per second from which delay rises"),

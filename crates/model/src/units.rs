@@ -163,7 +163,7 @@ impl std::str::FromStr for PacketRate {
 impl fmt::Display for PacketRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         si(self.0, f)?;
-        f.write_str("pkt/s")
+        f.write_str("pps")
     }
 }
 

@@ -101,7 +101,8 @@ impl Unit {
             QuantityUnit::Nanoseconds => Self::for_nanos(typical),
             QuantityUnit::Ratio => Self::PERCENT,
             QuantityUnit::Seconds => Self::SECONDS,
-            QuantityUnit::Count | QuantityUnit::PacketRate | QuantityUnit::Plain => Self::PLAIN,
+            QuantityUnit::PacketRate => Self::for_frames(typical),
+            QuantityUnit::Count | QuantityUnit::Plain => Self::PLAIN,
         }
     }
 

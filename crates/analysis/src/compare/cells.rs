@@ -2,7 +2,7 @@
 
 use linerate_model::comparison::ComparedCell;
 use linerate_model::run::{GoalResult, Instance, RepetitionLevel, Run, RunKind, Trial};
-use linerate_model::spec::Direction;
+use linerate_model::spec::{DatapathChoice, Direction};
 use std::collections::BTreeMap;
 
 /// One setting and what was measured at it.
@@ -123,9 +123,15 @@ fn goal_key(run: &Run, part: Option<&str>, goal: &GoalResult) -> ComparedCell {
         .as_ref()
         .map_or_else(String::new, |delay| format!(", {delay}"));
     let trial = run.trials.first();
+    let test = run.config.test();
+    let is_device = test.is_some_and(|test| test.datapath.id == DatapathChoice::PORTS);
     named(ComparedCell {
         name: String::new(),
-        kind: run.kind(),
+        kind: if is_device {
+            RunKind::Switch
+        } else {
+            run.kind()
+        },
         part: part.map(str::to_owned),
         transport: trial.map(|trial| trial.transport),
         direction: Some(goal.direction),
@@ -166,10 +172,12 @@ fn mode(run: &Run, trial: &Trial) -> Option<String> {
 
 /// The cell with its name in words.
 fn named(mut key: ComparedCell) -> ComparedCell {
-    let way = |direction| match direction {
-        Direction::Forward => "client → server",
-        Direction::Reverse => "server → client",
-        Direction::Duplex => "both ways",
+    let way = |direction| match (key.kind, direction) {
+        (RunKind::Switch, Direction::Forward) => "A → B",
+        (RunKind::Switch, Direction::Reverse) => "B → A",
+        (_, Direction::Forward) => "client → server",
+        (_, Direction::Reverse) => "server → client",
+        (_, Direction::Duplex) => "both ways",
     };
     // The way of a request and its answer is always there and back.
     let direction = key.direction.filter(|_| key.kind != RunKind::Latency);

@@ -4,13 +4,13 @@ use super::Options;
 use super::cells::{Cell, Repetition, Seen};
 use crate::repetition::{Units, units};
 use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval, to_f64};
-use linerate_model::comparison::Basis;
+use linerate_model::comparison::{Basis, ComparedCell};
 use linerate_model::quantity::{CpuFigure, DelayPart};
 use linerate_model::run::{
-    Delay, GoalResult, Instance, RepetitionLevel, RunKind, Statistic, Trial,
+    Delay, GoalResult, Instance, RepetitionLevel, RunKind, Statistic, Trial, frame_rate,
 };
 use linerate_model::spec::Side;
-use linerate_model::{Interval, Quantile, Quantity};
+use linerate_model::{BitRate, Interval, PacketRate, Quantile, Quantity};
 
 /// One value of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +71,7 @@ pub fn known() -> Vec<String> {
     let parts = [DelayPart::HalfRoundTrip, DelayPart::AboveSmallest];
     let others = [
         Quantity::ConditionalThroughput.key().into_owned(),
+        Quantity::FrameThroughput.key().into_owned(),
         "sender_cpu".to_owned(),
         "receiver_cpu".to_owned(),
     ];
@@ -111,7 +112,7 @@ pub(super) fn both(first: Vec<Observed>, second: &[Observed]) -> Vec<Both> {
 /// Every metric that a cell knows.
 pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
     let all = match &cell.seen {
-        Seen::Goals(goals) => vec![throughput(goals)],
+        Seen::Goals(goals) => vec![throughput(goals, &cell.key)],
         Seen::Trials(repetitions) => told(cell.key.kind, &options.quantiles)
             .map(|metric| {
                 let turns = turns_of(repetitions, metric);
@@ -291,14 +292,17 @@ fn within_trial(delay: &Delay, quantile: Quantile, share: f64) -> Option<Within>
     })
 }
 
-/// The conditional throughput of a goal, within its bounds.
-fn throughput(goals: &[Repetition<'_, &GoalResult>]) -> Observed {
+/// The conditional throughput of a goal, within its bounds; of a device in frames.
+fn throughput(goals: &[Repetition<'_, &GoalResult>], key: &ComparedCell) -> Observed {
+    let frame = key.payload_bytes.filter(|_| key.kind == RunKind::Switch);
+    let in_frames = |rate| frame_rate(rate, frame?).map(PacketRate::pps);
+    let scaled = |rate: BitRate| in_frames(rate).unwrap_or(rate.as_f64());
     let values = goals.iter().filter_map(|Repetition { instance, seen }| {
-        let rate = seen.conditional_throughput?.as_f64();
+        let rate = scaled(seen.conditional_throughput?);
         let bounds = seen.lower_bound.zip(seen.upper_bound);
         let bounds = bounds.map(|(low, high)| Interval {
-            low: low.as_f64().min(rate),
-            high: high.as_f64().max(rate),
+            low: scaled(low).min(rate),
+            high: scaled(high).max(rate),
         });
         let within = bounds.map(|bounds| Within {
             basis: Basis::SearchBounds,
@@ -313,7 +317,10 @@ fn throughput(goals: &[Repetition<'_, &GoalResult>]) -> Observed {
             },
         ))
     });
-    let metric = Quantity::ConditionalThroughput;
+    let metric = match frame {
+        Some(_) => Quantity::FrameThroughput,
+        None => Quantity::ConditionalThroughput,
+    };
     Observed {
         values: independent(values.collect(), metric),
         metric,

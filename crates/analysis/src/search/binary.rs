@@ -149,7 +149,7 @@ impl Search for Bisection {
                     (result.trials, result.time) = (trials, time);
                 }
                 let cause = self.shortfall(goal, *done, &result);
-                shortfall::explain(&mut result, goal.width, cause);
+                shortfall::explain(&mut result, goal.width, cause, self.config.load_unit);
                 result
             })
             .collect()

@@ -1,7 +1,8 @@
 //! What a search is asked: goals, load range, durations, and whether they make sense together.
 
+use linerate_model::run::frame_rate;
 use linerate_model::spec::Direction;
-use linerate_model::{BitRate, LossRatio, Quantile, Ratio};
+use linerate_model::{BitRate, ByteCount, LossRatio, Quantile, Ratio};
 use std::fmt;
 use std::time::Duration;
 
@@ -58,6 +59,35 @@ impl SearchGoal {
     }
 }
 
+/// The unit in which sentences name loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadUnit {
+    /// bit/s of L4 payload.
+    #[default]
+    PayloadBits,
+    /// Frames per second, each with this payload.
+    Frames(ByteCount),
+}
+
+impl LoadUnit {
+    /// `load` in this unit: `94.1 Mbit/s`, `1.55 Mpps`.
+    pub(super) fn words(self, load: BitRate) -> String {
+        let frames = match self {
+            Self::PayloadBits => None,
+            Self::Frames(payload) => frame_rate(load, payload),
+        };
+        frames.map_or_else(|| load.to_string(), |frames| frames.to_string())
+    }
+
+    /// The option that sets the lowest load.
+    pub(super) const fn lowest_option(self) -> &'static str {
+        match self {
+            Self::PayloadBits => "--min",
+            Self::Frames(_) => "--min-frame-rate",
+        }
+    }
+}
+
 /// Everything a search is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchConfig {
@@ -73,6 +103,8 @@ pub struct SearchConfig {
     pub time_budget: Duration,
     /// Which way the traffic flows; copied into the results.
     pub direction: Direction,
+    /// How its sentences name loads.
+    pub load_unit: LoadUnit,
     /// Moves the ramp's loads a little, so that repeated searches do not share one load grid.
     pub seed: u64,
 }
@@ -90,6 +122,7 @@ impl SearchConfig {
             initial_trial_duration: Duration::from_millis(200),
             time_budget: Duration::from_secs(30),
             direction: Direction::Forward,
+            load_unit: LoadUnit::default(),
             seed: 1,
         }
     }

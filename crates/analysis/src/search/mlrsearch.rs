@@ -220,7 +220,7 @@ impl Controller {
                     (result.trials, result.time) = (trials, time);
                 }
                 let cause = self.shortfall(state, &result);
-                shortfall::explain(&mut result, goal.width, cause);
+                shortfall::explain(&mut result, goal.width, cause, self.config.load_unit);
                 result
             })
             .collect()

@@ -48,7 +48,7 @@ pub mod simulated;
 
 pub use binary::Binary;
 pub use classify::{Class, Judged, Leaning, classify, conditional_throughput};
-pub use config::{DelayGoal, SearchConfig, SearchError, SearchGoal};
+pub use config::{DelayGoal, LoadUnit, SearchConfig, SearchError, SearchGoal};
 pub use mlrsearch::{Controller, MlrSearch};
 pub use outcome::{
     DelayQuantiles, GROWTH_FLOOR, Judgement, Resolution, SENDER_TOLERANCE, Step, TrialOutcome,

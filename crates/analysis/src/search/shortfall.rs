@@ -1,9 +1,9 @@
 //! Why a goal was not reached, in a sentence.
 
+use super::config::LoadUnit;
 use super::goal_state::GiveUp;
 use linerate_model::run::GoalResult;
 use linerate_model::{BitRate, Ratio};
-use std::fmt;
 use std::time::Duration;
 
 /// What kept a search from reaching a goal.
@@ -34,37 +34,50 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Cause {
+    fn words(self, unit: LoadUnit) -> String {
         match self {
-            Self::Budget(budget) => write!(
-                f,
+            Self::Budget(budget) => format!(
                 "the trial time of {} s is used up; allow more with --budget, or wider bounds with --width",
                 budget.as_secs_f64()
             ),
-            Self::GivenUp(why) => why.fmt(f),
-            Self::LowestLoad => f.write_str("the lowest load misses it; set a lower one with --min"),
-            Self::Sender => f.write_str(
-                "the sender's host offers less than intended, now more and now less; give its traffic a core of its own",
+            Self::GivenUp(why) => why.to_string(),
+            Self::LowestLoad => format!(
+                "the lowest load misses it; set a lower one with {}",
+                unit.lowest_option()
             ),
-            Self::Unfinished => f.write_str("the search was ended before"),
-            Self::Wall(load) => write!(f, "no trial at {load} was valid; see the reasons of those trials"),
+            Self::Sender => {
+                "the sender's host offers less than intended, now more and now less; give its traffic a core of its own".to_owned()
+            }
+            Self::Unfinished => "the search was ended before".to_owned(),
+            Self::Wall(load) => format!(
+                "no trial at {} was valid; see the reasons of those trials",
+                unit.words(load)
+            ),
         }
     }
 }
 
 /// Says of a goal that is not reached how far the search came, and why no further.
-pub(super) fn explain(result: &mut GoalResult, asked: Ratio, cause: Cause) {
+pub(super) fn explain(result: &mut GoalResult, asked: Ratio, cause: Cause, unit: LoadUnit) {
     if result.reached {
         return;
     }
+    let load = |load| unit.words(load);
     let came = match (result.lower_bound, result.upper_bound, result.width) {
         (Some(lower), Some(upper), Some(width)) => {
-            format!("the bounds {lower} and {upper} are {width} apart, not {asked}")
+            format!(
+                "the bounds {} and {} are {width} apart, not {asked}",
+                load(lower),
+                load(upper)
+            )
         }
-        (Some(lower), ..) => format!("{lower} meets it, and no load above is known to miss it"),
-        (None, Some(upper), _) => format!("no load below {upper} is known to meet it"),
+        (Some(lower), ..) => format!(
+            "{} meets it, and no load above is known to miss it",
+            load(lower)
+        ),
+        (None, Some(upper), _) => format!("no load below {} is known to meet it", load(upper)),
         (None, None, _) => "no load was judged".to_owned(),
     };
-    result.shortfall = Some(format!("{came}: {cause}"));
+    result.shortfall = Some(format!("{came}: {}", cause.words(unit)));
 }

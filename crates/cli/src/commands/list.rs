@@ -125,6 +125,9 @@ fn listed(kept: &Kept) -> ListedRun<'_> {
             started: run.started.as_ref(),
             result: match run.result {
                 Some(Figure::Received(rate)) => ListedResult::Received(rate),
+                Some(Figure::FrameLowerBound { frame, rate }) => {
+                    ListedResult::FrameLowerBound { frame, rate }
+                }
                 Some(Figure::LowerBound(rate)) => ListedResult::LowerBound(rate),
                 Some(Figure::MedianNs(ns)) => ListedResult::MedianNs(ns),
                 None if run.parts > 0 => ListedResult::Parts(run.parts),

@@ -4,7 +4,7 @@ use crate::figures::{float, nanos, rate};
 use crate::paper::{Paper, Style};
 use crate::words;
 use linerate_model::run::{RunKind, RunStatus};
-use linerate_model::{BitRate, WallTime};
+use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
 
 /// What is at one place of a store.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +45,17 @@ pub enum ListedEntry<'a> {
 }
 
 /// The figure that people ask for first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ListedResult {
     /// Lower bound of a search, intended load, L4 payload.
     LowerBound(BitRate),
+    /// What a device forwards of the first frame size: lower bound, intended load.
+    FrameLowerBound {
+        /// Length of a frame from destination address to FCS.
+        frame: ByteCount,
+        /// Frames per second.
+        rate: PacketRate,
+    },
     /// Smallest median of what was timed, nanoseconds.
     MedianNs(u64),
     /// None, or none that one figure says.
@@ -128,6 +135,9 @@ fn figure(result: ListedResult) -> String {
         ListedResult::None => String::new(),
         ListedResult::Received(received) => rate(received),
         ListedResult::LowerBound(bound) => format!("≥ {}", rate(bound)),
+        ListedResult::FrameLowerBound { frame, rate } => {
+            format!("≥ {rate}, {} B", frame.get())
+        }
         ListedResult::MedianNs(ns) => format!("p50 {}", nanos(float(ns))),
         ListedResult::Parts(parts) => words::counted(parts, "run"),
     }

@@ -110,8 +110,10 @@ pub(super) fn unmeasured(paper: &mut Paper, estimates: &[CellEstimate], parts: &
             continue;
         }
         listed.push(&place.cell);
+        let goals = part.goals().iter();
+        let shortfalls = goals.filter_map(|goal| goal.shortfall.as_ref());
         let reasons = part.trials.iter().flat_map(|trial| &trial.reasons);
-        let why = reasons.chain(&part.notes).next();
+        let why = shortfalls.chain(reasons).chain(&part.notes).next();
         let why = why.map_or("no reason was recorded", String::as_str);
         paper.item(&place.cell, &format!("not measured: {why}"));
     }
@@ -133,6 +135,6 @@ fn said(mean: &CellEstimate) -> String {
     let unit = Unit::for_quantity(mean.quantity, mean.estimate.point);
     let what = mean.quantity.name();
     let alone = if mean.estimate.n == 1 { " (n = 1)" } else { "" };
-    let way = words::direction(mean.direction);
+    let way = words::direction_of(mean.quantity, mean.direction);
     format!("{}{alone} {what}, {way}", value.show(unit))
 }

@@ -19,7 +19,7 @@ use linerate_model::run::{
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
-use linerate_model::{BitRate, PacketRate, Ratio};
+use linerate_model::{BitRate, PacketRate, Quantity, Ratio};
 
 /// How a trial goes on: what it is called, and the rate so far.
 pub fn progress(label: Option<&str>, rate: BitRate) -> String {
@@ -34,6 +34,15 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
         Direction::Forward => "client → server",
         Direction::Reverse => "server → client",
         Direction::Duplex => "both ways",
+    }
+}
+
+/// The direction of a quantity: a device has ports, all else has a client and a server.
+pub(crate) const fn direction_of(quantity: Quantity, way: Direction) -> &'static str {
+    match (quantity, way) {
+        (Quantity::FrameThroughput, Direction::Forward) => "A → B",
+        (Quantity::FrameThroughput, Direction::Reverse) => "B → A",
+        _ => direction(way),
     }
 }
 

@@ -31,7 +31,7 @@ use crate::regular;
 use index::{Index, Kept, Stamp};
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
-use linerate_model::{BitRate, WallTime};
+use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::thread::Builder;
@@ -108,6 +108,13 @@ pub struct Summary {
 pub enum Figure {
     /// Lower bound of a search's first goal: intended load, L4 payload.
     LowerBound(BitRate),
+    /// What a device forwards of the first frame size: lower bound of its first goal, intended load.
+    FrameLowerBound {
+        /// Length of a frame from destination address to FCS.
+        frame: ByteCount,
+        /// Frames per second.
+        rate: PacketRate,
+    },
     /// Smallest median of a latency run's trials, nanoseconds of what they timed.
     MedianNs(u64),
     /// Highest received rate of the valid trials, L4 payload.

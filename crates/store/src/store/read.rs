@@ -4,7 +4,7 @@ use super::{Figure, HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
 use crate::regular::{self, Links};
 use crate::v1;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
-use linerate_model::{BitRate, WallTime};
+use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
 use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -125,7 +125,23 @@ struct Head {
     #[serde(default)]
     goals: Vec<GoalHead>,
     #[serde(default)]
+    forwarding: Vec<ForwardingHead>,
+    #[serde(default)]
     verdict: Option<VerdictHead>,
+}
+
+/// The part of what a device forwards that a list shows.
+#[derive(Deserialize)]
+struct ForwardingHead {
+    frame_bytes: ByteCount,
+    #[serde(default)]
+    goals: Vec<FrameGoalHead>,
+}
+
+#[derive(Deserialize)]
+struct FrameGoalHead {
+    #[serde(default)]
+    lower_bound_pps: Option<PacketRate>,
 }
 
 /// The part of a trial that a list shows.
@@ -249,7 +265,14 @@ impl Head {
                 self.goals[0].lower_bound_bps.map(Figure::LowerBound)
             }
             RunKind::Latency => self.trials.median_ns.map(Figure::MedianNs),
-            RunKind::Demo | RunKind::Study | RunKind::Switch => None,
+            RunKind::Switch => {
+                let first = self.forwarding.first()?;
+                Some(Figure::FrameLowerBound {
+                    frame: first.frame_bytes,
+                    rate: first.goals.first()?.lower_bound_pps?,
+                })
+            }
+            RunKind::Demo | RunKind::Study => None,
             RunKind::Saturate | RunKind::Tcp | RunKind::Udp => {
                 self.trials.received.map(Figure::Received)
             }

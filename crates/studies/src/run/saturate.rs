@@ -7,7 +7,8 @@ use crate::run::stack::{Counted, note_stack};
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
-    DelayGoal, MlrSearch, Search, SearchConfig, SearchGoal, SearchKind as _, Step, TrialOutcome,
+    DelayGoal, LoadUnit, MlrSearch, Search, SearchConfig, SearchGoal, SearchKind as _, Step,
+    TrialOutcome,
 };
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
@@ -95,6 +96,10 @@ impl SaturatePlan {
             goals: self.loss_goals.iter().map(goal).collect(),
             time_budget: self.budget,
             direction: self.spec.direction,
+            load_unit: match self.spec.device_frames(self.min_load) {
+                Some(_) => LoadUnit::Frames(self.spec.payload()),
+                None => LoadUnit::PayloadBits,
+            },
             seed: self.spec.seed,
             ..SearchConfig::between(self.min_load, self.max_load)
         }

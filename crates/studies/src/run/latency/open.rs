@@ -95,7 +95,7 @@ impl OpenLoop {
     }
 }
 
-/// `1 kpkt/s` as a rate of requests: `1000/s`.
+/// `1 kpps` as a rate of requests: `1000/s`.
 pub(super) fn per_second(rate: PacketRate, arrival: Arrival) -> String {
     let random = match arrival {
         Arrival::Constant => "",
