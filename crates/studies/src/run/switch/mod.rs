@@ -102,6 +102,19 @@ fn name_device(context: &Context<'_>, plan: &SwitchPlan, run: &mut Run) {
 /// Length of the test that tries a generator.
 const TRY_TIME: Duration = Duration::from_millis(20);
 
+/// Adds what a frame and a byte cost the device.
+fn add_cost(run: &mut Run) {
+    if let RunWork::Switch {
+        forwarding,
+        frame_cost,
+        parts,
+        ..
+    } = &mut run.work
+    {
+        *frame_cost = linerate_analysis::frame_cost(forwarding, parts);
+    }
+}
+
 impl Ports {
     /// A search for each frame size and direction.
     fn searches(
@@ -168,15 +181,7 @@ impl Ports {
             };
             bench.all(&plan.methods)?;
         }
-        if let RunWork::Switch {
-            forwarding,
-            frame_cost,
-            parts,
-            ..
-        } = &mut recorder.run_mut().work
-        {
-            *frame_cost = linerate_analysis::frame_cost(forwarding, parts);
-        }
+        add_cost(recorder.run_mut());
         Ok(recorder.finish(context))
     }
 
