@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_line_gives_its_two_costs_and_bounds_give_theirs() {
-        let rows = [64, 512, 1518].map(|bytes| row(bytes, 600.0 + 0.5 * bytes as f64, 0.01));
+        let rows = [64_u32, 512, 1518]
+            .map(|bytes| row(bytes.into(), 600.0 + 0.5 * f64::from(bytes), 0.01));
         let device = CAUSE.limit();
         let parts: Vec<_> = rows.iter().map(|_| part(device.clone())).collect();
         let cost = frame_cost(&rows, &parts).unwrap();
