@@ -304,6 +304,13 @@ pub struct MethodSettings {
     /// Step between two loads of the loss curve, as a share of the highest (RFC 2544 asks for at most 10 %).
     #[serde(rename = "loss_step_ratio")]
     pub loss_step: Ratio,
+    /// Length of a soak.
+    #[serde(rename = "soak_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub soak: Duration,
+    /// Load of a soak, as a share of the throughput with the largest loss goal.
+    #[serde(rename = "soak_load_ratio")]
+    pub soak_load: Ratio,
 }
 
 impl Default for MethodSettings {
@@ -311,6 +318,8 @@ impl Default for MethodSettings {
         Self {
             bursts: 50,
             loss_step: Ratio::clamped(0.1),
+            soak: Duration::from_hours(1),
+            soak_load: Ratio::clamped(0.9),
         }
     }
 }

@@ -39,6 +39,10 @@ const CASES: &[Case] = &[
         run: methods::a_link_loses_what_is_above_its_rate,
     },
     Case {
+        name: "methods::a_soak_tells_what_is_lost_and_when",
+        run: methods::a_soak_tells_what_is_lost_and_when,
+    },
+    Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",
         run: conformance::every_device_forwards_both_ways_and_counts_every_frame,
     },

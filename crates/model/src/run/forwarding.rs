@@ -202,6 +202,13 @@ impl Forwarding {
         goals.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
     }
 
+    /// Highest load with the largest loss goal; `None` where none was found.
+    pub fn highest_throughput(&self) -> Option<PacketRate> {
+        let goals = self.goals.iter();
+        let largest = goals.max_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()));
+        largest?.lower_bound
+    }
+
     /// Bit/s at `layer` of frames of this size at `rate`; L1 counts 20 bytes of preamble and gap.
     pub fn bit_rate(&self, layer: Layer, rate: PacketRate) -> BitRate {
         let between = match layer {

@@ -16,6 +16,8 @@ pub enum MethodResult {
     BackToBack(Box<BackToBack>),
     /// Loss at loads from the highest downwards (RFC 2544 §26.3).
     LossCurve(LossCurve),
+    /// One long trial below the throughput.
+    Soak(Box<Soak>),
 }
 
 /// The longest burst that a device forwards without loss, and the buffer that this implies (RFC 9004).
@@ -107,4 +109,67 @@ pub struct LossPoint {
     /// Where they were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<LedgerEntry>,
+}
+
+/// A long trial at a share of the throughput.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Soak {
+    /// Share of the throughput with the largest loss goal.
+    pub load_ratio: Ratio,
+    /// The load.
+    #[serde(rename = "intended_pps")]
+    pub intended: PacketRate,
+    /// What the sender really sent.
+    #[serde(rename = "offered_pps")]
+    pub offered: Option<PacketRate>,
+    /// How long it lasted, warm-up not counted.
+    #[serde(rename = "time_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub time: Duration,
+    /// Frames that were sent.
+    pub sent: PacketCount,
+    /// Frames that were lost.
+    pub lost: PacketCount,
+    /// Frames that were lost, of those that were sent.
+    pub loss_ratio: LossRatio,
+    /// Half of all frames had at most this delay.
+    pub p50_ns: Option<u64>,
+    /// 99 % quantile.
+    pub p99_ns: Option<u64>,
+    /// Longest.
+    pub max_ns: Option<u64>,
+    /// Loss over time.
+    pub intervals: Vec<SoakInterval>,
+}
+
+/// A part of a soak.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct SoakInterval {
+    /// Start within the trial.
+    #[serde(rename = "start_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub start: Duration,
+    /// End within the trial.
+    #[serde(rename = "end_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub end: Duration,
+    /// Frames that the receiver expected, by their numbers.
+    pub frames: PacketCount,
+    /// Those that did not come.
+    pub lost: PacketCount,
+    /// `lost / frames`.
+    pub loss_ratio: LossRatio,
+}
+
+impl Soak {
+    /// Intervals with loss.
+    pub fn lossy(&self) -> impl Iterator<Item = &SoakInterval> {
+        self.intervals.iter().filter(|one| one.lost.get() > 0)
+    }
+
+    /// The interval that lost most of its frames; `None` if none was lost.
+    pub fn worst(&self) -> Option<&SoakInterval> {
+        self.lossy()
+            .max_by(|a, b| a.loss_ratio.get().total_cmp(&b.loss_ratio.get()))
+    }
 }

@@ -37,7 +37,7 @@ pub use forwarding::{
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
-pub use methods::{BackToBack, FullLoad, LossCurve, LossPoint, MethodResult};
+pub use methods::{BackToBack, FullLoad, LossCurve, LossPoint, MethodResult, Soak, SoakInterval};
 pub use origin::{DeviceReport, Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};

@@ -1,8 +1,9 @@
 //! Options of the methods by which a device is measured.
 
-use super::draft::{read, set};
+use super::draft::{duration, read, set};
 use super::{Group, SWITCH as ONLY, Shown, choice, list, option};
 use linerate_model::Ratio;
+use std::time::Duration;
 
 pub(super) static METHODS: Group = Group {
     heading: "Methods",
@@ -40,6 +41,19 @@ pub(super) static METHODS: Group = Group {
         .usual("10%")
         .is_beside(true)
         .sets(|d, v| set(&mut d.device.method_settings.loss_step, step(v))),
+        option("soak", ONLY, "TIME", "soak: length of the trial")
+            .usual("1h")
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.method_settings.soak, longer_than_nothing(v))),
+        option(
+            "soak-load",
+            ONLY,
+            "SHARE",
+            "soak: its load, of the throughput with the largest loss goal",
+        )
+        .usual("90%")
+        .is_beside(true)
+        .sets(|d, v| set(&mut d.device.method_settings.soak_load, read(v))),
     ],
 };
 
@@ -48,6 +62,13 @@ fn at_least_one(text: &str) -> Result<u32, String> {
     (number > 0)
         .then_some(number)
         .ok_or_else(|| "must be at least 1".to_owned())
+}
+
+fn longer_than_nothing(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    (!time.is_zero())
+        .then_some(time)
+        .ok_or_else(|| "must be longer than 0s".to_owned())
 }
 
 /// 200 trials at most, and two at least.

@@ -2,6 +2,7 @@
 
 mod back_to_back;
 mod loss_curve;
+mod soak;
 
 use super::Row;
 use crate::chart::Chart;
@@ -34,19 +35,24 @@ pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
     let all = [
         back_to_back::sheet(rows, unit),
         loss_curve::sheet(rows, unit),
+        soak::sheet(rows, unit),
     ];
     all.into_iter().flatten().collect()
 }
 
 /// The chart of each method that has one.
 pub(super) fn charts(rows: &[Row<'_>], unit: Unit) -> Vec<Chart> {
-    let all = [loss_curve::chart(rows, unit)];
+    let all = [loss_curve::chart(rows, unit), soak::chart(rows)];
     all.into_iter().flatten().collect()
 }
 
 /// What each method found, in a few words, of the first row that has it.
 pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
-    let all = [back_to_back::outcome(rows), loss_curve::outcome(rows, unit)];
+    let all = [
+        back_to_back::outcome(rows),
+        loss_curve::outcome(rows, unit),
+        soak::outcome(rows),
+    ];
     all.into_iter().flatten().collect()
 }
 
@@ -55,5 +61,6 @@ pub(super) fn rate(found: &MethodResult) -> PacketRate {
     match found {
         MethodResult::BackToBack(found) => found.burst_rate,
         MethodResult::LossCurve(found) => found.full,
+        MethodResult::Soak(found) => found.intended,
     }
 }

@@ -148,6 +148,11 @@ impl<'c> Bench<'_, 'c> {
         Ok(offered.map(|offered| (offered, FullLoad::Offered)))
     }
 
+    /// Rate of payload of so many frames per second.
+    pub(super) fn payload_rate(&self, rate: PacketRate) -> BitRate {
+        BitRate::from_f64(rate.pps() * self.spec.payload().as_f64() * 8.0)
+    }
+
     /// Frames per second of this rate of payload.
     pub(super) fn frames(&self, rate: BitRate) -> PacketRate {
         frame_rate(rate, self.spec.payload()).unwrap_or_else(|| PacketRate::from_pps(0.0))

@@ -6,6 +6,7 @@
 mod back_to_back;
 mod bench;
 mod loss_curve;
+mod soak;
 
 pub(super) use bench::{Bench, Loads};
 
@@ -19,6 +20,7 @@ pub(crate) static ALL: &[&dyn Method] = &[
     &Throughput,
     &back_to_back::BackToBackFrames,
     &loss_curve::FrameLossRate,
+    &soak::SoakTest,
 ];
 
 /// A way to measure a device.
