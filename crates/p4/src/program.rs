@@ -142,6 +142,8 @@ pub(crate) enum Step {
     IsValid,
     IsUnionValid,
     HeadersEqual,
+    /// The variable-length fields of two headers.
+    VarbitsEqual,
     UnionsEqual,
     Jump(u32),
     JumpIfZero(u32),

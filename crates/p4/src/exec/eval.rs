@@ -152,12 +152,15 @@ impl Values<'_> {
                         at += by as usize;
                     }
                 }
-                Step::HeadersEqual | Step::UnionsEqual => {
+                Step::HeadersEqual | Step::UnionsEqual | Step::VarbitsEqual => {
                     let right = pop(stack).index();
                     let left = pop(stack).index();
                     let equal = match (u32::try_from(left), u32::try_from(right)) {
                         (Ok(left), Ok(right)) if *step == Step::HeadersEqual => {
                             packet.headers_equal(program, left, right)
+                        }
+                        (Ok(left), Ok(right)) if *step == Step::VarbitsEqual => {
+                            packet.varbit(program, left) == packet.varbit(program, right)
                         }
                         (Ok(left), Ok(right)) => packet.unions_equal(program, left, right),
                         _ => false,

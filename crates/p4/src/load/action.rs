@@ -76,12 +76,12 @@ impl Builder {
             }
             "assign_VL" => self.assign_varbit(&named(0)?, &named(1)?)?,
             "assign_header" | "copy_header" => Primitive::AssignHeader {
-                to: self.target(argument(0)?, scope)?,
-                from: self.target(argument(1)?, scope)?,
+                to: self.header(argument(0)?, scope)?,
+                from: self.header(argument(1)?, scope)?,
             },
             "assign_union" => Primitive::AssignUnion {
-                to: self.target(argument(0)?, scope)?,
-                from: self.target(argument(1)?, scope)?,
+                to: self.union(argument(0)?, scope)?,
+                from: self.union(argument(1)?, scope)?,
             },
             "assign_header_stack" => Primitive::AssignStack {
                 to: self.layout.stack_of(&named(0)?)?,
@@ -100,9 +100,9 @@ impl Builder {
                 }
             }
             "add_header" | "add_header_fast" => {
-                Primitive::AddHeader(self.target(argument(0)?, scope)?)
+                Primitive::AddHeader(self.header(argument(0)?, scope)?)
             }
-            "remove_header" => Primitive::RemoveHeader(self.target(argument(0)?, scope)?),
+            "remove_header" => Primitive::RemoveHeader(self.header(argument(0)?, scope)?),
             "push" | "pop" => {
                 let unions = argument(0)?.get("type")?.text()? == "header_union_stack";
                 let stack = if unions {

@@ -29,6 +29,8 @@ enum Kind {
     /// A header, of the type that this one has.
     Header(u32),
     Union(u32),
+    /// The variable-length field of a header.
+    Varbit,
 }
 
 /// The steps of one expression.
@@ -75,12 +77,8 @@ impl Builder {
     /// A value or truth value.
     pub(super) fn value(&mut self, node: &Json<'_>, scope: Scope<'_>) -> Result<Expr> {
         let mut code = Code::default();
-        match self.emit(node, scope, &mut code)? {
-            Kind::Value => self.finish(node, &code),
-            Kind::Header(_) | Kind::Union(_) => {
-                Err(node.invalid("is a header where a value is needed"))
-            }
-        }
+        self.operand(node, scope, &mut code)?;
+        self.finish(node, &code)
     }
 
     /// A binary operation on two operands given apart, as in the primitives of P4-14.
@@ -92,19 +90,49 @@ impl Builder {
         scope: Scope<'_>,
     ) -> Result<Expr> {
         let mut code = Code::default();
-        self.emit(left, scope, &mut code)?;
-        self.emit(right, scope, &mut code)?;
+        self.operand(left, scope, &mut code)?;
+        self.operand(right, scope, &mut code)?;
         code.push(Step::Binary(of));
         self.finish(left, &code)
     }
 
-    /// A header or union that is known, or found by an expression.
-    pub(super) fn target(&mut self, node: &Json<'_>, scope: Scope<'_>) -> Result<Target> {
+    /// A header that is known, or found by an expression.
+    pub(super) fn header(&mut self, node: &Json<'_>, scope: Scope<'_>) -> Result<Target> {
+        self.target(node, scope, |kind| matches!(kind, Kind::Header(_)))
+    }
+
+    /// A union that is known, or found by an expression.
+    pub(super) fn union(&mut self, node: &Json<'_>, scope: Scope<'_>) -> Result<Target> {
+        self.target(node, scope, |kind| matches!(kind, Kind::Union(_)))
+    }
+
+    fn target(
+        &mut self,
+        node: &Json<'_>,
+        scope: Scope<'_>,
+        is: fn(Kind) -> bool,
+    ) -> Result<Target> {
         let mut code = Code::default();
-        match (self.emit(node, scope, &mut code)?, code.steps.as_slice()) {
-            (Kind::Value, _) => Err(node.invalid("is a value where a header is needed")),
-            (_, [Step::Header(at) | Step::Union(at)]) => Ok(Target::Fixed(*at)),
+        let kind = self.emit(node, scope, &mut code)?;
+        if !is(kind) {
+            return Err(node.invalid("is not the kind of header that is needed"));
+        }
+        match code.steps.as_slice() {
+            [Step::Header(at) | Step::Union(at)] => Ok(Target::Fixed(*at)),
             _ => Ok(Target::Computed(self.finish(node, &code)?)),
+        }
+    }
+
+    /// An operand that is a value or truth value.
+    fn operand(&mut self, node: &Json<'_>, scope: Scope<'_>, code: &mut Code) -> Result<()> {
+        match self.emit(node, scope, code)? {
+            Kind::Value => Ok(()),
+            Kind::Header(_) | Kind::Union(_) => {
+                Err(node.invalid("is a header where a value is needed"))
+            }
+            Kind::Varbit => {
+                Err(node.lacks("the value of a variable-length field in an expression"))
+            }
         }
     }
 
@@ -192,8 +220,9 @@ impl Builder {
         match node.get("type")?.text()? {
             "expression" => return self.emit(&value, scope, code),
             "field" => {
-                if self.layout.varbit(&value)?.is_some() {
-                    return Err(node.lacks("the value of a variable-length field in an expression"));
+                if let Some(header) = self.layout.varbit(&value)? {
+                    code.push(Step::Header(header));
+                    return Ok(Kind::Varbit);
                 }
                 let field = self.layout.field(&value)?;
                 code.operand(Step::Field(field), field.width);
@@ -232,7 +261,7 @@ impl Builder {
             "register" => {
                 let (array, index) = value.pair()?;
                 let array = self.register(&array)?;
-                self.emit(&index, scope, code)?;
+                self.operand(&index, scope, code)?;
                 code.operand(Step::Register(array), self.registers[array as usize].width);
             }
             other => {
@@ -337,10 +366,10 @@ impl Builder {
         if let Some((_, binary)) = BINARY.iter().find(|(name, _)| *name == op) {
             // A missing left operand is a sign.
             match node.find("left") {
-                Some(left) => drop(self.emit(&left, scope, code)?),
+                Some(left) => self.operand(&left, scope, code)?,
                 None => code.push(Step::Small(0)),
             }
-            self.emit(&node.get("right")?, scope, code)?;
+            self.operand(&node.get("right")?, scope, code)?;
             code.push(Step::Binary(*binary));
             return Ok(Kind::Value);
         }
@@ -349,13 +378,16 @@ impl Builder {
             "not" => self.unary(node, scope, code, Step::Not),
             "~" => self.unary(node, scope, code, Step::Invert),
             "d2b" => self.unary(node, scope, code, Step::ToBool),
-            "b2d" => self.emit(&node.get("right")?, scope, code),
+            "b2d" => {
+                self.operand(&node.get("right")?, scope, code)?;
+                Ok(Kind::Value)
+            }
             "valid" => self.unary(node, scope, code, Step::IsValid),
             "valid_union" => self.unary(node, scope, code, Step::IsUnionValid),
             "?" => self.choice(node, scope, code),
             "dereference_header_stack" | "dereference_stack" => {
                 let stack = self.layout.stack_of(&node.get("left")?.get("value")?)?;
-                self.emit(&node.get("right")?, scope, code)?;
+                self.operand(&node.get("right")?, scope, code)?;
                 code.push(Step::Element(stack));
                 Ok(Kind::Header(self.layout.stacks[stack as usize].elements[0]))
             }
@@ -363,7 +395,7 @@ impl Builder {
                 let stack = self
                     .layout
                     .union_stack_of(&node.get("left")?.get("value")?)?;
-                self.emit(&node.get("right")?, scope, code)?;
+                self.operand(&node.get("right")?, scope, code)?;
                 code.push(Step::UnionElement(stack));
                 Ok(Kind::Union(
                     self.layout.union_stacks[stack as usize].elements[0],
@@ -392,6 +424,12 @@ impl Builder {
                     .ok_or_else(|| at.invalid(format!("the header has no field {field}")))?
                     .1
                     .width;
+                if self.layout.headers[like as usize]
+                    .varbit
+                    .is_some_and(|varbit| varbit.index == field)
+                {
+                    return Ok(Kind::Varbit);
+                }
                 code.operand(Step::AccessField(field), width);
                 Ok(Kind::Value)
             }
@@ -420,7 +458,16 @@ impl Builder {
         code: &mut Code,
         step: Step,
     ) -> Result<Kind> {
-        self.emit(&node.get("right")?, scope, code)?;
+        let right = node.get("right")?;
+        let kind = self.emit(&right, scope, code)?;
+        let fits = match step {
+            Step::IsValid => matches!(kind, Kind::Header(_)),
+            Step::IsUnionValid => matches!(kind, Kind::Union(_)),
+            _ => kind == Kind::Value,
+        };
+        if !fits {
+            return Err(right.invalid("is not the kind of operand that the operator takes"));
+        }
         code.push(step);
         Ok(Kind::Value)
     }
@@ -433,12 +480,16 @@ impl Builder {
         code: &mut Code,
     ) -> Result<Kind> {
         let left = self.emit(&node.get("left")?, scope, code)?;
-        self.emit(&node.get("right")?, scope, code)?;
+        let right = self.emit(&node.get("right")?, scope, code)?;
+        if std::mem::discriminant(&left) != std::mem::discriminant(&right) {
+            return Err(node.invalid("compares a header with a value"));
+        }
         let step = match left {
             Kind::Value if equal => Step::Binary(Binary::Eq),
             Kind::Value => Step::Binary(Binary::Ne),
             Kind::Header(_) => Step::HeadersEqual,
             Kind::Union(_) => Step::UnionsEqual,
+            Kind::Varbit => Step::VarbitsEqual,
         };
         code.push(step);
         if left != Kind::Value && !equal {
@@ -448,10 +499,13 @@ impl Builder {
     }
 
     fn choice(&mut self, node: &Json<'_>, scope: Scope<'_>, code: &mut Code) -> Result<Kind> {
-        self.emit(&node.get("cond")?, scope, code)?;
+        self.operand(&node.get("cond")?, scope, code)?;
         let (mut yes, mut no) = (Code::default(), Code::default());
         let kind = self.emit(&node.get("left")?, scope, &mut yes)?;
-        self.emit(&node.get("right")?, scope, &mut no)?;
+        let other = self.emit(&node.get("right")?, scope, &mut no)?;
+        if std::mem::discriminant(&kind) != std::mem::discriminant(&other) {
+            return Err(node.invalid("is a header or a value, depending on the condition"));
+        }
         code.push(Step::JumpIfZero(place(yes.steps.len() + 1)));
         code.steps.extend(&yes.steps);
         code.push(Step::Jump(place(no.steps.len())));
@@ -474,7 +528,11 @@ fn effect(step: Step) -> isize {
         | Step::LastUnionOf(_)
         | Step::LastIndex(_)
         | Step::Count(_) => 1,
-        Step::Binary(_) | Step::HeadersEqual | Step::UnionsEqual | Step::JumpIfZero(_) => -1,
+        Step::Binary(_)
+        | Step::HeadersEqual
+        | Step::VarbitsEqual
+        | Step::UnionsEqual
+        | Step::JumpIfZero(_) => -1,
         Step::Register(_)
         | Step::AccessField(_)
         | Step::AccessMember(_)
