@@ -6,7 +6,9 @@ use crate::activity::{Activity, Values};
 use anyhow::{Context as _, Result, bail};
 use linerate_model::{Clock as _, Histogram};
 use linerate_sys::affinity::pin_current_thread;
-use linerate_sys::bpf::{Assembler, DeviceMap, MAX_LIVE_BATCH, XdpLink, XdpMode, XdpProgram};
+use linerate_sys::bpf::{
+    Assembler, Condition, DeviceMap, MAX_LIVE_BATCH, XdpLink, XdpMode, XdpProgram,
+};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::xsk::{Copying, Xsk, XskLayout};
@@ -31,7 +33,6 @@ const LIVE_RUNS: u32 = 1 << 18;
 const PACED_TIME: Duration = Duration::from_secs(1);
 
 const XDP_DROP: i32 = 1;
-const XDP_PASS: i32 = 2;
 
 impl Generator for Ring {
     fn name(&self) -> &'static str {
@@ -104,11 +105,14 @@ impl Generator for LiveFrames {
             devices.set(0, ports.sender)?;
             let mut code = Assembler::default();
             code.set(1, 0);
+            // Never taken: the end of a program must be reachable.
+            let end = code.label();
+            code.jump_if(Condition::NotEqual, 1, 0, end);
             code.redirect(devices.descriptor(), 1, XDP_DROP);
+            code.place(end);
             let program = XdpProgram::load(&code.finish_with(XDP_DROP))?;
             // The kernel prepares jumps to a program at each call, unless it is attached somewhere.
-            let passing = XdpProgram::load(&Assembler::default().finish_with(XDP_PASS))?;
-            let _own = passing.attach(ports.sender, XdpMode::Native)?;
+            let _attached = program.attach(ports.sender, XdpMode::Native)?;
             while !stop.load(Ordering::Relaxed) {
                 program.run_live(&ports.frame, LIVE_RUNS, LIVE_BATCH)?;
             }

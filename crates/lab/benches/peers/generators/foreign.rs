@@ -3,7 +3,7 @@
 use super::{Bench, Generator, Pair};
 use crate::activity::{Activity, Values};
 use crate::process::{Process, pause};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +12,9 @@ pub(super) struct Trafficgen;
 
 /// From the start of a receiver to its being ready.
 const RECEIVER: Duration = Duration::from_millis(400);
+
+/// Waits of 20 ms for the end of a program.
+const ENDING_TRIES: u32 = 250;
 
 /// A program, by the name of its command or where `ci/need` unpacks it.
 fn found(name: &str) -> Option<PathBuf> {
@@ -66,7 +69,7 @@ impl Generator for Trafficgen {
     }
 }
 
-/// DPDK's test program: `txonly`, or `flowgen` of several flows; `rxonly` counts.
+/// DPDK's test program: `txonly` sends, `rxonly` counts.
 pub(super) struct Testpmd {
     name: &'static str,
     driver: &'static str,
@@ -145,12 +148,13 @@ impl Generator for Testpmd {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
-            Activity::Frames(_) => need("dpdk-testpmd", "dpdk-dev"),
+            Activity::Frames(1) => need("dpdk-testpmd", "dpdk-dev"),
+            Activity::Frames(_) => Err("measured with one flow only".to_owned()),
             _ => Err("it has no pace".to_owned()),
         }
     }
 
-    fn start(&self, bench: &Bench<'_>, activity: Activity) -> Result<Box<dyn Pair>> {
+    fn start(&self, bench: &Bench<'_>, _activity: Activity) -> Result<Box<dyn Pair>> {
         let program = found("dpdk-testpmd").context("dpdk-testpmd is not here")?;
         let environment = libraries(&program);
         let start = |end, mode: &[String]| {
@@ -160,16 +164,7 @@ impl Generator for Testpmd {
             bench.run(end, Path::new("env"), &all)
         };
         let receiver = start(1, &words(&["--forward-mode=rxonly"]))?;
-        let mode = match activity {
-            Activity::Frames(flows @ 2..) => {
-                vec![
-                    "--forward-mode=flowgen".to_owned(),
-                    format!("--flowgen-flows={flows}"),
-                ]
-            }
-            _ => words(&["--forward-mode=txonly", "--txpkts=60"]),
-        };
-        let sender = start(0, &mode)?;
+        let sender = start(0, &words(&["--forward-mode=txonly", "--txpkts=60"]))?;
         // Its drivers take as long to begin.
         pause(RECEIVER * 4);
         Ok(Box::new(Both { sender, receiver }))
@@ -214,9 +209,18 @@ impl Pair for Both {
     }
 
     fn end(self: Box<Self>) -> Result<Values> {
-        self.sender.interrupt()?;
-        self.receiver.interrupt()?;
-        pause(Duration::from_millis(200));
+        // What they attach to the interfaces stays there unless they end by themselves.
+        for process in [&self.sender, &self.receiver] {
+            process.interrupt()?;
+        }
+        for process in [&self.sender, &self.receiver] {
+            let mut tries = 0;
+            while !process.has_ended()? && tries < ENDING_TRIES {
+                pause(Duration::from_millis(20));
+                tries += 1;
+            }
+            ensure!(tries < ENDING_TRIES, "it does not end when it is asked to");
+        }
         Ok(Values::new())
     }
 }

@@ -32,7 +32,7 @@ const PACES: [u32; 3] = [10_000, 100_000, 1_000_000];
 /// From the start of sender and receiver to the window.
 const SETTLE: Duration = Duration::from_millis(600);
 /// Window in which frames are counted.
-const WINDOW: Duration = Duration::from_millis(500);
+const WINDOW: Duration = Duration::from_millis(400);
 
 /// A bare loop over AF_XDP: a ring of frames that are all alike, to a program that drops them.
 const BARE: &str = "bare AF_XDP loop";
