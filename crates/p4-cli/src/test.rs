@@ -3,6 +3,7 @@
 use crate::{files, junit, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4::check_p4info;
 use linerate_p4::stf::{self, Report};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -16,6 +17,9 @@ pub(crate) struct TestArgs {
     /// A packet test; once for each.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     stf: Vec<PathBuf>,
+    /// The program's P4Info in text form; it is checked to be of this program.
+    #[arg(long, value_name = "FILE")]
+    p4info: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -26,6 +30,12 @@ pub(crate) struct TestArgs {
 
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode, Failure> {
     let program = files::program(&args.program)?;
+    if let Some(path) = &args.p4info {
+        let checked = check_p4info(&program, &files::read_text(path)?);
+        checked.map_err(|error| {
+            Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()))
+        })?;
+    }
     let mut results = Vec::new();
     for path in &args.stf {
         let wrong = |error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()));

@@ -15,6 +15,7 @@ mod exec;
 mod hash;
 mod load;
 mod num;
+mod p4info;
 mod program;
 mod show;
 pub mod stf;
@@ -26,6 +27,7 @@ pub use exec::{
     UpdateKind, WriteError,
 };
 pub use load::LoadError;
+pub use p4info::{P4InfoError, check_p4info};
 pub use program::{
     Action, Array, DROP_PORT, Header, KeyField, MatchKind, Profile, Program, Source, Table,
     ValueSet,

@@ -1,6 +1,6 @@
 //! Published pipelines load, or are refused by the name of what they need. `LINERATE_P4` is the folder with them.
 
-use linerate_p4::{LoadError, Program};
+use linerate_p4::{LoadError, Program, check_p4info};
 use std::fs;
 use std::path::PathBuf;
 
@@ -22,7 +22,14 @@ fn published_pipelines_load_or_are_refused_by_name() {
             continue;
         };
         match Program::from_json(&text) {
-            Ok(_) if architecture == "v1model" => loaded += 1,
+            Ok(program) if architecture == "v1model" => {
+                loaded += 1;
+                if let Ok(info) = fs::read_to_string(folder().join(format!("{file}.p4info.txt")))
+                    && let Err(error) = check_p4info(&program, &info)
+                {
+                    wrong.push(format!("{file}: {error}"));
+                }
+            }
             Err(LoadError::Unsupported { what, .. }) if architecture != "v1model" => {
                 assert!(what.to_lowercase().contains(architecture), "{file}: {what}");
                 refused += 1;

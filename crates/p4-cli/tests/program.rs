@@ -1,0 +1,148 @@
+//! The program `linerate-p4` as a user meets it: what it prints, and its exit codes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A program that swaps two bytes and sends every packet back.
+const SWAP: &str = include_str!("data/swap.json");
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("swap.json"), SWAP).expect("a file");
+    fs::write(
+        folder.path().join("good.stf"),
+        "packet 3 0102 ff\nexpect 3 0201ff$\n",
+    )
+    .expect("a file");
+    fs::write(
+        folder.path().join("bad.stf"),
+        "packet 3 0102\nexpect 3 0102\n",
+    )
+    .expect("a file");
+    folder
+}
+
+fn text(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).into_owned()
+}
+
+#[test]
+fn tests_pass_or_fail_with_the_way_of_the_packet() {
+    let folder = folder();
+    let good = run(folder.path(), &["test", "swap.json", "--stf", "good.stf"]);
+    assert_eq!(
+        (
+            good.status.code(),
+            text(&good.stdout).contains("1 passed, 0 failed")
+        ),
+        (Some(0), true)
+    );
+    let bad = run(
+        folder.path(),
+        &[
+            "test",
+            "swap.json",
+            "--stf",
+            "good.stf",
+            "bad.stf",
+            "--junit",
+            "results.xml",
+        ],
+    );
+    let printed = text(&bad.stdout);
+    assert_eq!(bad.status.code(), Some(7));
+    assert!(
+        printed.contains("line 2, port 3: byte 0 differs"),
+        "{printed}"
+    );
+    assert!(printed.contains("extracts pair (2 B)"), "{printed}");
+    let xml = fs::read_to_string(folder.path().join("results.xml")).expect("results");
+    assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
+    let json = run(
+        folder.path(),
+        &["test", "swap.json", "--stf", "bad.stf", "--json"],
+    );
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(json["tests"][0]["passed"], false);
+}
+
+#[test]
+fn programs_are_shown_and_packets_traced() {
+    let folder = folder();
+    let shown = text(&run(folder.path(), &["show", "swap.json"]).stdout);
+    assert!(shown.contains("pair: first:8 second:8"), "{shown}");
+    let traced = text(
+        &run(
+            folder.path(),
+            &["trace", "swap.json", "--packet", "01:02", "--port", "3"],
+        )
+        .stdout,
+    );
+    assert!(
+        traced.contains("swap.p4:9") && traced.contains("sent to port 3, 2 B: 0201"),
+        "{traced}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_the_input_is_said_with_its_exit_code() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("cut.json"), &SWAP[..SWAP.len() / 2]).expect("a file");
+    fs::write(path.join("newer.json"), SWAP.replace("[2, 23]", "[2, 99]")).expect("a file");
+    fs::write(
+        path.join("other.p4info.txt"),
+        "tables { preamble { name: \"other\" } }",
+    )
+    .expect("a file");
+    fs::write(path.join("odd.stf"), "packet 0 01\nfrobnicate 1\n").expect("a file");
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["test", "cut.json", "--stf", "good.stf"], 3, "not JSON"),
+        (
+            &["test", "newer.json", "--stf", "good.stf"],
+            3,
+            "version 2.99",
+        ),
+        (
+            &["test", "none.json", "--stf", "good.stf"],
+            3,
+            "cannot read none.json",
+        ),
+        (
+            &["test", "swap.json", "--stf", "odd.stf"],
+            3,
+            "odd.stf: line 2",
+        ),
+        (
+            &[
+                "test",
+                "swap.json",
+                "--stf",
+                "good.stf",
+                "--p4info",
+                "other.p4info.txt",
+            ],
+            3,
+            "no table other",
+        ),
+        (&["trace", "swap.json", "--packet", "012"], 2, "whole bytes"),
+        (&["test", "swap.json"], 2, "--stf"),
+        (&["frobnicate"], 2, "frobnicate"),
+    ];
+    for (arguments, code, words) in cases {
+        let output = run(path, arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {error}");
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+}
