@@ -304,6 +304,15 @@ pub struct MethodSettings {
     /// Step between two loads of the loss curve, as a share of the highest (RFC 2544 asks for at most 10 %).
     #[serde(rename = "loss_step_ratio")]
     pub loss_step: Ratio,
+    /// Shell command that resets the device; `None`: linerate does what the kind of device has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset_command: Option<String>,
+    /// How often the device is reset.
+    pub resets: u32,
+    /// Length of the trial of each reset.
+    #[serde(rename = "reset_time_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub reset_time: Duration,
     /// Length of a soak.
     #[serde(rename = "soak_s", with = "as_seconds")]
     #[schemars(with = "f64")]
@@ -318,6 +327,9 @@ impl Default for MethodSettings {
         Self {
             bursts: 50,
             loss_step: Ratio::clamped(0.1),
+            reset_command: None,
+            resets: 3,
+            reset_time: Duration::from_secs(5),
             soak: Duration::from_hours(1),
             soak_load: Ratio::clamped(0.9),
         }

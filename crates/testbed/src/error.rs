@@ -45,6 +45,14 @@ pub enum TestbedError {
         /// What would be valid.
         want: String,
     },
+    /// A device under test cannot be reset.
+    #[error(
+        "linerate cannot reset the device {dut}: measure link,outage=TIME or bridge, or give --reset-command"
+    )]
+    NoReset {
+        /// Kind of the device.
+        dut: String,
+    },
     /// The link element failed.
     #[error("link element: {source}")]
     Element {

@@ -43,6 +43,14 @@ const CASES: &[Case] = &[
         run: methods::a_soak_tells_what_is_lost_and_when,
     },
     Case {
+        name: "methods::the_outage_of_a_link_is_its_reset_time",
+        run: methods::the_outage_of_a_link_is_its_reset_time,
+    },
+    Case {
+        name: "methods::a_bridge_forwards_again_after_a_reset",
+        run: methods::a_bridge_forwards_again_after_a_reset,
+    },
+    Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",
         run: conformance::every_device_forwards_both_ways_and_counts_every_frame,
     },

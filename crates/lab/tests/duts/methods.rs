@@ -105,3 +105,53 @@ pub(crate) fn a_soak_tells_what_is_lost_and_when() {
         "{found:?}"
     );
 }
+
+/// The outage of a link that is reset is as long as it was asked for, by both methods of RFC 6201.
+pub(crate) fn the_outage_of_a_link_is_its_reset_time() {
+    let found = found(&[
+        ("dut", "link,outage=500ms"),
+        ("method", "reset"),
+        ("resets", "2"),
+        ("reset-time", "2s"),
+        ("line-rate", "8M"),
+        ("frame-size", "256"),
+        ("loss-goal", "1%"),
+        ("budget", "5s"),
+        ("delay-load", ""),
+        ("diagnose", "0s"),
+    ]);
+    let MethodResult::Reset(found) = found else {
+        panic!("{found:?}");
+    };
+    assert_eq!(found.tests.len(), 2);
+    // A frame before and one after.
+    let error = 0.5 * 0.01 + 1.0 / found.load.pps();
+    for test in &found.tests {
+        let by_stamps = test.by_stamps.unwrap().as_secs_f64();
+        assert!((by_stamps - 0.5).abs() <= error, "{test:?}");
+        // A sender that another program stopped offered less than it lost.
+        let by_loss = test.by_loss.as_secs_f64();
+        assert!((by_loss - 0.5).abs() <= 5.0 * error, "{test:?}");
+        assert!(test.lost_in_gap.unwrap() <= test.lost, "{test:?}");
+    }
+}
+
+/// A bridge that goes down and up loses some frames, and forwards again.
+pub(crate) fn a_bridge_forwards_again_after_a_reset() {
+    let found = found(&[
+        ("dut", "bridge"),
+        ("method", "reset"),
+        ("resets", "1"),
+        ("reset-time", "2s"),
+        ("line-rate", "20M"),
+        ("frame-size", "128"),
+        ("loss-goal", "1%"),
+        ("budget", "5s"),
+        ("delay-load", ""),
+        ("diagnose", "0s"),
+    ]);
+    let MethodResult::Reset(found) = found else {
+        panic!("{found:?}");
+    };
+    assert!(found.tests[0].by_loss.as_secs_f64() < 0.5, "{found:?}");
+}

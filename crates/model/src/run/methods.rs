@@ -16,6 +16,8 @@ pub enum MethodResult {
     BackToBack(Box<BackToBack>),
     /// Loss at loads from the highest downwards (RFC 2544 §26.3).
     LossCurve(LossCurve),
+    /// Time without frames when the device is reset (RFC 6201).
+    Reset(Reset),
     /// One long trial below the throughput.
     Soak(Box<Soak>),
 }
@@ -109,6 +111,40 @@ pub struct LossPoint {
     /// Where they were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<LedgerEntry>,
+}
+
+/// Resets of a device under load.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Reset {
+    /// The load.
+    #[serde(rename = "load_pps")]
+    pub load: PacketRate,
+    /// One for each reset.
+    pub tests: Vec<ResetTime>,
+}
+
+/// How long a device forwarded nothing.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ResetTime {
+    /// Frames that were lost in the whole trial.
+    pub lost: PacketCount,
+    /// Lost frames over the offered rate (RFC 6201 §4.1, frame loss method).
+    #[serde(rename = "by_loss_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub by_loss: Duration,
+    /// From the last frame before the reset to the first after it (RFC 6201 §4.1, time-stamp method): the longest time
+    /// without a frame. `None` where the receiver does not tell.
+    #[serde(
+        rename = "by_stamps_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub by_stamps: Option<Duration>,
+    /// Frames that were lost in that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_in_gap: Option<PacketCount>,
 }
 
 /// A long trial at a share of the throughput.

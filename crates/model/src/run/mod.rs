@@ -37,7 +37,9 @@ pub use forwarding::{
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
-pub use methods::{BackToBack, FullLoad, LossCurve, LossPoint, MethodResult, Soak, SoakInterval};
+pub use methods::{
+    BackToBack, FullLoad, LossCurve, LossPoint, MethodResult, Reset, ResetTime, Soak, SoakInterval,
+};
 pub use origin::{DeviceReport, Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};

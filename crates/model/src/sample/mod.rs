@@ -17,8 +17,8 @@ pub use snapshot::Snapshot;
 pub use tcp::{CongestionState, TcpSample, TcpSocketReport};
 pub use work::{
     ByteStreamReceiver, ByteStreamSender, ConnectionOpener, DatagramReceiver, DatagramSender,
-    MarkedByteStreamSender, MessageTimes, OpenLoopRequester, Pacing, PeerStream, ReceiveSocket,
-    Requester, Responder, StreamKind, StreamWork, UnnumberedDatagramReceiver,
+    LongestGap, MarkedByteStreamSender, MessageTimes, OpenLoopRequester, Pacing, PeerStream,
+    ReceiveSocket, Requester, Responder, StreamKind, StreamWork, UnnumberedDatagramReceiver,
 };
 
 use crate::one_way::ClockIdentity;

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::histogram::Histogram;
 use crate::one_way::{SignedHistogram, StageReport, Transits};
-use crate::time::as_optional_seconds;
+use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::PacketCount;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,6 +187,17 @@ pub struct MessageTimes {
     pub transits: Option<Transits>,
 }
 
+/// The longest time between two datagrams that came one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct LongestGap {
+    /// How long nothing came.
+    #[serde(rename = "length_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub length: Duration,
+    /// Numbers between the two that had not come before.
+    pub missing: PacketCount,
+}
+
 /// The receiver of numbered datagrams.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DatagramReceiver {
@@ -233,6 +244,9 @@ pub struct DatagramReceiver {
     )]
     #[schemars(with = "Option<f64>")]
     pub sent_in: Option<Duration>,
+    /// The longest time without a datagram; `None` unless two came, and of receivers that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gap: Option<LongestGap>,
 }
 
 /// The receiver of datagrams without numbers (netperf): its socket and its calls are all that it knows.

@@ -1,7 +1,7 @@
 //! Options of the methods by which a device is measured.
 
 use super::draft::{duration, read, set};
-use super::{Group, SWITCH as ONLY, Shown, choice, list, option};
+use super::{Group, SWITCH as ONLY, Shown, Usual, choice, list, option};
 use linerate_model::Ratio;
 use std::time::Duration;
 
@@ -41,6 +41,38 @@ pub(super) static METHODS: Group = Group {
         .usual("10%")
         .is_beside(true)
         .sets(|d, v| set(&mut d.device.method_settings.loss_step, step(v))),
+        option("resets", ONLY, "N", "reset: how often the device is reset")
+            .usual("3")
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.method_settings.resets, at_least_one(v))),
+        option(
+            "reset-time",
+            ONLY,
+            "TIME",
+            "reset: length of each trial; the device must forward again before its end",
+        )
+        .usual("5s")
+        .is_beside(true)
+        .sets(|d, v| {
+            set(
+                &mut d.device.method_settings.reset_time,
+                longer_than_nothing(v),
+            )
+        }),
+        option(
+            "reset-command",
+            ONLY,
+            "COMMAND",
+            "reset: shell command that resets the device",
+        )
+        .otherwise(Usual::Words("what a device of `dut` has"))
+        .is_beside(true)
+        .sets(|d, v| {
+            set(
+                &mut d.device.method_settings.reset_command,
+                Ok(Some(v.to_owned())),
+            )
+        }),
         option("soak", ONLY, "TIME", "soak: length of the trial")
             .usual("1h")
             .is_beside(true)

@@ -45,6 +45,8 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{DeviceReport, Trial};
 use linerate_model::spec::{Pinning, TestSpec};
 use linerate_sys::thread::cpu_time;
+use linerate_testbed::duts::Dut;
+use std::time::Duration;
 
 /// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
 pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
@@ -87,6 +89,9 @@ pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) ->
         .collect()
 }
 
+/// What happens to the device under test while traffic runs, by the time since it began.
+type Disturb<'a> = &'a mut dyn FnMut(Duration, Option<&mut dyn Dut>);
+
 /// A run that is being measured: its surroundings, its record, and the open connection to the peer.
 pub(crate) struct Measurement<'a, 'c> {
     pub(crate) context: &'a mut Context<'c>,
@@ -112,13 +117,26 @@ impl Measurement<'_, '_> {
 
     /// Runs one test: its trials, not recorded yet. A test that breaks off does not end the run.
     fn attempt(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
+        self.disturbed(spec, label, &mut |_, _| {})
+    }
+
+    /// Runs one test during which `disturb` is called again and again; its trials, not recorded yet. A test that breaks off
+    /// does not end the run.
+    fn disturbed(
+        &mut self,
+        spec: &TestSpec,
+        label: Option<&str>,
+        disturb: Disturb<'_>,
+    ) -> Result<Vec<Trial>> {
         let before = self.device_report()?;
         let planned = planned_time(spec);
         let interrupt = self.context.interrupt;
         let watcher = &mut *self.context.watcher;
+        let device = &mut self.context.device;
         let mut intervals = Intervals::new(spec);
         let mut outcome = self.client.run(spec, &mut |pulse: &Pulse| {
             if !pulse.elapsed.is_zero() {
+                disturb(pulse.elapsed, Context::lend(device));
                 crate::progress::tell(watcher, pulse, planned, label);
                 for interval in intervals.ended(pulse) {
                     watcher.event(Event::Interval(&interval));

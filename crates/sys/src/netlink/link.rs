@@ -131,6 +131,13 @@ impl Netlink {
         self.change(Message::NewLink(link))
     }
 
+    /// Takes the interface down.
+    pub fn set_down(&mut self, index: InterfaceIndex) -> io::Result<()> {
+        let mut link = message(index, vec![]);
+        link.header.change_mask = LinkFlags::Up;
+        self.change(Message::NewLink(link))
+    }
+
     /// Sets the MTU of the interface in bytes.
     pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: u32) -> io::Result<()> {
         let mtu = LinkAttribute::Mtu(mtu);

@@ -6,6 +6,8 @@ use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, set_up, within};
 use linerate_sys::netlink::{InterfaceName, Learning};
+use linerate_sys::netns::NetNamespace;
+use std::sync::Arc;
 
 pub(super) struct Bridge;
 
@@ -54,7 +56,7 @@ impl DutKind for Bridge {
 
 /// Makes the bridge of the calling thread's network, with both ports.
 fn join_ports(learning: Learning) -> Result<(), TestbedError> {
-    let name = InterfaceName::new("br0").expect("invariant: a short name of letters");
+    let name = bridge_name();
     let mut netlink = netlink()?;
     netlink
         .add_bridge(&name)
@@ -73,4 +75,20 @@ fn join_ports(learning: Learning) -> Result<(), TestbedError> {
 
 struct Inner;
 
-impl Inside for Inner {}
+impl Inside for Inner {
+    /// Down and up again: meanwhile its ports take no frames, and afterwards it has forgotten its addresses.
+    fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<(), TestbedError>> {
+        Some(within(device, "the bridge", || {
+            let name = bridge_name();
+            let mut netlink = netlink()?;
+            let bridge = index_of(&mut netlink, &name)?;
+            let step = format!("bringing {name} down");
+            netlink.set_down(bridge).map_err(TestbedError::step(step))?;
+            set_up(&mut netlink, bridge, &name)
+        }))
+    }
+}
+
+fn bridge_name() -> InterfaceName {
+    InterfaceName::new("br0").expect("invariant: a short name of letters")
+}

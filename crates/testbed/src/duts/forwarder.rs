@@ -23,6 +23,11 @@ pub(super) trait Inside: Send {
         DutWork::Softirq
     }
 
+    /// Resets it while it forwards; `None` where there is no way to.
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<(), TestbedError>> {
+        None
+    }
+
     /// Ends it and returns the errors.
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {
         Ok(())
@@ -78,6 +83,12 @@ impl<T: Inside> Dut for Forwarder<T> {
 
     fn work(&self) -> DutWork {
         self.inside.work()
+    }
+
+    fn reset(&mut self) -> Result<(), TestbedError> {
+        let reset = self.inside.reset(&self.cables.device);
+        let dut = || self.facts.choice.kind.clone();
+        reset.unwrap_or_else(|| Err(TestbedError::NoReset { dut: dut() }))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Vec<TeardownError>> {

@@ -5,12 +5,13 @@ use super::forwarder::{Forwarder, Inside};
 use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, open_sockets, within};
 use crate::link::{
-    DirectionCounters, LinkConfig, LinkHandle, PacketFilter, PacketList, Tally, Transport,
+    DirectionCounters, LinkConfig, LinkHandle, Outage, PacketFilter, PacketList, Tally, Transport,
 };
-use crate::{TeardownError, TestbedError};
+use crate::{HostId, TeardownError, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace, DutThread, DutWork};
 use linerate_model::units::parse_duration;
-use linerate_model::{BitRate, PacketCount, Ratio};
+use linerate_model::{BitRate, Clock as _, MonoInstant, PacketCount, Ratio};
+use linerate_sys::clock::MonoClock;
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ const QUEUE: &str = "queue";
 const DELAY: &str = "delay";
 const LOSS: &str = "loss";
 const DROP: &str = "drop";
+const OUTAGE: &str = "outage";
 
 impl DutKind for Link {
     fn id(&self) -> &'static str {
@@ -65,17 +67,24 @@ impl DutKind for Link {
                     usual: "none",
                     summary: "UDP and TCP packets dropped by number, from 1 for each way: 5+17+400-420.",
                 },
+                DutParam {
+                    name: OUTAGE,
+                    values: "TIME",
+                    usual: "none",
+                    summary: "How long every frame is lost when the device is reset.",
+                },
             ]
         }
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
         let config = config(setup)?;
+        let outage = outage(setup)?;
         config.check(setup.mtu)?;
         let description = description(&config);
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
-        let (mtu, seed) = (setup.mtu, setup.seed);
+        let (mtu, seed, kept) = (setup.mtu, setup.seed, config.clone());
         let handle = within(&cables.device, "the link element", move || {
             let open = |side: Side| {
                 let port = side.device_port();
@@ -91,7 +100,11 @@ impl DutKind for Link {
             env!("CARGO_PKG_VERSION"),
             kernel_version()
         );
-        let inside = Element(handle);
+        let inside = Element {
+            handle,
+            config: kept,
+            outage,
+        };
         Ok(Forwarder::running(
             setup,
             &description,
@@ -101,6 +114,21 @@ impl DutKind for Link {
         ))
     }
 }
+
+/// How long a reset lasts.
+fn outage(setup: &DutSetup) -> Result<Option<Duration>, TestbedError> {
+    let refused = |text: &str, why: &str| setup.refused(OUTAGE, text, why);
+    let read = |text: &str| match parse_duration(text) {
+        Ok(time) if time.is_zero() || time > LONGEST_OUTAGE => {
+            Err(refused(text, "it takes more than 0 and up to 60 s"))
+        }
+        Ok(time) => Ok(time),
+        Err(error) => Err(refused(text, &error.to_string())),
+    };
+    setup.text(OUTAGE).map(read).transpose()
+}
+
+const LONGEST_OUTAGE: Duration = Duration::from_mins(1);
 
 fn config(setup: &DutSetup) -> Result<LinkConfig, TestbedError> {
     let list = |text: &str| {
@@ -141,7 +169,16 @@ fn description(config: &LinkConfig) -> String {
 }
 
 /// The element between the ports.
-struct Element(LinkHandle);
+struct Element {
+    handle: LinkHandle,
+    /// The same for both ways.
+    config: LinkConfig,
+    /// How long a reset lasts.
+    outage: Option<Duration>,
+}
+
+/// From a reset to the beginning of its outage: both ways know of it by then.
+const NOTICE: Duration = Duration::from_millis(50);
 
 impl Inside for Element {
     /// The element's own counts: what an interface received that the element has not yet read is not the device's yet.
@@ -150,7 +187,7 @@ impl Inside for Element {
         _device: &Arc<NetNamespace>,
         counted: &mut DutCounters,
     ) -> Result<(), TestbedError> {
-        let read = self.0.counters()?;
+        let read = self.handle.counters()?;
         let ways = [(&read.a_to_b, 0, 1), (&read.b_to_a, 1, 0)];
         for (way, from, to) in ways {
             counted.ports[from].received = sum(way, |tally| tally.arrived);
@@ -160,12 +197,14 @@ impl Inside for Element {
             let [from, to] = [from, to].map(|port: usize| counted.ports[port].name.clone());
             let listed = sum(way, |tally| tally.dropped_by_list).get();
             let by_chance = sum(way, |tally| tally.dropped_by_loss).get();
+            let outage = sum(way, |tally| tally.dropped_by_outage).get();
             let queue = sum(way, |tally| tally.dropped_by_queue).get();
             let oversize = sum(way, |tally| tally.oversize).get();
             let faults = way.faults;
             counted.drops.extend([
                 dropped(DutPlace::Intended, &format!("{from} list"), listed),
                 dropped(DutPlace::Intended, &format!("{from} chance"), by_chance),
+                dropped(DutPlace::Intended, &format!("{from} outage"), outage),
                 dropped(DutPlace::Queue, &to, queue),
                 dropped(DutPlace::Queue, &format!("{to} oversize"), oversize),
                 dropped(DutPlace::PortRx, &from, faults.ring_drops.get()),
@@ -177,13 +216,28 @@ impl Inside for Element {
 
     fn work(&self) -> DutWork {
         let pid = std::process::id();
-        let tid = self.0.thread_id();
+        let tid = self.handle.thread_id();
         let name = "link-element".to_owned();
         DutWork::Threads(vec![DutThread { pid, tid, name }])
     }
 
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<(), TestbedError>> {
+        let length = self.outage?;
+        let start = MonoClock.now().after(NOTICE);
+        // Outages recur with their period: with the clock's reading as the period the next is when the host runs for twice
+        // as long.
+        let every = start.saturating_since(MonoInstant::default());
+        let config = LinkConfig {
+            outage: Some(Outage { every, length }),
+            ..self.config.clone()
+        };
+        let mut both = [HostId::A, HostId::B].into_iter();
+        let told = |from| self.handle.reconfigure(from, config.clone());
+        Some(both.try_for_each(told))
+    }
+
     fn close(&mut self) -> Result<(), Vec<TeardownError>> {
-        self.0.stop().map_err(|error| vec![error])
+        self.handle.stop().map_err(|error| vec![error])
     }
 }
 

@@ -117,6 +117,12 @@ pub trait Dut: Send {
     fn counters(&mut self) -> Result<DutCounters, TestbedError>;
     /// Whose CPU time its work is.
     fn work(&self) -> DutWork;
+    /// Resets it (RFC 6201) while it forwards; returns once that has begun. An error where linerate has no way to.
+    fn reset(&mut self) -> Result<(), TestbedError> {
+        Err(TestbedError::NoReset {
+            dut: self.facts().choice.kind.clone(),
+        })
+    }
     /// Takes it down and returns the errors.
     fn close(self: Box<Self>) -> Result<(), Vec<TeardownError>>;
 }

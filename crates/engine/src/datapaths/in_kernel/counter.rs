@@ -10,8 +10,8 @@ use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath};
 use crate::error::EngineError;
 use linerate_model::one_way::SignedHistogram;
-use linerate_model::sample::XdpReport;
-use linerate_model::{Histogram, MonoInstant};
+use linerate_model::sample::{LongestGap, XdpReport};
+use linerate_model::{Histogram, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
 use linerate_sys::bpf::{SharedValue, XdpLink, XdpMode, XdpProgram};
 use linerate_sys::failure::Failure;
@@ -53,6 +53,8 @@ pub(crate) struct Seen {
     pub(crate) last_of_all: Option<MonoInstant>,
     /// Interarrival jitter, nanoseconds.
     pub(crate) jitter_ns: Option<u64>,
+    /// The longest time between two counted frames.
+    pub(crate) gap: Option<LongestGap>,
 }
 
 /// A frame's times, on the clocks of both ends.
@@ -124,6 +126,16 @@ impl Counter {
             last: time(fields::LAST),
             last_of_all: time(fields::LAST_OF_ALL),
             jitter_ns: (self.get(fields::ARRIVALS) > 0).then(|| self.get(fields::JITTER) / 16),
+            gap: time(fields::GAP).map(|gap| LongestGap {
+                length: gap.saturating_since(MonoInstant::default()),
+                // A late frame ends a gap too, and then none was missing.
+                missing: PacketCount::new(
+                    self.get(fields::GAP_MISSING)
+                        .cast_signed()
+                        .max(0)
+                        .unsigned_abs(),
+                ),
+            }),
         }
     }
 

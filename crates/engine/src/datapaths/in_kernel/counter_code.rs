@@ -48,6 +48,9 @@ pub(super) const EVENTS: Field = Field(128);
 pub(super) const MALFORMED: Field = Field(136);
 /// When the last frame of the test came, warm-up included.
 pub(super) const LAST_OF_ALL: Field = Field(144);
+/// Longest time between two counted frames, nanoseconds, and the numbers that were missing between them.
+pub(super) const GAP: Field = Field(152);
+pub(super) const GAP_MISSING: Field = Field(160);
 /// Frames of the warm-up, each as often as it came.
 pub(super) const WARM_UP: Field = Field(152);
 
@@ -244,6 +247,7 @@ fn note(asm: &mut Assembler, key: Register) {
 
 /// Counts delay, delay variation and jitter of a counted frame.
 fn times(code: &mut Code) {
+    gap(code);
     code.put(LAST, NOW);
     let seen = code.asm.label();
     code.get(1, FIRST);
@@ -285,6 +289,25 @@ fn times(code: &mut Code) {
     code.asm.add(1, 1);
     code.put(FOLLOWING, 1);
     code.put(LAST_TRANSIT, TRANSIT);
+}
+
+/// Keeps the longest time between two counted frames.
+fn gap(code: &mut Code) {
+    let done = code.asm.label();
+    code.get(1, LAST);
+    code.asm.jump_if(Condition::Equal, 1, 0, done);
+    code.asm.copy(2, NOW);
+    code.asm.compute_register(Operation::Subtract, 2, 1);
+    // Cores that overtake each other make no gap.
+    code.asm.jump_if(Condition::SignedLess, 2, 1, done);
+    code.get(3, GAP);
+    code.asm.jump_if_register(Condition::Less, 2, 3, done);
+    code.put(GAP, 2);
+    code.asm.copy(2, SEQUENCE);
+    code.get(3, FOLLOWING);
+    code.asm.compute_register(Operation::Subtract, 2, 3);
+    code.put(GAP_MISSING, 2);
+    code.asm.place(done);
 }
 
 /// Counts the number in register 0 in one of two histograms.

@@ -397,6 +397,27 @@ fn what_comes_too_late_to_be_known_is_counted_as_such() {
     assert_eq!(receiver.get(counter::COUNTED), 3);
 }
 
+/// Frames of the warm-up and late ones are in no gap of the counted ones.
+#[test]
+fn the_longest_time_without_a_frame_is_kept_with_what_was_missing() {
+    for cores in [Cores::One, Cores::Several] {
+        let mut receiver = Receiver::new(true, cores);
+        receiver.take(&header(Kind::WarmUp, 0, 0), 1000);
+        let frames = [
+            (0, 900_000),
+            (1, 900_100),
+            (8, 905_100),
+            (9, 905_150),
+            (7, 909_000),
+        ];
+        for (number, now) in frames {
+            receiver.take(&header(Kind::Counted, number, 0), now);
+        }
+        let gap = [counter::GAP, counter::GAP_MISSING].map(|field| receiver.get(field));
+        assert_eq!(gap, [5000, 6]);
+    }
+}
+
 #[test]
 fn every_delay_is_in_the_histogram_in_the_bucket_of_its_value() {
     let mut receiver = Receiver::new(false, Cores::One);

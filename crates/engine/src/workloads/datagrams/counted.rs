@@ -192,6 +192,7 @@ impl Work for Receiver {
             },
             ipdv: (!ipdv.is_empty()).then_some(ipdv),
             delay_floor_ns: self.floor.finish(),
+            longest_gap: seen.gap,
             ..DatagramReceiver::default()
         };
         StreamReport {

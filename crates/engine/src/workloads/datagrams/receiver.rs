@@ -376,6 +376,7 @@ impl Counts {
         let sequence = self.sequence();
         let time_of_all = |departures: Departures| departures.time_of(sequence.next_expected);
         let work = DatagramReceiver {
+            longest_gap: None,
             socket,
             sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
             sent_in: self.departures.and_then(time_of_all),

@@ -2,6 +2,7 @@
 
 mod back_to_back;
 mod loss_curve;
+mod reset;
 mod soak;
 
 use super::Row;
@@ -35,6 +36,7 @@ pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
     let all = [
         back_to_back::sheet(rows, unit),
         loss_curve::sheet(rows, unit),
+        reset::sheet(rows),
         soak::sheet(rows, unit),
     ];
     all.into_iter().flatten().collect()
@@ -51,6 +53,7 @@ pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
     let all = [
         back_to_back::outcome(rows),
         loss_curve::outcome(rows, unit),
+        reset::outcome(rows),
         soak::outcome(rows),
     ];
     all.into_iter().flatten().collect()
@@ -61,6 +64,7 @@ pub(super) fn rate(found: &MethodResult) -> PacketRate {
     match found {
         MethodResult::BackToBack(found) => found.burst_rate,
         MethodResult::LossCurve(found) => found.full,
+        MethodResult::Reset(found) => found.load,
         MethodResult::Soak(found) => found.intended,
     }
 }

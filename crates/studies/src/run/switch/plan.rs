@@ -155,6 +155,13 @@ impl DeviceDraft {
             method_settings: self.method_settings,
             search: Box::new(search),
         };
+        let started = match &plan.device {
+            DeviceChoice::Ports { .. } => None,
+            DeviceChoice::Started(choice) => Some(choice),
+        };
+        let checks = plan.methods.iter();
+        let mut checks = checks.map(|method| method.check(started, &plan.method_settings));
+        checks.try_for_each(|checked| checked)?;
         plan.specs().map(|_| plan)
     }
 }

@@ -3,7 +3,7 @@
 use super::Method;
 use crate::context::Context;
 use crate::recorder::Recorder;
-use crate::run::Measurement;
+use crate::run::{Disturb, Measurement};
 use anyhow::Result;
 use linerate_client::Client;
 use linerate_model::run::{Forwarding, FullLoad, LedgerEntry, MethodSettings, Trial, frame_rate};
@@ -113,6 +113,23 @@ impl<'c> Bench<'_, 'c> {
     pub(super) fn test(&mut self, spec: &TestSpec, what: &str) -> Result<Option<Outcome>> {
         let label = format!("{}, {what}", self.name);
         let trials = self.measurement().measure(spec, Some(&label))?;
+        Ok(Outcome::from_trials(trials))
+    }
+
+    /// Makes a test during which `disturb` is called again and again; `None` if it counted nothing.
+    pub(super) fn disturbed(
+        &mut self,
+        spec: &TestSpec,
+        what: &str,
+        disturb: Disturb<'_>,
+    ) -> Result<Option<Outcome>> {
+        let label = format!("{}, {what}", self.name);
+        let mut measurement = self.measurement();
+        let made = measurement.disturbed(spec, Some(&label), disturb);
+        let trials = made.inspect_err(|error| measurement.recorder.give_up(error))?;
+        for trial in &trials {
+            measurement.record(trial.clone());
+        }
         Ok(Outcome::from_trials(trials))
     }
 

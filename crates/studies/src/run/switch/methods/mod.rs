@@ -6,11 +6,13 @@
 mod back_to_back;
 mod bench;
 mod loss_curve;
+mod reset;
 mod soak;
 
 pub(super) use bench::{Bench, Loads};
 
 use anyhow::Result;
+use linerate_model::dut::DutChoice;
 use linerate_model::run::{MethodResult, MethodSettings};
 use std::fmt::Debug;
 use std::time::Duration;
@@ -20,6 +22,7 @@ pub(crate) static ALL: &[&dyn Method] = &[
     &Throughput,
     &back_to_back::BackToBackFrames,
     &loss_curve::FrameLossRate,
+    &reset::ResetTest,
     &soak::SoakTest,
 ];
 
@@ -31,6 +34,15 @@ pub(crate) trait Method: Debug + Sync {
     fn summary(&self) -> &'static str;
     /// Whether it starts from the throughput, which is then searched for first.
     fn needs_throughput(&self) -> bool;
+    /// Whether the device can be measured so, `None` being one that linerate does not start; if not, why, in the names of
+    /// options.
+    fn check(
+        &self,
+        _started: Option<&DutChoice>,
+        _settings: &MethodSettings,
+    ) -> Result<(), String> {
+        Ok(())
+    }
     /// Trial time that it takes at most for one frame size and direction, beside that search.
     fn time(&self, settings: &MethodSettings) -> Duration;
     /// Measures; `None` where nothing came of it, which the run's notes explain.
