@@ -29,7 +29,8 @@ fn measured_with(options: &[(&str, &str)]) -> Run {
     run
 }
 
-fn rows(run: &Run) -> (&[Forwarding], &[Run]) {
+/// What was found for each frame size, and the search that found it.
+pub(crate) fn rows(run: &Run) -> (&[Forwarding], &[Run]) {
     match &run.work {
         RunWork::Switch {
             forwarding, parts, ..

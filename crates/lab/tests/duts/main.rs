@@ -7,6 +7,7 @@ mod conformance;
 mod endings;
 mod filters;
 mod frames;
+mod links;
 mod methods;
 mod truth;
 
@@ -29,6 +30,10 @@ const CASES: &[Case] = &[
     Case {
         name: "command::what_a_device_drops_by_number_is_its_loss",
         run: command::what_a_device_drops_by_number_is_its_loss,
+    },
+    Case {
+        name: "links::both_bounds_hold_the_rate_of_any_link",
+        run: links::both_bounds_hold_the_rate_of_any_link,
     },
     Case {
         name: "methods::the_queue_of_a_link_is_its_longest_burst",
