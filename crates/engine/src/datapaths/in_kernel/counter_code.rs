@@ -52,7 +52,7 @@ pub(super) const LAST_OF_ALL: Field = Field(144);
 pub(super) const GAP: Field = Field(152);
 pub(super) const GAP_MISSING: Field = Field(160);
 /// Frames of the warm-up, each as often as it came.
-pub(super) const WARM_UP: Field = Field(152);
+pub(super) const WARM_UP: Field = Field(168);
 
 /// A note of a time: three numbers.
 pub(super) const NOTE_BYTES: i32 = 32;
