@@ -4,20 +4,18 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+#[path = "shared/alone.rs"]
+mod alone;
+
+use alone::alone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Long options by command, `--help` and those of every command included.
 type Options = BTreeMap<String, BTreeSet<String>>;
 
 fn help(words: &[&str]) -> String {
-    let program = env!("CARGO_BIN_EXE_linerate");
-    let output = Command::new(program)
-        .args(words)
-        .arg("--help")
-        .output()
-        .unwrap();
+    let output = alone().args(words).arg("--help").output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

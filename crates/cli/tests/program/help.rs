@@ -1,10 +1,22 @@
 //! The command line is a contract: a change of it shows in these files.
 
+use crate::alone::alone;
 use crate::harness::{Ended, linerate};
+use std::process::{Command, Stdio};
+
+/// The program without programs that its help would list, at the usual width.
+fn by_itself() -> Command {
+    let mut command = alone();
+    command
+        .stdin(Stdio::null())
+        .env_remove("COLUMNS")
+        .env_remove("LINES");
+    command
+}
 
 /// Every command, as the help of the program lists them.
 pub(crate) fn commands() -> Vec<String> {
-    let help = Ended::spawn(linerate().arg("--help")).done();
+    let help = Ended::spawn(by_itself().arg("--help")).done();
     let (_, list) = help.split_once("Commands:\n").unwrap();
     list.lines()
         .take_while(|line| !line.is_empty())
@@ -17,7 +29,7 @@ pub(crate) fn commands() -> Vec<String> {
 
 #[test]
 fn the_help_of_the_program() {
-    insta::assert_snapshot!("linerate", Ended::spawn(linerate().arg("--help")).done());
+    insta::assert_snapshot!("linerate", Ended::spawn(by_itself().arg("--help")).done());
 }
 
 #[test]
@@ -65,7 +77,7 @@ fn help_lists_every_protocol_where_one_is_to_be_chosen() {
 
 #[test]
 fn short_help_is_one_screen_with_examples() {
-    insta::assert_snapshot!("short", Ended::spawn(linerate().arg("-h")).done());
+    insta::assert_snapshot!("short", Ended::spawn(by_itself().arg("-h")).done());
     for command in ["tcp", "udp", "saturate", "latency", "compare", "list"] {
         let help = Ended::spawn(linerate().args([command, "-h"])).done();
         assert!(help.lines().count() <= 45, "{command}: {help}");

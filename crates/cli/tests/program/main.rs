@@ -6,6 +6,8 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+#[path = "../shared/alone.rs"]
+mod alone;
 mod bad_files;
 mod bad_places;
 mod ceilings;
