@@ -91,6 +91,17 @@ fn a_plan_s_programs_are_shown_and_start_only_when_they_are_allowed() {
 }
 
 #[test]
+fn a_command_of_a_plan_that_resets_a_device_is_a_program() {
+    let (place, mark) = place_with_mark();
+    let plan = "[study]\n[defaults]\nkind = \"switch\"\nports = \"porta,portb\"\nmethod = \"reset\"\nreset-command = \"sh mark.sh\"\n";
+    place.with("plan.toml", plan.as_bytes());
+    place
+        .run(&["run", "plan.toml"])
+        .failed(2, &["plan.toml", "`sh mark.sh`", "--run-programs"]);
+    assert!(!mark.exists());
+}
+
+#[test]
 fn an_ssh_configuration_of_a_plan_is_a_program() {
     let (place, mark) = place_with_mark();
     let config = place.with("ssh.config", b"Host *\n  ProxyCommand sh mark.sh\n");

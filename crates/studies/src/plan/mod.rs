@@ -275,9 +275,9 @@ impl Effects for StudyPlan {
     /// Of all cells: of its peer, where the user named none, and of its test.
     fn effects(&self) -> Vec<Effect> {
         let of_cell = |cell: &Cell| {
-            let wrapper = cell.test.wrapper().map(Effect::Runs);
             let far = (!self.is_peer_named).then(|| cell.far.effects());
-            far.into_iter().flatten().chain(wrapper).collect::<Vec<_>>()
+            let far = far.into_iter().flatten();
+            far.chain(cell.test.effects()).collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of_cell).collect()
     }

@@ -6,6 +6,7 @@ use super::{
 use crate::context::Context;
 use anyhow::Result;
 use linerate_client::Target;
+use linerate_model::consent::Effect;
 use linerate_model::run::{Asked, Run};
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_peers::Tests;
@@ -50,11 +51,15 @@ impl Test {
         self
     }
 
-    /// The command that starts one end of it, if there is one.
-    pub(crate) fn wrapper(&self) -> Option<String> {
+    /// What it starts on this host.
+    pub(crate) fn effects(&self) -> Vec<Effect> {
         match self {
-            Self::Latency(plan) => plan.wrap.as_ref().map(Wrap::text),
-            Self::Single(_) | Self::Saturate(_) | Self::Switch(_) => None,
+            Self::Latency(plan) => {
+                let wrapper = plan.wrap.as_ref().map(Wrap::text);
+                wrapper.map(Effect::Runs).into_iter().collect()
+            }
+            Self::Switch(plan) => plan.effects(),
+            Self::Single(_) | Self::Saturate(_) => Vec::new(),
         }
     }
 

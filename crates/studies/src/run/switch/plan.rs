@@ -2,6 +2,7 @@
 
 use super::methods::{self, Method};
 use crate::run::SaturatePlan;
+use linerate_model::consent::Effect;
 use linerate_model::dut::DutChoice;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Asked, MethodSettings, SwitchSettings};
@@ -189,6 +190,16 @@ pub struct SwitchPlan {
 const USUAL_LINE_RATE: BitRate = BitRate::from_bps(100_000_000_000);
 
 impl SwitchPlan {
+    /// The device that it starts, and the user's command that resets it.
+    pub(crate) fn effects(&self) -> Vec<Effect> {
+        let device = match &self.device {
+            DeviceChoice::Ports { .. } => None,
+            DeviceChoice::Started(choice) => Some(Effect::Starts(format!("device {choice}"))),
+        };
+        let reset = self.method_settings.reset_command.clone();
+        device.into_iter().chain(reset.map(Effect::Runs)).collect()
+    }
+
     /// The test of each frame size.
     pub(crate) fn specs(&self) -> Result<Vec<TestSpec>, String> {
         let one = |size: &ByteCount| {

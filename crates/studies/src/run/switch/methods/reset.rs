@@ -3,11 +3,14 @@
 use super::bench::{Bench, Outcome};
 use super::{Method, MethodSettings};
 use anyhow::Result;
-use linerate_model::BitRate;
 use linerate_model::dut::DutChoice;
 use linerate_model::run::{MethodResult, Reset, ResetTime, Trial};
 use linerate_model::sample::{DatagramReceiver, LongestGap};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec};
+use linerate_model::{BitRate, Clock as _};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::process::{die_with_parent, kill_group, wait_for_end};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -16,6 +19,9 @@ pub(super) struct ResetTest;
 
 /// Share of the throughput: what is lost is then lost by the reset.
 const LOAD: f64 = 0.5;
+
+/// How long the command may go on after the trial.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Traffic before a reset.
 const BEFORE: Duration = Duration::from_millis(500);
@@ -119,15 +125,26 @@ fn once(bench: &mut Bench<'_, '_>, spec: &TestSpec, test: u32) -> Result<Option<
     Ok(time)
 }
 
-/// Starts the user's command, which may take as long as it wants while frames are sent.
+/// Starts the user's command, which has until the end of the trial.
 fn started(command: &str) -> Result<Child, String> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::null());
     shell.stdout(Stdio::null()).stderr(Stdio::null());
+    shell.process_group(0);
+    die_with_parent(&mut shell);
     shell.spawn().map_err(|error| format!("{command}: {error}"))
 }
 
+/// How the command ended, which it must have by the end of the trial.
 fn ended(mut child: Child) -> Result<(), String> {
+    let deadline = MonoClock.now().after(PATIENCE);
+    let has_ended = wait_for_end(&child, deadline).map_err(|error| error.to_string())?;
+    if !has_ended {
+        // Its own children too: a shell passes no signal on.
+        let killed = kill_group(&child).and_then(|()| child.wait());
+        killed.map_err(|error| format!("its command, which goes on, cannot be ended: {error}"))?;
+        return Err("its command had not ended with the trial and was killed; give a longer reset-time, or a command that ends".to_owned());
+    }
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("its command ended with {status}")),
