@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_timeout_of_the_users_choice_is_also_that_of_the_first_answer() {
         let mut target = Target::new(PeerAddress::parse("a").unwrap());
-        assert_eq!(target.first_answer, Duration::from_secs(2));
+        assert_eq!(target.first_answer, linerate_peers::FIRST_ANSWER);
         target.set_timeout(Duration::from_secs(30));
         assert_eq!(target.first_answer, Duration::from_secs(30));
     }
