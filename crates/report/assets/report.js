@@ -118,7 +118,8 @@
       yAxisIndex: series.axis,
       data: series.shape === "interval" ? strokes(points) : points,
       showSymbol: series.shape !== "plain" && series.shape !== "interval",
-      symbol: series.shape === "single" ? "circle" : role.mark || "circle",
+      // What is a line without marks elsewhere needs one where it is drawn as dots.
+      symbol: series.shape === "single" ? "circle" : dots && role.mark === "none" ? "rect" : role.mark || "circle",
       symbolSize: series.shape === "single" ? 4 : role.size || 8,
       // Of more than six stacked parts the colours come back, lighter.
       itemStyle: { color: ink, opacity: bar ? (rank > 5 ? 0.3 : 0.65) : series.shape === "single" ? 0.4 : 1 },

@@ -45,8 +45,8 @@ fn throughput(rows: &[Row<'_>], unit: Unit) -> Chart {
         series.push(Series::new(name, role, Shape::Scatter, points));
     }
     let marks: [Mark; 2] = [
-        ("line rate", rank(5), |found| found.line_rate),
-        ("linerate's own ceiling on a wire", rank(6), |found| {
+        ("line rate", Role::Ideal, |found| found.line_rate),
+        ("linerate's own ceiling on a wire", Role::Ceiling, |found| {
             found.ceiling
         }),
     ];

@@ -74,10 +74,7 @@ fn answers(runs: &[Run], story: &Story, drawings: &mut Drawings) -> Markup {
 }
 
 fn path_figure(picture: &PathPicture, id: &str) -> Markup {
-    let title = format!(
-        "Where packets go, {}",
-        crate::words::direction(picture.direction)
-    );
+    let title = format!("Where packets go, {}", picture.way);
     html! {
         figure.path-figure id=(id) {
             figcaption {

@@ -20,7 +20,7 @@ use crate::words;
 use linerate_model::PacketCount;
 use linerate_model::run::{HostRole, LedgerEntry, Place, Run, Trial, TrialWork};
 use linerate_model::signals as signal;
-use linerate_model::spec::{Direction, Side};
+use linerate_model::spec::{DatapathChoice, Direction, Side};
 
 /// A place on the way, in path order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -214,6 +214,8 @@ pub struct Unplaced {
 pub struct PathPicture {
     /// Which way.
     pub direction: Direction,
+    /// The same in words: `client → server`, `port A → port B`.
+    pub way: &'static str,
     /// What is counted.
     pub unit: PathUnit,
     /// Which trial, and why that one.
@@ -261,9 +263,22 @@ impl PathPicture {
             });
             entered = entered.map(|packets| packets.saturating_sub(placed));
         }
-        let name = |side| host_name(run, trial, side);
+        let test = run.config.test();
+        let is_device = test.is_some_and(|test| test.datapath.id == DatapathChoice::PORTS);
+        let name = |side| {
+            if is_device {
+                port_name(trial.direction, side).to_owned()
+            } else {
+                host_name(run, trial, side)
+            }
+        };
         Self {
             direction: trial.direction,
+            way: if is_device {
+                words::between_ports(trial.direction)
+            } else {
+                words::direction(trial.direction)
+            },
             unit: accounts.unit,
             about: clean(&format!("Trial {}: {why}", trial_name(run, trial))),
             sender: name(Side::Sender),
@@ -425,6 +440,16 @@ fn not_offered(trial: &Trial, sent: Option<u64>) -> Option<u64> {
     } else {
         0
     })
+}
+
+/// The port of a device that an end is at.
+const fn port_name(direction: Direction, side: Side) -> &'static str {
+    match (direction, side) {
+        (Direction::Reverse, Side::Sender)
+        | (Direction::Forward | Direction::Duplex, Side::Receiver) => "port B",
+        (Direction::Reverse, Side::Receiver)
+        | (Direction::Forward | Direction::Duplex, Side::Sender) => "port A",
+    }
 }
 
 fn host_name(run: &Run, trial: &Trial, side: Side) -> String {

@@ -37,6 +37,15 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
     }
 }
 
+/// The direction between the ports of a device.
+pub(crate) const fn between_ports(way: Direction) -> &'static str {
+    match way {
+        Direction::Forward => "port A → port B",
+        Direction::Reverse => "port B → port A",
+        Direction::Duplex => "both ways",
+    }
+}
+
 /// The direction of a quantity: a device has ports, all else has a client and a server.
 pub(crate) const fn direction_of(quantity: Quantity, way: Direction) -> &'static str {
     match (quantity, way) {
