@@ -222,7 +222,7 @@ impl CostLayer {
             Self::Socket => "socket",
             Self::Transport => "TCP/UDP",
             Self::Ip => "IP",
-            Self::Netfilter => "netfilter",
+            Self::Netfilter => "filters, BPF",
             Self::Qdisc => "qdisc",
             Self::Driver => "driver",
             Self::Softirq => "softirq",
