@@ -7,10 +7,10 @@ CARGO ?= cargo
 
 all: build ## build, the same as `make build`
 
-# The program alone: tests and their rooms are built by `make check` and `make test`.
-build: ## build target/release/linerate
+# The programs alone: tests and their rooms are built by `make check` and `make test`.
+build: ## build target/release/linerate and linerate-p4
 	@ci/need cargo
-	$(CARGO) build --release --locked -p linerate-cli
+	$(CARGO) build --release --locked -p linerate-cli -p linerate-p4-cli
 
 demo: ## measure between two hosts made of this one, without privileges; writes report.html
 	@ci/need cargo namespaces

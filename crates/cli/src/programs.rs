@@ -33,9 +33,13 @@ pub(crate) fn find() -> BTreeMap<String, PathBuf> {
     found
 }
 
-/// Whether `linerate-NAME` is linerate itself, built for a board.
+/// Whether `linerate-NAME` is linerate itself, or a program of its own, built for a board.
 fn is_agent(name: &str) -> bool {
-    Arch::ALL.iter().any(|arch| arch.to_string() == name)
+    let (_, last) = name.rsplit_once('-').unwrap_or_default();
+    Arch::ALL
+        .iter()
+        .map(ToString::to_string)
+        .any(|arch| arch == name || arch == last)
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -12,6 +12,7 @@ fn with_programs(place: &Place) -> Command {
         ("linerate-hub", 0o755),
         ("linerate-list", 0o755),
         ("linerate-riscv64", 0o755),
+        ("linerate-p4-riscv64", 0o755),
         ("linerate-notes", 0o644),
     ] {
         let file = place.with(name, script);
@@ -38,7 +39,7 @@ fn what_linerate_does_itself_and_what_is_no_program_is_not_started() {
     let mut list = with_programs(&place);
     let list = Ended::spawn(list.arg("list").arg("--store").arg(store));
     assert!(!list.done().contains('<'));
-    for name in ["riscv64", "notes"] {
+    for name in ["riscv64", "p4-riscv64", "notes"] {
         Ended::spawn(with_programs(&place).arg(name)).failed(2, &[name]);
     }
 }
