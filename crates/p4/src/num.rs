@@ -22,6 +22,13 @@ pub(crate) fn mask_top(words: &mut [u64], width: u32) {
     }
 }
 
+/// Words with `width` ones.
+pub(crate) fn ones(width: u32) -> Vec<u64> {
+    let mut words = vec![u64::MAX; limbs(width)];
+    mask_top(&mut words, width);
+    words
+}
+
 /// An integer of fixed width that wraps.
 pub(crate) trait Num: Copy {
     /// The value of these words, least significant first, of which `width` bits count.

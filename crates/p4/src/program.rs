@@ -8,6 +8,7 @@
 //! fields stand in an array of their own. Nothing in here changes once loaded.
 
 use crate::hash::Algorithm;
+use crate::num::ones;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -400,6 +401,21 @@ pub(crate) struct ConstantEntry {
 pub(crate) enum KeyMatch {
     Mask { value: Vec<u64>, mask: Vec<u64> },
     Range { low: Vec<u64>, high: Vec<u64> },
+}
+
+impl KeyMatch {
+    /// A value of which the bits of `mask` count; the others are cleared.
+    pub(crate) fn masked(mut value: Vec<u64>, mask: Vec<u64>) -> Self {
+        for (word, mask) in value.iter_mut().zip(&mask) {
+            *word &= mask;
+        }
+        Self::Mask { value, mask }
+    }
+
+    /// A value of `width` bits that all count.
+    pub(crate) fn exact(value: Vec<u64>, width: u32) -> Self {
+        Self::masked(value, ones(width))
+    }
 }
 
 /// A match-action table.

@@ -9,7 +9,7 @@ use super::meter::Meter;
 use super::switch::Switch;
 use super::table::{Chosen, NewEntry};
 use crate::bits;
-use crate::num::{limbs, mask_top};
+use crate::num::{limbs, ones};
 use crate::program::{KeyField, KeyMatch, MatchKind, Table};
 
 type Result<T> = std::result::Result<T, WriteError>;
@@ -495,24 +495,11 @@ fn key_matches(table: &Table, key: &[Match]) -> Result<Vec<KeyMatch>> {
 fn key_match(field: &KeyField, one: &Match) -> Result<KeyMatch> {
     let width = field.width;
     let value_of = |bytes: &[u8]| fit(bytes, width, &field.name);
-    let ones = || {
-        let mut words = vec![u64::MAX; limbs(width)];
-        mask_top(&mut words, width);
-        words
-    };
-    let masked = |value: Vec<u64>, mask: Vec<u64>| KeyMatch::Mask {
-        value: value
-            .iter()
-            .zip(&mask)
-            .map(|(value, mask)| value & mask)
-            .collect(),
-        mask,
-    };
     Ok(match (field.kind, one) {
         (MatchKind::Exact | MatchKind::Ternary | MatchKind::Valid, Match::Exact(value)) => {
-            masked(value_of(value)?, ones())
+            KeyMatch::exact(value_of(value)?, width)
         }
-        (MatchKind::Valid, Match::Valid(valid)) => masked(vec![u64::from(*valid)], ones()),
+        (MatchKind::Valid, Match::Valid(valid)) => KeyMatch::exact(vec![u64::from(*valid)], width),
         (MatchKind::Lpm, Match::Lpm { value, prefix }) => {
             if *prefix > width {
                 return invalid(format!(
@@ -520,11 +507,11 @@ fn key_match(field: &KeyField, one: &Match) -> Result<KeyMatch> {
                     field.name
                 ));
             }
-            masked(value_of(value)?, crate::load::prefix_mask(width, *prefix))
+            KeyMatch::masked(value_of(value)?, crate::load::prefix_mask(width, *prefix))
         }
-        (MatchKind::Lpm, Match::Exact(value)) => masked(value_of(value)?, ones()),
+        (MatchKind::Lpm, Match::Exact(value)) => KeyMatch::exact(value_of(value)?, width),
         (MatchKind::Ternary, Match::Ternary { value, mask }) => {
-            masked(value_of(value)?, value_of(mask)?)
+            KeyMatch::masked(value_of(value)?, value_of(mask)?)
         }
         (MatchKind::Range, Match::Range { low, high }) => {
             let (low, high) = (value_of(low)?, value_of(high)?);
@@ -535,10 +522,10 @@ fn key_match(field: &KeyField, one: &Match) -> Result<KeyMatch> {
         }
         (MatchKind::Range, Match::Any) => KeyMatch::Range {
             low: vec![0],
-            high: ones(),
+            high: ones(width),
         },
         (MatchKind::Lpm | MatchKind::Ternary, Match::Any) => {
-            masked(vec![0; limbs(width)], vec![0; limbs(width)])
+            KeyMatch::masked(vec![0; limbs(width)], vec![0; limbs(width)])
         }
         _ => return invalid(format!("{} is matched otherwise", field.name)),
     })

@@ -5,7 +5,7 @@ use super::expr::Scope;
 use super::json::{Json, LoadError};
 use super::layout::place;
 use crate::bits;
-use crate::num::{MAX_WIDTH, limbs};
+use crate::num::{MAX_WIDTH, ones};
 use crate::program::{Case, Expr, Lookahead, ParserStep, SelectKey, State, Target};
 use std::collections::BTreeMap;
 
@@ -271,13 +271,6 @@ fn next(node: &Json<'_>, key: &str, names: &BTreeMap<String, u32>) -> Result<Opt
     Ok(Some(state.ok_or_else(|| {
         to.invalid(format!("there is no state {name:?}"))
     })?))
-}
-
-/// Words with `width` ones.
-fn ones(width: u32) -> Vec<u64> {
-    let mut words = vec![u64::MAX; limbs(width)];
-    crate::num::mask_top(&mut words, width);
-    words
 }
 
 /// A value of a transition: each part of the key is filled up to whole bytes.

@@ -322,23 +322,10 @@ impl Builder {
 
 fn key_match(one: &Json<'_>, field: &KeyField) -> Result<KeyMatch> {
     let value = |key: &str| constant(&one.get(key)?, field.width);
-    let ones = || {
-        let mut words = vec![u64::MAX; limbs(field.width)];
-        crate::num::mask_top(&mut words, field.width);
-        words
-    };
-    let masked = |value: Vec<u64>, mask: Vec<u64>| KeyMatch::Mask {
-        value: value
-            .iter()
-            .zip(&mask)
-            .map(|(value, mask)| value & mask)
-            .collect(),
-        mask,
-    };
     Ok(match one.get("match_type")?.text()? {
-        "exact" => masked(value("key")?, ones()),
-        "valid" => masked(vec![one.flag("key").into()], ones()),
-        "ternary" | "optional" => masked(value("key")?, value("mask")?),
+        "exact" => KeyMatch::exact(value("key")?, field.width),
+        "valid" => KeyMatch::exact(vec![one.flag("key").into()], field.width),
+        "ternary" | "optional" => KeyMatch::masked(value("key")?, value("mask")?),
         "lpm" => {
             let length = one.get("prefix_length")?;
             let prefix = length.small()?;
@@ -348,7 +335,7 @@ fn key_match(one: &Json<'_>, field: &KeyField) -> Result<KeyMatch> {
                     field.width
                 )));
             }
-            masked(value("key")?, prefix_mask(field.width, prefix))
+            KeyMatch::masked(value("key")?, prefix_mask(field.width, prefix))
         }
         "range" => KeyMatch::Range {
             low: value("start")?,
