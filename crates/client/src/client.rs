@@ -362,20 +362,24 @@ impl Client {
         let mut peer = None;
         loop {
             let event = self.driver.turn();
-            let event = event.map_err(|error| self.failed(error));
-            let is_left = stopping.is_some() || ending::is_asked();
-            if is_left && let Some(why) = self.broke_off(&event) {
-                // Whoever ended the test learns what it measured until then, not how its peer took that.
-                self.is_broken = true;
-                own.extend(self.driver.halt());
-                return Ok(left_alone(spec.direction, own, theirs, &why));
+            let is_ending = stopping.is_some() || ending::is_asked();
+            // The peer's answer to the end that it was asked for.
+            if is_ending && is_interruption(&event) {
+                return Ok(TestOutcome::dropped());
             }
-            match event? {
-                Some(SessionEvent::OwnReports(reports)) => own = reports,
-                Some(SessionEvent::Peer(PeerEvent::Report(reports))) => theirs = reports,
-                Some(SessionEvent::Peer(PeerEvent::Output(text))) => far_output = Some(text),
-                Some(SessionEvent::Peer(PeerEvent::Note(text))) => notes.push(text),
-                Some(SessionEvent::TestOver) => {
+            match self.of_test(event) {
+                // Whoever ended the test learns what it measured until then, not how its peer took that.
+                Err(failure) if is_ending => {
+                    self.is_broken = true;
+                    own.extend(self.driver.halt());
+                    return Ok(left_alone(spec.direction, own, theirs, &failure.message));
+                }
+                Err(failure) => return Err(failure.into()),
+                Ok(Some(SessionEvent::OwnReports(reports))) => own = reports,
+                Ok(Some(SessionEvent::Peer(PeerEvent::Report(reports)))) => theirs = reports,
+                Ok(Some(SessionEvent::Peer(PeerEvent::Output(text)))) => far_output = Some(text),
+                Ok(Some(SessionEvent::Peer(PeerEvent::Note(text)))) => notes.push(text),
+                Ok(Some(SessionEvent::TestOver)) => {
                     return Ok(TestOutcome {
                         directions: directions(spec.direction, own, theirs),
                         far_output,
@@ -383,18 +387,10 @@ impl Client {
                         notes,
                     });
                 }
-                Some(SessionEvent::TestEnded {
-                    code: RefusalCode::Interrupted,
-                    ..
-                }) if is_left => return Ok(TestOutcome::dropped()),
-                Some(SessionEvent::TestEnded { code, reason }) => {
-                    return Err(self.refused(code, &reason).into());
-                }
-                Some(SessionEvent::Closed) => return Err(self.closed().into()),
-                Some(SessionEvent::Peer(PeerEvent::Progress(progress))) => {
+                Ok(Some(SessionEvent::Peer(PeerEvent::Progress(progress)))) => {
                     peer = Some(progress);
                 }
-                None | Some(SessionEvent::Peer(_) | SessionEvent::TestBegan) => {}
+                Ok(_) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {
@@ -411,29 +407,22 @@ impl Client {
         }
     }
 
-    /// Why the peer will say no more of this test, if so.
-    fn broke_off(&self, event: &Result<Option<SessionEvent>, Failure>) -> Option<String> {
-        match event {
-            Err(failure) => Some(failure.message.clone()),
-            // Its answer to the end that it was asked for.
-            Ok(Some(SessionEvent::TestEnded {
-                code: RefusalCode::Interrupted,
-                ..
-            })) => None,
-            Ok(Some(SessionEvent::TestEnded { code, reason })) => {
-                Some(self.refused(*code, reason).message)
+    /// An event of a test that goes on; an error where the peer will say no more of it.
+    fn of_test(
+        &self,
+        event: Result<Option<SessionEvent>, SessionError>,
+    ) -> Result<Option<SessionEvent>, Failure> {
+        match event.map_err(|error| self.failed(error))? {
+            Some(SessionEvent::TestEnded { code, reason }) => Err(self.refused(code, &reason)),
+            Some(SessionEvent::Closed) => {
+                let message = format!(
+                    "{} closed the control connection in the middle of a test",
+                    self.peer
+                );
+                Err(Failure::new(ExitCode::Peer, message))
             }
-            Ok(Some(SessionEvent::Closed)) => Some(self.closed().message),
-            Ok(_) => None,
+            event => Ok(event),
         }
-    }
-
-    fn closed(&self) -> Failure {
-        let message = format!(
-            "{} closed the control connection in the middle of a test",
-            self.peer
-        );
-        Failure::new(ExitCode::Peer, message)
     }
 
     /// Ends the traffic at the user's wish; whether the peer did not answer that until the deadline set then.
@@ -532,6 +521,17 @@ fn greet_over(stream: TcpStream, go_on: &mut dyn FnMut() -> bool) -> Result<(), 
     target.set_timeout(linerate_peers::EMULATED_TIMEOUT);
     let reached = Reached::over(Line::over(stream, target.timeout)?, &target);
     Client::over(reached, &target)?.greet(target.first_answer, go_on)
+}
+
+/// Whether the peer says that the test was interrupted.
+const fn is_interruption(event: &Result<Option<SessionEvent>, SessionError>) -> bool {
+    matches!(
+        event,
+        Ok(Some(SessionEvent::TestEnded {
+            code: RefusalCode::Interrupted,
+            ..
+        }))
+    )
 }
 
 /// Whether the peer was silent for the protocol's timeout.
