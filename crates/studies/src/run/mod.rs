@@ -102,7 +102,18 @@ pub(crate) struct Measurement<'a, 'c> {
 impl Measurement<'_, '_> {
     /// Runs one test and records its trials; returns them.
     pub(crate) fn measure(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
-        let made = self.unrecorded(spec, label)?;
+        self.measure_disturbed(spec, label, &mut |_, _| {})
+    }
+
+    /// Runs one test during which `disturb` is called again and again, and records its trials; returns them.
+    fn measure_disturbed(
+        &mut self,
+        spec: &TestSpec,
+        label: Option<&str>,
+        disturb: Disturb<'_>,
+    ) -> Result<Vec<Trial>> {
+        let made = self.disturbed(spec, label, disturb);
+        let made = made.inspect_err(|error| self.recorder.give_up(error))?;
         for trial in &made {
             self.record(trial.clone());
         }

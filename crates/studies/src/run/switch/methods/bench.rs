@@ -111,9 +111,7 @@ impl<'c> Bench<'_, 'c> {
 
     /// Makes a test and keeps its trials; `None` if it counted nothing.
     pub(super) fn test(&mut self, spec: &TestSpec, what: &str) -> Result<Option<Outcome>> {
-        let label = format!("{}, {what}", self.name);
-        let trials = self.measurement().measure(spec, Some(&label))?;
-        Ok(Outcome::from_trials(trials))
+        self.disturbed(spec, what, &mut |_, _| {})
     }
 
     /// Makes a test during which `disturb` is called again and again; `None` if it counted nothing.
@@ -125,11 +123,7 @@ impl<'c> Bench<'_, 'c> {
     ) -> Result<Option<Outcome>> {
         let label = format!("{}, {what}", self.name);
         let mut measurement = self.measurement();
-        let made = measurement.disturbed(spec, Some(&label), disturb);
-        let trials = made.inspect_err(|error| measurement.recorder.give_up(error))?;
-        for trial in &trials {
-            measurement.record(trial.clone());
-        }
+        let trials = measurement.measure_disturbed(spec, Some(&label), disturb)?;
         Ok(Outcome::from_trials(trials))
     }
 
