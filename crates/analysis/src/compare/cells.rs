@@ -2,7 +2,7 @@
 
 use linerate_model::comparison::ComparedCell;
 use linerate_model::run::{GoalResult, Instance, RepetitionLevel, Run, RunKind, Trial};
-use linerate_model::spec::{DatapathChoice, Direction};
+use linerate_model::spec::Direction;
 use std::collections::BTreeMap;
 
 /// One setting and what was measured at it.
@@ -123,11 +123,9 @@ fn goal_key(run: &Run, part: Option<&str>, goal: &GoalResult) -> ComparedCell {
         .as_ref()
         .map_or_else(String::new, |delay| format!(", {delay}"));
     let trial = run.trials.first();
-    let test = run.config.test();
-    let is_device = test.is_some_and(|test| test.datapath.id == DatapathChoice::PORTS);
     named(ComparedCell {
         name: String::new(),
-        kind: if is_device {
+        kind: if run.is_of_device() {
             RunKind::Switch
         } else {
             run.kind()

@@ -3,7 +3,7 @@
 use super::{DelayOf, GoalResult, MethodResult, Run};
 use crate::dut::DutFacts;
 use crate::estimate::Interval;
-use crate::spec::{DatapathChoice, Direction, TestSpec};
+use crate::spec::{Direction, TestSpec};
 use crate::units::{
     BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Ratio,
 };
@@ -127,8 +127,8 @@ impl TestSpec {
     /// Frames per second at `rate` of L4 payload, where frames go through a device between two ports; `None` of other
     /// tests.
     pub fn device_frames(&self, rate: BitRate) -> Option<PacketRate> {
-        let is_device = self.datapath.id == DatapathChoice::PORTS;
-        is_device
+        self.datapath
+            .is_between_ports()
             .then(|| frame_rate(rate, self.payload()))
             .flatten()
     }

@@ -126,6 +126,12 @@ impl Run {
         place.is_some_and(|place| place.cell == label)
     }
 
+    /// Whether its frames went through a device between two ports.
+    pub fn is_of_device(&self) -> bool {
+        let test = self.config.test();
+        test.is_some_and(|test| test.datapath.is_between_ports())
+    }
+
     /// Whether the link between the hosts is an emulator's or a link element's, so that their interfaces name a speed that
     /// nothing keeps to.
     pub fn has_emulated_link(&self) -> bool {

@@ -232,9 +232,14 @@ impl DatapathChoice {
         self.is_on(Self::GRO)
     }
 
+    /// Whether its frames go through a device between two ports.
+    pub fn is_between_ports(&self) -> bool {
+        self.id == Self::PORTS
+    }
+
     /// Whether its data takes the way of the handshake that opened the streams.
     pub fn follows_handshake(&self) -> bool {
-        self.id != Self::PORTS
+        !self.is_between_ports()
     }
 
     /// Whether it can be told to aggregate datagrams, or not to.

@@ -20,7 +20,7 @@ use crate::words;
 use linerate_model::PacketCount;
 use linerate_model::run::{HostRole, LedgerEntry, Place, Run, Trial, TrialWork};
 use linerate_model::signals as signal;
-use linerate_model::spec::{DatapathChoice, Direction, Side};
+use linerate_model::spec::{Direction, Side};
 
 /// A place on the way, in path order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -263,8 +263,7 @@ impl PathPicture {
             });
             entered = entered.map(|packets| packets.saturating_sub(placed));
         }
-        let test = run.config.test();
-        let is_device = test.is_some_and(|test| test.datapath.id == DatapathChoice::PORTS);
+        let is_device = run.is_of_device();
         let name = |side| {
             if is_device {
                 port_name(trial.direction, side).to_owned()

@@ -8,7 +8,7 @@ use crate::thresholds::device::{BESIDE_OTHERS, CLEARLY, DISTURBED, MOST};
 use linerate_model::run::{
     Confidence, CpuSide, Experiment, Limit, Place, Run, Trial, Verdict, frame_rate,
 };
-use linerate_model::spec::{DatapathChoice, Direction, Side};
+use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, ByteCount, Ratio};
 
 /// What lies between the two ports forwards no more.
@@ -24,8 +24,7 @@ pub(crate) static CAUSE: Cause = Cause {
 ///
 /// Only for tests between two ports of one host, whose ceiling is of a wire between them.
 pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
-    let datapath = run.config.test().map(|test| &test.datapath);
-    if datapath.is_none_or(|datapath| datapath.id != DatapathChoice::PORTS) {
+    if !run.is_of_device() {
         return;
     }
     let evidence = Evidence::new(run, direction, &[]);

@@ -5,7 +5,7 @@ use crate::causes::{receiver_cpu, sender_cpu, words};
 use crate::thresholds::ceiling::NEAR;
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Limit, Run, Verdict};
-use linerate_model::spec::{DatapathChoice, Direction, Side};
+use linerate_model::spec::{Direction, Side};
 
 /// Turns a verdict that blames a host's CPU, the tool or nothing known into one that names the ceiling, where the
 /// best trial reached it.
@@ -42,8 +42,7 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         Side::Sender => "sent",
         Side::Receiver => "received",
     };
-    let test = run.config.test();
-    let way = if test.is_some_and(|test| test.datapath.id == DatapathChoice::PORTS) {
+    let way = if run.is_of_device() {
         "over a wire in the device's place"
     } else {
         "one stream over loopback"
