@@ -69,7 +69,8 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("p4", &[]),
-    ("p4-cli", &["model", "p4"]),
+    ("p4-runtime", &["p4"]),
+    ("p4-cli", &["model", "p4", "p4-runtime"]),
     ("responder", &["wire"]),
     ("xtask", &[]),
 ];
