@@ -348,6 +348,19 @@ pub enum MatchKind {
     Valid,
 }
 
+impl MatchKind {
+    /// As programs write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Lpm => "lpm",
+            Self::Ternary => "ternary",
+            Self::Range => "range",
+            Self::Valid => "valid",
+        }
+    }
+}
+
 /// One field of a table's key.
 #[derive(Debug, Clone)]
 pub struct KeyField {

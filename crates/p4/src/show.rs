@@ -1,6 +1,6 @@
 //! What a program consists of, in words.
 
-use crate::program::{Action, Array, KeyField, MatchKind, Program, Table};
+use crate::program::{Action, Array, KeyField, Program, Table};
 use std::fmt;
 
 /// A program as a page of text: headers, parser, tables in the order of the pipelines, arrays.
@@ -97,13 +97,7 @@ fn tables(
 }
 
 fn field(field: &KeyField) -> String {
-    let kind = match field.kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Valid => "valid",
-    };
+    let kind = field.kind.name();
     format!("{}:{} {kind}", field.name, field.width)
 }
 

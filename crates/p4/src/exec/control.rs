@@ -469,7 +469,7 @@ fn fit(bytes: &[u8], width: u32, name: &str) -> Result<Vec<u64>> {
     })
 }
 
-fn key_matches(table: &Table, key: &[Match]) -> Result<Vec<KeyMatch>> {
+pub(super) fn key_matches(table: &Table, key: &[Match]) -> Result<Vec<KeyMatch>> {
     if table.key.is_empty() {
         return invalid(format!(
             "table {} has no key: only its default action can be set",

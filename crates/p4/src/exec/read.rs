@@ -1,5 +1,6 @@
 //! Reading: what entries, groups and arrays hold.
 
+use super::control::key_matches;
 use super::entity::{CloneSession, Entry, Invocation, Match, Replica};
 use super::meter::MeterConfig;
 use super::switch::{Digest, Switch};
@@ -61,6 +62,15 @@ impl Switch {
                 .map(|(_, stored)| self.entry_of(table, stored))
                 .collect()
         })
+    }
+
+    /// The entry with the key and priority of this one, as it stands; `None` where there is none.
+    pub fn entry(&self, wanted: &Entry) -> Option<Entry> {
+        let table = self.program.tables.get(wanted.table)?;
+        let key = key_matches(table, &wanted.key).ok()?;
+        let entries = &self.core.tables[wanted.table];
+        let at = entries.find(&table.key, &key, wanted.priority)?;
+        Some(self.entry_of(wanted.table, entries.get(at)?))
     }
 
     /// The entries of a table that no packet has used for as long as their timeout says.

@@ -1,5 +1,6 @@
 //! Packet tests in the P4 compiler's STF form: packets in, packets expected, entries and counters.
 
+mod keys;
 mod run;
 mod statement;
 mod words;

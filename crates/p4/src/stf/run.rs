@@ -1,12 +1,12 @@
 //! Runs an STF test against a program.
 
+use super::keys::key_of;
 use super::statement::{Pair, Statement, StfError};
 use super::words::Digits;
 use crate::exec::{
-    CloneSession, Counter, Entity, Entry, Invocation, Limits, Match, Replica, Switch, Update,
-    UpdateKind,
+    CloneSession, Counter, Entity, Entry, Invocation, Limits, Replica, Switch, Update, UpdateKind,
 };
-use crate::program::{KeyField, MatchKind, Program, Table};
+use crate::program::{Program, Table};
 use crate::trace::{Trace, hex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -317,18 +317,10 @@ impl<'a> Run<'a> {
     }
 
     fn entry_counter(&self, name: &str) -> Result<Counter> {
-        let entry = self
-            .names
-            .get(name)
-            .ok_or_else(|| format!("no entry was added as {name}"))?;
-        let same = |found: &&Entry| found.key == entry.key && found.priority == entry.priority;
-        let entries = self.switch.entries(entry.table);
-        // Keys are read back in one form, which need not be the one they were written in: by what is done, too.
-        let found = entries
-            .iter()
-            .find(same)
-            .or_else(|| entries.iter().find(|found| found.does == entry.does));
-        Ok(found.ok_or("the entry is gone")?.counter)
+        let entry = self.names.get(name);
+        let entry = entry.ok_or_else(|| format!("no entry was added as {name}"))?;
+        let found = self.switch.entry(entry).ok_or("the entry is gone")?;
+        Ok(found.counter)
     }
 
     fn cell(&self, name: &str, index: &str) -> Result<Counter> {
@@ -517,67 +509,4 @@ fn invocation(
         action,
         arguments: values,
     })
-}
-
-fn key_of(table: &Table, key: &[Pair]) -> Result<Vec<Match>> {
-    let mut given = vec![None; table.key.len()];
-    for (name, value) in key {
-        let at = find_field(table, name)?;
-        given[at] = Some(Digits::parse(value).ok_or_else(|| format!("{value:?} is not a number"))?);
-    }
-    let matches = table.key.iter().zip(given);
-    Ok(matches
-        .map(|(field, digits)| match_of(field, digits))
-        .collect())
-}
-
-fn find_field(table: &Table, name: &str) -> Result<usize> {
-    let indexed = match name.split_once('$') {
-        Some((stack, rest)) if rest.starts_with(|first: char| first.is_ascii_digit()) => {
-            let digits = rest
-                .find(|next: char| !next.is_ascii_digit())
-                .unwrap_or(rest.len());
-            format!("{stack}[{}]{}", &rest[..digits], &rest[digits..])
-        }
-        _ => name.to_owned(),
-    };
-    let valid = indexed
-        .strip_suffix(".valid")
-        .map(|header| format!("{header}.$valid$"));
-    let forms = [
-        Some(indexed.clone()),
-        Some(format!("{indexed}$")),
-        Some(format!("{indexed}.$valid$")),
-        valid,
-    ];
-    let names = || table.key.iter().map(|field| field.name.as_str());
-    let exact = forms
-        .iter()
-        .flatten()
-        .find_map(|form| names().position(|name| name == form));
-    let ending = |form: &String| names().position(|name| name.ends_with(&format!(".{form}")));
-    let found = exact.or_else(|| forms.iter().flatten().find_map(ending));
-    found.ok_or_else(|| format!("table {} has no key {name:?}", table.name))
-}
-
-fn match_of(field: &KeyField, digits: Option<Digits>) -> Match {
-    let Some(digits) = digits else {
-        return match field.kind {
-            MatchKind::Exact | MatchKind::Valid => Match::Exact(vec![0]),
-            MatchKind::Lpm | MatchKind::Ternary | MatchKind::Range => Match::Any,
-        };
-    };
-    let value = digits.value;
-    match (field.kind, digits.mask) {
-        (MatchKind::Lpm, _) => {
-            let prefix = digits.prefix.unwrap_or(field.width).min(field.width);
-            Match::Lpm { value, prefix }
-        }
-        (MatchKind::Ternary, Some(mask)) => Match::Ternary { value, mask },
-        (MatchKind::Range, _) => Match::Range {
-            low: value.clone(),
-            high: value,
-        },
-        _ => Match::Exact(value),
-    }
 }

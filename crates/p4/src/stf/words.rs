@@ -99,6 +99,54 @@ impl Digits {
     }
 }
 
+/// The value of a key's field, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum KeyValue {
+    /// `0x0a**` or `10`.
+    Digits(Digits),
+    /// `0x0a000000/8`.
+    Prefix {
+        /// The value.
+        value: Vec<u8>,
+        /// Leading bits that count.
+        bits: u32,
+    },
+    /// `0x0a00&&&0xff00`.
+    Mask {
+        /// The value.
+        value: Vec<u8>,
+        /// Bits that count.
+        mask: Vec<u8>,
+    },
+    /// `80..443`, both included.
+    Range {
+        /// The smallest.
+        low: Vec<u8>,
+        /// The largest.
+        high: Vec<u8>,
+    },
+}
+
+impl KeyValue {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let value = |text| Some(Digits::parse(text)?.value);
+        if let Some((low, high)) = text.split_once("..") {
+            let (low, high) = (value(low)?, value(high)?);
+            return Some(Self::Range { low, high });
+        }
+        if let Some((text, mask)) = text.split_once("&&&") {
+            let (value, mask) = (value(text)?, value(mask)?);
+            return Some(Self::Mask { value, mask });
+        }
+        let Some((text, bits)) = text.split_once('/') else {
+            return Digits::parse(text).map(Self::Digits);
+        };
+        let bits = bits.parse().ok()?;
+        let value = value(text)?;
+        Some(Self::Prefix { value, bits })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +174,33 @@ mod tests {
         assert_eq!(Digits::parse("300").unwrap().number(), Some(300));
         assert_eq!(Digits::parse("0xg"), None);
         assert_eq!(Digits::parse("-1"), None);
+    }
+
+    #[test]
+    fn keys_are_values_prefixes_masks_and_ranges() {
+        let value = vec![0x0a, 0];
+        assert_eq!(
+            KeyValue::parse("0x0a00/8"),
+            Some(KeyValue::Prefix {
+                value: value.clone(),
+                bits: 8
+            })
+        );
+        let mask = vec![0xff, 0];
+        assert_eq!(
+            KeyValue::parse("0x0a00&&&0xff00"),
+            Some(KeyValue::Mask { value, mask })
+        );
+        assert_eq!(
+            KeyValue::parse("0x01..0x02"),
+            Some(KeyValue::Range {
+                low: vec![1],
+                high: vec![2]
+            })
+        );
+        assert!(matches!(KeyValue::parse("7"), Some(KeyValue::Digits(_))));
+        for wrong in ["/8", "1/", "1/x", "1..", "..2", "1&&&", "1/8/8"] {
+            assert_eq!(KeyValue::parse(wrong), None, "{wrong}");
+        }
     }
 }
