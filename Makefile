@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo site pictures check test test-all dist firmware bench calibrate laboratory verdicts verdicts-fit verdicts-guard interop fuzz audit fmt docs clean help
+.PHONY: all build demo site pictures check test test-all dist firmware p4 p4-write bench calibrate laboratory verdicts verdicts-fit verdicts-guard interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -42,6 +42,14 @@ dist: ## build linerate for boards, without shared libraries: target/dist/linera
 firmware: ## build the responder for microcontrollers: target/firmware
 	@ci/need cargo
 	@ci/firmware
+
+# P4C is p4c-bm2-ss or p4c; P4INCLUDE the folder of v1model.p4 where it does not find its own.
+P4C ?= p4c-bm2-ss
+p4: ## compile the programs in p4 with your P4C, compare with what is committed
+	@ci/p4 $(P4C)
+
+p4-write: ## the same, and keep what it makes
+	@ci/p4 $(P4C) --write
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md
@@ -118,4 +126,4 @@ clean: ## remove what was built
 	rm -f report.html
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
