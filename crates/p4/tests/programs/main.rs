@@ -2,7 +2,11 @@
 //! control plane reads.
 
 mod learning;
+mod meters;
 mod program;
+mod selection;
+mod stages;
+mod values;
 
 use linerate_p4::{check_p4info, stf};
 use program::{folder, names, read};
@@ -10,7 +14,7 @@ use program::{folder, names, read};
 #[test]
 fn each_passes_its_packet_tests_and_its_p4info_is_its_own() {
     let names = names();
-    assert!(names.len() >= 3, "{names:?}");
+    assert!(names.len() >= 17, "{names:?}");
     for name in names {
         let program = program::load(&name);
         check_p4info(&program, &read(&name, "p4info.txt"))

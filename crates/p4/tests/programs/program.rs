@@ -95,7 +95,21 @@ impl Run {
             .expect("an update that fits");
     }
 
-    /// What comes out of a packet in hexadecimal digits, by port.
+    /// Why a single update is refused.
+    pub(crate) fn refused(&mut self, kind: UpdateKind, entity: Entity) -> String {
+        let written = self.switch.write(&[Update::new(kind, entity)], 0);
+        written.expect_err("a refusal").1.to_string()
+    }
+
+    /// The place of a meter array.
+    pub(crate) fn array(&self, name: &str) -> usize {
+        let mut names = self.program.meters.iter().map(|array| &array.name);
+        names
+            .position(|known| known == name)
+            .expect("a meter array")
+    }
+
+    /// What comes out of a packet, by port.
     pub(crate) fn send(&mut self, port: u32, packet: &[u8], now: u64) -> Vec<(u32, Vec<u8>)> {
         let mut sent = Vec::new();
         self.switch.process(port, packet, now, &mut |port, bytes| {
@@ -114,4 +128,15 @@ pub(crate) fn frame(dst: u8, src: u8) -> Vec<u8> {
     let mut frame = vec![0x0a, 0, 0, 0, 0, dst, 0x0a, 0, 0, 0, 0, src, 0x88, 0xb5];
     frame.resize(60, 0);
     frame
+}
+
+/// An IPv4 packet of UDP ports 0x1234 and 0x5678, with so many bytes behind the Ethernet header. Its checksum is 0.
+pub(crate) fn ipv4(src: [u8; 4], dst: [u8; 4], bytes: u8) -> Vec<u8> {
+    let mut packet = frame(2, 1);
+    packet.truncate(12);
+    packet.extend([8, 0, 0x45, 0, 0, bytes, 0, 0, 0, 0, 64, 17, 0, 0]);
+    packet.extend(src.iter().chain(&dst));
+    packet.extend([0x12, 0x34, 0x56, 0x78]);
+    packet.resize(packet.len().max(14 + usize::from(bytes)), 0);
+    packet
 }
