@@ -1,72 +1,8 @@
-//! The program `linerate-p4`, which `linerate p4` starts: compiled P4 programs shown, traced and tested, without ports.
+//! The binary `linerate-p4`.
 #![forbid(unsafe_code)]
 
-mod files;
-mod junit;
-mod show;
-mod test;
-mod trace;
+use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use linerate_model::exit::{ExitCode, Failure};
-use std::io::{self, Write as _};
-use std::process;
-
-/// Executes P4 programs that p4c compiled for BMv2 (v1model).
-#[derive(Debug, Parser)]
-#[command(name = "linerate p4", version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Show what a program consists of: headers, parser, tables, actions.
-    Show(show::ShowArgs),
-    /// Follow one packet through a program, in words.
-    Trace(trace::TraceArgs),
-    /// Run packet tests in p4c's STF form. Exit code 7 if one fails.
-    Test(test::TestArgs),
-}
-
-fn main() -> process::ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(refused) => {
-            let _ = refused.print();
-            return exit(if refused.use_stderr() {
-                ExitCode::Usage
-            } else {
-                ExitCode::Done
-            });
-        }
-    };
-    let result = match &cli.command {
-        Command::Show(args) => show::run(args),
-        Command::Trace(args) => trace::run(args),
-        Command::Test(args) => test::run(args),
-    };
-    exit(result.unwrap_or_else(|failure| {
-        let _ = writeln!(io::stderr(), "error: {}", failure.message);
-        failure.code
-    }))
-}
-
-fn exit(code: ExitCode) -> process::ExitCode {
-    process::ExitCode::from(code as u8)
-}
-
-/// Writes to standard output. A reader that has seen enough is no error.
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout()
-        .write_all(text.as_bytes())
-        .and_then(|()| io::stdout().flush())
-    {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(
-            ExitCode::Other,
-            format!("cannot write to standard output: {error}"),
-        )),
-        _ => Ok(()),
-    }
+fn main() -> ExitCode {
+    linerate_p4_cli::main()
 }

@@ -1,0 +1,120 @@
+//! The program `linerate`: arguments, terminal, exit codes.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod context;
+mod habits;
+mod live;
+mod outcome;
+mod programs;
+mod stacks;
+mod terminal;
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, Parser as _};
+use commands::Cli;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::ending;
+use std::env;
+use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Does what the arguments of this process ask for: all of the binary `linerate`.
+pub fn main() -> process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refused) => return exit(explain(refused)),
+    };
+    match survive_file_size_limits().and_then(|()| cli.run()) {
+        Ok(code) => exit(code),
+        // Whoever read our output has seen enough; what was cut short for that is not done.
+        Err(error) if is_closed_pipe(&error) && ending::is_asked() => exit(ExitCode::Other),
+        Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
+        Err(error) => {
+            terminal::error(&words(&error));
+            exit(code_of(&error))
+        }
+    }
+}
+
+/// The command line with all its commands and options: what man pages and completions are made of.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Starts the program beside linerate that is named, shows help, or says what is wrong with the arguments.
+fn explain(refused: clap::Error) -> ExitCode {
+    let words: Vec<_> = env::args_os().skip(1).collect();
+    let programs = programs::find();
+    if let Some(failure) = programs::start(&words, &refused, &programs) {
+        terminal::error(&failure.message);
+        return failure.code;
+    }
+    let mut known = programs::add_to(Cli::command(), &programs);
+    let again = known.try_get_matches_from_mut(env::args_os());
+    let refused = again.err().unwrap_or(refused);
+    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<_> = words.collect();
+    if !refused.use_stderr() {
+        if words == ["-h"] {
+            let _ = terminal::print_line(&commands::screen::help(programs.keys()));
+        } else {
+            let _ = refused.print();
+        }
+        return ExitCode::Done;
+    }
+    if words.is_empty() {
+        terminal::usage(commands::screen::HELP);
+        return ExitCode::Usage;
+    }
+    match habits::answer(&words, &refused, &mut known) {
+        Some(answer) => {
+            terminal::error(&answer.error);
+            for note in &answer.notes {
+                terminal::note(note);
+            }
+        }
+        None => {
+            let _ = refused.print();
+        }
+    }
+    ExitCode::Usage
+}
+
+/// Makes a write beyond `ulimit -f` an error that is reported, instead of a signal that kills.
+fn survive_file_size_limits() -> anyhow::Result<()> {
+    let ignored = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, ignored)
+        .context("installing the handler of SIGXFSZ")?;
+    Ok(())
+}
+
+/// The chain of causes as one sentence; a cause that its effect already names is not said twice.
+fn words(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// The code that the chain's first [`Failure`] asks for.
+fn code_of(error: &anyhow::Error) -> ExitCode {
+    Failure::of(error.as_ref()).map_or(ExitCode::Other, |failure| failure.code)
+}
+
+/// Whether nobody reads the output any more.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let cause = error.root_cause().downcast_ref::<io::Error>();
+    error.is::<terminal::OutputFailed>()
+        && cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn exit(code: ExitCode) -> process::ExitCode {
+    process::ExitCode::from(code as u8)
+}

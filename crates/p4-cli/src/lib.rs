@@ -1,0 +1,78 @@
+//! The program `linerate-p4`, which `linerate p4` starts: compiled P4 programs shown, traced and tested, without ports.
+#![forbid(unsafe_code)]
+
+mod files;
+mod junit;
+mod show;
+mod test;
+mod trace;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use linerate_model::exit::{ExitCode, Failure};
+use std::io::{self, Write as _};
+use std::process;
+
+/// Executes P4 programs that p4c compiled for BMv2 (v1model).
+#[derive(Debug, Parser)]
+#[command(name = "linerate p4", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what a program consists of: headers, parser, tables, actions.
+    Show(show::ShowArgs),
+    /// Follow one packet through a program, in words.
+    Trace(trace::TraceArgs),
+    /// Run packet tests in p4c's STF form. Exit code 7 if one fails.
+    Test(test::TestArgs),
+}
+
+/// The command line with all its commands and options: what man pages and completions are made of.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Does what the arguments of this process ask for: all of the binary `linerate-p4`.
+pub fn main() -> process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refused) => {
+            let _ = refused.print();
+            return exit(if refused.use_stderr() {
+                ExitCode::Usage
+            } else {
+                ExitCode::Done
+            });
+        }
+    };
+    let result = match &cli.command {
+        Command::Show(args) => show::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Test(args) => test::run(args),
+    };
+    exit(result.unwrap_or_else(|failure| {
+        let _ = writeln!(io::stderr(), "error: {}", failure.message);
+        failure.code
+    }))
+}
+
+fn exit(code: ExitCode) -> process::ExitCode {
+    process::ExitCode::from(code as u8)
+}
+
+/// Writes to standard output. A reader that has seen enough is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout()
+        .write_all(text.as_bytes())
+        .and_then(|()| io::stdout().flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(
+            ExitCode::Other,
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
