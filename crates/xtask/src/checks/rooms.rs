@@ -71,6 +71,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("p4", &[]),
     ("p4-runtime", &["p4"]),
     ("p4-cli", &["model", "p4", "p4-runtime"]),
+    ("packages", &["cli", "p4-cli"]),
     ("responder", &["wire"]),
     ("xtask", &[]),
 ];
