@@ -1,7 +1,7 @@
 //! Input files: read with a bound on their size, and errors that say which file.
 
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_p4::Program;
+use linerate_p4::{Program, Switch, stf};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -46,4 +46,17 @@ pub(crate) fn program(path: &Path) -> Result<Arc<Program>, Failure> {
     let program = program
         .map_err(|error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display())))?;
     Ok(Arc::new(program))
+}
+
+/// Sets what a file of STF statements adds: entries, defaults, groups, sessions.
+pub(crate) fn set_entries(switch: &mut Switch, path: &Path) -> Result<(), Failure> {
+    let wrong = |error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()));
+    let statements = stf::parse(&read_text(path)?).map_err(wrong)?;
+    stf::control(switch, &statements).map_err(wrong)
+}
+
+/// Checks that a P4Info file is of a program.
+pub(crate) fn check_p4info(program: &Program, path: &Path) -> Result<(), Failure> {
+    let checked = linerate_p4::check_p4info(program, &read_text(path)?);
+    checked.map_err(|error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display())))
 }

@@ -1,8 +1,9 @@
-//! The program `linerate-p4`, which `linerate p4` starts: compiled P4 programs shown, traced and tested, without ports.
+//! The program `linerate-p4`, which `linerate p4` starts: compiled P4 programs run between ports, shown, traced and tested.
 #![forbid(unsafe_code)]
 
 mod files;
 mod junit;
+mod run;
 mod show;
 mod test;
 mod trace;
@@ -22,6 +23,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a program as a switch between network ports, until Ctrl-C.
+    Run(run::RunArgs),
     /// Show what a program consists of: headers, parser, tables, actions.
     Show(show::ShowArgs),
     /// Follow one packet through a program, in words.
@@ -49,6 +52,7 @@ pub fn main() -> process::ExitCode {
         }
     };
     let result = match &cli.command {
+        Command::Run(args) => run::run(args),
         Command::Show(args) => show::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Test(args) => test::run(args),

@@ -3,7 +3,6 @@
 use crate::{files, junit, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_p4::check_p4info;
 use linerate_p4::stf::{self, Report};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -31,10 +30,7 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode, Failure> {
     let program = files::program(&args.program)?;
     if let Some(path) = &args.p4info {
-        let checked = check_p4info(&program, &files::read_text(path)?);
-        checked.map_err(|error| {
-            Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()))
-        })?;
+        files::check_p4info(&program, path)?;
     }
     let mut results = Vec::new();
     for path in &args.stf {

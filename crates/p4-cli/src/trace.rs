@@ -3,7 +3,7 @@
 use crate::{files, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_p4::{Event, Limits, Switch, Trace, stf};
+use linerate_p4::{Event, Limits, Switch, Trace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -45,9 +45,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode, Failure> {
     let program = files::program(&args.program)?;
     let mut switch = Switch::new(program, Limits::default(), 0);
     if let Some(path) = &args.entries {
-        let wrong = |error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()));
-        let statements = stf::parse(&files::read_text(path)?).map_err(wrong)?;
-        stf::control(&mut switch, &statements).map_err(wrong)?;
+        files::set_entries(&mut switch, path)?;
     }
     let mut trace = Trace::default();
     let mut sent = Vec::new();

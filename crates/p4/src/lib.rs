@@ -16,6 +16,7 @@ mod hash;
 mod load;
 mod num;
 mod p4info;
+mod plane;
 mod program;
 mod show;
 pub mod stf;
@@ -28,6 +29,7 @@ pub use exec::{
 };
 pub use load::LoadError;
 pub use p4info::{P4InfoError, check_p4info};
+pub use plane::{DataPlane, InjectError, Job, Plane};
 pub use program::{
     Action, Array, DROP_PORT, Header, KeyField, MatchKind, Profile, Program, Source, Table,
     ValueSet,

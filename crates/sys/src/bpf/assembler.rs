@@ -364,6 +364,11 @@ impl Assembler {
     /// Ends the program with `result`.
     pub fn finish_with(mut self, result: i32) -> Program {
         self.exit_with(result);
+        self.complete()
+    }
+
+    /// The program, whose last instruction ends it.
+    pub fn complete(mut self) -> Program {
         for (at, label) in &self.jumps {
             let target = self.labels[label.0].expect("invariant: every label is placed");
             let distance = i16::try_from(target - at - 1);

@@ -7,7 +7,10 @@
 //! # References
 //! - `include/uapi/linux/bpf.h`: `BPF_LINK_CREATE`, `BPF_MAP_TYPE_XSKMAP`, `BPF_MAP_TYPE_DEVMAP`, `enum xdp_action`
 
-use super::{MAP_CREATE, MAP_UPDATE, MapCreate, MapElement, Program, bpf, load, number, open};
+use super::{
+    Assembler, MAP_CREATE, MAP_UPDATE, MapCreate, MapElement, Program, Register, Width, bpf, load,
+    number, open,
+};
 use crate::netlink::InterfaceIndex;
 use crate::xsk::Xsk;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -38,11 +41,27 @@ impl SocketMap {
         set_entry(&self.0, queue, descriptor.cast_unsigned())
     }
 
+    /// A program that gives every frame to the socket of the queue on which it arrived, and drops it where there is
+    /// none.
+    pub fn take_all(&self) -> Program {
+        const CONTEXT: Register = 1;
+        const VALUE: Register = 4;
+        let mut code = Assembler::default();
+        code.load(Width::Word, VALUE, CONTEXT, RX_QUEUE);
+        code.redirect(self.descriptor(), VALUE, XDP_DROP);
+        code.complete()
+    }
+
     /// Descriptor number by which instructions name the map.
     pub fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
     }
 }
+
+/// `rx_queue_index` of `struct xdp_md`.
+const RX_QUEUE: i16 = 16;
+/// `enum xdp_action`.
+const XDP_DROP: i32 = 1;
 
 /// Interfaces by a number of the program's own.
 #[derive(Debug)]
@@ -118,6 +137,28 @@ impl XdpProgram {
         // SAFETY: `LinkCreate` is laid out as this command's attributes and names no address.
         let link = unsafe { open(LINK_CREATE, &attributes) }?;
         Ok(XdpLink { _link: link })
+    }
+}
+
+impl XdpProgram {
+    /// Attaches it in the mode that is wanted, or else natively if the driver can and otherwise generically. Returns
+    /// the mode. `ResourceBusy` if the interface has a program already.
+    pub fn attach_in(
+        &self,
+        index: InterfaceIndex,
+        wanted: Option<XdpMode>,
+    ) -> io::Result<(XdpLink, XdpMode)> {
+        let first = wanted.unwrap_or(XdpMode::Native);
+        match self.attach(index, first) {
+            Ok(link) => Ok((link, first)),
+            Err(error) if wanted.is_some() || error.kind() == io::ErrorKind::ResourceBusy => {
+                Err(error)
+            }
+            Err(error) => match self.attach(index, XdpMode::Generic) {
+                Ok(link) => Ok((link, XdpMode::Generic)),
+                Err(_) => Err(error),
+            },
+        }
     }
 }
 

@@ -21,6 +21,29 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+/// An interface that receives frames for any address, until dropped: the kernel undoes it also for a process that was
+/// killed.
+#[derive(Debug)]
+pub struct Promiscuous {
+    _socket: OwnedFd,
+}
+
+impl Promiscuous {
+    /// Makes interface `index` of the calling thread's namespace promiscuous. Needs `CAP_NET_RAW`.
+    pub fn hold(index: InterfaceIndex) -> io::Result<Self> {
+        /// `PACKET_MR_PROMISC` of `linux/if_packet.h`.
+        const PROMISCUOUS: u16 = 1;
+        let socket = open_socket()?;
+        // `struct packet_mreq` of `linux/if_packet.h`: interface, type, length of the address, address.
+        let mut request = [0; 16];
+        request[..4].copy_from_slice(&index.0.to_ne_bytes());
+        request[4..6].copy_from_slice(&PROMISCUOUS.to_ne_bytes());
+        let option = libc::PACKET_ADD_MEMBERSHIP;
+        sockopt::set(&socket, libc::SOL_PACKET, option, &request)?;
+        Ok(Self { _socket: socket })
+    }
+}
+
 /// Opens a packet socket that is not bound and receives nothing yet.
 fn open_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(

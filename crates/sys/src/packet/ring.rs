@@ -18,6 +18,8 @@ pub struct ReceivedFrame<'a> {
     pub bytes: &'a [u8],
     /// Length of the frame.
     pub length: u32,
+    /// Whether its sender left the checksum to a device that it never met: the bytes have a wrong one.
+    pub lacks_checksum: bool,
     /// Arrival at the ring, by the kernel's timestamp; never later than now.
     pub arrived: MonoInstant,
 }
@@ -76,6 +78,7 @@ impl PacketRing {
                 take(ReceivedFrame {
                     bytes,
                     length: header.length,
+                    lacks_checksum: header.status & TP_STATUS_CSUM_NOT_READY != 0,
                     arrived: offset.monotonic(stamp).min(now),
                 });
             }
@@ -124,6 +127,7 @@ impl AsFd for PacketRing {
 ///  status:u32 length:u32 snapped:u32 mac_offset:u16 net_offset:u16 seconds:u32 nanoseconds:u32 …
 /// ```
 struct SlotHeader {
+    status: u32,
     length: u32,
     snapped: u32,
     mac_offset: u16,
@@ -137,6 +141,7 @@ impl SlotHeader {
         let word = |at| memory.word(slot + at).load(Ordering::Relaxed);
         let [low, high, ..] = word(12).to_ne_bytes();
         Self {
+            status: word(0),
             length: word(4),
             snapped: word(8),
             mac_offset: u16::from_ne_bytes([low, high]),
@@ -154,5 +159,7 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const TP_STATUS_KERNEL: u32 = 0;
 /// `linux/if_packet.h`: the slot belongs to us.
 const TP_STATUS_USER: u32 = 1;
+/// `linux/if_packet.h`: the checksum is left to the device (`CHECKSUM_PARTIAL`).
+const TP_STATUS_CSUM_NOT_READY: u32 = 1 << 3;
 /// `linux/if_ether.h`: every protocol.
 const ETH_P_ALL: u16 = 3;

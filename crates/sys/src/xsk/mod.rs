@@ -10,10 +10,13 @@
 mod memory;
 mod ring;
 
+use crate::clock::MonoClock;
 use crate::failure::Failure;
 use crate::mapping::Mapping;
 use crate::netlink::InterfaceIndex;
 use crate::sockopt;
+use crate::thread::sleep_to;
+use linerate_model::Clock as _;
 use memory::{Frame, Frames};
 use ring::{Consumer, Descriptor, Entry, Offsets, Producer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -113,6 +116,31 @@ impl Xsk {
         let options = xdp::xdp_options(&socket.socket)?;
         socket.zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         Ok(socket)
+    }
+
+    /// [`Xsk::open`], which waits up to 3 s for a queue that the kernel still frees: after a socket is closed it does so
+    /// in a worker, after a grace period of RCU (Linux `xp_put_pool`), which takes milliseconds unless its cores are
+    /// taken. `ResourceBusy` if another socket has it.
+    pub fn open_when_free(
+        index: InterfaceIndex,
+        queue: u32,
+        layout: XskLayout,
+        copying: Copying,
+    ) -> io::Result<Self> {
+        const RELEASE_LIMIT: Duration = Duration::from_secs(3);
+        const RELEASE_STEP: Duration = Duration::from_millis(2);
+        let deadline = MonoClock.now().after(RELEASE_LIMIT);
+        loop {
+            match Self::open(index, queue, layout, copying) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::ResourceBusy
+                        && MonoClock.now() < deadline =>
+                {
+                    sleep_to(MonoClock.now().after(RELEASE_STEP));
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn with_rings(socket: OwnedFd, frames: Frames, layout: XskLayout) -> io::Result<Self> {

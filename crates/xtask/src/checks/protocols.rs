@@ -80,6 +80,11 @@ const EXCEPTIONS: &[Exception] = &[
         reason: NATIVE_XDP,
     },
     Exception {
+        path: "crates/p4-switch/src/ports",
+        name: Some("native"),
+        reason: NATIVE_XDP,
+    },
+    Exception {
         path: "crates/testbed/src/duts/xdp.rs",
         name: Some("native"),
         reason: NATIVE_XDP,

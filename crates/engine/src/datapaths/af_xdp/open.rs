@@ -6,12 +6,10 @@ use super::probe::ProbeMark;
 use super::route::FrameRoute;
 use crate::datapaths::PathSetup;
 use crate::error::EngineError;
-use linerate_model::Clock as _;
 use linerate_model::spec::WaitMode;
 use linerate_sys::bpf::{SocketMap, XdpLink, XdpMode, XdpProgram};
-use linerate_sys::clock::MonoClock;
 use linerate_sys::xsk::{Copying, Xsk, XskLayout};
-use linerate_sys::{privilege, tcp, thread, udp};
+use linerate_sys::{privilege, tcp, udp};
 use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -146,20 +144,12 @@ pub(in crate::datapaths) fn attach(
     route: &FrameRoute,
     wanted: Option<XdpMode>,
 ) -> Result<(XdpLink, XdpMode), EngineError> {
-    let first = wanted.unwrap_or(XdpMode::Native);
-    let error = match program.attach(route.interface, first) {
-        Ok(link) => return Ok((link, first)),
+    let error = match program.attach_in(route.interface, wanted) {
+        Ok(attached) => return Ok(attached),
         Err(error) => error,
     };
-    let is_taken = is_taken(&error);
-    if wanted.is_none()
-        && !is_taken
-        && let Ok(link) = program.attach(route.interface, XdpMode::Generic)
-    {
-        return Ok((link, XdpMode::Generic));
-    }
     let what = format!("attaching an XDP program to {}", route.link.name);
-    Err(if is_taken {
+    Err(if is_taken(&error) {
         EngineError::Host {
             what,
             why: "it has one already: another test with af-xdp, or a program of the system"
@@ -187,7 +177,7 @@ fn sockets(
         XdpMode::Native => Copying::IfNeeded,
     };
     let open = |queue| {
-        let socket = when_free(|| Xsk::open(route.interface, queue, layout, copying));
+        let socket = Xsk::open_when_free(route.interface, queue, layout, copying);
         socket.map(|socket| (queue, socket))
     };
     let failed = |queue: u32, error: &io::Error| {
@@ -222,26 +212,6 @@ fn sockets(
         }
     }
     Ok(all)
-}
-
-/// How long a queue stays taken after its socket was closed: the kernel frees it in a worker, after a grace period
-/// of RCU (Linux `xp_put_pool`), which takes milliseconds unless its cores are taken.
-const RELEASE_LIMIT: Duration = Duration::from_secs(3);
-
-/// Interval between attempts to bind a queue.
-const RELEASE_STEP: Duration = Duration::from_millis(2);
-
-/// Opens a queue's socket, retrying while the previous test's is being released.
-fn when_free(open: impl Fn() -> io::Result<Xsk>) -> io::Result<Xsk> {
-    let deadline = MonoClock.now().after(RELEASE_LIMIT);
-    loop {
-        match open() {
-            Err(error) if is_taken(&error) && MonoClock.now() < deadline => {
-                thread::sleep_to(MonoClock.now().after(RELEASE_STEP));
-            }
-            outcome => return outcome,
-        }
-    }
 }
 
 fn is_taken(error: &io::Error) -> bool {
