@@ -6,5 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod plane;
+pub mod proto;
 
 pub use plane::{DataPlane, InjectError, Job, Plane};
