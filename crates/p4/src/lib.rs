@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+mod describe;
 mod exec;
 mod hash;
 mod load;
@@ -23,9 +24,9 @@ pub mod stf;
 mod trace;
 
 pub use exec::{
-    Bucket, CloneSession, Colour, CopyKind, Counter, Digest, DropPlace, Entity, Entry, Event,
-    Invocation, Limits, Match, MeterConfig, Observer, PortCounters, Replica, Switch, Update,
-    UpdateKind, WriteError,
+    Bucket, Choice, CloneSession, Colour, CopyKind, Counter, Digest, DropPlace, Entity, Entry,
+    Event, GroupMember, Invocation, Limits, Match, MeterConfig, Observer, PortCounters, Replica,
+    Switch, Update, UpdateKind, WriteError,
 };
 pub use load::LoadError;
 pub use p4info::{P4InfoError, check_p4info};

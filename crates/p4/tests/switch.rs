@@ -2,8 +2,8 @@
 //! batches, and input that is cut or random. One program has it all; its JSON is written here.
 
 use linerate_p4::{
-    Bucket, CloneSession, Counter, DropPlace, Entity, Entry, Invocation, Limits, Match,
-    MeterConfig, Program, Replica, Switch, Update, UpdateKind,
+    Bucket, Choice, CloneSession, Counter, DropPlace, Entity, Entry, GroupMember, Invocation,
+    Limits, Match, MeterConfig, Program, Replica, Switch, Update, UpdateKind, WriteError,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -157,9 +157,7 @@ fn entry(table: usize, key: Match, priority: i64, does: Invocation) -> Entry {
         key: vec![key],
         priority,
         does: Some(does),
-        timeout: 0,
-        meter: None,
-        counter: Counter::default(),
+        ..Entry::default()
     }
 }
 
@@ -236,54 +234,117 @@ fn digests_wait_for_the_control_plane() {
     assert_eq!(switch.take_digest(), None);
 }
 
-#[test]
-fn a_group_chooses_its_member_by_the_hash() {
+/// A switch whose table `choose` takes the group of two members that send to ports 4 and 6; the second watches port 6.
+fn switch_with_group() -> Switch {
     let mut switch = switch();
-    let members = [(1, 4), (2, 6)].map(|(id, port)| {
+    let member = |(id, port)| {
         let does = Some(invoke(switch.program(), "send", &[port]));
         insert(Entity::Member {
             profile: 0,
             id,
             does,
         })
+    };
+    let members = [(1, 4), (2, 6)].map(member);
+    switch.write(&members, 0).expect("members");
+    let two = [(1, None), (2, Some(6))].map(|(id, watch)| GroupMember {
+        id,
+        weight: 1,
+        watch,
     });
-    switch.write(&members, 0).unwrap();
+    let group = Entity::Group {
+        profile: 0,
+        id: 7,
+        members: two.to_vec(),
+        room: 0,
+    };
+    let entry = entry(1, Match::Exact(vec![1]), 0, Invocation::Group(7));
     switch
-        .write(
-            &[insert(Entity::Group {
-                profile: 0,
-                id: 7,
-                members: vec![1, 2],
-            })],
-            0,
-        )
-        .unwrap();
+        .write(&[insert(group), insert(Entity::Entry(entry))], 0)
+        .expect("a group");
     switch
-        .write(
-            &[insert(Entity::Entry(entry(
-                1,
-                Match::Exact(vec![1]),
-                0,
-                Invocation::Group(7),
-            )))],
-            0,
-        )
-        .unwrap();
+}
+
+#[test]
+fn a_group_chooses_its_member_by_the_hash() {
+    let mut switch = switch_with_group();
     assert_eq!(send(&mut switch, &[1, 10], 0)[0].0, 4);
     assert_eq!(send(&mut switch, &[1, 11], 0)[0].0, 6);
+    switch.set_port_up(6, false);
+    assert_eq!(send(&mut switch, &[1, 11], 0)[0].0, 4);
+    switch.set_port_up(6, true);
+    assert_eq!(send(&mut switch, &[1, 11], 0)[0].0, 6);
+}
+
+#[test]
+fn what_is_referred_to_stays_and_profiles_have_room_for_so_many() {
+    let mut switch = switch_with_group();
+    let member = Entity::Member {
+        profile: 0,
+        id: 2,
+        does: None,
+    };
+    let group = Entity::Group {
+        profile: 0,
+        id: 7,
+        members: Vec::new(),
+        room: 0,
+    };
+    for entity in [member, group] {
+        let refused = switch.write(&[Update::new(UpdateKind::Delete, entity)], 0);
+        assert!(
+            matches!(refused, Err((0, WriteError::InUse(_)))),
+            "{refused:?}"
+        );
+    }
     let third = insert(Entity::Member {
         profile: 0,
         id: 3,
         does: Some(invoke(switch.program(), "send", &[1])),
     });
+    let refused = switch.write(&[third], 0);
     assert!(
-        switch
-            .write(&[third], 0)
-            .unwrap_err()
-            .1
-            .to_string()
-            .contains("full")
+        matches!(refused, Err((0, WriteError::Full { .. }))),
+        "{refused:?}"
     );
+}
+
+#[test]
+fn an_entry_may_have_choices_of_its_own() {
+    let mut switch = switch();
+    let choice = |action: &str, port: u8, weight| {
+        let Invocation::Action { action, .. } = invoke(switch.program(), action, &[port]) else {
+            unreachable!("an action")
+        };
+        Choice {
+            action,
+            arguments: vec![vec![0, port]],
+            weight,
+            watch: Some(port.into()),
+        }
+    };
+    let does = Invocation::Choices(vec![choice("send", 4, 1), choice("send", 6, 2)]);
+    let one = entry(1, Match::Exact(vec![1]), 0, does.clone());
+    switch
+        .write(&[insert(Entity::Entry(one.clone()))], 0)
+        .unwrap();
+    let ports = |switch: &mut Switch| [9, 10, 11].map(|hash| send(switch, &[1, hash], 0)[0].0);
+    assert_eq!(ports(&mut switch), [4, 6, 6]);
+    switch.set_port_up(6, false);
+    assert_eq!(ports(&mut switch), [4, 4, 4]);
+    assert_eq!(switch.entry(&one).unwrap().does, Some(does));
+    let member = insert(Entity::Member {
+        profile: 0,
+        id: 1,
+        does: Some(invoke(switch.program(), "send", &[4])),
+    });
+    let mixed = switch.write(std::slice::from_ref(&member), 0);
+    assert!(
+        matches!(mixed, Err((0, WriteError::Invalid(_)))),
+        "{mixed:?}"
+    );
+    let gone = Update::new(UpdateKind::Delete, Entity::Entry(one));
+    switch.write(&[gone, member], 0).unwrap();
 }
 
 #[test]
@@ -342,7 +403,14 @@ fn a_full_queue_drops_and_says_where() {
         .map(|port| Replica { port, instance: 0 })
         .to_vec();
     switch
-        .write(&[insert(Entity::Multicast { group: 3, replicas })], 0)
+        .write(
+            &[insert(Entity::Multicast {
+                group: 3,
+                replicas,
+                note: Vec::new(),
+            })],
+            0,
+        )
         .unwrap();
     let ports: Vec<u32> = send(&mut switch, &[1, 1], 0)
         .iter()

@@ -4,7 +4,9 @@
 //! a batch.
 
 use super::core::SetMember;
-use super::entity::{Entity, Entry, Invocation, Match, Replica, Update, UpdateKind, WriteError};
+use super::entity::{
+    Entity, Entry, Invocation, Match, Replica, Update, UpdateKind, WriteError, Written as Result,
+};
 use super::meter::Meter;
 use super::switch::Switch;
 use super::table::{Chosen, NewEntry};
@@ -12,9 +14,7 @@ use crate::bits;
 use crate::num::{limbs, ones};
 use crate::program::{KeyField, KeyMatch, MatchKind, Table};
 
-type Result<T> = std::result::Result<T, WriteError>;
-
-/// The most replicas of a group or session, and members of a group.
+/// The most replicas of a group or session.
 const MAX_REPLICAS: usize = 1024;
 /// The most entries of one table, whatever the program says.
 const MAX_ENTRIES: usize = 1 << 22;
@@ -48,7 +48,6 @@ impl Switch {
     }
 
     /// Makes a change; the answer undoes it.
-    #[expect(clippy::too_many_lines, reason = "one arm per kind of entity")]
     fn apply(&mut self, update: &Update, now: u64) -> Result<Update> {
         let kind = update.kind;
         match &update.entity {
@@ -60,44 +59,19 @@ impl Switch {
                 profile,
                 id,
                 members,
+                room,
+            } => self.apply_group(kind, *profile, *id, (members, *room)),
+            Entity::Multicast {
+                group,
+                replicas,
+                note,
             } => {
-                let known = self
-                    .core
-                    .profiles
-                    .get(*profile)
-                    .ok_or(WriteError::Missing("the action profile"))?;
-                if members.len() > MAX_REPLICAS {
-                    return Err(WriteError::Full {
-                        what: format!("group {id}"),
-                        room: MAX_REPLICAS,
-                    });
-                }
-                if let (Some(member), true) = (
-                    members
-                        .iter()
-                        .find(|member| !known.members.contains_key(member)),
-                    kind != UpdateKind::Delete,
-                ) {
-                    return invalid(format!("member {member} does not exist"));
-                }
-                let groups = &mut self.core.profiles[*profile].groups;
-                let (kind, members) = put(groups, kind, *id, members.clone(), "the group")?;
-                Ok(Update::new(
-                    kind,
-                    Entity::Group {
-                        profile: *profile,
-                        id: *id,
-                        members,
-                    },
-                ))
-            }
-            Entity::Multicast { group, replicas } => {
                 check_replicas(replicas)?;
-                let (kind, replicas) = put(
+                let (kind, (replicas, note)) = put(
                     &mut self.groups,
                     kind,
                     *group,
-                    replicas.clone(),
+                    (replicas.clone(), note.clone()),
                     "the multicast group",
                 )?;
                 Ok(Update::new(
@@ -105,6 +79,7 @@ impl Switch {
                     Entity::Multicast {
                         group: *group,
                         replicas,
+                        note,
                     },
                 ))
             }
@@ -122,6 +97,9 @@ impl Switch {
             _ if kind != UpdateKind::Modify => invalid("this can only be modified"),
             Entity::Default { table, does } => self.apply_default(*table, does.as_ref()),
             Entity::ValueSet { set, members } => self.apply_value_set(*set, members),
+            Entity::EntryCounter { .. } | Entity::EntryMeter { .. } => {
+                self.apply_direct(&update.entity, now)
+            }
             entity => self.apply_cell(entity, now),
         }
     }
@@ -133,7 +111,6 @@ impl Switch {
             .ok_or(WriteError::Missing("the table"))
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm per kind of entity")]
     fn apply_entry(&mut self, kind: UpdateKind, entry: &Entry, now: u64) -> Result<Update> {
         let table = self.table_at(entry.table)?;
         if table.constant {
@@ -141,17 +118,17 @@ impl Switch {
         }
         let key = key_matches(table, &entry.key)?;
         let chosen = match (&entry.does, kind) {
-            (_, UpdateKind::Delete) => None,
+            (_, UpdateKind::Delete) | (None, UpdateKind::Modify) => None,
             (Some(does), _) => Some(self.chosen(entry.table, does)?),
-            (None, _) => return invalid("the entry does nothing: give an action"),
+            (None, UpdateKind::Insert) => return invalid("the entry does nothing: give an action"),
         };
         let program = std::sync::Arc::clone(&self.program);
         let table = &program.tables[entry.table];
         let entries = &mut self.core.tables[entry.table];
         let found = entries.find(&table.key, &key, entry.priority);
-        match (kind, found, chosen) {
-            (UpdateKind::Insert, Some(_), _) => Err(WriteError::Exists("the entry")),
-            (UpdateKind::Insert, None, Some(chosen)) => {
+        match (kind, found) {
+            (UpdateKind::Insert, Some(_)) => Err(WriteError::Exists("the entry")),
+            (UpdateKind::Insert, None) => {
                 let room = table.size.min(MAX_ENTRIES);
                 if entries.len() >= room {
                     return Err(WriteError::Full {
@@ -159,44 +136,31 @@ impl Switch {
                         room,
                     });
                 }
-                let meter = Meter::new(entry.meter, now);
+                let Some(chosen) = chosen else {
+                    return invalid("the entry does nothing: give an action");
+                };
+                self.refer(entry.table, &chosen);
                 let new = NewEntry {
                     key,
                     priority: entry.priority,
                     chosen,
                     counter: entry.counter,
-                    meter,
+                    meter: Meter::new(entry.meter, now),
                     timeout: entry.timeout,
+                    note: entry.note.clone(),
                 };
-                entries.insert(&table.key, new, now);
+                self.core.tables[entry.table].insert(&table.key, new, now);
                 Ok(Update::new(
                     UpdateKind::Delete,
                     Entity::Entry(entry.clone()),
                 ))
             }
-            (UpdateKind::Modify, Some(at), Some(chosen)) => {
-                let entries = &self.core.tables[entry.table];
-                let old = entries
-                    .get(at)
-                    .map(|stored| self.entry_of(entry.table, stored));
-                let entries = &mut self.core.tables[entry.table];
-                if let Some(stored) = entries.get_mut(at) {
-                    stored.chosen = chosen;
-                    stored.timeout = entry.timeout;
-                    stored.used = now;
-                    if stored.meter.config() != entry.meter {
-                        stored.meter = Meter::new(entry.meter, now);
-                    }
-                }
-                Ok(Update::new(
-                    UpdateKind::Modify,
-                    Entity::Entry(old.unwrap_or_else(|| entry.clone())),
-                ))
-            }
-            (UpdateKind::Delete, Some(at), _) => {
+            (UpdateKind::Modify, Some(at)) => self.modify_entry(entry, at, chosen, now),
+            (UpdateKind::Delete, Some(at)) => {
                 let stored = entries
                     .remove(&table.key, at)
                     .ok_or(WriteError::Missing("the entry"))?;
+                self.release(entry.table, &stored.chosen);
                 Ok(Update::new(
                     UpdateKind::Insert,
                     Entity::Entry(self.entry_of(entry.table, &stored)),
@@ -204,6 +168,89 @@ impl Switch {
             }
             _ => Err(WriteError::Missing("the entry")),
         }
+    }
+
+    fn modify_entry(
+        &mut self,
+        entry: &Entry,
+        at: u32,
+        chosen: Option<Chosen>,
+        now: u64,
+    ) -> Result<Update> {
+        let missing = || WriteError::Missing("the entry");
+        let stored = self.core.tables[entry.table].get(at);
+        let old = self.entry_of(entry.table, stored.ok_or_else(missing)?);
+        if let Some(chosen) = &chosen {
+            self.refer(entry.table, chosen);
+        }
+        let stored = self.core.tables[entry.table]
+            .get_mut(at)
+            .ok_or_else(missing)?;
+        stored.timeout = entry.timeout;
+        stored.used = now;
+        stored.note.clone_from(&entry.note);
+        if stored.meter.config() != entry.meter {
+            stored.meter = Meter::new(entry.meter, now);
+        }
+        if let Some(chosen) = chosen {
+            let before = std::mem::replace(&mut stored.chosen, chosen);
+            self.release(entry.table, &before);
+        }
+        Ok(Update::new(UpdateKind::Modify, Entity::Entry(old)))
+    }
+
+    fn refer(&mut self, table: usize, to: &Chosen) {
+        if let Some(profile) = self.program.tables[table].profile {
+            self.core.profiles[profile as usize].refer(to);
+        }
+    }
+
+    fn release(&mut self, table: usize, to: &Chosen) {
+        if let Some(profile) = self.program.tables[table].profile {
+            self.core.profiles[profile as usize].release(to);
+        }
+    }
+
+    /// The direct counter or meter of an entry; those of constant entries too.
+    fn apply_direct(&mut self, entity: &Entity, now: u64) -> Result<Update> {
+        let (Entity::EntryCounter {
+            table,
+            key,
+            priority,
+            ..
+        }
+        | Entity::EntryMeter {
+            table,
+            key,
+            priority,
+            ..
+        }) = entity
+        else {
+            return invalid("this cannot be written");
+        };
+        let of = self.table_at(*table)?;
+        let matches = key_matches(of, key)?;
+        let entries = &self.core.tables[*table];
+        let at = entries.find(&of.key, &matches, *priority);
+        let stored = at.and_then(|at| self.core.tables[*table].get_mut(at));
+        let stored = stored.ok_or(WriteError::Missing("the entry"))?;
+        let (table, key, priority) = (*table, key.clone(), *priority);
+        let old = match entity {
+            Entity::EntryMeter { config, .. } => Entity::EntryMeter {
+                table,
+                key,
+                priority,
+                config: std::mem::replace(&mut stored.meter, Meter::new(*config, now)).config(),
+            },
+            Entity::EntryCounter { value, .. } => Entity::EntryCounter {
+                table,
+                key,
+                priority,
+                value: std::mem::replace(&mut stored.counter, *value),
+            },
+            _ => return invalid("this cannot be written"),
+        };
+        Ok(Update::new(UpdateKind::Modify, old))
     }
 
     fn apply_default(&mut self, at: usize, does: Option<&Invocation>) -> Result<Update> {
@@ -227,7 +274,13 @@ impl Switch {
             .map(|does| self.chosen(at, does))
             .transpose()?
             .or(original);
+        if let Some(chosen) = &chosen {
+            self.refer(at, chosen);
+        }
         let old = std::mem::replace(&mut self.core.defaults[at], chosen);
+        if let Some(old) = &old {
+            self.release(at, old);
+        }
         let does = old.map(|old| self.invocation(at, &old));
         Ok(Update::new(
             UpdateKind::Modify,
@@ -256,20 +309,18 @@ impl Switch {
             _ => return invalid("a member does an action"),
         };
         let room = known.size.min(MAX_ENTRIES);
+        self.check_member(kind, profile, id)?;
         let members = &mut self.core.profiles[profile];
-        if kind == UpdateKind::Insert && members.members.len() >= room {
+        if kind == UpdateKind::Insert && members.by_id.len() >= room {
             return Err(WriteError::Full {
                 what: format!("action profile {}", known.name),
                 room,
             });
         }
-        if kind == UpdateKind::Delete && members.groups.values().any(|group| group.contains(&id)) {
-            return invalid(format!("member {id} belongs to a group; take it out first"));
-        }
-        let (kind, old) = put(&mut members.members, kind, id, chosen, "the member")?;
+        let (kind, old) = put(&mut members.by_id, kind, id, chosen, "the member")?;
         let does = match old {
             Chosen::Action { action, data } => Some(self.call(action as usize, &data)),
-            Chosen::Member(_) | Chosen::Group(_) => None,
+            _ => None,
         };
         Ok(Update::new(kind, Entity::Member { profile, id, does }))
     }
@@ -375,40 +426,28 @@ impl Switch {
     /// What is stored for an invocation, checked against table and program.
     fn chosen(&self, table: usize, does: &Invocation) -> Result<Chosen> {
         let of = self.table_at(table)?;
-        let members = of
-            .profile
-            .map(|profile| &self.core.profiles[profile as usize]);
-        match (does, members) {
-            (Invocation::Action { action, arguments }, None) => {
-                let place = of
-                    .actions
-                    .iter()
-                    .position(|known| *known as usize == *action);
-                let Some(place) = place else {
-                    return invalid(format!("table {} does not have this action", of.name));
-                };
-                Ok(Chosen::Action {
-                    action: u32::try_from(place).unwrap_or(u32::MAX),
-                    data: self.action_data(*action, arguments)?,
-                })
-            }
-            (Invocation::Member(member), Some(members)) if members.members.contains_key(member) => {
-                Ok(Chosen::Member(*member))
-            }
-            (Invocation::Group(group), Some(members)) if members.groups.contains_key(group) => {
-                Ok(Chosen::Group(*group))
-            }
-            (Invocation::Member(_), Some(_)) => Err(WriteError::Missing("the member")),
-            (Invocation::Group(_), Some(_)) => Err(WriteError::Missing("the group")),
-            (Invocation::Action { .. }, Some(_)) => invalid(format!(
-                "table {} takes members of its action profile",
-                of.name
-            )),
+        match (does, of.profile) {
+            (does, Some(profile)) => self.chosen_of_profile((table, profile as usize), does),
+            (Invocation::Action { action, arguments }, None) => Ok(Chosen::Action {
+                action: self.action_of_table(table, *action)?,
+                data: self.action_data(*action, arguments)?,
+            }),
             (_, None) => invalid(format!("table {} has no action profile", of.name)),
         }
     }
 
-    fn action_data(&self, action: usize, arguments: &[Vec<u8>]) -> Result<Vec<u64>> {
+    /// The place of an action in a table's list.
+    pub(super) fn action_of_table(&self, table: usize, action: usize) -> Result<u32> {
+        let of = self.table_at(table)?;
+        let mut known = of.actions.iter();
+        let place = known.position(|known| *known as usize == action);
+        match place.and_then(|place| u32::try_from(place).ok()) {
+            Some(place) => Ok(place),
+            None => invalid(format!("table {} does not have this action", of.name)),
+        }
+    }
+
+    pub(super) fn action_data(&self, action: usize, arguments: &[Vec<u8>]) -> Result<Vec<u64>> {
         let of = self
             .program
             .actions
@@ -431,7 +470,7 @@ impl Switch {
 }
 
 /// Inserts, modifies or deletes in a map; the answer is how to undo it.
-fn put<T: Clone>(
+pub(super) fn put<T: Clone>(
     map: &mut std::collections::BTreeMap<u32, T>,
     kind: UpdateKind,
     id: u32,

@@ -1,5 +1,6 @@
 //! What a control plane writes and reads: entries, defaults, members, groups, replicas, sessions, arrays.
 
+use super::choices::GroupMember;
 use super::meter::MeterConfig;
 use super::table::Counter;
 
@@ -49,10 +50,25 @@ pub enum Invocation {
     Member(u32),
     /// A group of the table's action profile.
     Group(u32),
+    /// Actions of this entry alone, of which the table's selector chooses. Not mixed with members and groups.
+    Choices(Vec<Choice>),
+}
+
+/// An action that a selector may choose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The place in [`crate::Program::actions`].
+    pub action: usize,
+    /// Values in the order of the parameters.
+    pub arguments: Vec<Vec<u8>>,
+    /// How often it is chosen, relative to the others.
+    pub weight: u32,
+    /// The port without which it is not chosen.
+    pub watch: Option<u32>,
 }
 
 /// An entry of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entry {
     /// The place in [`crate::Program::tables`].
     pub table: usize,
@@ -60,14 +76,18 @@ pub struct Entry {
     pub key: Vec<Match>,
     /// Where priorities decide, the larger wins.
     pub priority: i64,
-    /// What it does; not looked at when an entry is deleted.
+    /// What it does; not looked at when an entry is deleted. Without it, a modified entry does what it did.
     pub does: Option<Invocation>,
     /// Nanoseconds without a packet after which it is idle; 0 for never.
     pub timeout: u64,
     /// What its direct meter allows.
     pub meter: Option<MeterConfig>,
-    /// What its direct counter counts from, or has counted.
+    /// What its direct counter counts from, or has counted. Modifying an entry leaves it.
     pub counter: Counter,
+    /// When it was made, modified or last matched, in nanoseconds; not looked at when written.
+    pub used: u64,
+    /// What the control plane keeps with it.
+    pub note: Vec<u8>,
 }
 
 /// A copy of a packet, for a port.
@@ -126,8 +146,10 @@ pub enum Entity {
         profile: usize,
         /// Its number.
         id: u32,
-        /// Members, each as often as it weighs.
-        members: Vec<u32>,
+        /// Its members, none twice.
+        members: Vec<GroupMember>,
+        /// The most members that the control plane announced; kept for it.
+        room: u32,
     },
     /// A multicast group.
     Multicast {
@@ -135,6 +157,8 @@ pub enum Entity {
         group: u32,
         /// Its copies.
         replicas: Vec<Replica>,
+        /// What the control plane keeps with it.
+        note: Vec<u8>,
     },
     /// A clone session.
     Session {
@@ -149,6 +173,28 @@ pub enum Entity {
         set: usize,
         /// Values and masks.
         members: Vec<(Vec<u8>, Vec<u8>)>,
+    },
+    /// The direct counter of an entry. Only modified.
+    EntryCounter {
+        /// The table.
+        table: usize,
+        /// The entry's key.
+        key: Vec<Match>,
+        /// Its priority.
+        priority: i64,
+        /// What it shows.
+        value: Counter,
+    },
+    /// The direct meter of an entry. Only modified.
+    EntryMeter {
+        /// The table.
+        table: usize,
+        /// The entry's key.
+        key: Vec<Match>,
+        /// Its priority.
+        priority: i64,
+        /// What it allows; `None` for everything.
+        config: Option<MeterConfig>,
     },
     /// A counter cell. Only modified.
     Counter {
@@ -218,4 +264,10 @@ pub enum WriteError {
     /// The program does not allow it.
     #[error("{0} is constant in the program")]
     Constant(String),
+    /// Something else refers to it.
+    #[error("{0} is in use; first change what refers to it")]
+    InUse(String),
 }
+
+/// What a write gives, or why it is refused.
+pub(super) type Written<T> = Result<T, WriteError>;

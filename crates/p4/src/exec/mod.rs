@@ -1,5 +1,6 @@
 //! The executor: one packet at a time through parser, ingress, queues, egress and deparser.
 
+mod choices;
 mod control;
 mod core;
 mod deparse;
@@ -14,11 +15,13 @@ mod pipeline;
 mod profile;
 mod queues;
 mod read;
+mod selection;
 mod switch;
 mod table;
 
+pub use choices::GroupMember;
 pub use entity::{
-    CloneSession, Entity, Entry, Invocation, Match, Replica, Update, UpdateKind, WriteError,
+    Choice, CloneSession, Entity, Entry, Invocation, Match, Replica, Update, UpdateKind, WriteError,
 };
 pub use event::{CopyKind, DropPlace, Event, Observer};
 pub use meter::{Bucket, Colour, MeterConfig};

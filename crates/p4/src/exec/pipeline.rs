@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::event::{Event, Observer};
 use super::packet::Packet;
-use super::table::Chosen;
+use super::table::{Chosen, Entries};
 use crate::num::mask_top;
 use crate::program::{Next, Node, Program, Table};
 
@@ -142,30 +142,32 @@ impl Core {
         entry: Option<u32>,
     ) -> Option<u32> {
         self.data.clear();
-        let group = {
-            let stored = entry.and_then(|entry| self.tables[at as usize].get(entry));
-            let chosen = stored
-                .map(|stored| &stored.chosen)
-                .or(self.defaults[at as usize].as_ref())?;
-            match chosen {
-                Chosen::Action { action, data } => {
-                    self.data.extend_from_slice(data);
-                    return Some(*action);
-                }
-                Chosen::Member(member) => Err(*member),
-                Chosen::Group(group) => Ok(*group),
+        let by_hash = match chosen(&self.tables, &self.defaults, at, entry)? {
+            Chosen::Action { action, data } => {
+                self.data.extend_from_slice(data);
+                return Some(*action);
             }
+            Chosen::Member(_) => false,
+            Chosen::Group(_) | Chosen::Choices(_) => true,
         };
         let profile = program.tables[at as usize].profile?;
-        let member = match group {
-            Err(member) => member,
-            Ok(group) => {
-                let selector = program.profiles[profile as usize].selector;
-                let hash = selector.map_or(0, |selector| self.calculate(program, packet, selector));
-                self.profiles[profile as usize].choose(group, hash)?
-            }
+        let selector = program.profiles[profile as usize].selector;
+        let hash = match selector.filter(|_| by_hash) {
+            Some(selector) => self.calculate(program, packet, selector),
+            None => 0,
         };
-        match self.profiles[profile as usize].members.get(&member)? {
+        // Asked again: computing the hash borrowed all.
+        let member = match chosen(&self.tables, &self.defaults, at, entry)? {
+            Chosen::Member(member) => *member,
+            Chosen::Group(group) => self.profiles[profile as usize].choose(*group, hash)?,
+            Chosen::Choices(choices) => {
+                let choice = choices.choose(hash)?;
+                self.data.extend_from_slice(&choice.data);
+                return Some(choice.action);
+            }
+            Chosen::Action { .. } => return None,
+        };
+        match self.profiles[profile as usize].by_id.get(&member)? {
             Chosen::Action { action, data } => {
                 self.data.extend_from_slice(data);
                 // Members name actions of the program, tables have lists of their own.
@@ -173,7 +175,20 @@ impl Core {
                 let place = list.iter().position(|known| known == action)?;
                 u32::try_from(place).ok()
             }
-            Chosen::Member(_) | Chosen::Group(_) => None,
+            Chosen::Member(_) | Chosen::Group(_) | Chosen::Choices(_) => None,
         }
     }
+}
+
+/// What an entry of a table does, or the table without an entry.
+fn chosen<'a>(
+    tables: &'a [Entries],
+    defaults: &'a [Option<Chosen>],
+    at: u32,
+    entry: Option<u32>,
+) -> Option<&'a Chosen> {
+    let stored = entry.and_then(|entry| tables[at as usize].get(entry));
+    stored
+        .map(|stored| &stored.chosen)
+        .or(defaults[at as usize].as_ref())
 }

@@ -1,7 +1,8 @@
 //! Reading: what entries, groups and arrays hold.
 
+use super::choices::{GroupMember, StoredChoice};
 use super::control::key_matches;
-use super::entity::{CloneSession, Entry, Invocation, Match, Replica};
+use super::entity::{Choice, CloneSession, Entry, Invocation, Match, Replica};
 use super::meter::MeterConfig;
 use super::switch::{Digest, Switch};
 use super::table::{Chosen, Counter, Stored};
@@ -10,14 +11,18 @@ use crate::program::{KeyField, KeyMatch, MatchKind};
 
 impl Switch {
     pub(super) fn call(&self, action: usize, data: &[u64]) -> Invocation {
+        Invocation::Action {
+            action,
+            arguments: self.arguments(action, data),
+        }
+    }
+
+    fn arguments(&self, action: usize, data: &[u64]) -> Vec<Vec<u8>> {
         let parameters = &self.program.actions[action].parameters;
         let argument = |parameter: &crate::program::Parameter| {
             bits::to_bytes(&data[parameter.at as usize..], parameter.width)
         };
-        Invocation::Action {
-            action,
-            arguments: parameters.iter().map(argument).collect(),
-        }
+        parameters.iter().map(argument).collect()
     }
 
     pub(super) fn invocation(&self, table: usize, chosen: &Chosen) -> Invocation {
@@ -28,6 +33,10 @@ impl Switch {
             ),
             Chosen::Member(member) => Invocation::Member(*member),
             Chosen::Group(group) => Invocation::Group(*group),
+            Chosen::Choices(choices) => {
+                let stored = choices.all.iter();
+                Invocation::Choices(stored.map(|stored| self.choice(table, stored)).collect())
+            }
         }
     }
 
@@ -50,6 +59,18 @@ impl Switch {
             timeout: stored.timeout,
             meter: stored.meter.config(),
             counter: stored.counter,
+            used: stored.used,
+            note: stored.note.clone(),
+        }
+    }
+
+    fn choice(&self, table: usize, stored: &StoredChoice) -> Choice {
+        let action = self.program.tables[table].actions[stored.action as usize] as usize;
+        Choice {
+            action,
+            arguments: self.arguments(action, &stored.data),
+            weight: stored.weight,
+            watch: stored.watch,
         }
     }
 
@@ -75,9 +96,6 @@ impl Switch {
 
     /// The entries of a table that no packet has used for as long as their timeout says.
     pub fn idle_entries(&self, table: usize, now: u64) -> Vec<Entry> {
-        let idle = |stored: &Stored| {
-            stored.timeout > 0 && now.saturating_sub(stored.used) >= stored.timeout
-        };
         let entries = self
             .core
             .tables
@@ -85,9 +103,57 @@ impl Switch {
             .into_iter()
             .flat_map(super::table::Entries::iter);
         entries
-            .filter(|(_, stored)| idle(stored))
+            .filter(|(_, stored)| stored.is_idle(now))
             .map(|(_, stored)| self.entry_of(table, stored))
             .collect()
+    }
+
+    /// At most this many entries of a table from a place on, and where the next are.
+    pub fn entries_from(&self, table: usize, from: u32, most: usize) -> (Vec<Entry>, Option<u32>) {
+        let Some(entries) = self.core.tables.get(table) else {
+            return (Vec::new(), None);
+        };
+        let mut found = Vec::new();
+        for (at, stored) in entries.iter_from(from) {
+            if found.len() == most {
+                return (found, Some(at));
+            }
+            found.push(self.entry_of(table, stored));
+        }
+        (found, None)
+    }
+
+    /// The entries that no packet has used for as long as their timeout says, among at most this many of a table from a
+    /// place on, and where the next are. Their time begins anew.
+    pub fn take_idle(
+        &mut self,
+        table: usize,
+        from: u32,
+        most: usize,
+        now: u64,
+    ) -> (Vec<Entry>, Option<u32>) {
+        let Some(entries) = self.core.tables.get(table) else {
+            return (Vec::new(), None);
+        };
+        let mut seen = entries.iter_from(from);
+        let idle: Vec<u32> = seen
+            .by_ref()
+            .take(most)
+            .filter(|(_, stored)| stored.is_idle(now))
+            .map(|(at, _)| at)
+            .collect();
+        let next = seen.next().map(|(at, _)| at);
+        drop(seen);
+        let mut found = Vec::new();
+        for at in idle {
+            if let Some(stored) = self.core.tables[table].get(at) {
+                found.push(self.entry_of(table, stored));
+            }
+            if let Some(stored) = self.core.tables[table].get_mut(at) {
+                stored.used = now;
+            }
+        }
+        (found, next)
     }
 
     /// What a table does on a miss.
@@ -103,30 +169,47 @@ impl Switch {
             .profiles
             .get(profile)
             .into_iter()
-            .flat_map(|profile| &profile.members);
+            .flat_map(|profile| &profile.by_id);
         let call = |(id, chosen): (&u32, &Chosen)| match chosen {
             Chosen::Action { action, data } => Some((*id, self.call(*action as usize, data))),
-            Chosen::Member(_) | Chosen::Group(_) => None,
+            _ => None,
         };
         members.filter_map(call).collect()
     }
 
-    /// Groups of an action profile, with their members.
-    pub fn groups(&self, profile: usize) -> Vec<(u32, Vec<u32>)> {
+    /// Groups of an action profile, with their members and the most members announced.
+    pub fn groups(&self, profile: usize) -> Vec<(u32, Vec<GroupMember>, u32)> {
         let groups = self
             .core
             .profiles
             .get(profile)
             .into_iter()
             .flat_map(|profile| &profile.groups);
-        groups.map(|(id, members)| (*id, members.clone())).collect()
+        groups
+            .map(|(id, group)| (*id, group.members.clone(), group.room))
+            .collect()
     }
 
     /// Multicast groups with their replicas.
     pub fn multicast_groups(&self) -> impl Iterator<Item = (u32, &[Replica])> {
         self.groups
             .iter()
-            .map(|(group, replicas)| (*group, replicas.as_slice()))
+            .map(|(group, (replicas, _))| (*group, replicas.as_slice()))
+    }
+
+    /// What the control plane keeps with a multicast group.
+    pub fn multicast_note(&self, group: u32) -> Option<&[u8]> {
+        Some(&self.groups.get(&group)?.1)
+    }
+
+    /// Members of a value set, with masks.
+    pub fn value_set(&self, set: usize) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+        let members = self.core.value_sets.get(set)?.iter();
+        Some(
+            members
+                .map(|member| (member.value.clone(), member.mask.clone()))
+                .collect(),
+        )
     }
 
     /// Clone sessions.

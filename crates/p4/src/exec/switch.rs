@@ -16,7 +16,7 @@ use super::queues::{Limits, Queues, Refused};
 use super::table::{Chosen, Counter, NewEntry};
 use crate::bits;
 use crate::program::{DROP_PORT, Program};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What a port took and gave.
@@ -49,7 +49,9 @@ const MAX_DIGESTS: usize = 4096;
 pub struct Switch {
     pub(super) program: Arc<Program>,
     pub(super) core: Core,
-    pub(super) groups: BTreeMap<u32, Vec<Replica>>,
+    pub(super) groups: BTreeMap<u32, (Vec<Replica>, Vec<u8>)>,
+    /// Ports that are down, as far as they are watched.
+    pub(super) down: BTreeSet<u32>,
     pub(super) sessions: BTreeMap<u32, CloneSession>,
     limits: Limits,
     queues: Queues,
@@ -68,6 +70,7 @@ impl Switch {
         let mut switch = Self {
             core: Core::new(&program, seed),
             groups: BTreeMap::new(),
+            down: BTreeSet::new(),
             sessions: BTreeMap::new(),
             limits,
             queues: Queues::new(DROP_PORT),
@@ -92,6 +95,10 @@ impl Switch {
                 action: default.action,
                 data: default.data.clone(),
             });
+            // In the JSON the smaller number wins, and numbers begin at 1; to a control plane the largest is the first's.
+            let all = table.entries.iter();
+            let first = all.map(|entry| entry.priority.saturating_neg()).max();
+            let first = first.unwrap_or(0).saturating_add(1);
             for entry in &table.entries {
                 let chosen = Chosen::Action {
                     action: entry.action,
@@ -100,11 +107,12 @@ impl Switch {
                 let (counter, meter) = (Counter::default(), Meter::default());
                 let new = NewEntry {
                     key: entry.key.clone(),
-                    priority: entry.priority,
+                    priority: first.saturating_add(entry.priority),
                     chosen,
                     counter,
                     meter,
                     timeout: 0,
+                    note: Vec::new(),
                 };
                 self.core.tables[at].insert(&table.key, new, 0);
             }
@@ -312,10 +320,12 @@ impl Switch {
 
     fn replicate<O: Observer>(&mut self, packet: Packet, group: u32, now: u64, observer: &mut O) {
         match self.groups.get_mut(&group) {
-            Some(replicas) if !replicas.is_empty() => {
+            Some((replicas, _)) if !replicas.is_empty() => {
                 let replicas = std::mem::take(replicas);
                 self.send_replicas(packet, &replicas, now, observer);
-                self.groups.insert(group, replicas);
+                if let Some((empty, _)) = self.groups.get_mut(&group) {
+                    *empty = replicas;
+                }
             }
             _ => self.drop(packet, DropPlace::NoGroup, observer),
         }

@@ -5,6 +5,7 @@
 //! no further tuple can win. The priority of an entry without one is the length of its prefix. Ranges are compared with
 //! each entry of the same masked key.
 
+use super::choices::Choices;
 use super::index::Index;
 use super::meter::Meter;
 use crate::program::{KeyField, KeyMatch, MatchKind, Table};
@@ -18,6 +19,8 @@ pub(crate) enum Chosen {
     Member(u32),
     /// A group of the table's action profile.
     Group(u32),
+    /// Actions of its own, of which the table's selector chooses.
+    Choices(Box<Choices>),
 }
 
 /// Packets and their bytes.
@@ -48,10 +51,19 @@ pub(crate) struct Stored {
     pub(crate) timeout: u64,
     /// When the entry was made or last matched.
     pub(crate) used: u64,
+    /// What the control plane keeps with it.
+    pub(crate) note: Vec<u8>,
     /// The words that ranges are about, with their bounds.
     ranges: Vec<(usize, u64, u64)>,
     next: Option<u32>,
     order: u64,
+}
+
+impl Stored {
+    /// Whether no packet has used the entry for as long as its timeout says.
+    pub(super) fn is_idle(&self, now: u64) -> bool {
+        self.timeout > 0 && now.saturating_sub(self.used) >= self.timeout
+    }
 }
 
 #[derive(Debug)]
@@ -84,6 +96,7 @@ pub(crate) struct NewEntry {
     pub(crate) counter: Counter,
     pub(crate) meter: Meter,
     pub(crate) timeout: u64,
+    pub(crate) note: Vec<u8>,
 }
 
 /// The masked key of an entry, its mask and its ranges.
@@ -155,6 +168,18 @@ impl Entries {
             .iter()
             .zip(0..)
             .filter_map(|(stored, at)| Some((at, stored.as_ref()?)))
+    }
+
+    /// Entries from a place on, in the order of their places.
+    pub(crate) fn iter_from(&self, from: u32) -> impl Iterator<Item = (u32, &Stored)> {
+        let rest = self.stored.get(from as usize..).unwrap_or_default();
+        rest.iter()
+            .zip(from..)
+            .filter_map(|(stored, at)| Some((at, stored.as_ref()?)))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stored> {
+        self.stored.iter_mut().flatten()
     }
 
     /// The entry that matches these words; `masked` is room for as many.
@@ -238,6 +263,7 @@ impl Entries {
             meter: entry.meter,
             timeout: entry.timeout,
             used: now,
+            note: entry.note,
             ranges: shape.ranges,
             next,
             order: self.order,

@@ -147,9 +147,7 @@ impl<'a> Run<'a> {
                     key,
                     priority: *priority,
                     does,
-                    timeout: 0,
-                    meter: None,
-                    counter: Counter::default(),
+                    ..Entry::default()
                 };
                 self.write(UpdateKind::Insert, Entity::Entry(entry.clone()))?;
                 if let Some(name) = name {
@@ -177,6 +175,7 @@ impl<'a> Run<'a> {
                     Entity::Multicast {
                         group: *group,
                         replicas: Vec::new(),
+                        note: Vec::new(),
                     },
                 )?;
             }
@@ -205,6 +204,7 @@ impl<'a> Run<'a> {
                     Entity::Multicast {
                         group: *group,
                         replicas,
+                        note: Vec::new(),
                     },
                 )?;
             }

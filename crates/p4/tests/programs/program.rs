@@ -1,8 +1,7 @@
 //! A program of `p4/` in a switch, with updates by name.
 
 use linerate_p4::{
-    Counter, Digest, Entity, Entry, Invocation, Limits, Match, Program, Switch, Update, UpdateKind,
-    stf,
+    Digest, Entity, Entry, Invocation, Limits, Match, Program, Switch, Update, UpdateKind, stf,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,9 +82,7 @@ impl Run {
             key,
             priority: 0,
             does: Some(does),
-            timeout: 0,
-            meter: None,
-            counter: Counter::default(),
+            ..Entry::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! Action profiles and selectors: members that many entries share, and flows spread over a group.
 
 use crate::program::{Run, ipv4};
-use linerate_p4::{Entity, Invocation, Match, UpdateKind};
+use linerate_p4::{Entity, GroupMember, Invocation, Match, UpdateKind};
 
 /// Inserts members 1, 2, … that send to the port of the same number.
 fn members(run: &mut Run, count: u8) {
@@ -32,13 +32,20 @@ fn route(run: &mut Run, prefix: (u8, u32), does: Invocation) {
     run.write(UpdateKind::Insert, Entity::Entry(entry), 0);
 }
 
-fn group(run: &mut Run, kind: UpdateKind, members: &[u32]) {
+/// A group of members with their weights.
+fn group(run: &mut Run, kind: UpdateKind, members: &[(u32, u32)]) {
+    let member = |(id, weight): &(u32, u32)| GroupMember {
+        id: *id,
+        weight: *weight,
+        watch: None,
+    };
     run.write(
         kind,
         Entity::Group {
             profile: 0,
             id: 9,
-            members: members.to_vec(),
+            members: members.iter().map(member).collect(),
+            room: 0,
         },
         0,
     );
@@ -99,7 +106,11 @@ fn a_member_that_moves_takes_all_its_routes_with_it() {
 fn flows_spread_evenly_and_each_keeps_its_path() {
     let mut run = Run::new("ecmp");
     members(&mut run, 4);
-    group(&mut run, UpdateKind::Insert, &[1, 2, 3, 4]);
+    group(
+        &mut run,
+        UpdateKind::Insert,
+        &[1, 2, 3, 4].map(|id| (id, 1)),
+    );
     route(&mut run, (10, 8), Invocation::Group(9));
     let first = ports(&mut run, 8000);
     // Binomial with a quarter of 8000: its standard deviation is 39; a hash that spreads stays within five of them.
@@ -121,12 +132,12 @@ fn flows_spread_evenly_and_each_keeps_its_path() {
 fn a_weight_is_a_share_and_a_member_that_leaves_gets_no_flow() {
     let mut run = Run::new("ecmp");
     members(&mut run, 2);
-    group(&mut run, UpdateKind::Insert, &[1, 1, 2]);
+    group(&mut run, UpdateKind::Insert, &[(1, 2), (2, 1)]);
     route(&mut run, (10, 8), Invocation::Group(9));
     let weighted = ports(&mut run, 9000);
     // Two thirds of 9000; the standard deviation is 45.
     assert!((5776..=6224).contains(&share(&weighted, 1)));
-    group(&mut run, UpdateKind::Modify, &[2]);
+    group(&mut run, UpdateKind::Modify, &[(2, 1)]);
     assert_eq!(share(&ports(&mut run, 100), 2), 100);
     assert!(
         run.refused(
@@ -137,7 +148,7 @@ fn a_weight_is_a_share_and_a_member_that_leaves_gets_no_flow() {
                 does: None
             }
         )
-        .contains("take it out first")
+        .contains("in use")
     );
 }
 
