@@ -13,6 +13,7 @@
 mod bits;
 mod describe;
 mod exec;
+pub mod generate;
 mod hash;
 mod load;
 mod num;
