@@ -3,9 +3,11 @@
 use crate::{files, print};
 use clap::Args;
 use linerate_model::Clock as _;
+use linerate_model::dut::DutCounters;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_p4::{DROP_PORT, Limits, Switch};
-use linerate_p4_switch::{Counts, PortError, PortKind, Station, open};
+use linerate_p4::{DROP_PORT, DataPlane as _, Limits, Switch};
+use linerate_p4_switch::{Control, OpenPort, PortError, PortKind, Station, open};
+use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::{MonoClock, has_passed};
 use linerate_sys::ending;
 use linerate_sys::netlink::InterfaceName;
@@ -14,7 +16,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Arguments of `run`.
@@ -35,9 +38,15 @@ pub(crate) struct RunArgs {
     /// End after so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     duration: Option<u64>,
+    /// Core on which the switch runs.
+    #[arg(long, value_name = "CORE")]
+    core: Option<u32>,
     /// Print counters as JSON.
     #[arg(long)]
     json: bool,
+    /// Print counters as a line of JSON for each line of standard input, whose end ends the switch: for programs that start it.
+    #[arg(long)]
+    ask: bool,
 }
 
 /// An interface, the number and the kind that are asked for.
@@ -83,6 +92,53 @@ fn port(text: &str) -> Result<PortArg, String> {
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let numbered = numbers(&args.ports)?;
+    let switch = switch(args)?;
+    if let Some(core) = args.core {
+        let pinned = pin_current_thread(core);
+        pinned.map_err(|error| {
+            let message = format!("--core {core}: {error}; see nproc");
+            Failure::new(ExitCode::HostLacks, message)
+        })?;
+    }
+    let asked = ending::interrupt().map_err(host("waiting for signals"))?;
+    let ports = open_all(&numbered)?;
+    let mut told = described(&ports);
+    let (mut station, control) = Station::new(ports, None).map_err(host("making a waker"))?;
+    station.install(switch);
+    let until = args
+        .duration
+        .map(|seconds| MonoClock.now().after(Duration::from_secs(seconds)));
+    let end = if until.is_some() {
+        ""
+    } else {
+        "; Ctrl-C ends it"
+    };
+    let _ = writeln!(told, "{} runs{end}", args.program.display());
+    let questions = Arc::new(Questions::default());
+    if args.ask {
+        questions.read(control);
+    }
+    say(&told);
+    let is_over = || {
+        asked.load(Ordering::Relaxed)
+            || until.is_some_and(has_passed)
+            || questions.ended.load(Ordering::Relaxed)
+    };
+    let ended = answering(&mut station, &questions, is_over)?;
+    let counts = station.counts();
+    // The interfaces are left before anybody reads that it has ended.
+    drop(station);
+    print(&if args.json || args.ask {
+        json(&counts)?
+    } else {
+        words(&counts)
+    })?;
+    ended.map_err(|error| refused(&error))?;
+    Ok(ExitCode::Done)
+}
+
+/// The program with its entries.
+fn switch(args: &RunArgs) -> Result<Switch, Failure> {
     let program = files::program(&args.program)?;
     if let Some(path) = &args.p4info {
         files::check_p4info(&program, path)?;
@@ -91,44 +147,69 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.entries {
         files::set_entries(&mut switch, path)?;
     }
-    let asked = ending::interrupt().map_err(host("waiting for signals"))?;
-    let mut ports = Vec::new();
-    for (number, arg) in numbered {
-        let opened = arg
-            .kind
-            .map_or_else(|| open(&arg.interface), |kind| kind.open(&arg.interface));
-        ports.push((number, opened.map_err(|error| refused(&error))?));
-    }
-    let mut told = String::new();
-    for (number, port) in &ports {
-        let _ = writeln!(told, "port {number}: {port}");
+    Ok(switch)
+}
+
+fn open_all(ports: &[(u32, &PortArg)]) -> Result<Vec<(u32, OpenPort)>, Failure> {
+    let opened = ports.iter().map(|(number, arg)| {
+        let port = match arg.kind {
+            Some(kind) => kind.open(&arg.interface),
+            None => open(&arg.interface),
+        };
+        Ok((*number, port.map_err(|error| refused(&error))?))
+    });
+    opened.collect()
+}
+
+fn described(ports: &[(u32, OpenPort)]) -> String {
+    let mut text = String::new();
+    for (number, port) in ports {
+        let _ = writeln!(text, "port {number}: {port}");
         for note in &port.notes {
-            let _ = writeln!(told, "  note: {note}");
+            let _ = writeln!(text, "  note: {note}");
         }
     }
-    let (mut station, _control) = Station::new(ports, None).map_err(host("making a waker"))?;
-    station.install(switch);
-    let until = args
-        .duration
-        .map(|seconds| MonoClock.now().after(Duration::from_secs(seconds)));
-    let end = if args.duration.is_some() {
-        ""
-    } else {
-        "; Ctrl-C ends it"
-    };
-    let _ = writeln!(told, "{} runs{end}", args.program.display());
-    say(&told);
-    let is_over = || asked.load(Ordering::Relaxed) || until.is_some_and(has_passed);
-    let ended = station.run(is_over);
-    let counts = station.counts();
-    drop(station);
-    print(&if args.json {
-        json(&counts)?
-    } else {
-        words(&counts)
-    })?;
-    ended.map_err(|error| refused(&error))?;
-    Ok(ExitCode::Done)
+    text
+}
+
+/// Lets packets through until `is_over`, and answers questions meanwhile.
+fn answering(
+    station: &mut Station,
+    questions: &Questions,
+    is_over: impl Fn() -> bool,
+) -> Result<Result<(), PortError>, Failure> {
+    let mut answered = 0;
+    loop {
+        let has_question = || questions.asked.load(Ordering::Relaxed) > answered;
+        let ended = station.run(|| is_over() || has_question());
+        if ended.is_err() || !has_question() {
+            return Ok(ended);
+        }
+        print(&json(&station.counts())?)?;
+        answered += 1;
+    }
+}
+
+/// What somebody who started the switch asks of it, line by line.
+#[derive(Debug, Default)]
+struct Questions {
+    asked: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Questions {
+    /// Counts lines of standard input until it ends, and wakes the switch at each.
+    fn read(self: &Arc<Self>, control: Control) {
+        let own = Arc::clone(self);
+        std::thread::spawn(move || {
+            for _ in io::stdin().lines().map_while(Result::ok) {
+                own.asked.fetch_add(1, Ordering::Relaxed);
+                control.run(Box::new(|_, _| ()));
+            }
+            own.ended.store(true, Ordering::Relaxed);
+            control.run(Box::new(|_, _| ()));
+        });
+    }
 }
 
 /// Each port with its number: the one that is asked for, or the next that is free.
@@ -181,47 +262,24 @@ fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-fn json(counts: &Counts) -> Result<String, Failure> {
+fn json(counts: &DutCounters) -> Result<String, Failure> {
     let text = serde_json::to_string(counts);
     let text = text.map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
     Ok(text + "\n")
 }
 
-fn words(counts: &Counts) -> String {
+fn words(counts: &DutCounters) -> String {
     let mut text = String::new();
     for port in &counts.ports {
-        let _ = write!(
-            text,
-            "port {} {}: received {}, sent {}",
-            port.number, port.name, port.received, port.sent
-        );
-        let lost = [
-            (
-                port.receive_dropped,
-                "dropped before the program (receive ring full)",
-            ),
-            (port.send_dropped, "dropped after it (no room to send)"),
-            (port.too_long, "dropped after it (longer than the MTU)"),
-            (
-                port.received_without_checksum,
-                "received with a checksum left to a device: switch the sender's tx offload off",
-            ),
-        ];
-        for (frames, how) in lost.iter().filter(|(frames, _)| *frames > 0) {
-            let _ = write!(text, "; {frames} {how}");
-        }
-        text.push('\n');
+        let (name, received, sent) = (&port.name, port.received, port.sent);
+        let _ = writeln!(text, "{name}: received {received}, sent {sent}");
     }
-    let drops = counts.drops.iter().map(|drop| (drop.packets, drop.place));
-    let others = [
-        (counts.without_program, "no program was set"),
-        (
-            counts.to_control_dropped,
-            "the control plane took packets too slowly",
-        ),
-    ];
-    for (packets, why) in drops.chain(others).filter(|(packets, _)| *packets > 0) {
-        let _ = writeln!(text, "dropped {packets}: {why}");
+    for drop in counts.drops.iter().filter(|drop| drop.packets.get() > 0) {
+        let (packets, place, at) = (drop.packets, drop.place.in_words(), &drop.at);
+        let _ = writeln!(text, "dropped {packets}: {place}, {at}");
+    }
+    for (what, count) in &counts.counters {
+        let _ = writeln!(text, "{what}: {count}");
     }
     text
 }

@@ -18,6 +18,5 @@ mod ports;
 mod station;
 
 pub use control::{Control, CpuPort};
-pub use counts::{Counts, DropCount, PortCounts};
 pub use ports::{ALL, OpenPort, PortError, PortKind, open};
 pub use station::Station;

@@ -1,8 +1,9 @@
 //! The thread between the ports.
 
 use crate::control::{Control, CpuPort};
-use crate::counts::{Counts, DropCount, PortCounts};
+use crate::counts::{StationCounts, add_drops, add_port};
 use crate::ports::{OpenPort, PortError};
+use linerate_model::dut::DutCounters;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_p4::{DROP_PORT, Job, Plane, Switch};
 use linerate_sys::clock::{MonoClock, has_passed};
@@ -38,8 +39,7 @@ pub struct Station {
     jobs: Receiver<Job>,
     waker: Arc<Waker>,
     started: MonoInstant,
-    without_program: u64,
-    to_control_dropped: u64,
+    counts: StationCounts,
 }
 
 impl Station {
@@ -72,8 +72,7 @@ impl Station {
             jobs,
             waker,
             started: MonoClock.now(),
-            without_program: 0,
-            to_control_dropped: 0,
+            counts: StationCounts::default(),
         };
         Ok((station, control))
     }
@@ -138,13 +137,13 @@ impl Station {
                 }),
                 None => port
                     .frames
-                    .receive(BURST, &mut |_| self.without_program += 1),
+                    .receive(BURST, &mut |_| self.counts.without_program += 1),
             };
             // What fails is a port that is down or gone, which a look will show.
             received += taken.unwrap_or(0);
         }
         let (ports, places, cpu) = (&mut self.ports, &self.places, &self.cpu);
-        let lost = &mut self.to_control_dropped;
+        let lost = &mut self.counts.to_control_dropped;
         let mut out = |number: u32, frame: &[u8]| {
             if let Some(place) = places.get(number as usize).copied().flatten() {
                 ports[place].1.frames.send(frame);
@@ -188,39 +187,19 @@ impl Station {
     }
 
     /// What was counted so far.
-    pub fn counts(&mut self) -> Counts {
+    pub fn counts(&mut self) -> DutCounters {
+        let mut counted = DutCounters::default();
         let switch = self.plane.switch.as_ref();
-        let drops = switch.map_or_else(Vec::new, drops);
-        let ports = self.ports.iter_mut().map(|(number, port)| {
-            let counted = port.frames.counted();
-            PortCounts {
-                number: *number,
-                name: port.name.clone(),
-                datapath: port.datapath.clone(),
-                received: switch.map_or(0, |switch| switch.port_counters(*number).received),
-                receive_dropped: counted.receive_dropped,
-                received_without_checksum: counted.without_checksum,
-                sent: counted.sent,
-                send_dropped: counted.send_dropped,
-                too_long: counted.too_long,
-            }
-        });
-        Counts {
-            ports: ports.collect(),
-            without_program: self.without_program,
-            to_control_dropped: self.to_control_dropped,
-            drops,
+        for (number, port) in &mut self.ports {
+            let received = switch.map_or(0, |switch| switch.port_counters(*number).received);
+            add_port(&mut counted, &port.name, received, port.frames.counted());
         }
+        if let Some(switch) = switch {
+            add_drops(&mut counted, switch);
+        }
+        self.counts.add_to(&mut counted);
+        counted
     }
-}
-
-fn drops(switch: &Switch) -> Vec<DropCount> {
-    let some = switch.drops().filter(|(_, packets)| *packets > 0);
-    some.map(|(place, packets)| DropCount {
-        place: place.words(),
-        packets,
-    })
-    .collect()
 }
 
 fn nanoseconds(since: MonoInstant) -> u64 {

@@ -17,6 +17,7 @@ mod forwarder;
 mod keeper;
 mod link;
 mod ovs;
+mod p4;
 mod params;
 mod programs;
 mod router;
@@ -42,6 +43,7 @@ pub static ALL: &[&dyn DutKind] = &[
     &ovs::Ovs,
     &testpmd::Testpmd,
     &container::Container,
+    &p4::P4,
 ];
 
 /// The kind of device with this id.

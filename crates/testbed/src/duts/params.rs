@@ -154,7 +154,10 @@ mod tests {
         let ids: BTreeSet<_> = ALL.iter().map(|kind| kind.id()).collect();
         assert_eq!(ids.len(), ALL.len());
         for kind in ALL {
-            let is_kebab = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            let is_kebab = |name: &str| {
+                let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+                name.chars().all(fits)
+            };
             assert!(is_kebab(kind.id()), "{}", kind.id());
             assert!(kind.summary().ends_with('.'), "{}", kind.summary());
             let names: BTreeSet<_> = kind.params().iter().map(|param| param.name).collect();

@@ -34,11 +34,13 @@ impl Program {
         }
     }
 
-    /// Its file: in a folder of `PATH`, or where the system has it for root.
-    fn path(self) -> Option<PathBuf> {
+    /// Its file: beside this program or in the folder above, in a folder of `PATH`, or where the system has it for root.
+    pub(super) fn path(self) -> Option<PathBuf> {
         let path = env::var_os("PATH").unwrap_or_default();
         let usual = FOLDERS.iter().map(PathBuf::from);
-        let folders = env::split_paths(&path).chain(usual);
+        let own = env::current_exe().unwrap_or_default();
+        let beside = own.ancestors().skip(1).take(2).map(Path::to_owned);
+        let folders = beside.chain(env::split_paths(&path)).chain(usual);
         // A package that was unpacked and not installed has not the links that installing makes.
         let unpacked = |folder: &Path| folder.join("../lib/openvswitch-switch").join(self.name);
         folders

@@ -1,0 +1,190 @@
+//! A P4 program, run by linerate's own executor: one thread that receives, processes and sends.
+
+use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
+use super::forwarder::{Forwarder, Inside};
+use super::keeper::{FOLDER, Keeper, Running};
+use super::programs::Program;
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::{TeardownError, TestbedError};
+use linerate_model::dut::{DutCounters, DutPlace, DutWork};
+use linerate_sys::netns::NetNamespace;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(super) struct P4;
+
+const PROGRAM: &str = "program";
+const ENTRIES: &str = "entries";
+const DRIVER: &str = "driver";
+const CORE: &str = "core";
+
+/// What runs P4 programs.
+const SWITCH: Program = Program {
+    name: "linerate-p4",
+    package: "linerate",
+};
+
+/// What runs without a program: each port's frames go out at the other.
+const CROSS_CONNECT: &str = include_str!("../../../../p4/cross_connect/cross_connect.json");
+
+impl DutKind for P4 {
+    fn id(&self) -> &'static str {
+        "p4"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A compiled P4 program (BMv2 JSON), run by linerate itself."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        const {
+            &[
+                DutParam {
+                    name: PROGRAM,
+                    values: "FILE",
+                    usual: "a cross-connect",
+                    summary: "What p4c-bm2-ss wrote; ports A and B are its ports 0 and 1.",
+                },
+                DutParam {
+                    name: ENTRIES,
+                    values: "FILE",
+                    usual: "none",
+                    summary: "Entries, groups and sessions as in a packet test (STF).",
+                },
+                DutParam {
+                    name: DRIVER,
+                    values: "af_xdp|af_packet",
+                    usual: "af_xdp",
+                    summary: "How its ports reach the interfaces.",
+                },
+                DutParam {
+                    name: CORE,
+                    values: "CORE",
+                    usual: "any",
+                    summary: "Core on which it runs.",
+                },
+            ]
+        }
+    }
+
+    fn programs(&self, _setup: &DutSetup) -> Availability {
+        match SWITCH.path() {
+            Some(_) => Availability::Available,
+            None => Availability::Missing {
+                what: "the program linerate-p4".to_owned(),
+                remedy: "install it beside linerate; make build makes both".to_owned(),
+            },
+        }
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let kinds = [("af_xdp", "af-xdp"), ("af_packet", "af-packet")];
+        let kind = setup.one_of(DRIVER, &kinds)?;
+        let core = setup.number(CORE, 0..=1023)?;
+        let program = file(setup, PROGRAM)?;
+        let entries = file(setup, ENTRIES)?;
+        let name = program.as_ref().and_then(|path| path.file_stem());
+        let name = name.map_or_else(|| "cross-connect".into(), |name| name.to_string_lossy());
+        let description = format!("P4 program {name}, linerate's executor over {kind}");
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
+        cables.bring_up()?;
+        let keeper = Keeper::start(&cables.device)?;
+        let id = self.id();
+        let switch = keeper.run(move || {
+            let program = match program {
+                Some(path) => path,
+                None => cross_connect().map_err(TestbedError::step("writing the P4 program"))?,
+            };
+            let mut command = SWITCH.command();
+            command.arg("run").arg(program).arg("--ask");
+            for (number, side) in Side::BOTH.iter().enumerate() {
+                let port = side.device_port();
+                command.arg("--port").arg(format!("{number}={port},{kind}"));
+            }
+            if let Some(path) = entries {
+                command.arg("--entries").arg(path);
+            }
+            if let Some(core) = core {
+                command.arg("--core").arg(core.to_string());
+            }
+            let mut switch = Running::start(id, SWITCH, &mut command)?;
+            switch.wait_until("to forward", |switch| switch.written(0).contains(" runs"))?;
+            Ok(switch)
+        })?;
+        let version = SWITCH.run(&["--version"], "")?;
+        let inside = Executor {
+            switch,
+            _keeper: keeper,
+        };
+        Ok(Forwarder::running(
+            setup,
+            &description,
+            version.trim().to_owned(),
+            cables,
+            inside,
+        ))
+    }
+}
+
+/// The file that a parameter names, from the folder in which linerate was started.
+fn file(setup: &DutSetup, key: &str) -> Result<Option<PathBuf>, TestbedError> {
+    let Some(text) = setup.text(key) else {
+        return Ok(None);
+    };
+    let found = fs::canonicalize(text);
+    let found = found.map_err(|error| setup.refused(key, text, &error.to_string()))?;
+    Ok(Some(found))
+}
+
+fn cross_connect() -> io::Result<PathBuf> {
+    let path = PathBuf::from(FOLDER).join("cross_connect.json");
+    fs::write(&path, CROSS_CONNECT)?;
+    Ok(path)
+}
+
+/// The program and its thread.
+///
+/// Field order is teardown order.
+struct Executor {
+    switch: Running,
+    _keeper: Keeper,
+}
+
+impl Inside for Executor {
+    fn count(
+        &mut self,
+        _device: &Arc<NetNamespace>,
+        counted: &mut DutCounters,
+    ) -> Result<(), TestbedError> {
+        self.switch.check()?;
+        let answer = self.switch.ask("\n", |answer| answer.ends_with('\n'))?;
+        let own = read(&answer).map_err(TestbedError::step("reading its counters"))?;
+        for (port, own) in counted.ports.iter().zip(&own.ports) {
+            // What the interface received and the program did not: its ring was full.
+            let missed = port.received.get().saturating_sub(own.received.get());
+            let at = format!("{} ring", port.name);
+            counted.drops.push(dropped(DutPlace::PortRx, &at, missed));
+        }
+        let after = own.drops.into_iter();
+        let after = after.filter(|drop| drop.place != DutPlace::PortRx);
+        counted.drops.extend(after);
+        counted.counters.extend(own.counters);
+        Ok(())
+    }
+
+    fn work(&self) -> DutWork {
+        self.switch.work()
+    }
+
+    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
+        self.switch.close().map_err(|error| vec![error])
+    }
+}
+
+/// The counters in a line of JSON.
+fn read(answer: &str) -> io::Result<DutCounters> {
+    let line = answer.lines().last().unwrap_or_default();
+    serde_json::from_str(line).map_err(io::Error::other)
+}
