@@ -21,6 +21,7 @@ pub mod repetition;
 pub mod responsiveness;
 mod rise;
 pub mod search;
+pub mod slope;
 pub mod stack;
 pub mod statistics;
 pub mod study;
