@@ -1,6 +1,7 @@
 //! The program `linerate-p4`, which `linerate p4` starts: compiled P4 programs run between ports, shown, traced and tested.
 #![forbid(unsafe_code)]
 
+mod cost;
 mod files;
 mod junit;
 mod run;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Run a program as a switch between network ports, until Ctrl-C.
     Run(run::RunArgs),
+    /// Tell what each construct of a program costs in time of a core: tables, matches, externs, copies.
+    Cost(cost::CostArgs),
     /// Show what a program consists of: headers, parser, tables, actions.
     Show(show::ShowArgs),
     /// Follow one packet through a program, in words.
@@ -53,6 +56,7 @@ pub fn main() -> process::ExitCode {
     };
     let result = match &cli.command {
         Command::Run(args) => run::run(args),
+        Command::Cost(args) => cost::run(args),
         Command::Show(args) => show::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Test(args) => test::run(args),

@@ -112,27 +112,38 @@ pub enum GenerateError {
 
 impl Generated {
     /// The program in a switch, with its rules.
+    ///
+    /// # Errors
+    /// As [`GenerateError`] says; for a listed family there is none.
     pub fn switch(&self) -> Result<Switch, GenerateError> {
         let program = Program::from_json(self.json.as_bytes());
-        let program = Arc::new(
-            program.map_err(|error| GenerateError::Load(self.name.clone(), Box::new(error)))?,
-        );
+        let program =
+            program.map_err(|error| GenerateError::Load(self.name.clone(), Box::new(error)))?;
+        let updates = self.updates(&program)?;
         let limits = Limits {
             queue: 4096,
             ..Limits::default()
         };
-        let mut switch = Switch::new(Arc::clone(&program), limits, 1);
-        let mut updates = Vec::new();
-        for rule in &self.rules {
-            self.updates(&program, rule, &mut updates)?;
-        }
+        let mut switch = Switch::new(Arc::new(program), limits, 1);
         let written = switch.write(&updates, 0);
         written.map_err(|(_, error)| GenerateError::Rule(self.name.clone(), error))?;
         Ok(switch)
     }
 
+    /// The rules as updates of the program, in their order.
+    ///
+    /// # Errors
+    /// A rule that names what the program does not have.
+    pub fn updates(&self, program: &Program) -> Result<Vec<Update>, GenerateError> {
+        let mut updates = Vec::new();
+        for rule in &self.rules {
+            self.add(program, rule, &mut updates)?;
+        }
+        Ok(updates)
+    }
+
     #[expect(clippy::too_many_lines, reason = "one arm per kind of rule")]
-    fn updates(
+    fn add(
         &self,
         program: &Program,
         rule: &Rule,

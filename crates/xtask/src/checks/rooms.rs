@@ -71,7 +71,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("p4", &[]),
     ("p4-runtime", &["p4"]),
     ("p4-switch", &["model", "sys", "p4"]),
-    ("p4-cli", &["model", "sys", "p4", "p4-runtime", "p4-switch"]),
+    (
+        "p4-cli",
+        &["model", "sys", "analysis", "p4", "p4-runtime", "p4-switch"],
+    ),
     ("packages", &["cli", "p4-cli"]),
     ("responder", &["wire"]),
     ("xtask", &[]),
