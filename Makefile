@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo site pictures check test test-all dist firmware p4 p4-write bench calibrate laboratory verdicts verdicts-fit verdicts-guard interop fuzz audit fmt docs clean help
+.PHONY: all build demo site pictures check test test-all dist packages firmware p4 p4-write bench calibrate laboratory verdicts verdicts-fit verdicts-guard interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -38,6 +38,12 @@ test-all: ## also what takes long: the release, every fault proved, endurance, c
 dist: ## build linerate for boards, without shared libraries: target/dist/linerate-ARCH
 	@ci/need cargo
 	@ci/dist $(ARCH)
+
+# Programs go in as they are in target/dist. The same commit makes the same bytes, in any folder.
+packages: ## build .deb, tarballs and a container image of all architectures, and their sums, in target/packages
+	@ci/need cargo packages-boards
+	@ci/dist $(ARCH)
+	$(CARGO) run --quiet --locked -p linerate-packages -- packages target/dist target/packages
 
 firmware: ## build the responder for microcontrollers: target/firmware
 	@ci/need cargo

@@ -70,7 +70,7 @@ pub fn find_agent(arch: Arch, folders: &[PathBuf], linking: Linking) -> Result<V
 
 fn remedy(arch: Arch) -> String {
     format!(
-        "build it with `make dist`, and put {} beside this program or name it with --agent FILE",
+        "linerate's packages have it; else build it with `make dist`, and put {} beside this program or name it with --agent FILE",
         file_name(arch)
     )
 }
@@ -106,15 +106,26 @@ fn asks_for_loader<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::
         .any(|segment| segment.p_type(endian) == elf::PT_INTERP))
 }
 
-/// Folders with agents: beside this program, where `make dist` leaves them, and in the cache.
+/// Folders with agents: beside this program, where packages install them, where `make dist` leaves them, and in the
+/// cache.
 pub fn agent_folders(cache: Option<&Path>) -> Vec<PathBuf> {
     let own = std::env::current_exe().ok();
-    let beside = own.and_then(|path| Some(path.parent()?.to_owned()));
-    let built = beside.as_ref().map(|folder| folder.join("../dist"));
-    let built = built.filter(|folder| folder.is_dir());
-    let cache = cache.map(|cache| cache.join("agents"));
-    [beside, built, cache].into_iter().flatten().collect()
+    folders_of(own.as_deref().and_then(Path::parent), cache)
 }
+
+/// Those of a program in `beside`. Installed are agents where its package put them, whatever its prefix is.
+fn folders_of(beside: Option<&Path>, cache: Option<&Path>) -> Vec<PathBuf> {
+    let from = |to: &str| beside.map(|folder| folder.join(to));
+    let installed = from(INSTALLED).filter(|folder| folder.is_dir());
+    let built = from("../dist").filter(|folder| folder.is_dir());
+    let beside = beside.map(Path::to_owned);
+    let cache = cache.map(|cache| cache.join("agents"));
+    let folders = [beside, installed, built, cache];
+    folders.into_iter().flatten().collect()
+}
+
+/// Agents of a package, from the folder of its programs: `/usr/lib/linerate/agents` of `/usr/bin`.
+const INSTALLED: &str = "../lib/linerate/agents";
 
 #[cfg(test)]
 mod tests {
@@ -136,6 +147,21 @@ mod tests {
             "{said}"
         );
         assert!(said.message.contains("`make dist`"), "{said}");
+    }
+
+    #[test]
+    fn agents_of_a_package_are_found_whatever_its_prefix_is() {
+        let prefix = tempfile::tempdir().unwrap();
+        let (bin, agents) = (prefix.path().join("bin"), "lib/linerate/agents");
+        assert_eq!(folders_of(Some(&bin), None).len(), 1);
+        fs::create_dir_all(prefix.path().join(agents)).unwrap();
+        fs::create_dir(&bin).unwrap();
+        let found = folders_of(Some(&bin), None);
+        let found: Vec<_> = found
+            .iter()
+            .filter_map(|one| one.canonicalize().ok())
+            .collect();
+        assert_eq!(found, [bin, prefix.path().join(agents)]);
     }
 
     #[test]

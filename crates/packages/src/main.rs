@@ -1,16 +1,31 @@
-//! `write-packages`: writes what is installed beside the programs.
+//! `write-packages`: writes what is installed, from the command lines and from the programs that `make dist` builds.
 #![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "says what it wrote")]
 
 use anyhow::{Context as _, Result, bail};
-use linerate_packages::{Named, completions, manual};
+use jiff::Timestamp;
+use linerate_packages::architecture::Architecture;
+use linerate_packages::{Named, Source, archive, completions, content, deb, hex, image, manual};
+use sha2::{Digest as _, Sha256};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const USAGE: &str =
+    "usage: write-packages manual FOLDER | completions FOLDER | packages DIST FOLDER [VERSION]";
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = own.ancestors().nth(2).unwrap_or(own);
+    let source = Source {
+        root,
+        time: time(root)?,
+        version: env!("CARGO_PKG_VERSION"),
+    };
     match words.as_slice() {
-        ["manual", folder, date] => write(Path::new(folder), manual::pages(date)?),
+        ["manual", folder] => write(Path::new(folder), manual::pages(&source.date())?),
         ["completions", folder] => {
             for (shell, _) in completions::SHELLS {
                 let folder = Path::new(folder).join(shell.to_string());
@@ -18,10 +33,73 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        _ => bail!(
-            "usage: write-packages manual FOLDER YYYY-MM-DD | write-packages completions FOLDER"
-        ),
+        ["packages", dist, folder] => packages(&source, Path::new(dist), Path::new(folder)),
+        ["packages", dist, folder, version] => {
+            let source = Source { version, ..source };
+            packages(&source, Path::new(dist), Path::new(folder))
+        }
+        _ => bail!("{USAGE}"),
     }
+}
+
+/// `SOURCE_DATE_EPOCH`, else the time of the newest commit.
+fn time(root: &Path) -> Result<Timestamp> {
+    let seconds = if let Some(seconds) = std::env::var_os("SOURCE_DATE_EPOCH") {
+        seconds.to_string_lossy().into_owned()
+    } else {
+        let mut git = Command::new("git");
+        git.args(["log", "-1", "--format=%ct"]).current_dir(root);
+        let output = git
+            .output()
+            .context("running git log; or set SOURCE_DATE_EPOCH")?;
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let parsed = seconds.trim().parse().ok();
+    let parsed = parsed.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    parsed.with_context(|| {
+        format!("SOURCE_DATE_EPOCH: {seconds:?} are no seconds since 1970; without git, set it")
+    })
+}
+
+/// All packages for the architectures whose programs are in `dist`, and their sums.
+fn packages(source: &Source<'_>, dist: &Path, folder: &Path) -> Result<()> {
+    let built = |one: &Architecture| dist.join(format!("linerate-{one}")).is_file();
+    let architectures: Vec<_> = Architecture::ALL.into_iter().filter(built).collect();
+    if architectures.is_empty() {
+        bail!("no program in {}: `make dist` builds them", dist.display());
+    }
+    let mut sums = Vec::new();
+    let mut all = Vec::new();
+    for architecture in architectures {
+        let entries = content::entries(source, dist, architecture)?;
+        let name = archive::tarball_name(source, architecture);
+        let tarball = archive::tarball(source, &name, &entries)?;
+        let package = deb::package(source, architecture, &entries)?;
+        for (name, bytes) in [
+            (format!("{name}.tar.xz"), tarball),
+            (deb::file_name(source, architecture), package),
+        ] {
+            sums.push(save(folder, name, &bytes)?);
+        }
+        all.push((architecture, entries));
+    }
+    let name = format!("linerate-{}-image.tar", source.version);
+    sums.push(save(folder, name, &image::archive(source, &all)?)?);
+    sums.sort();
+    let text = sums.iter().map(|(name, sum)| format!("{sum}  {name}\n"));
+    let text: String = text.collect();
+    save(folder, "SHA256SUMS".to_owned(), text.as_bytes())?;
+    Ok(())
+}
+
+/// Writes a package and says its size; its name and its sum.
+fn save(folder: &Path, name: String, bytes: &[u8]) -> Result<(String, String)> {
+    let sum = hex(&Sha256::digest(bytes));
+    let path: PathBuf = folder.join(&name);
+    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+    println!("{}: {} bytes", path.display(), bytes.len());
+    Ok((name, sum))
 }
 
 fn write(folder: &Path, files: impl IntoIterator<Item = Named>) -> Result<()> {

@@ -92,8 +92,8 @@ struct UpArgs {
     /// Word for the kernel's command line, such as `isolcpus=2`; once for each.
     #[arg(long, value_name = "WORD")]
     kernel_option: Vec<String>,
-    /// linerate for the board: built for its architecture, without shared libraries [default: linerate-ARCH beside this
-    /// program or in the cache, as `make dist` makes it].
+    /// linerate for the board: built for its architecture, without shared libraries [default: linerate-ARCH of linerate's
+    /// package, or as `make dist` makes it beside this program or in the cache].
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
 }

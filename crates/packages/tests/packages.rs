@@ -1,0 +1,239 @@
+//! What packages hold, and that nothing but sources and programs decides their bytes.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use flate2::read::GzDecoder;
+use jiff::Timestamp;
+use linerate_packages::architecture::Architecture;
+use linerate_packages::content::entries;
+use linerate_packages::entry::Entry;
+use linerate_packages::{Source, archive, deb, hex, image};
+use linerate_schema_check::{SPDX_2_3, validate_against};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+
+fn source() -> Source<'static> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Source {
+        root: own.ancestors().nth(2).unwrap(),
+        time: Timestamp::from_second(1_790_000_000).unwrap(),
+        version: "0.1.0",
+    }
+}
+
+/// A folder as `make dist` leaves it, with words in place of programs.
+fn dist() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for architecture in Architecture::ALL {
+        for program in ["linerate", "linerate-p4"] {
+            let name = format!("{program}-{architecture}");
+            fs::write(folder.path().join(&name), format!("is {name}")).unwrap();
+        }
+    }
+    folder
+}
+
+fn made(architecture: Architecture) -> Vec<Entry> {
+    entries(&source(), dist().path(), architecture).unwrap()
+}
+
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut all).unwrap();
+    all
+}
+
+fn entry<'a>(all: &'a [Entry], path: &str) -> &'a Entry {
+    let found = all.iter().find(|entry| entry.path == path);
+    found.unwrap_or_else(|| panic!("no {path}"))
+}
+
+/// Files of an archive by path.
+fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let mut archive = tar::Archive::new(archive);
+    let mut files = BTreeMap::new();
+    for file in archive.entries().unwrap() {
+        let mut file = file.unwrap();
+        assert_eq!(file.header().mtime().unwrap(), 1_790_000_000);
+        assert_eq!(file.header().uid().unwrap(), 0);
+        let path = file.path().unwrap().to_string_lossy().into_owned();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        files.insert(path, bytes);
+    }
+    files
+}
+
+#[test]
+fn programs_agents_words_unit_and_licences_are_in_it() {
+    let all = made(Architecture::Riscv64);
+    let program = entry(&all, "bin/linerate");
+    assert_eq!(program.bytes, b"is linerate-riscv64");
+    assert_eq!(program.mode, 0o755);
+    assert_eq!(
+        entry(&all, "bin/linerate-p4").bytes,
+        b"is linerate-p4-riscv64"
+    );
+    for other in ["aarch64", "armv7", "x86-64"] {
+        let agent = entry(&all, &format!("lib/linerate/agents/linerate-{other}"));
+        assert_eq!(agent.bytes, format!("is linerate-{other}").into_bytes());
+    }
+    let own = "lib/linerate/agents/linerate-riscv64";
+    assert!(all.iter().all(|entry| entry.path != own));
+    let page = unpacked(&entry(&all, "share/man/man1/linerate-tcp.1.gz").bytes);
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("2026-09-21"), "{page}");
+    entry(&all, "share/bash-completion/completions/linerate");
+    entry(&all, "share/zsh/vendor-completions/_linerate");
+    entry(&all, "share/fish/vendor_completions.d/linerate-p4.fish");
+    entry(&all, "lib/systemd/system/linerate.service");
+    entry(&all, "share/doc/linerate/guide/first.md");
+    let notices = unpacked(&entry(&all, "share/doc/linerate/third-party.txt.gz").bytes);
+    let notices = String::from_utf8(notices).unwrap();
+    for part in ["clap 4", "serde_json 1", "aws-lc-sys", "Apache ECharts"] {
+        assert!(notices.contains(part), "{part}");
+    }
+    assert!(notices.contains("Permission is hereby granted"));
+    assert!(!notices.contains("proptest "), "only in tests");
+}
+
+#[test]
+fn the_bill_of_materials_is_of_its_schema_and_has_sums() {
+    let all = made(Architecture::X86_64);
+    let bill = unpacked(&entry(&all, "share/doc/linerate/linerate.spdx.json.gz").bytes);
+    let bill: Value = serde_json::from_slice(&bill).unwrap();
+    validate_against(SPDX_2_3, &bill).unwrap();
+    let packages = bill["packages"].as_array().unwrap();
+    assert!(packages.len() > 100, "{}", packages.len());
+    let clap = packages.iter().find(|one| one["name"] == "clap").unwrap();
+    let sum = clap["checksums"][0]["checksumValue"].as_str().unwrap();
+    assert_eq!(sum.len(), 64);
+    for other in ["clap_mangen", "syn", "cc"] {
+        assert!(packages.iter().all(|one| one["name"] != other), "{other}");
+    }
+}
+
+#[test]
+fn the_same_sources_and_programs_make_the_same_bytes() {
+    let source = source();
+    let make = || {
+        let all = made(Architecture::Armv7);
+        let image = image::archive(&source, &[(Architecture::Armv7, all.clone())]).unwrap();
+        let name = archive::tarball_name(&source, Architecture::Armv7);
+        let tarball = archive::tarball(&source, &name, &all).unwrap();
+        let package = deb::package(&source, Architecture::Armv7, &all).unwrap();
+        [image, tarball, package].map(|bytes| hex(&Sha256::digest(bytes)))
+    };
+    assert_eq!(make(), make());
+}
+
+#[test]
+fn an_image_is_what_its_digests_say_and_runs_as_nobody() {
+    let source = source();
+    let all = Architecture::ALL.map(|one| (one, made(one)));
+    let files = files(&image::archive(&source, &all).unwrap());
+    let blob = |descriptor: &Value| {
+        let digest = descriptor["digest"].as_str().unwrap();
+        let bytes = &files[&format!("blobs/{}", digest.replace(':', "/"))];
+        assert_eq!(digest, format!("sha256:{}", hex(&Sha256::digest(bytes))));
+        assert_eq!(descriptor["size"], bytes.len());
+        bytes
+    };
+    let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+    let index = json(&files["index.json"]);
+    let list = json(blob(&index["manifests"][0]));
+    let manifests = list["manifests"].as_array().unwrap();
+    assert_eq!(manifests.len(), 4);
+    for descriptor in manifests {
+        let manifest = json(blob(descriptor));
+        let config = json(blob(&manifest["config"]));
+        assert_eq!(
+            config["architecture"],
+            descriptor["platform"]["architecture"]
+        );
+        assert_eq!(config["config"]["User"], "65532:65532");
+        let layer = unpacked(blob(&manifest["layers"][0]));
+        let sum = format!("sha256:{}", hex(&Sha256::digest(&layer)));
+        assert_eq!(config["rootfs"]["diff_ids"][0], sum);
+        assert!(self::files(&layer).contains_key("usr/bin/linerate"));
+    }
+}
+
+#[test]
+#[ignore = "needs dpkg-deb"]
+fn dpkg_reads_a_package_and_its_sums_are_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, all) = (source(), made(Architecture::X86_64));
+    let path = folder
+        .path()
+        .join(deb::file_name(&source, Architecture::X86_64));
+    let package = deb::package(&source, Architecture::X86_64, &all).unwrap();
+    fs::write(&path, package).unwrap();
+    let run = |words: &[&str]| {
+        let output = Command::new("dpkg-deb")
+            .args(words)
+            .arg(&path)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(run(&["--info"]).contains("Architecture: amd64"));
+    let listed = run(&["--contents"]);
+    for entry in &all {
+        assert!(
+            listed.contains(&format!(" ./usr/{}\n", entry.path)),
+            "{listed}"
+        );
+    }
+    let unpacked = folder.path().join("x");
+    let mut extract = Command::new("dpkg-deb");
+    extract.arg("--raw-extract").arg(&path).arg(&unpacked);
+    assert!(extract.status().unwrap().success());
+    let mut check = Command::new("md5sum");
+    check.args(["--check", "--quiet", "DEBIAN/md5sums"]);
+    assert!(check.current_dir(&unpacked).status().unwrap().success());
+}
+
+/// The level of exposure that `systemd-analyze security` computes of a unit's text: 0 is best, 10 worst.
+fn exposure(unit: &str, drop_in: Option<&str>) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("linerate.service");
+    fs::write(&path, unit).unwrap();
+    if let Some(text) = drop_in {
+        let place = folder.path().join("linerate.service.d");
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("one.conf"), text).unwrap();
+    }
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["security", "--offline=true", "--no-pager"]);
+    let output = analyze.arg(&path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let level = said.rsplit_once("linerate.service: ").map(|(_, rest)| rest);
+    let level = level.and_then(|rest| rest.split(' ').next()?.parse().ok());
+    level.unwrap_or_else(|| panic!("{output:?}"))
+}
+
+#[test]
+#[ignore = "needs systemd-analyze"]
+fn the_unit_exposes_little_and_its_drop_in_not_much_more() {
+    let all = made(Architecture::X86_64);
+    let text = |path: &str| String::from_utf8(entry(&all, path).bytes.clone()).unwrap();
+    let unit = text("lib/systemd/system/linerate.service");
+    let plain = exposure(&unit, None);
+    assert!(plain < 2.0, "{plain}");
+    let more = exposure(
+        &unit,
+        Some(&text("share/doc/linerate/examples/datapaths.conf")),
+    );
+    assert!(more > plain && more < 3.0, "{more}");
+    let key = exposure(&unit, Some(&text("share/doc/linerate/examples/key.conf")));
+    assert!(key < 2.0, "{key}");
+}
