@@ -25,7 +25,10 @@ pub(crate) fn need(text: &str) {
     }
 }
 
-/// Calls `test` with every kind that this host has; the case counts as not run if it lacks one.
+/// Devices that no Debian package has: they are tested where a developer has built one.
+const UNPACKAGED: &[&str] = &["bmv2"];
+
+/// Calls `test` with every kind that this host has; the case counts as not run if it lacks one that it could install.
 pub(crate) fn for_every_device(test: impl Fn(&'static dyn DutKind, &DutSetup)) {
     let mut lacking = Vec::new();
     for kind in ALL {
@@ -35,6 +38,7 @@ pub(crate) fn for_every_device(test: impl Fn(&'static dyn DutKind, &DutSetup)) {
         });
         match kind.availability(&setup) {
             Availability::Available => test(*kind, &setup),
+            Availability::Missing { .. } if UNPACKAGED.contains(&kind.id()) => {}
             Availability::Missing { what, remedy } => {
                 lacking.push(format!("{}: {what}; {remedy}", kind.id()));
             }

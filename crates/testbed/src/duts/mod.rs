@@ -10,6 +10,7 @@
 //! leaves nothing. Interfaces have no offloads, so that what they carry is frames as on a wire, and the tester's
 //! have no addresses, so that its kernel answers nothing by itself.
 
+mod bmv2;
 mod bridge;
 mod cables;
 mod container;
@@ -19,6 +20,7 @@ mod link;
 mod ovs;
 mod p4;
 mod params;
+mod pipeline;
 mod programs;
 mod router;
 mod testpmd;
@@ -44,6 +46,7 @@ pub static ALL: &[&dyn DutKind] = &[
     &testpmd::Testpmd,
     &container::Container,
     &p4::P4,
+    &bmv2::Bmv2,
 ];
 
 /// The kind of device with this id.

@@ -2,20 +2,18 @@
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
 use super::forwarder::{Forwarder, Inside};
-use super::keeper::{FOLDER, Keeper, Running};
+use super::keeper::{Keeper, Running};
+use super::pipeline::{PIPELINE, Pipeline};
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::{TeardownError, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace, DutWork};
 use linerate_sys::netns::NetNamespace;
-use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(super) struct P4;
 
-const PROGRAM: &str = "program";
 const ENTRIES: &str = "entries";
 const DRIVER: &str = "driver";
 const CORE: &str = "core";
@@ -25,9 +23,6 @@ const SWITCH: Program = Program {
     name: "linerate-p4",
     package: "linerate",
 };
-
-/// What runs without a program: each port's frames go out at the other.
-const CROSS_CONNECT: &str = include_str!("../../../../p4/cross_connect/cross_connect.json");
 
 impl DutKind for P4 {
     fn id(&self) -> &'static str {
@@ -41,12 +36,7 @@ impl DutKind for P4 {
     fn params(&self) -> &'static [DutParam] {
         const {
             &[
-                DutParam {
-                    name: PROGRAM,
-                    values: "FILE",
-                    usual: "a cross-connect",
-                    summary: "What p4c-bm2-ss wrote; ports A and B are its ports 0 and 1.",
-                },
+                PIPELINE,
                 DutParam {
                     name: ENTRIES,
                     values: "FILE",
@@ -83,22 +73,16 @@ impl DutKind for P4 {
         let kinds = [("af_xdp", "af-xdp"), ("af_packet", "af-packet")];
         let kind = setup.one_of(DRIVER, &kinds)?;
         let core = setup.number(CORE, 0..=1023)?;
-        let program = file(setup, PROGRAM)?;
-        let entries = file(setup, ENTRIES)?;
-        let name = program.as_ref().and_then(|path| path.file_stem());
-        let name = name.map_or_else(|| "cross-connect".into(), |name| name.to_string_lossy());
-        let description = format!("P4 program {name}, linerate's executor over {kind}");
+        let program = Pipeline::of(setup)?;
+        let entries = setup.file(ENTRIES)?;
+        let description = format!("P4 program {program}, linerate's executor over {kind}");
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let keeper = Keeper::start(&cables.device)?;
         let id = self.id();
         let switch = keeper.run(move || {
-            let program = match program {
-                Some(path) => path,
-                None => cross_connect().map_err(TestbedError::step("writing the P4 program"))?,
-            };
             let mut command = SWITCH.command();
-            command.arg("run").arg(program).arg("--ask");
+            command.arg("run").arg(program.file()?).arg("--ask");
             for (number, side) in Side::BOTH.iter().enumerate() {
                 let port = side.device_port();
                 command.arg("--port").arg(format!("{number}={port},{kind}"));
@@ -126,22 +110,6 @@ impl DutKind for P4 {
             inside,
         ))
     }
-}
-
-/// The file that a parameter names, from the folder in which linerate was started.
-fn file(setup: &DutSetup, key: &str) -> Result<Option<PathBuf>, TestbedError> {
-    let Some(text) = setup.text(key) else {
-        return Ok(None);
-    };
-    let found = fs::canonicalize(text);
-    let found = found.map_err(|error| setup.refused(key, text, &error.to_string()))?;
-    Ok(Some(found))
-}
-
-fn cross_connect() -> io::Result<PathBuf> {
-    let path = PathBuf::from(FOLDER).join("cross_connect.json");
-    fs::write(&path, CROSS_CONNECT)?;
-    Ok(path)
 }
 
 /// The program and its thread.

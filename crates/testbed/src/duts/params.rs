@@ -4,7 +4,9 @@ use super::DutKind;
 use crate::TestbedError;
 use linerate_model::dut::DutChoice;
 use std::fmt::Display;
+use std::fs;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A parameter that a kind of device understands, for help and the reference table.
@@ -64,6 +66,16 @@ impl DutSetup {
     /// The value of a parameter; `None` if it is not given.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.choice.params.get(key).map(String::as_str)
+    }
+
+    /// The file that a parameter names, from the folder in which linerate was started.
+    pub(super) fn file(&self, key: &str) -> Result<Option<PathBuf>, TestbedError> {
+        let Some(text) = self.text(key) else {
+            return Ok(None);
+        };
+        let found = fs::canonicalize(text);
+        let found = found.map_err(|error| self.refused(key, text, &error.to_string()))?;
+        Ok(Some(found))
     }
 
     /// A parameter that is on or off.

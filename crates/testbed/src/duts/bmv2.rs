@@ -1,0 +1,169 @@
+//! BMv2, the reference switch of P4: `simple_switch` over packet sockets.
+//!
+//! It counts no drop: its queues for input and output block or lose silently, so what is lost there is in no counter.
+
+use super::cables::{Cables, Ipv6, NextHop, Side};
+use super::forwarder::{Forwarder, Inside};
+use super::keeper::{Keeper, Running};
+use super::pipeline::{PIPELINE, Pipeline};
+use super::programs::Program;
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::{TeardownError, TestbedError};
+use linerate_model::dut::{DutCounters, DutWork};
+use linerate_sys::netns::NetNamespace;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(super) struct Bmv2;
+
+const COMMANDS: &str = "commands";
+
+const SWITCH: Program = Program {
+    name: "simple_switch",
+    package: "p4lang-bmv2",
+};
+const CONSOLE: Program = Program {
+    name: "simple_switch_CLI",
+    package: "p4lang-bmv2",
+};
+
+/// Where its control plane listens, in the device's own network.
+const CONTROL: u16 = 9090;
+
+impl DutKind for Bmv2 {
+    fn id(&self) -> &'static str {
+        "bmv2"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A compiled P4 program, run by BMv2's simple_switch."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        const {
+            &[
+                PIPELINE,
+                DutParam {
+                    name: COMMANDS,
+                    values: "FILE",
+                    usual: "none",
+                    summary: "Commands for simple_switch_CLI: entries, groups, sessions.",
+                },
+            ]
+        }
+    }
+
+    fn programs(&self, setup: &DutSetup) -> Availability {
+        let console = setup.text(COMMANDS).map(|_| CONSOLE);
+        let mut needed = [SWITCH].into_iter().chain(console);
+        match needed.find(|program| program.path().is_none()) {
+            None => Availability::Available,
+            Some(program) => Availability::Missing {
+                what: format!("the program {}", program.name),
+                remedy: "build or install BMv2 (github.com/p4lang/behavioral-model) and have it on PATH; p4 runs the same program without it".to_owned(),
+            },
+        }
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let program = Pipeline::of(setup)?;
+        let commands = setup.file(COMMANDS)?;
+        let description = format!("P4 program {program}, BMv2 simple_switch");
+        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
+        cables.bring_up()?;
+        let keeper = Keeper::start(&cables.device)?;
+        let id = self.id();
+        let switch = keeper.run(move || {
+            let mut command = SWITCH.talking_command();
+            for (number, side) in Side::BOTH.iter().enumerate() {
+                let port = side.device_port();
+                command.arg("-i").arg(format!("{number}@{port}"));
+            }
+            command.arg("--thrift-port").arg(CONTROL.to_string());
+            command.arg(program.file()?);
+            let mut switch = Running::start(id, SWITCH, &mut command)?;
+            let control = (Ipv4Addr::LOCALHOST, CONTROL);
+            switch.wait_until("to listen", |_| TcpStream::connect(control).is_ok())?;
+            if let Some(path) = commands {
+                configure(&path).map_err(|error| switch.explain(error))?;
+            }
+            Ok(switch)
+        })?;
+        let version = SWITCH.run(&["--version"], "")?;
+        let version = format!("BMv2 {}", version.trim());
+        let inside = SimpleSwitch {
+            switch,
+            _keeper: keeper,
+        };
+        Ok(Forwarder::running(
+            setup,
+            &description,
+            version,
+            cables,
+            inside,
+        ))
+    }
+}
+
+/// Gives the switch the commands of a file.
+fn configure(path: &PathBuf) -> Result<(), TestbedError> {
+    let step = || TestbedError::step(format!("giving BMv2 the commands of {}", path.display()));
+    let text = fs::read_to_string(path).map_err(step())?;
+    let port = CONTROL.to_string();
+    let answer = CONSOLE.run(&["--thrift-port", &port], &text)?;
+    match refusal(&answer) {
+        None => Ok(()),
+        Some(refusal) => Err(step()(io::Error::other(refusal.to_owned()))),
+    }
+}
+
+/// What it refused: it goes on after an error, and ends as if there had been none.
+fn refusal(answer: &str) -> Option<&str> {
+    let mut lines = answer.lines().map(str::trim);
+    lines.find(|line| {
+        line.contains("Error:") || line.contains("Invalid") || line.contains("*** Unknown")
+    })
+}
+
+/// The program and its threads.
+///
+/// Field order is teardown order.
+struct SimpleSwitch {
+    switch: Running,
+    _keeper: Keeper,
+}
+
+impl Inside for SimpleSwitch {
+    fn count(
+        &mut self,
+        _device: &Arc<NetNamespace>,
+        _counted: &mut DutCounters,
+    ) -> Result<(), TestbedError> {
+        self.switch.check()
+    }
+
+    fn work(&self) -> DutWork {
+        self.switch.work()
+    }
+
+    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
+        self.switch.close().map_err(|error| vec![error])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_found_among_answers() {
+        let answer = "Control utility for runtime P4 table manipulation\nRuntimeCmd: Adding entry to exact match table t\nEntry has been added with handle 0\n";
+        assert_eq!(refusal(answer), None);
+        let refused = format!("{answer}RuntimeCmd: Error: Invalid table name (u)\nRuntimeCmd: \n");
+        let found = refusal(&refused);
+        assert_eq!(found, Some("RuntimeCmd: Error: Invalid table name (u)"));
+    }
+}
