@@ -5,7 +5,17 @@
 //! - P4Runtime specification 1.5.0
 #![forbid(unsafe_code)]
 
-mod plane;
+mod client;
+mod convert;
+mod info;
 pub mod proto;
+mod refusal;
+mod server;
 
-pub use plane::{DataPlane, InjectError, Job, Plane};
+pub use client::{Client, ClientError, Refused};
+pub use info::{
+    ActionSchema, ArraySchema, DigestSchema, FieldKind, FieldSchema, InfoError, PacketSchema,
+    ProfileSchema, Schema, Scope, TableSchema, ValueSetSchema, check_p4info, parse_p4info,
+};
+pub use server::{Options, Pipelines, ServeError, Server, serve};
+pub use tonic::Code;

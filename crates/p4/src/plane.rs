@@ -17,6 +17,8 @@ const MAX_INJECTED: usize = 1024;
 pub struct Plane {
     /// The switch; none before the first pipeline.
     pub switch: Option<Switch>,
+    /// A switch that the control plane prepares; it takes the other's place at once.
+    pub staged: Option<Switch>,
     injected: VecDeque<(u32, Vec<u8>)>,
 }
 

@@ -1,0 +1,374 @@
+//! A P4Runtime client, for any switch that speaks it. Calls wait for their answer, at most as long as the timeout.
+
+use crate::proto::p4::config::v1::P4Info;
+use crate::proto::p4::v1::forwarding_pipeline_config::Cookie;
+use crate::proto::p4::v1::p4_runtime_client::P4RuntimeClient;
+use crate::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use crate::proto::p4::v1::stream_message_request::Update as Request;
+use crate::proto::p4::v1::stream_message_response::Update as Response;
+use crate::proto::p4::v1::write_request::Atomicity;
+use crate::proto::p4::v1::{
+    CapabilitiesRequest, Entity, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
+    MasterArbitrationUpdate, ReadRequest, Role, SetForwardingPipelineConfigRequest,
+    StreamMessageRequest, StreamMessageResponse, Uint128, Update, WriteRequest,
+};
+use crate::refusal::batch_results;
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
+
+/// The most bytes of a message of a switch.
+const MAX_MESSAGE: usize = 64 << 20;
+/// Messages to the switch that wait.
+const QUEUE: usize = 64;
+
+/// An element of a batch that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its place in the batch, from 0.
+    pub place: usize,
+    /// The canonical code.
+    pub code: Code,
+    /// What the switch says.
+    pub message: String,
+}
+
+/// Why a request to a switch has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The address is none.
+    #[error("{0} is not the address of a P4Runtime switch: give HOST:PORT")]
+    Address(String),
+    /// The event loop cannot be made.
+    #[error("cannot start a P4Runtime client: {0}")]
+    Io(#[from] io::Error),
+    /// Nobody answers there.
+    #[error("no P4Runtime switch answers at {address}: {what}")]
+    Connect {
+        /// Where.
+        address: String,
+        /// What failed.
+        what: String,
+    },
+    /// The switch refuses.
+    #[error("{}: the switch refuses: {} ({:?})", .doing, .status.message(), .status.code())]
+    Refused {
+        /// What was asked for.
+        doing: &'static str,
+        /// Its status.
+        status: Box<Status>,
+    },
+    /// Another controller is primary.
+    #[error("another controller is primary{}; give a larger election id, or another role", .highest.map_or(String::new(), |id| format!(", with election id {id}")))]
+    NotPrimary {
+        /// The highest election id that the switch has seen.
+        highest: Option<u128>,
+    },
+    /// There was no answer in time.
+    #[error("{doing}: no answer within {timeout:?}")]
+    Timeout {
+        /// What was asked for.
+        doing: &'static str,
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// The stream to the switch ended.
+    #[error("the switch closed the stream: {0}")]
+    Closed(String),
+}
+
+impl ClientError {
+    /// The elements of a batch that were refused, where the switch says it.
+    pub fn refused(&self) -> Vec<Refused> {
+        let Self::Refused { status, .. } = self else {
+            return Vec::new();
+        };
+        let results = batch_results(status).into_iter().enumerate();
+        let refused = results.filter_map(|(place, result)| Some((place, result.err()?)));
+        let one = |(place, refusal): (usize, crate::refusal::Refusal)| Refused {
+            place,
+            code: refusal.code,
+            message: refusal.message,
+        };
+        refused.map(one).collect()
+    }
+
+    /// The canonical code of a refusal.
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Refused { status, .. } => Some(status.code()),
+            _ => None,
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, ClientError>;
+
+/// A stream to the switch.
+struct Stream {
+    requests: mpsc::Sender<StreamMessageRequest>,
+    responses: Streaming<StreamMessageResponse>,
+}
+
+/// A connection with a switch.
+pub struct Client {
+    runtime: Runtime,
+    rpc: P4RuntimeClient<Channel>,
+    device: u64,
+    role: String,
+    election: Option<u128>,
+    timeout: Duration,
+    stream: Option<Stream>,
+}
+
+fn message(id: u128) -> Uint128 {
+    let word = |value: u128| u64::try_from(value & u128::from(u64::MAX)).unwrap_or_default();
+    Uint128 {
+        high: word(id >> 64),
+        low: word(id),
+    }
+}
+
+impl Client {
+    /// Connects with the device of a switch at `HOST:PORT`, perhaps behind `p4runtime://`.
+    pub fn connect(address: &str, device: u64, timeout: Duration) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let bare = address.strip_prefix("p4runtime://").unwrap_or(address);
+        let wrong = || ClientError::Address(address.to_owned());
+        if !bare.contains(':') || bare.contains('/') {
+            return Err(wrong());
+        }
+        let endpoint = Endpoint::from_shared(format!("http://{bare}")).map_err(|_| wrong())?;
+        let endpoint = endpoint.connect_timeout(timeout).tcp_nodelay(true);
+        let failed = |what: String| ClientError::Connect {
+            address: address.to_owned(),
+            what,
+        };
+        let connected = async { tokio::time::timeout(timeout, endpoint.connect()).await };
+        let channel = runtime
+            .block_on(connected)
+            .map_err(|_| failed(format!("no answer within {timeout:?}")))?;
+        let channel = channel.map_err(|error| failed(root(&error)))?;
+        let rpc = P4RuntimeClient::new(channel)
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(usize::MAX);
+        Ok(Self {
+            runtime,
+            rpc,
+            device,
+            role: String::new(),
+            election: None,
+            timeout,
+            stream: None,
+        })
+    }
+
+    fn ask<T>(
+        &self,
+        doing: &'static str,
+        answer: impl Future<Output = std::result::Result<T, Status>>,
+    ) -> Result<T> {
+        let timeout = self.timeout;
+        let limited = async { tokio::time::timeout(timeout, answer).await };
+        let answer = self.runtime.block_on(limited);
+        let answer = answer.map_err(|_| ClientError::Timeout { doing, timeout })?;
+        answer.map_err(|status| ClientError::Refused {
+            doing,
+            status: Box::new(status),
+        })
+    }
+
+    /// The version of P4Runtime that the switch speaks.
+    pub fn version(&self) -> Result<String> {
+        let mut rpc = self.rpc.clone();
+        let answer = self.ask("asking for capabilities", async move {
+            rpc.capabilities(CapabilitiesRequest { device_id: 0 }).await
+        });
+        Ok(answer?.into_inner().p4runtime_api_version)
+    }
+
+    /// Opens the stream, as a controller of this role, and returns what the switch says of it.
+    pub fn arbitrate(
+        &mut self,
+        role: &str,
+        election: Option<u128>,
+    ) -> Result<MasterArbitrationUpdate> {
+        if self.stream.is_none() {
+            let (requests, outgoing) = mpsc::channel(QUEUE);
+            let mut rpc = self.rpc.clone();
+            let opened = self.ask("opening the stream", async move {
+                rpc.stream_channel(ReceiverStream::new(outgoing)).await
+            })?;
+            self.stream = Some(Stream {
+                requests,
+                responses: opened.into_inner(),
+            });
+        }
+        role.clone_into(&mut self.role);
+        self.election = election;
+        self.send(Request::Arbitration(MasterArbitrationUpdate {
+            device_id: self.device,
+            role: (!role.is_empty()).then(|| Role {
+                name: role.to_owned(),
+                ..Role::default()
+            }),
+            election_id: election.map(message),
+            status: None,
+        }))?;
+        loop {
+            match self.next(self.timeout)? {
+                Some(Response::Arbitration(update)) => return Ok(update),
+                Some(_) => {}
+                None => {
+                    let doing = "becoming primary";
+                    return Err(ClientError::Timeout {
+                        doing,
+                        timeout: self.timeout,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Becomes the primary controller of a role; `""` is the one that may do everything.
+    pub fn become_primary(&mut self, role: &str, election: u128) -> Result<()> {
+        let update = self.arbitrate(role, Some(election))?;
+        if update
+            .status
+            .is_some_and(|status| status.code == Code::Ok as i32)
+        {
+            return Ok(());
+        }
+        let highest = update.election_id;
+        Err(ClientError::NotPrimary {
+            highest: highest.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
+        })
+    }
+
+    /// Sends a message on the stream.
+    pub fn send(&mut self, update: Request) -> Result<()> {
+        let Some(stream) = &self.stream else {
+            return Err(ClientError::Closed("it was not opened".to_owned()));
+        };
+        let request = StreamMessageRequest {
+            update: Some(update),
+        };
+        let sent = stream.requests.send(request);
+        let closed = |_| ClientError::Closed("it takes no more messages".to_owned());
+        self.runtime.block_on(sent).map_err(closed)
+    }
+
+    /// The next message of the stream; `None` if none comes in time.
+    pub fn next(&mut self, patience: Duration) -> Result<Option<Response>> {
+        let Some(stream) = &mut self.stream else {
+            return Err(ClientError::Closed("it was not opened".to_owned()));
+        };
+        let limited = async { tokio::time::timeout(patience, stream.responses.message()).await };
+        match self.runtime.block_on(limited) {
+            Err(_) => Ok(None),
+            Ok(Ok(Some(message))) => Ok(message.update),
+            Ok(Ok(None)) => Err(ClientError::Closed("it ended".to_owned())),
+            Ok(Err(status)) => Err(ClientError::Refused {
+                doing: "listening",
+                status: Box::new(status),
+            }),
+        }
+    }
+
+    /// Sets a pipeline, or does what else the action says.
+    pub fn set_pipeline(
+        &mut self,
+        action: Action,
+        config: Option<(P4Info, Vec<u8>)>,
+        cookie: Option<u64>,
+    ) -> Result<()> {
+        let request = SetForwardingPipelineConfigRequest {
+            device_id: self.device,
+            role: self.role.clone(),
+            election_id: self.election.map(message),
+            action: action as i32,
+            config: config.map(|(info, p4_device_config)| ForwardingPipelineConfig {
+                p4info: Some(info),
+                p4_device_config,
+                cookie: cookie.map(|cookie| Cookie { cookie }),
+            }),
+            ..SetForwardingPipelineConfigRequest::default()
+        };
+        let mut rpc = self.rpc.clone();
+        let answer = async move { rpc.set_forwarding_pipeline_config(request).await };
+        self.ask("setting the pipeline", answer).map(drop)
+    }
+
+    /// The pipeline that the switch runs.
+    pub fn pipeline(&self) -> Result<Option<ForwardingPipelineConfig>> {
+        let request = GetForwardingPipelineConfigRequest {
+            device_id: self.device,
+            response_type: 0,
+        };
+        let mut rpc = self.rpc.clone();
+        let answer = async move { rpc.get_forwarding_pipeline_config(request).await };
+        Ok(self
+            .ask("getting the pipeline", answer)?
+            .into_inner()
+            .config)
+    }
+
+    /// Makes updates. [`ClientError::refused`] says which were refused.
+    pub fn write(&mut self, updates: Vec<Update>, atomicity: Atomicity) -> Result<()> {
+        let request = WriteRequest {
+            device_id: self.device,
+            role: self.role.clone(),
+            election_id: self.election.map(message),
+            updates,
+            atomicity: atomicity as i32,
+            ..WriteRequest::default()
+        };
+        let mut rpc = self.rpc.clone();
+        self.ask("writing", async move { rpc.write(request).await })
+            .map(drop)
+    }
+
+    /// Everything that matches these entities.
+    pub fn read(&self, entities: Vec<Entity>) -> Result<Vec<Entity>> {
+        let request = ReadRequest {
+            device_id: self.device,
+            role: self.role.clone(),
+            entities,
+        };
+        let mut rpc = self.rpc.clone();
+        self.ask("reading", async move {
+            let mut stream = rpc.read(request).await?.into_inner();
+            let mut found = Vec::new();
+            while let Some(response) = stream.message().await? {
+                found.extend(response.entities);
+            }
+            Ok(found)
+        })
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Client");
+        shown
+            .field("device", &self.device)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is behind an error of the transport, which itself says little.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}

@@ -1,0 +1,9 @@
+//! The server as controllers meet it: over gRPC, with a switch whose packets the tests send.
+
+mod bench;
+mod control;
+mod entries;
+mod hostile;
+mod packets;
+mod profiles;
+mod resources;
