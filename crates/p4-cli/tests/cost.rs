@@ -87,6 +87,7 @@ fn programs_can_be_written_for_other_targets() {
     let read = |name: &str| std::fs::read(path.join(name)).expect("a file");
     let program = Program::from_json(&read("counter-16.json")).expect("a program that loads");
     check_p4info(&program, &text(&read("counter-16.p4info.txt"))).expect("its P4Info");
+    assert!(text(&read("counter-16.stf")).contains("expect 1\n"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! does what it is about.
 
 use linerate_p4::generate::{ALL, Family, Generated, Traffic};
-use linerate_p4::{DropPlace, Event, Program, Switch, check_p4info};
+use linerate_p4::{DropPlace, Event, Program, Switch, check_p4info, stf};
 use std::collections::BTreeSet;
 
 /// Levels that are made here: those with 100 000 entries take long in a program without optimisation.
@@ -110,6 +110,24 @@ fn every_program_loads_and_sends_what_it_should() {
             let dropped: Vec<(DropPlace, u64)> =
                 switch.drops().filter(|(_, count)| *count > 0).collect();
             assert_eq!(dropped, [], "{}", generated.name);
+        }
+    }
+}
+
+#[test]
+fn every_program_passes_the_packet_test_that_is_written_with_it() {
+    for family in ALL {
+        for level in levels(family).filter(|level| *level <= 1000) {
+            let generated = family.generate(level);
+            let name = &generated.name;
+            let program =
+                Program::from_json(generated.json.as_bytes()).expect("a program that loads");
+            let test =
+                stf::parse(&generated.stf()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let report =
+                stf::run(&program.into(), &test).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(report.mismatches, [], "{name}");
+            assert!(report.packets > 0);
         }
     }
 }

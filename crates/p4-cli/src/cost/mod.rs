@@ -30,7 +30,7 @@ pub(crate) struct CostArgs {
     /// Print JSON, with what every turn took.
     #[arg(long)]
     json: bool,
-    /// Write the programs instead of measuring: NAME.json and NAME.p4info.txt, for other targets.
+    /// Write the programs instead of measuring: NAME.json, NAME.p4info.txt, and entries with packets in NAME.stf.
     #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
     write: Option<PathBuf>,
 }
@@ -130,8 +130,12 @@ fn write(folder: &Path, families: &[&Family], effort: &Effort) -> Result<ExitCod
     for family in families {
         for level in effort.levels(family) {
             let generated = family.generate(level);
-            for (extension, text) in [("json", &generated.json), ("p4info.txt", &generated.p4info)]
-            {
+            let files = [
+                ("json", &generated.json),
+                ("p4info.txt", &generated.p4info),
+                ("stf", &generated.stf()),
+            ];
+            for (extension, text) in files {
                 let path = folder.join(format!("{}.{extension}", generated.name));
                 std::fs::write(&path, text).map_err(|error| cannot(&path, error))?;
             }

@@ -14,6 +14,7 @@ mod info;
 mod parts;
 mod rules;
 mod terms;
+mod test;
 
 pub use families::ALL;
 pub use rules::{GenerateError, Rule, RuleAction, Traffic};
