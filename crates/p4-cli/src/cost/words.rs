@@ -86,6 +86,13 @@ impl Measured {
         )
     }
 
+    /// By how much more one more costs above the bend than below it, nanoseconds.
+    fn steepening(&self) -> f64 {
+        self.line
+            .bend
+            .map_or(0.0, |bend| bend.above.point - bend.below.point)
+    }
+
     fn row(&self) -> Vec<String> {
         let levels = &self.samples.levels;
         let last = levels.len() - 1;
@@ -205,6 +212,22 @@ fn conclusion(measured: &[Measured]) -> String {
         }
         _ => {
             let _ = writeln!(text, "Dearest: {}.", names.join(", "));
+            let steepest = |one: &&Measured, other: &&Measured| {
+                one.steepening().total_cmp(&other.steepening())
+            };
+            let bent = measured
+                .iter()
+                .filter(|one| one.steepening() > 0.0)
+                .max_by(steepest);
+            if let Some(one) = bent {
+                let _ = writeln!(
+                    text,
+                    "Bends most: {}, {} ns for one more {}.",
+                    one.family.id,
+                    one.bend(),
+                    one.family.unit
+                );
+            }
         }
     }
     text
