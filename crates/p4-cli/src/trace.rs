@@ -3,7 +3,7 @@
 use crate::{files, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_p4::{Event, Limits, Switch, Trace};
+use linerate_p4::{Drawing, Event, Limits, Switch, Trace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -21,6 +21,9 @@ pub(crate) struct TraceArgs {
     /// Entries, groups and sessions as in an STF test: `add`, `setdefault`, `mc_mgrp_create` and so on.
     #[arg(long, value_name = "FILE")]
     entries: Option<PathBuf>,
+    /// Also draw it in this file, as SVG: a column for each pass, and what the packet did not come to.
+    #[arg(long, value_name = "FILE")]
+    draw: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.entries {
         files::set_entries(&mut switch, path)?;
     }
-    let mut trace = Trace::default();
+    let (mut trace, mut drawing) = (Trace::default(), Drawing::default());
     let mut sent = Vec::new();
     let mut out = |port: u32, bytes: &[u8]| {
         sent.push(json!({"port": port, "packet": linerate_p4::hex(bytes)}));
@@ -57,8 +60,18 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode, Failure> {
         &args.packet.0,
         0,
         &mut out,
-        &mut |event: Event<'_>| trace.add(&event),
+        &mut |event: Event<'_>| {
+            trace.add(&event);
+            drawing.add(&event);
+        },
     );
+    if let Some(path) = &args.draw {
+        let written = std::fs::write(path, drawing.svg(switch.program()));
+        written.map_err(|error| {
+            let message = format!("cannot write {}: {error}", path.display());
+            Failure::new(ExitCode::Other, message)
+        })?;
+    }
     if args.json {
         print(&format!(
             "{:#}\n",

@@ -146,3 +146,35 @@ fn what_is_wrong_with_the_input_is_said_with_its_exit_code() {
         assert!(error.contains(words), "{arguments:?}: {error}");
     }
 }
+
+#[test]
+fn a_trace_is_drawn_beside_its_words() {
+    let folder = folder();
+    let arguments = [
+        "trace",
+        "swap.json",
+        "--packet",
+        "0102",
+        "--draw",
+        "way.svg",
+    ];
+    let traced = run(folder.path(), &arguments);
+    assert_eq!(traced.status.code(), Some(0), "{}", text(&traced.stderr));
+    let drawn = fs::read_to_string(folder.path().join("way.svg")).expect("the drawing");
+    assert!(
+        drawn.starts_with("<svg ") && drawn.contains("ingress from port 0"),
+        "{drawn}"
+    );
+    let refused = run(
+        folder.path(),
+        &[
+            "trace",
+            "swap.json",
+            "--packet",
+            "0102",
+            "--draw",
+            "no/way.svg",
+        ],
+    );
+    assert!(text(&refused.stderr).contains("cannot write no/way.svg"));
+}

@@ -12,6 +12,7 @@
 
 mod bits;
 mod describe;
+mod draw;
 mod exec;
 pub mod generate;
 mod hash;
@@ -24,6 +25,7 @@ mod show;
 pub mod stf;
 mod trace;
 
+pub use draw::Drawing;
 pub use exec::{
     Bucket, Choice, CloneSession, Colour, CopyKind, Counter, Digest, DropPlace, Entity, Entry,
     Event, GroupMember, Invocation, Limits, Match, MeterConfig, Observer, PortCounters, Replica,

@@ -30,7 +30,7 @@ impl Trace {
     }
 }
 
-fn words(event: &Event<'_>) -> Option<String> {
+pub(crate) fn words(event: &Event<'_>) -> Option<String> {
     Some(match event {
         Event::Ingress { port } => format!("ingress from port {port}"),
         Event::Egress { port } => format!("egress to port {port}"),
