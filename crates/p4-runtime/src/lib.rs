@@ -11,6 +11,7 @@ mod info;
 pub mod proto;
 mod refusal;
 mod server;
+mod words;
 
 pub use client::{Client, ClientError, Refused};
 pub use info::{
@@ -19,3 +20,4 @@ pub use info::{
 };
 pub use server::{Options, Pipelines, ServeError, Server, serve};
 pub use tonic::Code;
+pub use words::{EntryWords, describe, parse_entries, parse_entry};

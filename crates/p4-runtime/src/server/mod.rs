@@ -76,6 +76,8 @@ pub struct Pipelines<'a> {
     pub p4info: &'a [u8],
     /// What p4c-bm2-ss wrote.
     pub program: &'a [u8],
+    /// Entries, groups and sessions, as packet tests in STF form write them.
+    pub entries: Option<&'a str>,
 }
 
 /// Why a server does not start.
@@ -90,6 +92,9 @@ pub enum ServeError {
     /// The program cannot be executed.
     #[error(transparent)]
     Program(#[from] LoadError),
+    /// The entries are not of the program.
+    #[error("entries: {0}")]
+    Entries(#[from] linerate_p4::stf::StfError),
     /// The socket or the thread cannot be made.
     #[error("the P4Runtime server cannot start: {0}")]
     Io(#[from] io::Error),

@@ -7,7 +7,7 @@ use crate::info::{Pipeline, parse_p4info};
 use crate::proto::p4::v1::forwarding_pipeline_config::Cookie;
 use crate::proto::p4::v1::{StreamMessageResponse, stream_message_response::Update};
 use crate::refusal::{Refusal, Result};
-use linerate_p4::{DataPlane, Plane, Program, Switch};
+use linerate_p4::{DataPlane, Plane, Program, Switch, stf};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -153,7 +153,11 @@ impl Shared {
     pub(super) fn begin_with(&self, first: Pipelines<'_>) -> std::result::Result<(), ServeError> {
         let program = Program::from_json(first.program)?;
         let pipeline = Pipeline::new(parse_p4info(first.p4info)?, program)?;
-        let switch = self.new_switch(&pipeline);
+        let mut switch = self.new_switch(&pipeline);
+        if let Some(entries) = first.entries {
+            let statements = stf::parse(entries)?;
+            stf::control(&mut switch, &statements)?;
+        }
         self.plane
             .run(Box::new(move |plane, _| plane.switch = Some(switch)));
         self.state().active = Some(Config {

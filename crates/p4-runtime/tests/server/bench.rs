@@ -77,6 +77,7 @@ impl Bench {
         let first = pipeline.then_some(Pipelines {
             p4info: P4INFO,
             program: PROGRAM,
+            entries: None,
         });
         let of = Arc::clone(&plane) as Arc<dyn DataPlane>;
         let server = serve(listener, of, packets, options, first).expect("a server");
