@@ -57,6 +57,6 @@ pub(crate) fn set_entries(switch: &mut Switch, path: &Path) -> Result<(), Failur
 
 /// Checks that a P4Info file is of a program.
 pub(crate) fn check_p4info(program: &Program, path: &Path) -> Result<(), Failure> {
-    let checked = linerate_p4::check_p4info(program, &read_text(path)?);
+    let checked = linerate_p4_runtime::check_p4info(program, &read(path)?);
     checked.map_err(|error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display())))
 }

@@ -1,10 +1,12 @@
 //! The program `linerate-p4`, which `linerate p4` starts: compiled P4 programs run between ports, shown, traced and tested.
 #![forbid(unsafe_code)]
 
+mod control;
 mod cost;
 mod files;
 mod junit;
 mod run;
+mod served;
 mod show;
 mod test;
 mod trace;
@@ -28,6 +30,14 @@ enum Command {
     Run(run::RunArgs),
     /// Tell what each construct of a program costs in time of a core: tables, matches, externs, copies.
     Cost(cost::CostArgs),
+    /// List, add, change and delete entries of a switch that speaks P4Runtime.
+    #[command(subcommand)]
+    Table(control::TableCommand),
+    /// Print what the counters of a switch that speaks P4Runtime show.
+    Counters(control::CountersArgs),
+    /// Set the program of a switch that speaks P4Runtime.
+    #[command(subcommand)]
+    Pipeline(control::PipelineCommand),
     /// Show what a program consists of: headers, parser, tables, actions.
     Show(show::ShowArgs),
     /// Follow one packet through a program, in words.
@@ -57,6 +67,9 @@ pub fn main() -> process::ExitCode {
     let result = match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Cost(args) => cost::run(args),
+        Command::Table(command) => control::table(command),
+        Command::Counters(args) => control::counters(args),
+        Command::Pipeline(command) => control::pipeline(command),
         Command::Show(args) => show::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Test(args) => test::run(args),

@@ -1,5 +1,6 @@
 //! `linerate p4 run`.
 
+use crate::served::{self, ServedArgs};
 use crate::{files, print};
 use clap::Args;
 use linerate_model::Clock as _;
@@ -41,6 +42,8 @@ pub(crate) struct RunArgs {
     /// Core on which the switch runs.
     #[arg(long, value_name = "CORE")]
     core: Option<u32>,
+    #[command(flatten)]
+    served: ServedArgs,
     /// Print counters as JSON.
     #[arg(long)]
     json: bool,
@@ -103,8 +106,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let asked = ending::interrupt().map_err(host("waiting for signals"))?;
     let ports = open_all(&numbered)?;
     let mut told = described(&ports);
-    let (mut station, control) = Station::new(ports, None).map_err(host("making a waker"))?;
+    let (cpu, packets) = args.served.cpu_port();
+    let (mut station, control) = Station::new(ports, cpu).map_err(host("making a waker"))?;
     station.install(switch);
+    let files = served::Files {
+        program: &args.program,
+        p4info: args.p4info.as_deref(),
+        entries: args.entries.as_deref(),
+    };
+    // Ends with this function, after the last packet.
+    let server = args.served.serve(&control, packets, &files, seed())?;
+    if let Some(server) = &server {
+        let _ = writeln!(told, "P4Runtime at {}", server.address());
+    }
     let until = args
         .duration
         .map(|seconds| MonoClock.now().after(Duration::from_secs(seconds)));

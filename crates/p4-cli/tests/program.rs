@@ -102,7 +102,7 @@ fn what_is_wrong_with_the_input_is_said_with_its_exit_code() {
     fs::write(path.join("newer.json"), SWAP.replace("[2, 23]", "[2, 99]")).expect("a file");
     fs::write(
         path.join("other.p4info.txt"),
-        "tables { preamble { name: \"other\" } }",
+        "tables { preamble { id: 33554433 name: \"other\" } }",
     )
     .expect("a file");
     fs::write(path.join("odd.stf"), "packet 0 01\nfrobnicate 1\n").expect("a file");
@@ -133,7 +133,7 @@ fn what_is_wrong_with_the_input_is_said_with_its_exit_code() {
                 "other.p4info.txt",
             ],
             3,
-            "no table other",
+            "table other is not in the program",
         ),
         (&["trace", "swap.json", "--packet", "012"], 2, "whole bytes"),
         (&["test", "swap.json"], 2, "--stf"),

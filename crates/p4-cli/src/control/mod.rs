@@ -1,0 +1,112 @@
+//! What is done with a running P4Runtime switch: tables, counters, pipeline.
+
+mod counters;
+mod pipeline;
+mod table;
+
+use clap::{Args, Subcommand};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4_runtime::{Client, ClientError, Schema};
+use std::time::Duration;
+
+/// The switch, and who asks.
+#[derive(Debug, Args)]
+pub(crate) struct Switch {
+    /// The P4Runtime switch: HOST:PORT.
+    address: String,
+    /// Its number there.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    device_id: u64,
+    /// The role to write as; without, the one that may do everything.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    role: String,
+    /// Who writes is the controller with the largest number.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    election_id: u128,
+    /// Seconds to wait for an answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// `linerate p4 table`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TableCommand {
+    /// List the entries of all tables, or of one, with what their counters show.
+    List(table::ListArgs),
+    /// Add entries: all of them or, if one is refused, none.
+    Add(table::ChangeArgs),
+    /// Change what entries do.
+    Modify(table::ChangeArgs),
+    /// Delete entries.
+    Delete(table::ChangeArgs),
+}
+
+/// `linerate p4 pipeline`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PipelineCommand {
+    /// Make the switch run a program.
+    Set(pipeline::SetArgs),
+}
+
+pub(crate) use counters::{CountersArgs, run as counters};
+
+pub(crate) fn table(command: &TableCommand) -> Result<ExitCode, Failure> {
+    match command {
+        TableCommand::List(args) => table::list(args),
+        TableCommand::Add(args) => table::change(args, table::Kind::Add),
+        TableCommand::Modify(args) => table::change(args, table::Kind::Modify),
+        TableCommand::Delete(args) => table::change(args, table::Kind::Delete),
+    }
+}
+
+pub(crate) fn pipeline(command: &PipelineCommand) -> Result<ExitCode, Failure> {
+    match command {
+        PipelineCommand::Set(args) => pipeline::set(args),
+    }
+}
+
+fn failed(error: &ClientError) -> Failure {
+    let code = match error {
+        ClientError::Address(_) => ExitCode::Usage,
+        ClientError::Io(_) => ExitCode::HostLacks,
+        _ => ExitCode::Peer,
+    };
+    Failure::new(code, error.to_string())
+}
+
+impl Switch {
+    fn connect(&self) -> Result<Client, Failure> {
+        let timeout = Duration::from_secs(self.timeout);
+        Client::connect(&self.address, self.device_id, timeout).map_err(|error| failed(&error))
+    }
+
+    fn connect_primary(&self) -> Result<Client, Failure> {
+        let mut client = self.connect()?;
+        let primary = client.become_primary(&self.role, self.election_id);
+        primary.map_err(|error| {
+            let mut failure = failed(&error);
+            if let ClientError::NotPrimary { highest: Some(id) } = error {
+                let next = id.saturating_add(1);
+                failure.message =
+                    format!("another controller is primary; --election-id {next} takes its place");
+            }
+            failure
+        })?;
+        Ok(client)
+    }
+}
+
+/// The names of the program that the switch runs.
+fn schema(client: &Client) -> Result<Schema, Failure> {
+    let config = client.pipeline().map_err(|error| failed(&error))?;
+    let info = config.and_then(|config| config.p4info);
+    let info = info.ok_or_else(|| {
+        let what = "the switch runs no program; set one: linerate p4 pipeline set ADDRESS PROGRAM.json --p4info FILE";
+        Failure::new(ExitCode::Peer, what)
+    })?;
+    Schema::new(&info)
+        .map_err(|error| Failure::new(ExitCode::Peer, format!("the switch's {error}")))
+}

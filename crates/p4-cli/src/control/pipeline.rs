@@ -1,0 +1,62 @@
+//! `linerate p4 pipeline`.
+
+use super::{Switch, failed};
+use crate::{files, print};
+use clap::Args;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4_runtime::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use linerate_p4_runtime::{Schema, parse_p4info};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments of `pipeline set`.
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    switch: Switch,
+    /// What the switch executes: for BMv2 and linerate, what p4c-bm2-ss wrote.
+    program: PathBuf,
+    /// The program's P4Info, in text or binary form.
+    #[arg(long, value_name = "FILE")]
+    p4info: PathBuf,
+    /// Keep the entries that the switch has, if they fit the new program.
+    #[arg(long)]
+    keep_entries: bool,
+    /// Only ask whether the switch could run it.
+    #[arg(long, conflicts_with = "keep_entries")]
+    verify: bool,
+}
+
+pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
+    let wrong = |error| {
+        Failure::new(
+            ExitCode::Plan,
+            format!("{}: {error}", args.p4info.display()),
+        )
+    };
+    let info = parse_p4info(&files::read(&args.p4info)?).map_err(wrong)?;
+    let schema = Schema::new(&info).map_err(wrong)?;
+    let program = files::read(&args.program)?;
+    let action = if args.verify {
+        Action::Verify
+    } else if args.keep_entries {
+        Action::ReconcileAndCommit
+    } else {
+        Action::VerifyAndCommit
+    };
+    let mut client = args.switch.connect_primary()?;
+    client
+        .set_pipeline(action, Some((info, program)), None)
+        .map_err(|error| failed(&error))?;
+    let (tables, actions) = (schema.tables.len(), schema.actions.len());
+    let name = args.program.display();
+    print(&if args.switch.json {
+        let document = json!({"program": name.to_string(), "tables": tables, "actions": actions, "set": !args.verify});
+        format!("{document:#}\n")
+    } else if args.verify {
+        format!("the switch can run {name}: {tables} tables, {actions} actions\n")
+    } else {
+        format!("the switch runs {name}: {tables} tables, {actions} actions\n")
+    })?;
+    Ok(ExitCode::Done)
+}

@@ -1,0 +1,175 @@
+//! `linerate p4 table`, `counters` and `pipeline` with a switch that serves P4Runtime.
+
+use linerate_p4::{DataPlane, Job, Plane};
+use linerate_p4_runtime::{Options, Pipelines, Server, serve};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+
+/// A switch without ports that does its jobs at once.
+struct Portless(Mutex<Plane>);
+
+impl DataPlane for Portless {
+    fn run(&self, job: Job) {
+        job(&mut self.0.lock().expect("the plane"), 0);
+    }
+}
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/control_plane");
+
+fn file(end: &str) -> String {
+    format!("{FOLDER}/control_plane{end}")
+}
+
+/// A server, with the program or without one.
+fn server(with_program: bool) -> (Server, String) {
+    let read = |end| std::fs::read(file(end)).expect("a fixture");
+    let (p4info, program) = (read(".p4info.txt"), read(".json"));
+    let first = with_program.then_some(Pipelines {
+        p4info: &p4info,
+        program: &program,
+        entries: None,
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let plane = Arc::new(Portless(Mutex::new(Plane::default())));
+    // Nothing leaves at the CPU port here.
+    let (_, packets) = sync_channel(1);
+    let server = serve(listener, plane, packets, Options::default(), first).expect("a server");
+    let address = server.address().to_string();
+    (server, address)
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
+    command
+        .current_dir(Path::new(FOLDER))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+/// What a command prints that succeeds.
+fn done(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn entries_are_added_listed_changed_and_deleted_in_words() {
+    let (_server, address) = server(true);
+    let at = address.as_str();
+    let route = ["ipv4.dst:10.0.0.0/8", "counted(port:3)"];
+    assert_eq!(
+        done(&["table", "add", at, "routes", route[0], route[1]]),
+        "1 entry added\n"
+    );
+    done(&[
+        "table",
+        "add",
+        at,
+        "rules 7 ipv4.src:10.0.0.0/24 ttl:3..5 drop()",
+    ]);
+    done(&["table", "modify", at, "stations default send(port:6)"]);
+    let listed = done(&["table", "list", at]);
+    for line in [
+        "ingress.routes: 1 of 1024 entries\n  hdr.ipv4.dst:10.0.0.0/8 ingress.counted(port:3), 0 packets, 0 B\n",
+        "7 hdr.ipv4.src:10.0.0.0&&&255.255.255.0 hdr.ipv4.ttl:3..5 ingress.drop()",
+        "hdr.ethernet.type:0x88cc ingress.drop(), constant",
+        "default ingress.send(port:6)",
+    ] {
+        assert!(listed.contains(line), "{line}: {listed}");
+    }
+    let one = done(&["table", "list", at, "routes"]);
+    assert!(!one.contains("rules") && one.contains("routes"), "{one}");
+    // What is listed as JSON can be added elsewhere.
+    let json = done(&["table", "list", at, "routes", "--json"]);
+    done(&["table", "delete", at, "routes", route[0]]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("entries.json");
+    std::fs::write(&path, &json).expect("a file");
+    done(&[
+        "table",
+        "add",
+        at,
+        "--entries",
+        path.to_str().expect("a path"),
+    ]);
+    assert_eq!(done(&["table", "list", at, "routes", "--json"]), json);
+    done(&["table", "delete", at, "stations default"]);
+    assert!(done(&["counters", at]).contains("nothing counted yet"));
+    assert!(done(&["counters", at, "--all"]).contains("ingress.received [511]: 0 packets, 0 B"));
+}
+
+#[test]
+fn pipelines_are_set_and_keep_entries_if_asked() {
+    let (_server, address) = server(false);
+    let at = address.as_str();
+    let (program, info) = (file(".json"), file(".p4info.txt"));
+    let set = ["pipeline", "set", at, &program, "--p4info", &info];
+    let early = run(&["table", "list", at]);
+    assert_eq!(early.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&early.stderr).contains("pipeline set"));
+    assert!(done(&[&set[..], &["--verify"]].concat()).contains("can run"));
+    assert!(done(&set).contains("6 tables"), "the program's");
+    done(&["table", "add", at, "routes ipv4.dst:10.0.0.0/8 counted(3)"]);
+    done(&[&set[..], &["--keep-entries"]].concat());
+    assert!(done(&["table", "list", at, "routes"]).contains("1 of 1024"));
+    done(&set);
+    assert!(done(&["table", "list", at, "routes"]).contains("0 of 1024"));
+}
+
+#[test]
+fn what_goes_wrong_is_said_with_its_exit_code() {
+    let (server, address) = server(true);
+    let at = address.as_str();
+    let info = file(".p4info.txt");
+    let cases: &[(&[&str], i32, &str)] = &[
+        (
+            &["table", "add", at, "nowhere drop()"],
+            2,
+            "no table nowhere; there are: ",
+        ),
+        (
+            &["table", "add", at, "routes dst:10.0.0.0/8 fly()"],
+            2,
+            "no action fly",
+        ),
+        (
+            &["table", "add", at, "routes dst:10.0.0.0/8 counted(512)"],
+            5,
+            "does not fit in 9 bits",
+        ),
+        (
+            &["table", "delete", at, "routes dst:10.0.0.0/8"],
+            5,
+            "does not exist",
+        ),
+        (&["table", "add", at], 2, "ENTRY"),
+        (&["table", "list", "nonsense"], 2, "HOST:PORT"),
+        (&["table", "list", at, "--device-id", "7"], 5, "no device 7"),
+        (
+            &["pipeline", "set", at, "Makefile", "--p4info", &info],
+            3,
+            "cannot read Makefile",
+        ),
+        (
+            &["pipeline", "set", at, &info, "--p4info", &info],
+            5,
+            "p4_device_config",
+        ),
+    ];
+    for (arguments, code, words) in cases {
+        let output = run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {error}");
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+    drop(server);
+    let gone = run(&["table", "list", at]);
+    assert_eq!(gone.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("no P4Runtime switch answers at"));
+}
