@@ -49,7 +49,7 @@ firmware: ## build the responder for microcontrollers: target/firmware
 	@ci/need cargo
 	@ci/firmware
 
-# P4C is p4c-bm2-ss or p4c; P4INCLUDE the folder of v1model.p4 where it does not find its own.
+# P4C is p4c-bm2-ss, by name or path; P4INCLUDE the folder of v1model.p4 where it does not find its own.
 P4C ?= p4c-bm2-ss
 p4: ## compile the programs in p4 with your P4C, compare with what is committed
 	@ci/p4 $(P4C)
