@@ -65,7 +65,7 @@ fn json_has_every_turn_and_what_follows_of_it() {
         0.0 < low && low <= point && point <= high,
         "a mask that is tried takes time: {each}"
     );
-    assert_eq!(each["n"], 10);
+    assert_eq!(each["n"], 5);
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(super) fn measure(
                 entries,
                 rounds: Default::default(),
             };
-            for _ in 0..effort.rounds {
+            for _ in 0..effort.sweeps * effort.rounds {
                 for (at, (_, operation)) in OPERATIONS.iter().enumerate() {
                     row.rounds[at].push(once(&mut switch, &more, *operation, clock)?);
                 }
@@ -183,7 +183,7 @@ pub(super) fn text(rows: &[Row], effort: &Effort) -> String {
     let _ = write!(
         text,
         "entries/s; mean of {} rounds. CPU time of this process: what P4Runtime and the network add is not in it.\n\n",
-        effort.rounds
+        effort.sweeps * effort.rounds
     );
     let mut head = vec!["table".to_owned(), "entries".to_owned()];
     head.extend(OPERATIONS.iter().map(|(name, _)| (*name).to_owned()));

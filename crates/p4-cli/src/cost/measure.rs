@@ -1,5 +1,8 @@
 //! Turns: every level of a factor in each round, forwards and backwards by turns, each time in a switch made anew, so
 //! that neither drift of the machine nor where its memory lies is taken for a cost.
+//!
+//! Rounds that follow each other share the machine's mood. So factors take turns too, in sweeps, and a sweep's mean is one
+//! observation: what changes within the whole time widens the interval.
 
 use linerate_p4::Switch;
 use linerate_p4::generate::{Family, Generated, Traffic};
@@ -8,7 +11,9 @@ use std::time::Duration;
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
-    /// Rounds; each gives one slope.
+    /// Times that all factors are gone through; each gives one slope.
+    pub(crate) sweeps: usize,
+    /// Rounds of a factor in a sweep.
     pub(crate) rounds: usize,
     /// CPU time of one turn of a level.
     pub(crate) turn: Duration,
@@ -16,17 +21,31 @@ pub(crate) struct Effort {
     pub(crate) max_level: u32,
 }
 
+/// Factors that share the time of a whole run; fewer have longer turns.
+const SHARED_BY: u32 = 40;
+/// The most that turns are lengthened.
+const LENGTHENED: u32 = 8;
+
 impl Effort {
     pub(crate) const WHOLE: Self = Self {
-        rounds: 30,
+        sweeps: 10,
+        rounds: 3,
         turn: Duration::from_millis(3),
         max_level: u32::MAX,
     };
     pub(crate) const QUICK: Self = Self {
-        rounds: 10,
+        sweeps: 5,
+        rounds: 2,
         turn: Duration::from_millis(1),
         max_level: 10_000,
     };
+
+    /// With turns as long as so many factors leave time for.
+    pub(crate) fn shared(self, factors: usize) -> Self {
+        let factors = u32::try_from(factors).unwrap_or(u32::MAX).max(1);
+        let turn = self.turn * (SHARED_BY / factors).clamp(1, LENGTHENED);
+        Self { turn, ..self }
+    }
 
     /// The levels of a factor that are visited.
     pub(crate) fn levels(&self, family: &Family) -> impl Iterator<Item = u32> {
@@ -45,6 +64,22 @@ pub(crate) struct Samples {
     pub(crate) levels: Vec<u32>,
     /// By round, nanoseconds per packet at each level.
     pub(crate) rounds: Vec<Vec<f64>>,
+    /// Rounds that belong to a sweep.
+    per_sweep: usize,
+}
+
+impl Samples {
+    /// By sweep, the mean of its rounds at each level.
+    pub(crate) fn sweeps(&self) -> Vec<Vec<f64>> {
+        let mean = |rounds: &[Vec<f64>], at: usize| {
+            let n = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
+            rounds.iter().map(|costs| costs[at]).sum::<f64>() / f64::from(n)
+        };
+        let sweeps = self.rounds.chunks(self.per_sweep);
+        sweeps
+            .map(|rounds| (0..self.levels.len()).map(|at| mean(rounds, at)).collect())
+            .collect()
+    }
 }
 
 /// A program, and how many packets of it make a turn.
@@ -56,18 +91,38 @@ struct Point {
 /// The fewest packets that a turn has, and the most.
 const PACKETS: (u32, u32) = (64, 1 << 20);
 
-/// Measures a factor. `clock` is what the calling thread has used of its core so far.
+/// Measures factors, sweep by sweep. `clock` is what the calling thread has used of its core so far.
 ///
 /// # Errors
 /// A program that does not load, or whose packets do not come out.
-pub(crate) fn family(
+pub(crate) fn all(
+    families: &[&'static Family],
+    effort: &Effort,
+    clock: &mut impl FnMut() -> Duration,
+) -> Result<Vec<Samples>, String> {
+    let none = |family: &&'static Family| Samples {
+        levels: effort.levels(family).collect(),
+        rounds: Vec::new(),
+        per_sweep: effort.rounds,
+    };
+    let mut measured: Vec<Samples> = families.iter().map(none).collect();
+    for _ in 0..effort.sweeps {
+        for (family, samples) in families.iter().zip(&mut measured) {
+            sweep(family, effort, clock, samples)?;
+        }
+    }
+    Ok(measured)
+}
+
+/// The rounds of a factor in one sweep.
+fn sweep(
     family: &Family,
     effort: &Effort,
     clock: &mut impl FnMut() -> Duration,
-) -> Result<Samples, String> {
-    let levels: Vec<u32> = effort.levels(family).collect();
+    samples: &mut Samples,
+) -> Result<(), String> {
     let mut points = Vec::new();
-    for level in &levels {
+    for level in &samples.levels {
         let generated = family.generate(*level);
         let mut switch = generated.switch().map_err(|error| error.to_string())?;
         let first = turn(&generated, &mut switch, PACKETS.0, clock)?;
@@ -77,7 +132,6 @@ pub(crate) fn family(
             packets: packets(wanted),
         });
     }
-    let mut rounds = Vec::with_capacity(effort.rounds);
     for round in 0..effort.rounds {
         let mut costs = vec![0.0; points.len()];
         let mut order: Vec<usize> = (0..points.len()).collect();
@@ -91,9 +145,9 @@ pub(crate) fn family(
             turn(generated, &mut switch, packets / 4 + 1, clock)?;
             costs[at] = turn(generated, &mut switch, *packets, clock)?;
         }
-        rounds.push(costs);
+        samples.rounds.push(costs);
     }
-    Ok(Samples { levels, rounds })
+    Ok(())
 }
 
 #[expect(
@@ -150,14 +204,17 @@ mod tests {
     #[test]
     fn every_level_has_a_turn_in_every_round() {
         let effort = Effort {
+            sweeps: 2,
             rounds: 3,
             turn: Duration::from_micros(100),
             max_level: 8,
         };
         let counter = Family::find("counter").unwrap();
-        let samples = family(counter, &effort, &mut steps(Duration::from_micros(100))).unwrap();
+        let samples = all(&[counter], &effort, &mut steps(Duration::from_micros(100)))
+            .unwrap()
+            .remove(0);
         assert_eq!(samples.levels, [0, 1, 2, 4, 8]);
-        assert_eq!(samples.rounds.len(), 3);
+        assert_eq!((samples.rounds.len(), samples.sweeps().len()), (6, 2));
         // 64 packets a turn of 100 us.
         assert!(
             samples
@@ -172,7 +229,25 @@ mod tests {
             .iter()
             .map(|level| f64::from(*level))
             .collect();
-        assert!(line(&levels, &samples.rounds).unwrap().slope.point.abs() < 1e-9);
+        assert!(line(&levels, &samples.sweeps()).unwrap().slope.point.abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_sweep_is_the_mean_of_its_rounds() {
+        let samples = Samples {
+            levels: vec![1, 2],
+            rounds: [[1.0, 10.0], [3.0, 20.0], [5.0, 30.0], [7.0, 40.0]]
+                .map(Vec::from)
+                .to_vec(),
+            per_sweep: 2,
+        };
+        assert_eq!(samples.sweeps(), [[2.0, 15.0], [6.0, 35.0]]);
+    }
+
+    #[test]
+    fn few_factors_have_longer_turns() {
+        let turn = |factors| Effort::WHOLE.shared(factors).turn.as_millis();
+        assert_eq!([turn(39), turn(10), turn(1), turn(0)], [3, 12, 24, 24]);
     }
 
     #[test]

@@ -71,23 +71,24 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode, Failure> {
     if let Some(folder) = &args.write {
         return write(folder, &families, &effort);
     }
-    let mut measured = Vec::new();
-    for family in families {
-        let samples = measure::family(family, &effort, &mut thread_cpu_time)
-            .map_err(|error| Failure::new(ExitCode::Other, error))?;
+    let effort = effort.shared(families.len());
+    let other = |error| Failure::new(ExitCode::Other, error);
+    let samples = measure::all(&families, &effort, &mut thread_cpu_time).map_err(other)?;
+    let measured = families.into_iter().zip(samples).map(|(family, samples)| {
         let levels: Vec<f64> = samples
             .levels
             .iter()
             .map(|level| place(family.scale, *level))
             .collect();
-        let line = slope::line(&levels, &samples.rounds)
-            .map_err(|error| Failure::new(ExitCode::Other, format!("{}: {error}", family.id)))?;
-        measured.push(Measured {
+        let line = slope::line(&levels, &samples.sweeps());
+        let line = line.map_err(|error| other(format!("{}: {error}", family.id)))?;
+        Ok(Measured {
             family,
             samples,
             line,
-        });
-    }
+        })
+    });
+    let measured = measured.collect::<Result<Vec<_>, Failure>>()?;
     print(&if args.json {
         document::text(&measured, &[], &effort)
     } else {

@@ -64,9 +64,14 @@ fn short(family: &Family, level: u32) -> String {
 }
 
 impl Measured {
-    /// The mean of a level over all rounds, nanoseconds per packet.
+    /// The mean of a level over all sweeps, nanoseconds per packet.
     pub(crate) fn level(&self, at: usize) -> Option<Estimate> {
-        let costs: Vec<f64> = self.samples.rounds.iter().map(|costs| costs[at]).collect();
+        let costs: Vec<f64> = self
+            .samples
+            .sweeps()
+            .iter()
+            .map(|costs| costs[at])
+            .collect();
         statistics::mean(&costs, statistics::USUAL_CONFIDENCE).ok()
     }
 
@@ -141,8 +146,8 @@ pub(crate) fn text(measured: &[Measured], effort: &Effort) -> String {
     let mut text = conclusion(measured);
     let _ = writeln!(
         text,
-        "ns of one core for one more; mean of {} rounds with 95 % interval. CPU time of this process, packets in memory: no ports.",
-        effort.rounds
+        "ns of one core for one more; mean of {} sweeps, {} rounds each, with 95 % interval. CPU time of this process, packets in memory: no ports.",
+        effort.sweeps, effort.rounds
     );
     if cfg!(debug_assertions) {
         text.push_str("This linerate was built without optimisation: the figures say nothing about a release.\n");
