@@ -5,6 +5,8 @@ mod control;
 mod cost;
 mod files;
 mod junit;
+mod pcap;
+mod replay;
 mod run;
 mod served;
 mod show;
@@ -38,6 +40,8 @@ enum Command {
     /// Set the program of a switch that speaks P4Runtime.
     #[command(subcommand)]
     Pipeline(control::PipelineCommand),
+    /// Let captured frames through a program, in the captures' time; write what goes out.
+    Replay(replay::ReplayArgs),
     /// Show what a program consists of: headers, parser, tables, actions.
     Show(show::ShowArgs),
     /// Follow one packet through a program, in words.
@@ -70,6 +74,7 @@ pub fn main() -> process::ExitCode {
         Command::Table(command) => control::table(command),
         Command::Counters(args) => control::counters(args),
         Command::Pipeline(command) => control::pipeline(command),
+        Command::Replay(args) => replay::run(args),
         Command::Show(args) => show::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Test(args) => test::run(args),

@@ -178,3 +178,56 @@ fn a_trace_is_drawn_beside_its_words() {
     );
     assert!(text(&refused.stderr).contains("cannot write no/way.svg"));
 }
+
+/// A pcap capture of these frames, one each microsecond.
+fn capture(frames: &[&[u8]]) -> Vec<u8> {
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+    let mut file = words(&[0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65_535, 1]);
+    for (at, frame) in (0..).zip(frames) {
+        let length = u32::try_from(frame.len()).expect("a short frame");
+        file.extend(words(&[1_700_000_000, at, length, length]));
+        file.extend(*frame);
+    }
+    file
+}
+
+#[test]
+fn captured_frames_go_through_a_program_into_captures() {
+    let folder = folder();
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(folder.path().join(name), bytes).expect("a file");
+    };
+    write("three.pcap", &capture(&[&[1, 2, 3], &[4, 5]]));
+    // Its last packet is cut, as of a program that was killed.
+    let cut = capture(&[&[6, 7], &[8, 9]]);
+    write("four.pcap", &cut[..cut.len() - 1]);
+    let arguments = [
+        "replay",
+        "swap.json",
+        "--in",
+        "3=three.pcap",
+        "4=four.pcap",
+        "--out",
+        "out",
+    ];
+    let done = run(folder.path(), &arguments);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(said.starts_with("received 3, sent 3\n"), "{said}");
+    assert!(text(&done.stderr).contains("four.pcap: it ends within packet 2"));
+    let three = fs::read(folder.path().join("out/3.pcap")).expect("a capture");
+    assert!(three.ends_with(&[5, 4]));
+    assert_eq!(three.len(), 24 + 16 + 3 + 16 + 2);
+    let four = fs::read(folder.path().join("out/4.pcap")).expect("a capture");
+    assert!(four.ends_with(&[7, 6]));
+    // What is there is kept.
+    let again = run(folder.path(), &arguments);
+    assert_eq!(again.status.code(), Some(3), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("out/3.pcap"));
+    let none = run(
+        folder.path(),
+        &["replay", "swap.json", "--in", "0=swap.json", "--out", "o"],
+    );
+    assert_eq!(none.status.code(), Some(3));
+    assert!(text(&none.stderr).contains("no pcap capture"));
+}
