@@ -8,7 +8,6 @@ mod junit;
 mod pcap;
 mod replay;
 mod run;
-mod served;
 mod show;
 mod test;
 mod trace;

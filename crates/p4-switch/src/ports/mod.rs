@@ -72,7 +72,7 @@ pub enum PortError {
     #[error("no interface {0} here; see ip link")]
     NoInterface(String),
     /// It is down.
-    #[error("{0} is down; bring it up: ip link set {0} up")]
+    #[error("{0} is down, or what it is joined to is; bring both up: ip link set {0} up")]
     Down(String),
     /// The kernel refused a step.
     #[error("{name}: {step}: {error}; {remedy}")]
@@ -130,7 +130,7 @@ fn refused(
     }
 }
 
-/// The link called `name`, which is up.
+/// The link called `name`, which has a carrier.
 fn link(name: &InterfaceName) -> Result<Link, PortError> {
     let ask = |mut netlink: Netlink| netlink.link_named(name);
     let link = Netlink::new().and_then(ask).map_err(|error| {
@@ -140,7 +140,7 @@ fn link(name: &InterfaceName) -> Result<Link, PortError> {
             refused(name, "asking the kernel for it", PRIVILEGES)(error)
         }
     })?;
-    if link.is_operational {
+    if link.has_carrier {
         Ok(link)
     } else {
         Err(PortError::Down(name.to_string()))

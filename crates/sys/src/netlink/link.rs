@@ -29,6 +29,8 @@ pub struct Link {
     pub lower_index: Option<u32>,
     /// Whether it is operational (RFC 2863): it and its peer are up, and the kernel has noticed, which takes some time.
     pub is_operational: bool,
+    /// Whether it is up and has a carrier (`IFF_UP`, `IFF_LOWER_UP`), also where its driver reports no operational state.
+    pub has_carrier: bool,
     /// Largest L3 packet in bytes.
     pub mtu_bytes: u32,
     /// Queueing discipline at its root (`fq_codel`, `noqueue`).
@@ -206,6 +208,7 @@ pub(super) fn parse(body: &[u8]) -> Option<Link> {
         kind: text(info, libc::IFLA_INFO_KIND),
         lower_index: number(attributes, libc::IFLA_LINK),
         is_operational: state.is_some_and(|state| State::from(*state) == State::Up),
+        has_carrier: header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp),
         mtu_bytes: number(attributes, libc::IFLA_MTU)?,
         qdisc: text(attributes, libc::IFLA_QDISC),
         tx_queue_packets: number(attributes, libc::IFLA_TXQLEN),

@@ -1,0 +1,175 @@
+//! `linerate p4 run`.
+
+mod controllers;
+mod counts;
+mod ports;
+mod questions;
+
+use crate::{files, print};
+use clap::Args;
+use controllers::{PACKET_INS, controllers};
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_p4::{Limits, Switch};
+use linerate_p4_switch::{CpuPort, PortError, Station};
+use linerate_sys::affinity::pin_current_thread;
+use linerate_sys::clock::{MonoClock, has_passed};
+use linerate_sys::ending;
+use linerate_sys::random::random_bytes;
+use ports::PortArg;
+use questions::{Questions, answering};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What p4c-bm2-ss wrote. With --p4runtime a controller may set it later.
+    #[arg(required_unless_present = "p4runtime")]
+    program: Option<PathBuf>,
+    /// A port: an interface of this host, such as eth1, or with its number in the program, 1=eth1; without, ports count from 0.
+    /// With `,af-xdp`, `,af-packet` or `,tap` (which makes the interface) as that kind of port, else as the best that works.
+    #[arg(long = "port", value_name = "[NUMBER=]INTERFACE[,KIND]", required = true, value_parser = ports::port)]
+    ports: Vec<PortArg>,
+    /// The P4Info that p4c wrote beside, to check that they belong together, and for controllers.
+    #[arg(long, value_name = "FILE", requires = "program")]
+    p4info: Option<PathBuf>,
+    /// Entries, groups and sessions as in an STF test: `add`, `setdefault`, `mc_mgrp_create` and so on.
+    #[arg(long, value_name = "FILE", requires = "program")]
+    entries: Option<PathBuf>,
+    /// Serve P4Runtime at this address. Whoever reaches it may do everything: it is this host alone without an address.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:9559")]
+    p4runtime: Option<SocketAddr>,
+    /// The number that controllers know the switch by.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), requires = "p4runtime")]
+    device_id: u64,
+    /// The port whose packets go to and come from controllers.
+    #[arg(long, value_name = "PORT", default_value_t = 510, value_parser = clap::value_parser!(u32).range(..511), requires = "p4runtime")]
+    cpu_port: u32,
+    /// End after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    duration: Option<u64>,
+    /// Core on which the switch runs.
+    #[arg(long, value_name = "CORE")]
+    core: Option<u32>,
+    /// Print counters as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print counters as a line of JSON for each line of standard input, whose end ends the switch: for programs that start it.
+    #[arg(long)]
+    ask: bool,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let numbered = ports::numbers(args)?;
+    let switch = args
+        .program
+        .as_ref()
+        .map(|path| switch(args, path))
+        .transpose()?;
+    args.core.map_or(Ok(()), pin)?;
+    let asked = ending::interrupt().map_err(host("waiting for signals"))?;
+    let ports = ports::open_all(&numbered)?;
+    let mut told = ports::described(&ports);
+    let (packets, to_controllers) = sync_channel(PACKET_INS);
+    let cpu = args.p4runtime.map(|_| CpuPort {
+        number: args.cpu_port,
+        packets,
+    });
+    let (mut station, control) = Station::new(ports, cpu).map_err(host("making a waker"))?;
+    let server = args.p4runtime.map(|address| {
+        let served = controllers(args, address, control.clone(), to_controllers);
+        served.inspect(|server| {
+            let _ = writeln!(told, "P4Runtime at {}", server.address());
+        })
+    });
+    // It ends after the last packet.
+    let _server = server.transpose()?;
+    if let Some(switch) = switch {
+        station.install(switch);
+    }
+    let until = args
+        .duration
+        .map(|seconds| MonoClock.now().after(Duration::from_secs(seconds)));
+    let end = if until.is_some() {
+        ""
+    } else {
+        "; Ctrl-C ends it"
+    };
+    let program = args.program.as_deref().map(Path::display);
+    let program = program.map_or_else(|| "the switch".to_owned(), |path| path.to_string());
+    let _ = writeln!(told, "{program} runs{end}");
+    let questions = Arc::new(Questions::default());
+    if args.ask {
+        questions.read(control);
+    }
+    say(&told);
+    let is_over = || {
+        asked.load(Ordering::Relaxed)
+            || until.is_some_and(has_passed)
+            || questions.ended.load(Ordering::Relaxed)
+    };
+    let ended = answering(&mut station, &questions, is_over)?;
+    let counted = station.counts();
+    // The interfaces are left before anybody reads that it has ended.
+    drop(station);
+    print(&if args.json || args.ask {
+        counts::json(&counted)?
+    } else {
+        counts::words(&counted)
+    })?;
+    ended.map_err(|error| refused(&error))?;
+    Ok(ExitCode::Done)
+}
+
+fn pin(core: u32) -> Result<(), Failure> {
+    let pinned = pin_current_thread(core);
+    pinned.map_err(|error| {
+        let message = format!("--core {core}: {error}; see nproc");
+        Failure::new(ExitCode::HostLacks, message)
+    })
+}
+
+/// The program with its entries.
+fn switch(args: &RunArgs, path: &Path) -> Result<Switch, Failure> {
+    let program = files::program(path)?;
+    if let Some(path) = &args.p4info {
+        files::check_p4info(&program, path)?;
+    }
+    let mut switch = Switch::new(program, Limits::default(), seed());
+    if let Some(path) = &args.entries {
+        files::set_entries(&mut switch, path)?;
+    }
+    Ok(switch)
+}
+
+fn seed() -> u64 {
+    // A program's random numbers need not be secret; without any they begin alike.
+    random_bytes().map_or(0, u64::from_ne_bytes)
+}
+
+fn refused(error: &PortError) -> Failure {
+    let code = match error {
+        PortError::Gone(_) => ExitCode::Other,
+        PortError::NoInterface(_) | PortError::Down(_) | PortError::Refused { .. } => {
+            ExitCode::HostLacks
+        }
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn host(step: &'static str) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure::new(ExitCode::HostLacks, format!("{step}: {error}"))
+}
+
+/// Tells people what runs, apart from what the command prints.
+fn say(text: &str) {
+    // Nobody who listens is no reason to end.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
