@@ -8,6 +8,7 @@
 )]
 
 pub mod affinity;
+pub mod allocations;
 pub mod bpf;
 pub mod clock;
 mod control;
