@@ -754,6 +754,13 @@ impl Program {
         &self.steps[expr.start as usize..expr.end as usize]
     }
 
+    /// The action of a table by its name: its place among the program's, where names may occur more than once.
+    pub fn action_of(&self, table: usize, name: &str) -> Option<usize> {
+        let actions = self.tables.get(table)?.actions.iter();
+        let mut places = actions.map(|place| *place as usize);
+        places.find(|place| self.actions[*place].name == name)
+    }
+
     /// What the program calls a parser error.
     pub fn error_name(&self, code: u64) -> &str {
         self.errors
