@@ -17,11 +17,16 @@ mod pipelines;
 use linerate_p4::Program;
 use linerate_sys::clock::thread_cpu_time;
 use pipelines::{ALL, Pipeline};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Packets of a round.
-const PACKETS: usize = 200_000;
+const PACKETS: u32 = 200_000;
+
+fn say(text: &str) {
+    drop(writeln!(io::stdout(), "{text}"));
+}
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -40,21 +45,22 @@ fn main() -> ExitCode {
             // cargo's own.
             "--bench" => {}
             _ => {
-                println!(
+                say(&format!(
                     "unknown option {word}; --rounds N, --before PROGRAM, --simple-switch PROGRAM"
-                );
+                ));
                 return ExitCode::from(2);
             }
         }
     }
     if let Some(name) = once {
         for pipeline in ALL.iter().filter(|pipeline| pipeline.name == name) {
-            println!("{}", rate(pipeline));
+            say(&rate(pipeline).to_string());
         }
         return ExitCode::SUCCESS;
     }
     for pipeline in ALL {
         let (mut now, mut then) = (Vec::new(), Vec::new());
+        let mut others = Vec::new();
         for _ in 0..rounds {
             now.push(rate(pipeline));
             then.extend(
@@ -62,13 +68,16 @@ fn main() -> ExitCode {
                     .as_ref()
                     .and_then(|program| other(program, pipeline.name)),
             );
+            others.extend(
+                bmv2.as_ref()
+                    .map(|program| simple_switch(program, pipeline)),
+            );
         }
-        let ratios = now
-            .iter()
-            .zip(&then)
-            .map(|(now, then)| now / then)
-            .collect();
-        println!("{}", line(pipeline.name, now, then, ratios));
+        say(&line(
+            pipeline.name,
+            &now,
+            &[("before", then), ("simple_switch", others)],
+        ));
     }
     ExitCode::SUCCESS
 }
@@ -78,10 +87,10 @@ fn rate(pipeline: &Pipeline) -> f64 {
     let mut switch = pipeline.switch();
     let packets = pipeline.packets();
     let mut sent = 0_u64;
-    let mut run = |count: usize| {
-        for (port, packet) in packets.iter().cycle().take(count) {
+    let mut run = |count: u32| {
+        for (port, packet) in packets.iter().cycle().take(count as usize) {
             switch.process(*port, packet, 1_000_000, &mut |_, bytes| {
-                sent += bytes.len() as u64
+                sent += bytes.len() as u64;
             });
         }
     };
@@ -90,7 +99,7 @@ fn rate(pipeline: &Pipeline) -> f64 {
     run(PACKETS);
     let took = thread_cpu_time().saturating_sub(start);
     assert!(sent > 0, "{} sends nothing", pipeline.name);
-    PACKETS as f64 / took.as_secs_f64() / 1000.0
+    f64::from(PACKETS) / took.as_secs_f64() / 1000.0
 }
 
 fn other(program: &str, pipeline: &str) -> Option<f64> {
@@ -102,14 +111,19 @@ fn other(program: &str, pipeline: &str) -> Option<f64> {
 }
 
 /// Packets that `simple_switch` gets: it takes seconds for them.
-const FEWER: usize = 50_000;
+const FEWER: u32 = 50_000;
 
 fn simple_switch(program: &str, pipeline: &Pipeline) -> f64 {
-    let packets: Vec<_> = pipeline.packets().into_iter().cycle().take(FEWER).collect();
+    let packets: Vec<_> = pipeline
+        .packets()
+        .into_iter()
+        .cycle()
+        .take(FEWER as usize)
+        .collect();
     let loaded = Program::from_json(pipeline.json.as_bytes()).expect("it loads");
     let json = constant::with_entries(pipeline.json, &pipeline.updates(&loaded));
     let (_, took) = peer::run(Path::new(program), &json, &packets, 8).expect("simple_switch runs");
-    FEWER as f64 / took.as_secs_f64() / 1000.0
+    f64::from(FEWER) / took.as_secs_f64() / 1000.0
 }
 
 /// The median and its 95 % interval by order statistics.
@@ -118,30 +132,33 @@ fn interval(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
     let count = values.len();
     let middle = *values.get(count / 2)?;
     // Ranks n/2 ± 0.98 √n enclose the median with 95 %.
-    let half = (0.98 * (count as f64).sqrt()).ceil() as usize;
+    let half = count.isqrt() + 1;
     let low = values[(count / 2).saturating_sub(half)];
     let high = values[(count / 2 + half).min(count - 1)];
     Some((middle, low, high))
 }
 
-fn line(name: &str, now: Vec<f64>, (other, then): (&str, Vec<f64>)) -> String {
-    let rounds = now.len();
-    let ratios = now
-        .iter()
-        .zip(&then)
-        .map(|(now, then)| now / then)
-        .collect();
-    let words = |label: &str, unit: &str, digits: usize, values: Vec<f64>| {
+/// Rates, and those of others with what ours are times theirs.
+fn line(name: &str, now: &[f64], others: &[(&str, Vec<f64>)]) -> String {
+    let words = |digits: usize, values: Vec<f64>| {
         let (middle, low, high) = interval(values)?;
         Some(format!(
-            "{label}{middle:.digits$} [{low:.digits$}, {high:.digits$}]{unit}"
+            "{middle:.digits$} [{low:.digits$}, {high:.digits$}]"
         ))
     };
-    let parts = [
-        words("", " kpkt/s", 0, now),
-        words(&format!("{other} "), " kpkt/s", 0, then),
-        words("ratio ", "", 2, ratios),
-    ];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    format!("{name:8} {} (95 %, n = {rounds})", parts.join(", "))
+    let mut text = format!(
+        "{name:8} {} kpkt/s",
+        words(0, now.to_vec()).unwrap_or_default()
+    );
+    for (other, rates) in others {
+        let ratios = now
+            .iter()
+            .zip(rates)
+            .map(|(now, rate)| now / rate)
+            .collect();
+        if let (Some(rates), Some(ratios)) = (words(0, rates.clone()), words(2, ratios)) {
+            text = format!("{text}, {other} {rates} kpkt/s, ratio {ratios}");
+        }
+    }
+    format!("{text} (95 %, n = {})", now.len())
 }

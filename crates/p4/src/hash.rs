@@ -53,11 +53,11 @@ impl Algorithm {
     /// The hash of these bytes; `calls` is how often this calculation was made before.
     pub(crate) fn compute(self, bytes: &[u8], calls: u64) -> u64 {
         match self {
-            Self::Crc8 => crc(bytes, 8, 0x07, 0, 0),
-            Self::Crc16 => crc_reflected(bytes, 0xa001, 0, 0),
-            Self::CrcCcitt => crc(bytes, 16, 0x1021, 0xffff, 0),
-            Self::Crc32 => crc_reflected(bytes, 0xedb8_8320, 0xffff_ffff, 0xffff_ffff),
-            Self::Crc64 => crc_reflected(bytes, 0x1b_u64.reverse_bits(), 0, 0),
+            Self::Crc8 => crc(bytes, 8, &CRC8, 0),
+            Self::Crc16 => crc_reflected(bytes, &CRC16, 0),
+            Self::CrcCcitt => crc(bytes, 16, &CRC_CCITT, 0xffff),
+            Self::Crc32 => crc_reflected(bytes, &CRC32, 0xffff_ffff) ^ 0xffff_ffff,
+            Self::Crc64 => crc_reflected(bytes, &CRC64, 0),
             Self::Csum16 => internet_checksum(bytes).into(),
             Self::Xor(width) => xor(bytes, width),
             Self::Identity => {
@@ -72,45 +72,71 @@ impl Algorithm {
     }
 }
 
+/// What eight further zeros make of each first byte of a rest, with the most significant bit first.
+const fn crc_table(width: u32, polynomial: u64) -> [u64; 256] {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let mut rest = (at as u64) << (width - 8);
+        let mut bit = 0;
+        while bit < 8 {
+            let carry = rest >> (width - 1) & 1;
+            rest = (rest << 1) ^ (carry * polynomial);
+            bit += 1;
+        }
+        table[at] = rest & (u64::MAX >> (64 - width));
+        at += 1;
+    }
+    table
+}
+
+/// The same with the least significant bit first; the polynomial is reversed in its width.
+const fn reflected_table(polynomial: u64) -> [u64; 256] {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let mut rest = at as u64;
+        let mut bit = 0;
+        while bit < 8 {
+            rest = (rest >> 1) ^ ((rest & 1) * polynomial);
+            bit += 1;
+        }
+        table[at] = rest;
+        at += 1;
+    }
+    table
+}
+
+static CRC8: [u64; 256] = crc_table(8, 0x07);
+static CRC_CCITT: [u64; 256] = crc_table(16, 0x1021);
+static CRC16: [u64; 256] = reflected_table(0xa001);
+static CRC32: [u64; 256] = reflected_table(0xedb8_8320);
+static CRC64: [u64; 256] = reflected_table(0x1b_u64.reverse_bits());
+
 /// Most significant bit first.
-fn crc(bytes: &[u8], width: u32, polynomial: u64, initial: u64, last: u64) -> u64 {
-    let (top, mask) = (1 << (width - 1), (1 << width) - 1);
-    let step = |rest: u64| {
-        if rest & top == 0 {
-            rest << 1
-        } else {
-            rest << 1 ^ polynomial
-        }
-    };
-    let rest = bytes.iter().fold(initial, |rest, byte| {
-        (0..8).fold(rest ^ u64::from(*byte) << (width - 8), |rest, _| {
-            step(rest) & mask
-        })
-    });
-    rest ^ last
+fn crc(bytes: &[u8], width: u32, table: &[u64; 256], initial: u64) -> u64 {
+    let mask = u64::MAX >> (64 - width);
+    bytes.iter().fold(initial, |rest, byte| {
+        let first = (rest >> (width - 8)).to_le_bytes()[0] ^ byte;
+        rest << 8 & mask ^ table[usize::from(first)]
+    })
 }
 
-/// Least significant bit first; the polynomial is reversed in its width.
-fn crc_reflected(bytes: &[u8], polynomial: u64, initial: u64, last: u64) -> u64 {
-    let step = |rest: u64| {
-        if rest & 1 == 0 {
-            rest >> 1
-        } else {
-            rest >> 1 ^ polynomial
-        }
-    };
-    let rest = bytes.iter().fold(initial, |rest, byte| {
-        (0..8).fold(rest ^ u64::from(*byte), |rest, _| step(rest))
-    });
-    rest ^ last
+/// Least significant bit first.
+fn crc_reflected(bytes: &[u8], table: &[u64; 256], initial: u64) -> u64 {
+    bytes.iter().fold(initial, |rest, byte| {
+        rest >> 8 ^ table[usize::from(rest.to_le_bytes()[0] ^ byte)]
+    })
 }
 
-/// RFC 1071: the complement of the ones' complement sum of 16-bit words.
+/// RFC 1071: the complement of the ones' complement sum of 16-bit words, here added four bytes at a time.
 fn internet_checksum(bytes: &[u8]) -> u16 {
-    let words = bytes
-        .chunks(2)
-        .map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u64::from(*low)));
-    let mut sum: u64 = words.sum();
+    let words = bytes.chunks_exact(4);
+    let mut last = [0; 4];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    let whole = words.map(|word| u32::from_be_bytes(word.try_into().unwrap_or_default()));
+    let mut sum: u64 = whole.map(u64::from).sum();
+    sum += u64::from(u32::from_be_bytes(last));
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -86,6 +86,9 @@ pub(crate) trait Num: Copy {
 
 impl Num for i128 {
     fn load(words: &[u64], width: u32, signed: bool) -> Self {
+        if let ([word], false) = (words, signed) {
+            return (*word).into();
+        }
         let low = words.first().copied().unwrap_or(0);
         let high = words.get(1).copied().unwrap_or(0);
         let value = (u128::from(high) << 64 | u128::from(low)).cast_signed();

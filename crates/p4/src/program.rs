@@ -371,8 +371,8 @@ pub struct KeyField {
     /// Bits.
     pub width: u32,
     pub(crate) source: Field,
-    /// A mask of the program's own, on the field before it is looked up.
-    pub(crate) mask: Option<Vec<u64>>,
+    /// The bits of the field that are looked up: all, but for a mask of the program's own.
+    pub(crate) mask: Vec<u64>,
     /// Its first word in a key.
     pub(crate) at: usize,
 }

@@ -6,7 +6,7 @@ use super::meter::Meter;
 use super::packet::Packet;
 use super::profile::Members;
 use super::table::{Chosen, Counter, Entries};
-use crate::bits;
+use crate::bits::Writer;
 use crate::num::Num;
 use crate::program::{DROP_PORT, Expr, Field, Input, Place, Primitive, Program, Stack, Target};
 use std::ops::Range;
@@ -50,7 +50,11 @@ impl Core {
             .max()
             .unwrap_or(0);
         Self {
-            tables: program.tables.iter().map(Entries::new).collect(),
+            tables: program
+                .tables
+                .iter()
+                .map(|table| Entries::new(table, seed))
+                .collect(),
             defaults: vec![None; program.tables.len()],
             profiles: program
                 .profiles
@@ -158,52 +162,34 @@ impl Core {
     /// The bytes that a calculation is about, in `self.buffer`, and its result.
     pub(super) fn calculate(&mut self, program: &Program, packet: &Packet, at: u32) -> u64 {
         let calculation = &program.calculations[at as usize];
-        let buffer = &mut self.buffer;
-        buffer.clear();
-        let mut bits = 0;
-        let mut extend = |buffer: &mut Vec<u8>, width: u32| {
-            let offset = bits;
-            bits += width as usize;
-            buffer.resize(bits.div_ceil(8), 0);
-            offset
-        };
-        let mut field = |buffer: &mut Vec<u8>, width: u32, words: &[u64]| {
-            let offset = extend(buffer, width);
-            bits::put_words(buffer, offset, width, words);
-        };
+        self.buffer.clear();
+        let mut to = Writer::new(&mut self.buffer);
         for input in &calculation.input {
             match input {
-                Input::Field { header, field: of } => {
+                Input::Field { header, field } => {
                     if packet.is_valid(program, *header)
                         || program.headers[*header as usize].metadata
                     {
-                        field(buffer, of.width, &packet.words[of.words()]);
+                        to.put_words(field.width, &packet.words[field.words()]);
                     }
                 }
-                Input::Constant { words, width } => field(buffer, *width, words),
+                Input::Constant { words, width } => to.put_words(*width, words),
                 Input::Varbit(header) => {
                     if packet.is_valid(program, *header) {
-                        for byte in packet.varbit(program, *header) {
-                            field(buffer, 8, &[u64::from(*byte)]);
-                        }
+                        to.put_bytes(packet.varbit(program, *header));
                     }
                 }
                 Input::Header(header) => {
                     if packet.is_valid(program, *header) {
-                        packet.fields(program, *header, |width, words| {
-                            field(buffer, width, words);
-                        });
+                        packet.emit(program, *header, &mut to);
                     }
                 }
-                Input::Payload => {
-                    for byte in packet.payload() {
-                        field(buffer, 8, &[u64::from(*byte)]);
-                    }
-                }
+                Input::Payload => to.put_bytes(packet.payload()),
             }
         }
+        drop(to);
         let calls = &mut self.calls[at as usize];
-        let result = calculation.algorithm.compute(buffer, *calls);
+        let result = calculation.algorithm.compute(&self.buffer, *calls);
         *calls += 1;
         result
     }

@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::event::Observer;
 use super::packet::Packet;
-use crate::bits;
+use crate::bits::Writer;
 use crate::program::Program;
 
 impl Core {
@@ -31,21 +31,11 @@ impl Core {
             observer,
         );
         out.clear();
-        for header in program
-            .deparser
-            .iter()
-            .filter(|header| packet.is_valid(program, **header))
-        {
-            let mut offset = out.len() * 8;
-            out.resize(out.len() + packet.header_length(program, *header), 0);
-            packet.fields(program, *header, |width, words| {
-                if width <= 64 {
-                    bits::put(out, offset, width, words[0]);
-                } else {
-                    bits::put_words(out, offset, width, words);
-                }
-                offset += width as usize;
-            });
+        for header in &program.deparser {
+            if packet.is_valid(program, *header) {
+                // Each header begins with a byte of its own.
+                packet.emit(program, *header, &mut Writer::new(out));
+            }
         }
         out.extend_from_slice(packet.payload());
         out.truncate(packet.truncate);

@@ -85,13 +85,30 @@ impl Values<'_> {
         }
     }
 
+    /// Most expressions are one operand, or one or two operations on them: these need no stack.
     pub(super) fn narrow(self, expr: Expr, stacks: &mut Stacks) -> i128 {
-        match *self.program.code(expr) {
-            [Step::Field(field)] => self.field(field),
-            [Step::Small(value)] => value.into(),
-            [Step::Data { at, width }] => self.data_word(at, width),
-            _ => self.run(expr, &mut stacks.narrow),
-        }
+        let code = self.program.code(expr);
+        let leaf = |step: &Step| match *step {
+            Step::Field(field) => Some(self.field(field)),
+            Step::Small(value) => Some(value.into()),
+            Step::Data { at, width } => Some(self.data_word(at, width)),
+            _ => None,
+        };
+        let simple = match code {
+            [a] => leaf(a),
+            [a, Step::Not] => leaf(a).map(|value| (value == 0).into()),
+            [a, b, Step::Binary(of)] => leaf(a)
+                .zip(leaf(b))
+                .map(|(left, right)| binary(*of, left, right)),
+            [a, b, Step::Binary(first), c, Step::Binary(second)] => {
+                let inner = leaf(a).zip(leaf(b));
+                let inner = inner.map(|(left, right)| binary(*first, left, right));
+                let both = inner.zip(leaf(c));
+                both.map(|(left, right)| binary(*second, left, right))
+            }
+            _ => None,
+        };
+        simple.unwrap_or_else(|| self.run(expr, &mut stacks.narrow))
     }
 
     pub(super) fn wide(self, expr: Expr, stacks: &mut Stacks) -> Wide {

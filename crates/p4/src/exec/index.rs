@@ -6,24 +6,19 @@ const EMPTY: u32 = u32::MAX;
 /// Open addressing with linear probing, at most half full.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
+    /// Where hashing begins: who does not know it cannot choose keys that collide.
+    seed: u64,
     stride: usize,
     keys: Vec<u64>,
     values: Vec<u32>,
     used: usize,
 }
 
-fn hash(key: &[u64]) -> u64 {
-    // FxHash's multiplier; its high bits are the good ones.
-    let mixed = key.iter().fold(0_u64, |hash, word| {
-        (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
-    });
-    mixed ^ mixed >> 29
-}
-
 impl Index {
     /// For keys of this many words.
-    pub(super) fn new(stride: usize) -> Self {
+    pub(super) fn new(stride: usize, seed: u64) -> Self {
         Self {
+            seed,
             stride,
             keys: vec![0; 8 * stride],
             values: vec![EMPTY; 8],
@@ -31,19 +26,32 @@ impl Index {
         }
     }
 
+    /// Each word is multiplied to 128 bits, of which the halves are folded together: every bit depends on every bit.
+    fn hash(&self, key: &[u64]) -> u64 {
+        key.iter().fold(self.seed, |hash, word| {
+            let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
+            u64::try_from((product ^ product >> 64) & u128::from(u64::MAX)).unwrap_or_default()
+        })
+    }
+
     fn key(&self, slot: usize) -> &[u64] {
         &self.keys[slot * self.stride..][..self.stride]
     }
 
+    /// Keys are a few words: comparing them here costs less than a call.
+    fn holds(&self, slot: usize, key: &[u64]) -> bool {
+        self.key(slot).iter().zip(key).all(|(a, b)| a == b)
+    }
+
     fn home(&self, key: &[u64]) -> usize {
         // The table has at most 2³¹ slots: the low bits suffice.
-        usize::try_from(hash(key)).unwrap_or_default() & (self.values.len() - 1)
+        usize::try_from(self.hash(key)).unwrap_or_default() & (self.values.len() - 1)
     }
 
     /// The slot that holds the key, or the empty one where it would go.
     fn slot(&self, key: &[u64]) -> usize {
         let mut slot = self.home(key);
-        while self.values[slot] != EMPTY && self.key(slot) != key {
+        while self.values[slot] != EMPTY && !self.holds(slot, key) {
             slot = (slot + 1) & (self.values.len() - 1);
         }
         slot
@@ -64,7 +72,7 @@ impl Index {
     }
 
     fn grow(&mut self) {
-        let old = std::mem::replace(self, Self::new(self.stride));
+        let old = std::mem::replace(self, Self::new(self.stride, self.seed));
         self.values = vec![EMPTY; old.values.len() * 2];
         self.keys = vec![0; old.keys.len() * 2];
         for slot in (0..old.values.len()).filter(|slot| old.values[*slot] != EMPTY) {
@@ -111,7 +119,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((0_u64..40, any::<bool>()), 0..300)) {
-            let (mut index, mut map) = (Index::new(2), BTreeMap::new());
+            let (mut index, mut map) = (Index::new(2, 7), BTreeMap::new());
             for (at, (key, insert)) in steps.into_iter().enumerate() {
                 let key = [key, key * 7];
                 if insert {

@@ -1,5 +1,6 @@
 //! A packet on its way: its bytes, and the words and variable-length fields of its headers.
 
+use crate::bits::Writer;
 use crate::num::{Num, mask_top};
 use crate::program::{Field, Program, Stack};
 
@@ -156,18 +157,18 @@ impl Packet {
             .unwrap_or_default()
     }
 
-    /// Hands on the fields of a header in their order, as width and words; variable-length ones byte by byte.
-    pub(super) fn fields(&self, program: &Program, header: u32, mut put: impl FnMut(u32, &[u64])) {
+    /// Writes the fields of a header in their order.
+    pub(super) fn emit(&self, program: &Program, header: u32, to: &mut Writer<'_>) {
         let of = &program.headers[header as usize];
         // The last field is the header's validity.
         let fields = of.fields.iter().take(of.fields.len() - 1);
         for (at, (_, field)) in fields.enumerate() {
             if of.varbit.is_some_and(|varbit| varbit.index as usize == at) {
-                for byte in self.varbit(program, header) {
-                    put(8, &[u64::from(*byte)]);
-                }
+                to.put_bytes(self.varbit(program, header));
+            } else if field.width <= 64 {
+                to.put(field.width, self.get(*field));
             } else {
-                put(field.width, &self.words[field.words()]);
+                to.put_words(field.width, &self.words[field.words()]);
             }
         }
     }

@@ -332,12 +332,8 @@ fn read(program: &Program, packet: &mut Packet, header: u32) {
         if let Some(varbit) = of.varbit.filter(|varbit| varbit.index as usize == at) {
             let length =
                 usize::try_from(packet.words[varbit.length as usize] / 8).unwrap_or_default();
-            for byte in packet
-                .varbits
-                .iter_mut()
-                .skip(varbit.at as usize)
-                .take(length)
-            {
+            let room = packet.varbits.iter_mut().skip(varbit.at as usize);
+            for byte in room.take(length) {
                 *byte = u8::try_from(bits::get(bytes, offset, 8)).unwrap_or_default();
                 offset += 8;
             }

@@ -4,7 +4,6 @@ use super::core::Core;
 use super::event::{Event, Observer};
 use super::packet::Packet;
 use super::table::{Chosen, Entries};
-use crate::num::mask_top;
 use crate::program::{Next, Node, Program, Table};
 
 impl Core {
@@ -112,14 +111,8 @@ impl Core {
         }
         for part in &table.key {
             let words = &packet.words[part.source.words()];
-            match &part.mask {
-                None => self.key.extend_from_slice(words),
-                Some(mask) => self
-                    .key
-                    .extend(words.iter().zip(mask).map(|(word, mask)| word & mask)),
-            }
-            let start = self.key.len() - words.len();
-            mask_top(&mut self.key[start..], part.width);
+            let masked = words.iter().zip(&part.mask);
+            self.key.extend(masked.map(|(word, mask)| word & mask));
         }
         if self.masked.len() < self.key.len() {
             self.masked.resize(self.key.len(), 0);

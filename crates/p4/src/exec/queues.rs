@@ -30,13 +30,13 @@ impl Default for Limits {
     }
 }
 
-/// Queues of all ports, served port after port.
+/// Queues of all ports, served port after port. Packets stay where they are in memory: places change hands.
 #[derive(Debug)]
 pub(super) struct Queues {
-    ports: Vec<[VecDeque<Packet>; PRIORITIES]>,
+    ports: Vec<[VecDeque<Box<Packet>>; PRIORITIES]>,
     /// Ports with packets, each once.
     turns: VecDeque<u32>,
-    spare: Vec<Packet>,
+    spare: VecDeque<Box<Packet>>,
 }
 
 /// Why there is no queue.
@@ -51,17 +51,17 @@ impl Queues {
         Self {
             ports: (0..ports).map(|_| Default::default()).collect(),
             turns: VecDeque::new(),
-            spare: Vec::new(),
+            spare: VecDeque::new(),
         }
     }
 
     /// A packet to fill; used ones come back by [`Self::give_back`].
-    pub(super) fn spare(&mut self) -> Packet {
-        self.spare.pop().unwrap_or_default()
+    pub(super) fn spare(&mut self) -> Box<Packet> {
+        self.spare.pop_back().unwrap_or_default()
     }
 
-    pub(super) fn give_back(&mut self, packet: Packet) {
-        self.spare.push(packet);
+    pub(super) fn give_back(&mut self, packet: Box<Packet>) {
+        self.spare.push_back(packet);
     }
 
     /// Packets that wait at a port with this priority.
@@ -72,7 +72,7 @@ impl Queues {
     }
 
     /// Puts a packet at the end of a queue that is not full.
-    pub(super) fn push(&mut self, port: u32, priority: u64, packet: Packet) {
+    pub(super) fn push(&mut self, port: u32, priority: u64, packet: Box<Packet>) {
         let Some(of_port) = self.ports.get_mut(port as usize) else {
             return self.give_back(packet);
         };
@@ -84,12 +84,12 @@ impl Queues {
             .and_then(|priority| of_port.get_mut(priority))
         {
             Some(queue) => queue.push_back(packet),
-            None => self.spare.push(packet),
+            None => self.spare.push_back(packet),
         }
     }
 
     /// The next packet: ports take turns, and at a port the highest priority goes first.
-    pub(super) fn pop(&mut self) -> Option<(u32, u64, Packet)> {
+    pub(super) fn pop(&mut self) -> Option<(u32, u64, Box<Packet>)> {
         let port = self.turns.pop_front()?;
         let of_port = self.ports.get_mut(port as usize)?;
         let mut queues = of_port.iter_mut().enumerate().rev();

@@ -55,7 +55,7 @@ pub struct Switch {
     pub(super) sessions: BTreeMap<u32, CloneSession>,
     limits: Limits,
     queues: Queues,
-    again: VecDeque<Packet>,
+    again: VecDeque<Box<Packet>>,
     out: Vec<u8>,
     ports: Vec<PortCounters>,
     connected: Option<Vec<bool>>,
@@ -213,7 +213,7 @@ impl Switch {
         true
     }
 
-    fn drop<O: Observer>(&mut self, packet: Packet, place: DropPlace, observer: &mut O) {
+    fn drop<O: Observer>(&mut self, packet: Box<Packet>, place: DropPlace, observer: &mut O) {
         self.drops[place as usize] += 1;
         if O::LISTENS {
             observer.event(Event::Dropped(place));
@@ -222,7 +222,11 @@ impl Switch {
     }
 
     /// Counts a pass; `None` where the packet had too many and is dropped.
-    fn pass<O: Observer>(&mut self, mut packet: Packet, observer: &mut O) -> Option<Packet> {
+    fn pass<O: Observer>(
+        &mut self,
+        mut packet: Box<Packet>,
+        observer: &mut O,
+    ) -> Option<Box<Packet>> {
         packet.passes += 1;
         if packet.passes > self.limits.passes {
             self.drop(packet, DropPlace::TooManyPasses, observer);
@@ -231,7 +235,7 @@ impl Switch {
         Some(packet)
     }
 
-    fn ingress<O: Observer>(&mut self, packet: Packet, now: u64, observer: &mut O) {
+    fn ingress<O: Observer>(&mut self, packet: Box<Packet>, now: u64, observer: &mut O) {
         let Some(mut packet) = self.pass(packet, observer) else {
             return;
         };
@@ -299,26 +303,33 @@ impl Switch {
 
     fn send_clone<O: Observer>(
         &mut self,
-        copy: Packet,
+        copy: Box<Packet>,
         session: u32,
         kind: CopyKind,
         observer: &mut O,
     ) {
-        let Some(to) = self.sessions.get(&session).cloned() else {
+        let Some(to) = self.sessions.get_mut(&session) else {
             return self.drop(copy, DropPlace::NoSession, observer);
         };
         if O::LISTENS {
             observer.event(Event::Copied(kind));
         }
-        let (mut copy, now) = (copy, self.core.now);
-        if let Some(length) = to.truncate {
-            copy.truncate = copy.truncate.min(length);
+        let mut copy = copy;
+        copy.truncate = copy.truncate.min(to.truncate.unwrap_or(usize::MAX));
+        let replicas = std::mem::take(&mut to.replicas);
+        self.send_replicas(copy, &replicas, self.core.now, observer);
+        if let Some(to) = self.sessions.get_mut(&session) {
+            to.replicas = replicas;
         }
-        let replicas = to.replicas;
-        self.send_replicas(copy, &replicas, now, observer);
     }
 
-    fn replicate<O: Observer>(&mut self, packet: Packet, group: u32, now: u64, observer: &mut O) {
+    fn replicate<O: Observer>(
+        &mut self,
+        packet: Box<Packet>,
+        group: u32,
+        now: u64,
+        observer: &mut O,
+    ) {
         match self.groups.get_mut(&group) {
             Some((replicas, _)) if !replicas.is_empty() => {
                 let replicas = std::mem::take(replicas);
@@ -333,7 +344,7 @@ impl Switch {
 
     fn send_replicas<O: Observer>(
         &mut self,
-        packet: Packet,
+        packet: Box<Packet>,
         replicas: &[Replica],
         now: u64,
         observer: &mut O,
@@ -350,7 +361,7 @@ impl Switch {
         self.queues.give_back(packet);
     }
 
-    fn resubmit<O: Observer>(&mut self, mut packet: Packet, list: u64, observer: &mut O) {
+    fn resubmit<O: Observer>(&mut self, mut packet: Box<Packet>, list: u64, observer: &mut O) {
         let mut old = self.queues.spare();
         old.copy_from(&packet);
         packet.clear(&self.program);
@@ -363,7 +374,7 @@ impl Switch {
         self.again(packet, CopyKind::Resubmitted, observer);
     }
 
-    fn again<O: Observer>(&mut self, packet: Packet, kind: CopyKind, observer: &mut O) {
+    fn again<O: Observer>(&mut self, packet: Box<Packet>, kind: CopyKind, observer: &mut O) {
         if self.again.len() >= self.limits.recirculation {
             return self.drop(packet, DropPlace::RecirculationQueue, observer);
         }
@@ -390,7 +401,13 @@ impl Switch {
         });
     }
 
-    fn enqueue<O: Observer>(&mut self, mut packet: Packet, port: u32, now: u64, observer: &mut O) {
+    fn enqueue<O: Observer>(
+        &mut self,
+        mut packet: Box<Packet>,
+        port: u32,
+        now: u64,
+        observer: &mut O,
+    ) {
         let known = &self.program.intrinsic;
         let priority = known.priority.map_or(0, |field| packet.get(field));
         let depth = match self.queues.depth(port, priority) {
@@ -420,7 +437,7 @@ impl Switch {
     fn egress<O: Observer>(
         &mut self,
         (port, priority): (u32, u64),
-        packet: Packet,
+        packet: Box<Packet>,
         now: u64,
         out: &mut impl FnMut(u32, &[u8]),
         observer: &mut O,
@@ -486,7 +503,7 @@ impl Switch {
     fn recirculate<O: Observer>(
         &mut self,
         program: &Program,
-        packet: Packet,
+        packet: Box<Packet>,
         bytes: &[u8],
         list: u64,
         observer: &mut O,
@@ -511,7 +528,7 @@ impl Switch {
 
     fn send<O: Observer>(
         &mut self,
-        packet: Packet,
+        packet: Box<Packet>,
         port: u32,
         bytes: &[u8],
         out: &mut impl FnMut(u32, &[u8]),

@@ -78,6 +78,7 @@ struct Tuple {
 #[derive(Debug)]
 pub(crate) struct Entries {
     words: usize,
+    seed: u64,
     tuples: Vec<Tuple>,
     stored: Vec<Option<Stored>>,
     free: Vec<u32>,
@@ -138,9 +139,10 @@ impl Shape {
 }
 
 impl Entries {
-    pub(super) fn new(table: &Table) -> Self {
+    pub(super) fn new(table: &Table, seed: u64) -> Self {
         Self {
             words: table.key_words(),
+            seed,
             tuples: Vec::new(),
             stored: Vec::new(),
             free: Vec::new(),
@@ -236,7 +238,7 @@ impl Entries {
             u32::try_from(self.stored.len() - 1).unwrap_or(u32::MAX - 1)
         });
         self.order += 1;
-        let words = self.words;
+        let (words, seed) = (self.words, self.seed);
         let known = self
             .tuples
             .iter()
@@ -246,7 +248,7 @@ impl Entries {
                 mask: shape.mask,
                 best: priority,
                 entries: 0,
-                index: Index::new(words),
+                index: Index::new(words, seed),
             });
             self.tuples.len() - 1
         });

@@ -459,6 +459,7 @@ impl Builder {
         step: Step,
     ) -> Result<Kind> {
         let right = node.get("right")?;
+        let before = code.steps.len();
         let kind = self.emit(&right, scope, code)?;
         let fits = match step {
             Step::IsValid => matches!(kind, Kind::Header(_)),
@@ -468,7 +469,18 @@ impl Builder {
         if !fits {
             return Err(right.invalid("is not the kind of operand that the operator takes"));
         }
-        code.push(step);
+        match (step, &mut code.steps[before..]) {
+            // The validity of a header that is known is a field of it.
+            (Step::IsValid, [operand @ Step::Header(_)]) => {
+                if let Kind::Header(header) = kind {
+                    let fields = &self.layout.headers[header as usize].fields;
+                    *operand = Step::Field(fields[fields.len() - 1].1);
+                }
+            }
+            // One bit is a truth value already.
+            (Step::ToBool, [Step::Field(field)]) if field.width == 1 && !field.signed => {}
+            _ => code.push(step),
+        }
         Ok(Kind::Value)
     }
 

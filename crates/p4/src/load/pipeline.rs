@@ -5,7 +5,7 @@ use super::expr::Scope;
 use super::json::{Json, LoadError};
 use super::layout::place;
 use crate::bits;
-use crate::num::limbs;
+use crate::num::{limbs, ones};
 use crate::program::{
     ConstantEntry, DefaultAction, Field, KeyField, KeyMatch, MatchKind, Next, NextNodes, Node,
     Profile, Table,
@@ -259,10 +259,10 @@ impl Builder {
                     source.width
                 )));
             }
-            let mask = part
-                .find("mask")
-                .map(|mask| constant(&mask, source.width))
-                .transpose()?;
+            let mask = part.find("mask").map_or_else(
+                || Ok(ones(source.width)),
+                |mask| constant(&mask, source.width),
+            )?;
             let name = part.find("name").map_or_else(
                 || Ok(target_name(&target)),
                 |name| name.text().map(str::to_owned),

@@ -42,7 +42,7 @@ pub(crate) fn widths(document: &Value) -> BTreeMap<(String, String), u32> {
             let key = (text(&header["name"]).to_owned(), text(&field[0]).to_owned());
             // A variable-length field has no number here.
             let width = field[1].as_u64().unwrap_or(0);
-            widths.insert(key, u32::try_from(width).unwrap());
+            widths.insert(key, u32::try_from(width).expect("a small number"));
         }
     }
     widths
@@ -117,7 +117,8 @@ fn entries(
         let data: Vec<_> = data
             .iter()
             .map(|parameter| {
-                let width = u32::try_from(parameter["bitwidth"].as_u64().unwrap_or(1)).unwrap();
+                let width = u32::try_from(parameter["bitwidth"].as_u64().unwrap_or(1))
+                    .expect("a small number");
                 format!("{:#x}", number(random, width))
             })
             .collect();
@@ -137,7 +138,7 @@ fn one(kind: &str, value: u128, width: u32, random: &mut Random) -> Value {
     let hex = |value: u128| format!("{value:#0digits$x}");
     match kind {
         "lpm" => {
-            let prefix = u32::try_from(random.below(width as usize + 1)).unwrap();
+            let prefix = u32::try_from(random.below(width as usize + 1)).expect("a small number");
             let mask = mask(width) & !mask(width - prefix);
             json!({"match_type": "lpm", "key": hex(value & mask), "prefix_length": prefix})
         }

@@ -117,7 +117,7 @@ fn compare(peer: &Path, file: &Path, count: usize) -> Result<usize, String> {
     let generator = packets::Generator::new(&document, &pool);
     let packets: Vec<(u32, Vec<u8>)> = (0..count)
         .map(|_| {
-            let port = u32::try_from(random.below(PORTS as usize)).unwrap();
+            let port = u32::try_from(random.below(PORTS as usize)).expect("a small number");
             (port, generator.packet(&mut random))
         })
         .collect();
@@ -140,55 +140,56 @@ fn compare(peer: &Path, file: &Path, count: usize) -> Result<usize, String> {
         .iter()
         .any(|way| text.contains(&format!("\"op\" : \"{way}")))
     {
-        ours.values_mut()
-            .for_each(|sent| sent.sort_by(|a, b| a.1.cmp(&b.1)));
-        theirs.values_mut().for_each(|sent| sent.sort());
+        for sent in ours.values_mut() {
+            sent.sort_by(|a, b| a.1.cmp(&b.1));
+        }
+        for sent in theirs.values_mut() {
+            sent.sort();
+        }
     }
     for port in 0..PORTS {
-        let (ours, theirs) = (
-            ours.remove(&port).unwrap_or_default(),
-            theirs.remove(&port).unwrap_or_default(),
-        );
-        let differs = ours
-            .iter()
-            .zip(&theirs)
-            .position(|((_, ours), theirs)| ours != theirs);
-        let Some(at) =
-            differs.or((ours.len() != theirs.len()).then_some(ours.len().min(theirs.len())))
-        else {
-            continue;
-        };
-        let mut text = format!(
-            "port {port}: packet {at} of {} (ours) and {} (theirs) differs",
-            ours.len(),
-            theirs.len()
-        );
-        if let Some(theirs) = theirs.get(at) {
-            text.push_str(&format!("\n  theirs {}", hex(theirs)));
+        let ours = ours.remove(&port).unwrap_or_default();
+        let theirs = theirs.remove(&port).unwrap_or_default();
+        if let Some(at) = first_difference(&ours, &theirs) {
+            let (ours, theirs) = (ours.get(at), theirs.get(at));
+            let mut text = format!("port {port}, packet {at} differs");
+            if let Some(theirs) = theirs {
+                text = format!("{text}\n  theirs {}", hex(theirs));
+            }
+            if let Some((input, bytes)) = ours {
+                let way = way(&program, &packets[*input]);
+                text = format!("{text}\n  ours   {}, of packet {input}\n{way}", hex(bytes));
+            }
+            return Err(text);
         }
-        if let Some((input, bytes)) = ours.get(at) {
-            let (port, packet) = &packets[*input];
-            text.push_str(&format!(
-                "\n  ours   {}\n  input {input}, port {port}: {}",
-                hex(bytes),
-                hex(packet)
-            ));
-            let mut trace = Trace::default();
-            let mut observer = |event: linerate_p4::Event<'_>| trace.add(&event);
-            let mut again = self::switch(&program);
-            again.process_observed(*port, packet, 0, &mut |_, _| {}, &mut observer);
-            text.push_str(&format!("\n  | {}", trace.lines().join("\n  | ")));
-        }
-        return Err(text);
     }
     Ok(count_of(&switch))
+}
+
+fn first_difference(ours: &[(usize, Vec<u8>)], theirs: &[Vec<u8>]) -> Option<usize> {
+    let both = ours.iter().zip(theirs);
+    let differs = both
+        .enumerate()
+        .find(|(_, ((_, ours), theirs))| ours != *theirs);
+    let shorter = ours.len().min(theirs.len());
+    differs
+        .map(|(at, _)| at)
+        .or_else(|| (ours.len() != theirs.len()).then_some(shorter))
+}
+
+/// The way of a packet through a switch that it is the first one of.
+fn way(program: &Arc<Program>, (port, packet): &(u32, Vec<u8>)) -> String {
+    let mut trace = Trace::default();
+    let mut observer = |event: linerate_p4::Event<'_>| trace.add(&event);
+    switch(program).process_observed(*port, packet, 0, &mut |_, _| {}, &mut observer);
+    format!("  {}\n  | {}", hex(packet), trace.lines().join("\n  | "))
 }
 
 fn count_of(switch: &Switch) -> usize {
     let sent = (0..PORTS)
         .map(|port| switch.port_counters(port).sent)
         .sum::<u64>();
-    usize::try_from(sent).unwrap()
+    usize::try_from(sent).expect("a small number")
 }
 
 /// With the sessions and the group that [`peer::run`] gives `simple_switch`.

@@ -122,9 +122,10 @@ impl<'a> Generator<'a> {
             }
             ("advance" | "shift", _) => {
                 let bits = number(random, 5);
-                draft
-                    .bits
-                    .resize(draft.bits.len() + 8 * usize::try_from(bits).unwrap(), false);
+                draft.bits.resize(
+                    draft.bits.len() + 8 * usize::try_from(bits).expect("a small number"),
+                    false,
+                );
             }
             _ => {}
         }

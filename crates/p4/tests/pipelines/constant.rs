@@ -13,7 +13,7 @@ pub(crate) fn with_entries(compiled: &str, updates: &[Update]) -> String {
     });
     for (name, entry) in entries.collect::<Vec<_>>() {
         let pipelines = document["pipelines"].as_array_mut().into_iter().flatten();
-        let tables = pipelines.flat_map(|pipeline| pipeline["tables"].as_array_mut());
+        let tables = pipelines.filter_map(|pipeline| pipeline["tables"].as_array_mut());
         for table in tables.flatten().filter(|table| table["name"] == *name) {
             match table["entries"].as_array_mut() {
                 Some(known) => known.push(entry.clone()),
@@ -32,7 +32,7 @@ fn constant(program: &Program, document: &Value, entry: &Entry) -> Option<(Strin
     // simple_switch does not load a table with constant entries and a direct meter.
     let tables = document["pipelines"].as_array().into_iter().flatten();
     let mut tables = tables
-        .flat_map(|pipeline| pipeline["tables"].as_array())
+        .filter_map(|pipeline| pipeline["tables"].as_array())
         .flatten();
     tables.find(|known| known["name"] == *table.name && known["direct_meters"].is_null())?;
     let digits = |bytes: &[u8]| format!("0x{}", hex(bytes));

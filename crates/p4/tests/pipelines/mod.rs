@@ -1,18 +1,23 @@
 //! Pipelines of `p4` with entries and packets, for tests and the benchmark: the same at every run.
 
+mod writer;
+
 use linerate_model::random::Random;
 use linerate_p4::{
-    CloneSession, Entity, Entry, GroupMember, Invocation, Limits, Match, Program, Replica, Switch,
-    Update, UpdateKind,
+    CloneSession, Entity, GroupMember, Invocation, Limits, Match, Program, Replica, Switch, Update,
 };
 use std::sync::Arc;
+use writer::{Writer, exact, insert, masked, prefix, prefix_mask, range};
 
-/// A program, what is written to it, and the packets that it is given, each with its port.
+/// Packets, each with its port.
+type Packets = Vec<(u32, Vec<u8>)>;
+
+/// A program, what is written to it, and the packets that it is given.
 pub(crate) struct Pipeline {
     pub(crate) name: &'static str,
     pub(crate) json: &'static str,
     updates: fn(&Writer<'_>, &mut Random) -> Vec<Update>,
-    packets: fn(&mut Random) -> Vec<(u32, Vec<u8>)>,
+    packets: fn(&mut Random) -> Packets,
 }
 
 /// The four programs whose speed is compared, and one that copies packets in every way.
@@ -56,7 +61,7 @@ impl Pipeline {
         (self.updates)(&Writer(program), &mut Random::new(SEED))
     }
 
-    pub(crate) fn packets(&self) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn packets(&self) -> Packets {
         (self.packets)(&mut Random::new(SEED))
     }
 
@@ -67,85 +72,6 @@ impl Pipeline {
         let mut switch = Switch::new(program, Limits::default(), 1);
         switch.write(&updates, 0).expect("the entries fit");
         switch
-    }
-}
-
-/// Finds tables and actions by name.
-pub(crate) struct Writer<'a>(&'a Program);
-
-impl Writer<'_> {
-    fn table(&self, name: &str) -> usize {
-        let place = self.0.tables.iter().position(|known| known.name == name);
-        place.unwrap_or_else(|| panic!("no table {name}"))
-    }
-
-    fn does(&self, table: &str, action: &str, arguments: &[u64]) -> Invocation {
-        let place = self.0.action_of(self.table(table), action);
-        Invocation::Action {
-            action: place.unwrap_or_else(|| panic!("no action {action} in {table}")),
-            arguments: arguments.iter().map(|argument| bytes(*argument)).collect(),
-        }
-    }
-
-    fn entry(&self, table: &str, key: Vec<Match>, priority: i64, does: Invocation) -> Update {
-        insert(Entity::Entry(Entry {
-            table: self.table(table),
-            key,
-            priority,
-            does: Some(does),
-            ..Entry::default()
-        }))
-    }
-
-    /// An entry that does an action.
-    fn act(&self, table: &str, key: Vec<Match>, priority: i64, action: (&str, &[u64])) -> Update {
-        self.entry(table, key, priority, self.does(table, action.0, action.1))
-    }
-
-    fn exact(&self, table: &str, key: &[u64], action: &str, arguments: &[u64]) -> Update {
-        let key = key.iter().map(|value| exact(*value)).collect();
-        self.act(table, key, 0, (action, arguments))
-    }
-}
-
-fn insert(entity: Entity) -> Update {
-    Update::new(UpdateKind::Insert, entity)
-}
-
-fn bytes(value: u64) -> Vec<u8> {
-    value.to_be_bytes().to_vec()
-}
-
-fn exact(value: u64) -> Match {
-    Match::Exact(bytes(value))
-}
-
-fn masked(value: u64, mask: u64) -> Match {
-    if mask == 0 {
-        return Match::Any;
-    }
-    Match::Ternary {
-        value: bytes(value & mask),
-        mask: bytes(mask),
-    }
-}
-
-fn prefix(value: u64, prefix: u32) -> Match {
-    Match::Lpm {
-        value: bytes(value & prefix_mask(prefix)),
-        prefix,
-    }
-}
-
-/// Of 32 bits.
-fn prefix_mask(prefix: u32) -> u64 {
-    0xffff_ffff & !(0xffff_ffff_u64 >> prefix)
-}
-
-fn range(low: u64, high: u64) -> Match {
-    Match::Range {
-        low: bytes(low),
-        high: bytes(high),
     }
 }
 
@@ -182,7 +108,8 @@ fn ipv4(src: u64, dst: u64, protocol: u8, ports: [u16; 2]) -> Vec<u8> {
 }
 
 fn port_of(random: &mut Random) -> u32 {
-    u32::try_from(random.below(usize::try_from(PORTS).unwrap())).unwrap()
+    u32::try_from(random.below(usize::try_from(PORTS).expect("a small number")))
+        .expect("a small number")
 }
 
 fn l2_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
@@ -209,7 +136,7 @@ fn flooding() -> Update {
     })
 }
 
-fn l2_packets(random: &mut Random) -> Vec<(u32, Vec<u8>)> {
+fn l2_packets(random: &mut Random) -> Packets {
     let packet = |_| {
         let (dst, src) = (random.below(1000) as u64, random.below(1000) as u64);
         (
@@ -224,7 +151,7 @@ const LENGTHS: [u32; 8] = [8, 12, 16, 20, 22, 24, 28, 32];
 
 /// The address of a route, and the length of its prefix.
 fn route(at: u64) -> (u64, u32) {
-    let length = LENGTHS[usize::try_from(at).unwrap() % LENGTHS.len()];
+    let length = LENGTHS[usize::try_from(at).expect("a small number") % LENGTHS.len()];
     let spread = (at + 1).wrapping_mul(0x9e37_79b9) & 0xffff_ffff;
     (spread & prefix_mask(length), length)
 }
@@ -233,11 +160,11 @@ fn l3_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     let mut routes: Vec<_> = (0..1000).map(|at| (route(at), at)).collect();
     routes.sort_unstable();
     routes.dedup_by_key(|(route, _)| *route);
-    let routed = routes.iter().map(|((address, length), at)| {
+    let entries = routes.iter().map(|((address, length), at)| {
         let does: (_, &[u64]) = ("ingress.route", &[0x0a00_0000 + at % 64, 8 + at % PORTS]);
         to.act("ingress.routes", vec![prefix(*address, *length)], 0, does)
     });
-    let mut updates: Vec<_> = routed.collect();
+    let mut updates: Vec<_> = entries.collect();
     updates.extend((0..64).map(|at| {
         let hop = 0x0a00_0000 + at;
         to.exact(
@@ -258,7 +185,7 @@ fn l3_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     updates
 }
 
-fn l3_packets(random: &mut Random) -> Vec<(u32, Vec<u8>)> {
+fn l3_packets(random: &mut Random) -> Packets {
     let packet = |_| {
         let (address, length) = route(random.below(1000) as u64);
         let dst = address | random.bits() & 0xffff_ffff & !prefix_mask(length);
@@ -304,7 +231,7 @@ fn acl_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     let mut updates: Vec<_> = (0..1000)
         .map(|at| {
             let [src, dst, protocol, from, port] = rule(at);
-            let mask = RULES[usize::try_from(at).unwrap() % RULES.len()];
+            let mask = RULES[usize::try_from(at).expect("a small number") % RULES.len()];
             let key = vec![
                 masked(src, prefix_mask(mask.0)),
                 masked(dst, prefix_mask(mask.1)),
@@ -320,7 +247,7 @@ fn acl_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
             to.act(
                 "ingress.rules",
                 key,
-                2000 - i64::try_from(at).unwrap(),
+                2000 - i64::try_from(at).expect("a small number"),
                 (action, &[]),
             )
         })
@@ -336,11 +263,19 @@ fn acl_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     updates
 }
 
-fn acl_packets(random: &mut Random) -> Vec<(u32, Vec<u8>)> {
+fn acl_packets(random: &mut Random) -> Packets {
     let packet = |_| {
         let [src, dst, protocol, from, to] = rule(random.below(1000) as u64);
-        let ports = [u16::try_from(from).unwrap(), u16::try_from(to).unwrap()];
-        let headers = ipv4(src, dst, u8::try_from(protocol).unwrap(), ports);
+        let ports = [
+            u16::try_from(from).expect("a small number"),
+            u16::try_from(to).expect("a small number"),
+        ];
+        let headers = ipv4(
+            src,
+            dst,
+            u8::try_from(protocol).expect("a small number"),
+            ports,
+        );
         let dst = station(random.below(256) as u64);
         (
             port_of(random),
@@ -442,7 +377,7 @@ fn fabric_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     updates.push(to.act("ingress.reverse_path", key, 0, ("NoAction", &[])));
     for at in 0..200 {
         let [src, dst, protocol, from, port] = rule(at);
-        let mask = RULES[usize::try_from(at).unwrap() % 8];
+        let mask = RULES[usize::try_from(at).expect("a small number") % 8];
         let mut key = vec![Match::Any; 5];
         key.extend([
             masked(src, prefix_mask(mask.0)),
@@ -459,7 +394,7 @@ fn fabric_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
         updates.push(to.act(
             "ingress.acl",
             key,
-            300 - i64::try_from(at).unwrap(),
+            300 - i64::try_from(at).expect("a small number"),
             (action, &[]),
         ));
         let key = vec![prefix(src, 24)];
@@ -475,7 +410,7 @@ fn fabric_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
             &[port, ROUTER, station(next)],
         );
         updates.push(to.entry("ingress.next_simple", vec![exact(next)], 0, does.clone()));
-        let id = u32::try_from(next).unwrap();
+        let id = u32::try_from(next).expect("a small number");
         updates.push(insert(Entity::Member {
             profile: 0,
             id,
@@ -483,7 +418,7 @@ fn fabric_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
         }));
     }
     for next in 1..=64 {
-        let id = u32::try_from(next).unwrap();
+        let id = u32::try_from(next).expect("a small number");
         let members = (0..4)
             .map(|more| GroupMember {
                 id: 1 + (id + more) % 64,
@@ -516,7 +451,7 @@ fn ipv6(at: u64) -> Vec<u8> {
 }
 
 /// Of each eight packets four are routed IPv4, two bridged, one IPv6 and one MPLS; all are tagged.
-fn fabric_packets(random: &mut Random) -> Vec<(u32, Vec<u8>)> {
+fn fabric_packets(random: &mut Random) -> Packets {
     let packet = |at| {
         let host = random.below(512) as u64;
         let src = 0x0a00_0000 | random.bits() >> 40;
@@ -537,7 +472,7 @@ fn fabric_packets(random: &mut Random) -> Vec<(u32, Vec<u8>)> {
                 )
             }
             5 => {
-                let label = u32::try_from(100 + host).unwrap() << 12 | 0x140;
+                let label = u32::try_from(100 + host).expect("a small number") << 12 | 0x140;
                 let head = [&[0x88, 0x47][..], &label.to_be_bytes()].concat();
                 (ROUTER, [head, headers(0x0b00_0000)].concat())
             }
@@ -580,7 +515,7 @@ fn copies_entries(to: &Writer<'_>, _: &mut Random) -> Vec<Update> {
     updates
 }
 
-fn copies_packets(random: &mut Random) -> Vec<(u32, Vec<u8>)> {
+fn copies_packets(random: &mut Random) -> Packets {
     let packet = |at| {
         (
             port_of(random),
