@@ -67,7 +67,7 @@ fn explain(refused: clap::Error) -> ExitCode {
         return ExitCode::Done;
     }
     if words.is_empty() {
-        terminal::usage(commands::screen::HELP);
+        terminal::usage(&commands::screen::beginning(programs.keys()));
         return ExitCode::Usage;
     }
     match habits::answer(&words, &refused, &mut known) {

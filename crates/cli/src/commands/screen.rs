@@ -37,6 +37,14 @@ pub(crate) fn help<'a>(programs: impl Iterator<Item = &'a String>) -> String {
     format!("{HELP}Programs of their own: {}", names.join(", "))
 }
 
+/// What `linerate` alone prints: that screen, and the one line that shows what linerate does.
+pub(crate) fn beginning<'a>(programs: impl Iterator<Item = &'a String>) -> String {
+    format!(
+        "{}\n\nBegin here, without a second host: linerate demo\n",
+        help(programs)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -98,7 +98,13 @@ fn every_exit_code_is_in_the_guide() {
 
 #[test]
 fn no_command_and_an_unknown_one_are_usage_errors() {
-    assert_eq!(Ended::spawn(&mut linerate()).code, Some(2));
+    let ended = Ended::spawn(&mut linerate());
+    assert_eq!(ended.code, Some(2));
+    let last = ended.err.lines().last();
+    assert_eq!(
+        last,
+        Some("Begin here, without a second host: linerate demo")
+    );
     Ended::spawn(linerate().arg("measure")).failed(2, &["measure"]);
     Ended::spawn(linerate().args(["list", "--loud"])).failed(2, &["--loud"]);
 }
