@@ -5,6 +5,7 @@ use crate::entry::Entry;
 use crate::parts::{Part, notices};
 use crate::{Source, bill, completions, deb, gzip, hex, manual};
 use anyhow::{Context as _, Result};
+use flate2::Compression;
 use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::path::Path;
@@ -20,6 +21,11 @@ const EXAMPLES: [(&str, &str); 2] = [
     ("key.conf", include_str!("../files/key.conf")),
 ];
 
+/// A text as Debian wants it compressed.
+fn packed(text: &[u8]) -> Vec<u8> {
+    gzip(text, Compression::best())
+}
+
 /// Where documents are.
 const DOC: &str = "share/doc/linerate";
 
@@ -30,7 +36,7 @@ pub fn entries(source: &Source<'_>, dist: &Path, architecture: Architecture) -> 
     for (name, page) in manual::pages(&source.date())? {
         all.push(Entry::text(
             format!("share/man/man1/{name}.gz"),
-            gzip(&page),
+            packed(&page),
         ));
     }
     for (shell, folder) in completions::SHELLS {
@@ -87,9 +93,9 @@ fn documents(
         ),
         Entry::text(
             format!("{DOC}/third-party.txt.gz"),
-            gzip(notices(&parts).as_bytes()),
+            packed(notices(&parts).as_bytes()),
         ),
-        Entry::text(format!("{DOC}/linerate.spdx.json.gz"), gzip(&bill)),
+        Entry::text(format!("{DOC}/linerate.spdx.json.gz"), packed(&bill)),
     ];
     let text = |path: &str| {
         let path = source.root.join(path);
@@ -98,7 +104,7 @@ fn documents(
     let changelog = deb::changelog(source);
     all.push(Entry::text(
         format!("{DOC}/changelog.gz"),
-        gzip(changelog.as_bytes()),
+        packed(changelog.as_bytes()),
     ));
     all.push(Entry::text(
         format!("{DOC}/CHANGELOG.md"),

@@ -10,6 +10,7 @@ use crate::architecture::Architecture;
 use crate::archive::tar;
 use crate::entry::Entry;
 use crate::{Source, gzip, hex};
+use flate2::Compression;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -102,7 +103,7 @@ fn one(
     entries: &[Entry],
 ) -> io::Result<[Blob; 3]> {
     let files = tar(source, "usr", &kept(entries))?;
-    let layer = Blob::new("layer.v1.tar+gzip", gzip(&files));
+    let layer = Blob::new("layer.v1.tar+gzip", gzip(&files, Compression::default()));
     let mut config = platform(architecture);
     config["created"] = source.time.to_string().into();
     config["config"] = json!({

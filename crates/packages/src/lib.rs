@@ -48,18 +48,18 @@ impl Source<'_> {
     }
 }
 
-/// Compressed, without a name or a time.
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = GzBuilder::new().write(Vec::new(), Compression::default());
+/// Compressed at `level`, without a name or a time.
+fn gzip(bytes: &[u8], level: Compression) -> Vec<u8> {
+    let mut packed = GzBuilder::new().write(Vec::new(), level);
     packed
         .write_all(bytes)
         .and_then(|()| packed.finish())
         .expect("invariant: writing to memory does not fail")
 }
 
-/// Compressed as well as `xz -9` does.
+/// Compressed as `xz -6` does: what is better needs 65 MB of memory to unpack, which boards may not have.
 fn xz(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut packed = XzWriter::new(Vec::new(), XzOptions::with_preset(9))?;
+    let mut packed = XzWriter::new(Vec::new(), XzOptions::with_preset(6))?;
     packed.write_all(bytes)?;
     packed.finish()
 }

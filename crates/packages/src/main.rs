@@ -5,11 +5,14 @@
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use linerate_packages::architecture::Architecture;
+use linerate_packages::entry::Entry;
 use linerate_packages::{Named, Source, archive, completions, content, deb, hex, image, manual};
 use sha2::{Digest as _, Sha256};
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 const USAGE: &str =
     "usage: write-packages manual FOLDER | completions FOLDER | packages DIST FOLDER [VERSION]";
@@ -68,17 +71,22 @@ fn packages(source: &Source<'_>, dist: &Path, folder: &Path) -> Result<()> {
     if architectures.is_empty() {
         bail!("no program in {}: `make dist` builds them", dist.display());
     }
+    // Packing takes a core each, for a minute.
+    let made: Vec<_> = thread::scope(|scope| {
+        let pack = |one: &Architecture| {
+            let one = *one;
+            scope.spawn(move || pack(source, dist, one))
+        };
+        let packing: Vec<_> = architectures.iter().map(pack).collect();
+        let joined = packing.into_iter().map(thread::ScopedJoinHandle::join);
+        joined
+            .map(|made| made.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<Result<_>>()
+    })?;
     let mut sums = Vec::new();
     let mut all = Vec::new();
-    for architecture in architectures {
-        let entries = content::entries(source, dist, architecture)?;
-        let name = archive::tarball_name(source, architecture);
-        let tarball = archive::tarball(source, &name, &entries)?;
-        let package = deb::package(source, architecture, &entries)?;
-        for (name, bytes) in [
-            (format!("{name}.tar.xz"), tarball),
-            (deb::file_name(source, architecture), package),
-        ] {
+    for (architecture, (entries, packed)) in architectures.into_iter().zip(made) {
+        for (name, bytes) in packed {
             sums.push(save(folder, name, &bytes)?);
         }
         all.push((architecture, entries));
@@ -90,6 +98,23 @@ fn packages(source: &Source<'_>, dist: &Path, folder: &Path) -> Result<()> {
     let text: String = text.collect();
     save(folder, "SHA256SUMS".to_owned(), text.as_bytes())?;
     Ok(())
+}
+
+/// What is installed on one architecture, and its tarball and package.
+fn pack(
+    source: &Source<'_>,
+    dist: &Path,
+    architecture: Architecture,
+) -> Result<(Vec<Entry>, [Named; 2])> {
+    let entries = content::entries(source, dist, architecture)?;
+    let name = archive::tarball_name(source, architecture);
+    let tarball = archive::tarball(source, &name, &entries)?;
+    let package = deb::package(source, architecture, &entries)?;
+    let packed = [
+        (format!("{name}.tar.xz"), tarball),
+        (deb::file_name(source, architecture), package),
+    ];
+    Ok((entries, packed))
 }
 
 /// Writes a package and says its size; its name and its sum.

@@ -154,9 +154,10 @@ fn zsh_completes() {
         let script = r#"
             zmodload zsh/zpty
             zpty shell zsh -f -i
-            zpty -w shell "PS1= COLUMNS=200; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -d $1/dump; stty -echo"
-            zpty -w shell 'zstyle ":completion:*" list-prompt ""; print rea""dy'
-            zpty -r shell said '*ready*'
+            zpty -w shell "COLUMNS=200; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -d $1/dump; stty -echo"
+            # Its editor reads keys when it has written the prompt.
+            zpty -w shell 'PS1="it rea""ds:"'
+            zpty -r shell said '*it reads:*'
             zpty -w -n shell "$2"$'\t'
             zpty -w -n shell $'\C-u'"print do''ne"$'\n'
             zpty -r shell said '*done*'
