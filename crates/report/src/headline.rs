@@ -1,6 +1,6 @@
 //! A run's result in one line or two: the figure that people ask for first.
 
-use crate::charts::{bounds, goal_name};
+use crate::charts::{bounds, bounds_in, goal_name};
 use crate::curve::{LoadCurve, LoadPoint, load_curves, seen};
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
@@ -34,9 +34,6 @@ pub(crate) fn spoilt(run: &Run) -> Option<&str> {
     first.reasons.first().map(String::as_str)
 }
 
-/// What the bounds of a search are bounds of.
-const LOAD: &str = "(intended load, L4 payload)";
-
 fn goals(run: &Run) -> Vec<Headline> {
     let several = run
         .goals()
@@ -47,14 +44,18 @@ fn goals(run: &Run) -> Vec<Headline> {
         (one.direction, bounds(one)) == (next.direction, bounds(next))
     };
     let each = run.goals().chunk_by(same).map(|goals| {
+        let (figure, about) = bounds_in(run, &goals[0]);
         let names: Vec<_> = goals.iter().map(goal_name).collect();
         let names = names.join(", and with ");
         Headline {
-            figure: bounds(&goals[0]),
+            figure,
             about: if several {
-                format!("with {names}, {}", words::direction(goals[0].direction))
+                format!(
+                    "with {names}, {}",
+                    words::direction_in(run, goals[0].direction)
+                )
             } else {
-                format!("{LOAD} with {names}")
+                format!("{about} with {names}")
             },
         }
     });
@@ -113,7 +114,7 @@ fn rates(run: &Run) -> Vec<Headline> {
         let valid = run.trials.iter().filter(|t| t.valid && t.direction == *way);
         let trials: Vec<&Trial> = valid.collect();
         let suffix = if ways.len() > 1 {
-            format!(", {}", words::direction(*way))
+            format!(", {}", words::direction_in(run, *way))
         } else {
             String::new()
         };

@@ -3,11 +3,11 @@
 use super::Drawn;
 use crate::chart::{Axis, Band, Chart, Scale};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
-use crate::figures::{Unit, percent, range, rate};
+use crate::figures::{Unit, percent, range};
 use crate::table::{Cell, Column, Table, column};
 use crate::words;
 use linerate_model::run::{GoalResult, Run};
-use linerate_model::{BitRate, Interval};
+use linerate_model::{BitRate, Interval, PacketRate};
 
 /// A chart for each load curve of a run that has what `chart` draws.
 pub(super) fn of_curves(
@@ -76,17 +76,33 @@ pub(crate) fn goal_name(goal: &GoalResult) -> String {
 
 /// `93.1–93.5 Mbit/s`, or the one bound that is known.
 pub(crate) fn bounds(goal: &GoalResult) -> String {
-    match (goal.lower_bound, goal.upper_bound) {
+    let bounds = [goal.lower_bound, goal.upper_bound];
+    between(
+        bounds.map(|bound| bound.map(BitRate::as_f64)),
+        Unit::for_rate,
+    )
+}
+
+/// The bounds of a goal, and what they are bounds of: of a device frames, of all else bits of payload.
+pub(crate) fn bounds_in(run: &Run, goal: &GoalResult) -> (String, &'static str) {
+    let test = run.config.test();
+    let in_frames = |bound: BitRate| test.and_then(|test| test.device_frames(bound));
+    let both = [goal.lower_bound, goal.upper_bound];
+    let frames = both.map(|bound| bound.and_then(in_frames).map(PacketRate::pps));
+    if frames == [None, None] {
+        return (bounds(goal), "(intended load, L4 payload)");
+    }
+    (between(frames, Unit::for_frames), "(intended load)")
+}
+
+fn between([low, high]: [Option<f64>; 2], unit: impl Fn(f64) -> Unit) -> String {
+    match (low, high) {
         (Some(low), Some(high)) => {
-            let unit = Unit::for_rate(high.as_f64() * 2.0);
-            let interval = Interval {
-                low: low.as_f64(),
-                high: high.as_f64(),
-            };
-            format!("{} {}", range(interval, unit), unit.symbol())
+            let unit = unit(high * 2.0);
+            format!("{} {}", range(Interval { low, high }, unit), unit.symbol())
         }
-        (Some(low), None) => format!("at least {}", rate(low)),
-        (None, Some(high)) => format!("below {}", rate(high)),
+        (Some(low), None) => format!("at least {}", unit(low).show(low)),
+        (None, Some(high)) => format!("below {}", unit(high).show(high)),
         (None, None) => crate::figures::UNKNOWN.to_owned(),
     }
 }

@@ -273,11 +273,7 @@ impl PathPicture {
         };
         Self {
             direction: trial.direction,
-            way: if is_device {
-                words::between_ports(trial.direction)
-            } else {
-                words::direction(trial.direction)
-            },
+            way: words::direction_in(run, trial.direction),
             unit: accounts.unit,
             about: clean(&format!("Trial {}: {why}", trial_name(run, trial))),
             sender: name(Side::Sender),

@@ -157,8 +157,11 @@ pub(crate) fn hosts(leaves: &[&Run]) -> Option<String> {
     })
 }
 
-/// `client → server` with the hosts' names.
+/// `client → server` with the hosts' names; `port A → port B` of a device.
 pub(crate) fn way(run: &Run, direction: Direction) -> String {
+    if run.is_of_device() {
+        return words::between_ports(direction).to_owned();
+    }
     let client = words::host(run, HostRole::Client);
     let server = words::host(run, HostRole::Server);
     match direction {

@@ -46,6 +46,15 @@ pub(crate) const fn between_ports(way: Direction) -> &'static str {
     }
 }
 
+/// The direction in a run: a device has ports, all else has a client and a server.
+pub(crate) fn direction_in(run: &Run, way: Direction) -> &'static str {
+    if run.is_of_device() {
+        between_ports(way)
+    } else {
+        direction(way)
+    }
+}
+
 /// The direction of a quantity: a device has ports, all else has a client and a server.
 pub(crate) const fn direction_of(quantity: Quantity, way: Direction) -> &'static str {
     match (quantity, way) {
@@ -334,7 +343,7 @@ pub(crate) fn directions(run: &Run) -> Option<&'static str> {
     seen.dedup();
     match seen.as_slice() {
         [] => None,
-        [one] => Some(direction(*one)),
+        [one] => Some(direction_in(run, *one)),
         _ => Some(direction(Direction::Duplex)),
     }
 }
