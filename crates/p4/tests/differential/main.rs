@@ -30,7 +30,6 @@ const OWN: &[&str] = &[
     "cross_connect",
     "l3_router",
     "packet_io",
-    "recirculate",
     "registers",
     "resubmit",
 ];
@@ -41,7 +40,6 @@ const FOREIGN: &[&str] = &[
     "p4_14/basic_routing",
     "p4_14/counter3",
     "p4_14/exact_match_valid1",
-    "p4_14/instruct5",
     "p4_14/parser_dc_full",
     "p4_16/checksum1-bmv2",
     "p4_16/flag_lost-bmv2",
@@ -52,6 +50,9 @@ const FOREIGN: &[&str] = &[
     "p4_16/parser-inline-test12",
     "p4_16/ternary2-bmv2",
 ];
+// Not here: `p4_14/instruct5` reads a field of an invalid header, which P4 leaves undefined: simple_switch gives what an
+// earlier packet had there, ours 0.
+
 /// Of each program.
 const PACKETS: usize = 40_000;
 const PORTS: u32 = 8;

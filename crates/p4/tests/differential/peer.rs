@@ -86,6 +86,8 @@ fn after(time: Duration) -> MonoInstant {
 const TURN: Duration = Duration::from_millis(50);
 /// Without CPU time and output for so many turns, all is done.
 const QUIET_TURNS: u32 = 20;
+/// Packets that come again and again have no end.
+const LONGEST: Duration = Duration::from_mins(2);
 
 /// Waits until packets have gone in, and then until nothing moves any more; how much CPU time that took.
 fn drain(child: &mut Child, at: &Path, ports: u32) -> io::Result<Duration> {
@@ -94,7 +96,11 @@ fn drain(child: &mut Child, at: &Path, ports: u32) -> io::Result<Duration> {
     // It begins to read its files two seconds after its start.
     sleep_until(after(Duration::from_secs(3)));
     let (mut last, mut quiet) = ((0, before), 0);
+    let end = after(LONGEST);
     while quiet < QUIET_TURNS {
+        if MonoClock.now() > end {
+            return Err(io::Error::other("has packets that never end"));
+        }
         if let Some(status) = child.try_wait()? {
             return Err(io::Error::other(format!("ended with {status}")));
         }
@@ -121,32 +127,7 @@ fn cpu_time(id: u32) -> io::Result<Duration> {
 
 /// Queues without an end, clone sessions and a multicast group.
 fn configure(port: u16) -> io::Result<()> {
-    let mut stream = loop_until_connected(port)?;
-    let mut call = |name: &str, fields: &[u8]| -> io::Result<()> {
-        let mut message = 0x8001_0001_u32.to_be_bytes().to_vec();
-        message.extend(string(name));
-        message.extend([0, 0, 0, 1]);
-        message.extend(fields);
-        message.push(0);
-        stream.write_all(&message)?;
-        // The answer's kind: 2 is a reply, 3 an exception. What else it has is not looked at.
-        let mut answer = [0; 512];
-        let mut length = 0;
-        // The name follows the kind at once: what is behind it may come later, and is not waited for.
-        while length < 8 + name.len() {
-            match stream.read(&mut answer[length..])? {
-                0 => break,
-                more => length += more,
-            }
-        }
-        if length < 4 || answer[3] != 2 {
-            return Err(io::Error::other(format!(
-                "refuses {name}: {:02x?}",
-                &answer[..length]
-            )));
-        }
-        Ok(())
-    };
+    let call = |name: &str, fields: &[u8]| call(port, name, fields);
     call(
         "simple_switch:set_all_egress_queue_depths",
         &number(1, 1 << 20),
@@ -175,14 +156,31 @@ fn configure(port: u16) -> io::Result<()> {
     )
 }
 
-fn loop_until_connected(port: u16) -> io::Result<TcpStream> {
+/// Calls a function of the Thrift server, on a connection of its own; where there is no answer yet, again.
+fn call(port: u16, name: &str, fields: &[u8]) -> io::Result<()> {
+    let mut message = 0x8001_0001_u32.to_be_bytes().to_vec();
+    message.extend(string(name));
+    message.extend([0, 0, 0, 1]);
+    message.extend(fields);
+    message.push(0);
+    let ask = || -> io::Result<u8> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        stream.write_all(&message)?;
+        let mut head = [0; 4];
+        stream.read_exact(&mut head)?;
+        Ok(head[3])
+    };
     let mut last = io::Error::other("never answers");
-    for _ in 0..200 {
-        match TcpStream::connect(("127.0.0.1", port)) {
-            Ok(stream) => return Ok(stream),
+    for _ in 0..100 {
+        match ask() {
+            // The kind of the answer: a reply.
+            Ok(2) => return Ok(()),
+            // The server answers before all of its services are known to it.
+            Ok(_) => last = io::Error::other(format!("refuses {name}")),
             Err(error) => last = error,
         }
-        sleep_until(after(Duration::from_millis(10)));
+        sleep_until(after(Duration::from_millis(15)));
     }
     Err(last)
 }
