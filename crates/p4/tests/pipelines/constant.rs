@@ -36,11 +36,11 @@ fn constant(program: &Program, document: &Value, entry: &Entry) -> Option<(Strin
         .flatten();
     tables.find(|known| known["name"] == *table.name && known["direct_meters"].is_null())?;
     let digits = |bytes: &[u8]| format!("0x{}", hex(bytes));
-    let key = entry
-        .key
-        .iter()
-        .zip(&table.key)
-        .map(|(one, field)| match one {
+    let key = entry.key.iter().zip(&table.key).map(|(one, field)| {
+        // simple_switch wants just the bytes of the field.
+        let length = field.width.div_ceil(8) as usize;
+        let digits = |bytes: &[u8]| digits(&bytes[bytes.len().saturating_sub(length)..]);
+        match one {
             Match::Exact(value) => json!({"match_type": "exact", "key": digits(value)}),
             Match::Lpm { value, prefix } => {
                 json!({"match_type": "lpm", "key": digits(value), "prefix_length": prefix})
@@ -52,8 +52,12 @@ fn constant(program: &Program, document: &Value, entry: &Entry) -> Option<(Strin
                 json!({"match_type": "range", "start": digits(low), "end": digits(high)})
             }
             Match::Valid(_) => unreachable!("no table here matches {}", field.name),
-            Match::Any => json!({"match_type": "ternary", "key": "0x0", "mask": "0x0"}),
-        });
+            Match::Any => {
+                let none = digits(&[0; 16]);
+                json!({"match_type": "ternary", "key": none, "mask": none})
+            }
+        }
+    });
     let known = document["actions"].as_array()?;
     let data: Vec<_> = arguments.iter().map(|value| digits(value)).collect();
     Some((
