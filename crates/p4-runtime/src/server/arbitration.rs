@@ -6,6 +6,7 @@
 use crate::proto::google;
 use crate::proto::p4::v1::{MasterArbitrationUpdate, Role, Uint128};
 use crate::refusal::{Refusal, Result, invalid, not_found};
+use prost_types::Any;
 use std::collections::BTreeMap;
 use tonic::Code;
 
@@ -53,6 +54,8 @@ struct Controllers {
     /// Election ids of those that are connected.
     connected: BTreeMap<ClientId, Option<u128>>,
     primary: Option<ClientId>,
+    /// What the last primary said of its role: kept and told, not enforced, for schemes are private to controllers.
+    config: Option<Any>,
 }
 
 /// The controllers of one device.
@@ -98,15 +101,6 @@ impl Arbiter {
             let what = "a stream keeps its role: open another one";
             return Err(Refusal::new(Code::FailedPrecondition, what));
         }
-        if update
-            .role
-            .as_ref()
-            .is_some_and(|role| role.config.is_some())
-        {
-            return invalid(
-                "role.config is set: roles have no configuration here, each may do everything",
-            );
-        }
         if known.is_none() && self.clients.len() >= self.limit {
             let what = format!("{} controllers are connected", self.limit);
             return Err(Refusal::new(Code::ResourceExhausted, what));
@@ -125,6 +119,7 @@ impl Arbiter {
         let wins = election.is_some() && election >= controllers.highest;
         let was_primary = controllers.primary == Some(client);
         if wins {
+            controllers.config = update.role.as_ref().and_then(|role| role.config.clone());
             controllers.highest = election;
             controllers.primary = Some(client);
         } else if was_primary {
@@ -181,7 +176,7 @@ impl Arbiter {
             role: (!role.is_default()).then(|| Role {
                 name: role.name.clone(),
                 id: role.number,
-                config: None,
+                config: controllers.and_then(|of| of.config.clone()),
             }),
             election_id: controllers.and_then(|of| of.highest).map(message),
             status: Some(google::rpc::Status {
@@ -336,6 +331,22 @@ mod tests {
             Code::NotFound
         );
         assert_eq!(arbiter.primaries().count(), 2);
+        // What a primary says of its role is told to all of the role.
+        let mut configured = ask("acl", Some(2));
+        let config = Some(Any {
+            type_url: "private".to_owned(),
+            value: vec![1],
+        });
+        if let Some(role) = &mut configured.role {
+            role.config.clone_from(&config);
+        }
+        let told = arbiter.update(C, &configured).unwrap();
+        assert!(
+            told.len() == 2
+                && told
+                    .iter()
+                    .all(|(_, update)| update.role.as_ref().unwrap().config == config)
+        );
     }
 
     #[test]
