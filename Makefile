@@ -27,7 +27,7 @@ test: ## everything a user relies on: also namespaces, one strength of each faul
 	@. ci/path && $(CARGO) xtask test test
 
 test-all: ## also what takes long: the release, every fault proved, endurance, calibration, fuzzing
-	@ci/need axe cargo c++ namespaces packages-test packages-boards packages-firmware
+	@ci/need axe cargo c++ namespaces packages-test packages-boards packages-firmware packages-all
 	@$(MAKE) --no-print-directory site
 	@ci/dist
 	@ci/firmware
