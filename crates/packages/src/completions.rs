@@ -3,6 +3,7 @@
 use crate::{Named, command_line};
 use clap::Command;
 use clap_complete::{Shell, generate};
+use std::fmt::Write as _;
 
 /// Shells, each with the folder that it reads completions from, below `/usr/share`.
 pub const SHELLS: [(Shell, &str); 3] = [
@@ -23,6 +24,50 @@ pub fn files(shell: Shell) -> [Named; 2] {
 fn text(shell: Shell, program: &str, mut command: Command) -> Vec<u8> {
     let mut text = Vec::new();
     generate(shell, &mut command, program, &mut text);
+    if shell == Shell::Fish {
+        text.extend(deep_fish(program, &command).into_bytes());
+    }
+    text
+}
+
+/// Options of commands below the second level, which the generator for fish leaves out.
+fn deep_fish(program: &str, root: &Command) -> String {
+    let helper = format!("__fish_{}_using_subcommand", program.replace('-', "_"));
+    let mut text = String::new();
+    for (path, command) in command_line::walk(root) {
+        let [_, first, rest @ ..] = &path[..] else {
+            continue;
+        };
+        if rest.len() < 2 {
+            continue;
+        }
+        let below = rest
+            .iter()
+            .map(|name| format!("; and __fish_seen_subcommand_from {name}"));
+        let when = format!("{helper} {first}{}", below.collect::<String>());
+        for option in command.get_arguments().filter(|one| !one.is_hide_set()) {
+            let Some(long) = option.get_long() else {
+                continue;
+            };
+            let value = if option.get_action().takes_values() {
+                " -r"
+            } else {
+                ""
+            };
+            let help = option
+                .get_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let help = help
+                .replace('\n', " ")
+                .replace('\\', "\\\\")
+                .replace('\'', "\\'");
+            let _ = writeln!(
+                text,
+                "complete -c {program} -n \"{when}\" -l {long}{value} -d '{help}'"
+            );
+        }
+    }
     text
 }
 

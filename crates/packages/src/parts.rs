@@ -93,11 +93,17 @@ fn part(package: &Value, lock: &str) -> Part {
     let folder = Path::new(&manifest).parent().filter(|_| !is_ours);
     Part {
         checksum: checksum(lock, &name, &version),
-        licence: word("license").replace('/', " OR "),
+        licence: expression(&word("license")),
         texts: folder.map(texts).unwrap_or_default(),
         name,
         version,
     }
+}
+
+/// A licence expression as SPDX has it: some packages write `/` for `OR`, or more blanks than one.
+fn expression(licence: &str) -> String {
+    let words = licence.replace('/', " OR ");
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn checksum(lock: &str, name: &str, version: &str) -> Option<String> {
