@@ -14,10 +14,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
     for file in &mut files.file {
         file.message_type.iter_mut().for_each(keep_deprecated);
+        // Comments of definitions are no Markdown.
+        file.source_code_info = None;
     }
     tonic_prost_build::configure()
         .btree_map(".")
-        .disable_comments(["."])
         .compile_fds(files)?;
     Ok(())
 }
