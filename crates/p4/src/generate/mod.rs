@@ -39,6 +39,16 @@ pub struct Published {
     pub at: &'static str,
 }
 
+impl Published {
+    /// What was published at so many of it, if it was.
+    const fn of(cycles: Option<u32>, at: &'static str) -> Option<Self> {
+        match cycles {
+            Some(cycles) => Some(Self { cycles, at }),
+            None => None,
+        }
+    }
+}
+
 /// A factor and the programs that vary it.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {

@@ -147,13 +147,7 @@ const fn of_masks(
     cycles: Option<u32>,
     build: fn(&mut Draft, u32),
 ) -> Family {
-    let published = match cycles {
-        Some(cycles) => Some(Published {
-            cycles,
-            at: "10 masks",
-        }),
-        None => None,
-    };
+    let published = Published::of(cycles, "10 masks");
     Family {
         id,
         unit,

@@ -47,13 +47,7 @@ const fn family(
     cycles: Option<u32>,
     build: fn(&mut Draft, u32),
 ) -> Family {
-    let published = match cycles {
-        Some(cycles) => Some(Published {
-            cycles,
-            at: "1 call",
-        }),
-        None => None,
-    };
+    let published = Published::of(cycles, "1 call");
     Family {
         id,
         unit,

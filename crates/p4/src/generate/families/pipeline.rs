@@ -50,13 +50,7 @@ const fn family(
     cycles: Option<u32>,
     build: fn(&mut Draft, u32),
 ) -> Family {
-    let published = match cycles {
-        Some(cycles) => Some(Published {
-            cycles,
-            at: "1 entry",
-        }),
-        None => None,
-    };
+    let published = Published::of(cycles, "1 entry");
     Family {
         id,
         unit,
