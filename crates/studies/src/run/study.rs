@@ -218,10 +218,11 @@ impl Measuring<'_, '_> {
             self.recorder.run_mut().notes.push(note);
             measured = measure(&mut inner, self.plan, cell, far);
         }
-        let mut part = measured?;
+        // Before its error: a run that the user ends may fail by that, before its peer has answered.
         if self.context.interrupted() {
             return Ok(ControlFlow::Break(()));
         }
+        let mut part = measured?;
         part.title = Some(name);
         part.config.place = Some(StudyPlace {
             cell: label.to_owned(),
