@@ -1,13 +1,14 @@
 //! Accepts what arrives at the ports, and starts a thread for each of it.
 
 use crate::AgentPlan;
+use crate::owner::Owner;
 use crate::per_address::Counted as Place;
 use crate::port::{By, Port, Shared};
 use crate::serving::start_thread;
 use crate::state::{AgentState, Waiting, canonical};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
-use linerate_model::agent::{AdmissionLimit, AgentEvent};
+use linerate_model::agent::AdmissionLimit;
 use linerate_session::{Admission, DataStreams, Flow, Line, peek};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::tcp::wait_readable;
@@ -39,7 +40,7 @@ pub(crate) fn accept_loop(
     plan: &AgentPlan,
     stop: &AtomicBool,
     wakeup_fd: &Waker,
-    tell: &mut dyn FnMut(&AgentEvent),
+    owner: &mut dyn Owner,
 ) -> Result<()> {
     let (events, inbox) = mpsc::channel();
     let state = AgentState::new(plan, stop, events, wakeup_fd);
@@ -50,10 +51,15 @@ pub(crate) fn accept_loop(
         loop {
             state.wakeup_fd.clear();
             for event in inbox.try_iter().chain(state.summary()) {
-                tell(&event);
+                owner.event(&event);
+            }
+            // Before the owner's turn, which is to see the same.
+            let is_stopping = stop.load(Ordering::Relaxed);
+            if let Some(plan) = owner.turn() {
+                state.renew(plan);
             }
             let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
-            if stop.load(Ordering::Relaxed) {
+            if is_stopping {
                 state.connections.end(GOODBYE_TIMEOUT);
                 return Ok(());
             }

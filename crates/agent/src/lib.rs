@@ -9,6 +9,7 @@ mod data_streams;
 mod deployed;
 mod greeting;
 mod notices;
+mod owner;
 mod pending;
 mod per_address;
 mod port;
@@ -18,6 +19,7 @@ mod state;
 pub use console::{ConsolePlan, serve_console};
 pub use deployed::{DeployedPlan, serve_deployed};
 pub use linerate_peers::{Setting, SettingValues};
+pub use owner::{Owner, Sockets};
 pub use port::Speaking;
 
 use accept::accept_loop;
@@ -34,6 +36,7 @@ use linerate_session::login::Logins;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::wake::Waker;
 use linerate_testbed::Host;
+use owner::Listener;
 use port::Port;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,6 +144,35 @@ impl AgentPlan {
     }
 }
 
+impl AgentPlan {
+    /// This plan with what another says of keys, networks and limits, which can change while it serves. What it listens
+    /// on and which protocols it speaks stay.
+    ///
+    /// # Errors
+    ///
+    /// A key where a protocol is spoken whose clients cannot show it.
+    pub fn renewed(&self, by: Self) -> Result<Self, Failure> {
+        let kept = self.clone();
+        let renewed = Self {
+            listen: kept.listen,
+            speak: kept.speak,
+            interface: kept.interface,
+            data_ports: kept.data_ports,
+            settings: kept.settings,
+            once: kept.once,
+            timeout: kept.timeout,
+            ..by
+        };
+        check_keys(&renewed)?;
+        Ok(renewed)
+    }
+
+    /// Whether clients of this protocol must authenticate with the key first.
+    pub(crate) fn asks_for_key(&self, kind: &dyn PeerKind) -> bool {
+        self.key.is_some() && kind.about().has_keys()
+    }
+}
+
 /// All protocol-specific settings, in the order of the protocols.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
     linerate_peers::served().flat_map(|kind| kind.about().settings)
@@ -148,15 +180,30 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
 
 /// Serves until `stop` is set. `tell` receives every event.
 pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&AgentEvent)) -> Result<()> {
+    serve_for(plan, Sockets::default(), stop, &mut Listener(tell))
+}
+
+/// Serves for `owner` until `stop` is set, at ports of its own and at `sockets` that listen already.
+///
+/// # Errors
+///
+/// A port that cannot be had, and a socket at whose port nothing is served.
+pub fn serve_for(
+    plan: &AgentPlan,
+    mut sockets: Sockets,
+    stop: &AtomicBool,
+    owner: &mut dyn Owner,
+) -> Result<()> {
     check_keys(plan)?;
     let scope = Scope::live(plan.interface.clone());
     check_interface(&scope).map_err(|why| Failure::new(ExitCode::HostLacks, why))?;
-    let ports = open_all(plan)?;
+    let ports = open_all(plan, &mut sockets)?;
+    sockets.must_be_used()?;
     warm_up(plan);
     for port in &ports {
-        tell(&port.event());
+        owner.event(&port.event());
     }
-    accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
+    accept_loop(&ports, plan, stop, &wakeup_fd()?, owner)
 }
 
 /// Reads the host's facts once. The first reading of a process causes page faults: 10 to 20 ms in which the first
@@ -172,8 +219,8 @@ fn wakeup_fd() -> Result<Waker> {
     Waker::new().context("an eventfd")
 }
 
-fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
-    let open = |speaking| Port::open(speaking, plan);
+fn open_all(plan: &AgentPlan, sockets: &mut Sockets) -> Result<Vec<Port>> {
+    let open = |speaking| Port::open(speaking, plan, sockets);
     plan.speak.iter().map(open).collect()
 }
 
@@ -231,9 +278,9 @@ impl Agent {
         let (seen, heard) = (Arc::clone(&stop), Arc::clone(&wakeup_fd));
         let (tell_ports, ports) = mpsc::channel();
         let thread = spawn(Box::new(move || {
-            let open = open_all(&plan)?;
+            let open = open_all(&plan, &mut Sockets::default())?;
             let _ = tell_ports.send(open.iter().map(|port| port.address.port()).collect());
-            accept_loop(&open, &plan, &seen, &heard, &mut |_| {})
+            accept_loop(&open, &plan, &seen, &heard, &mut Listener(&mut |_| {}))
         }))?;
         let Ok(ports) = ports.recv() else {
             thread.join().map_err(|_| {

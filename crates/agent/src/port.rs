@@ -1,12 +1,12 @@
 //! Ports on which an agent listens, one for each protocol.
 
+use crate::owner::Sockets;
 use crate::{AgentPlan, DataPorts};
 use anyhow::Result;
 use linerate_model::agent::AgentEvent;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::{Demux, PeerKind, Protocol};
 use linerate_session::{Flows, StreamDemux};
-use linerate_sys::shared::bind_both;
 use linerate_sys::sockopt::{set_max_segment, set_receive_buffer};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -121,7 +121,11 @@ pub(crate) enum By {
 
 impl Port {
     /// Opens the port of `speaking`.
-    pub(crate) fn open(speaking: &Speaking, plan: &AgentPlan) -> Result<Self> {
+    pub(crate) fn open(
+        speaking: &Speaking,
+        plan: &AgentPlan,
+        sockets: &mut Sockets,
+    ) -> Result<Self> {
         let kind = Protocol::with(speaking.kind, &plan.settings)
             .map_err(|why| Failure::new(ExitCode::Usage, why))?;
         let wanted = speaking.address(plan);
@@ -161,9 +165,9 @@ impl Port {
             }
         };
         let (listener, shared) = match by {
-            None => (TcpListener::bind(wanted).map_err(refused)?, None),
+            None => (sockets.listener(wanted).map_err(refused)?, None),
             Some(by) => {
-                let (listener, udp) = bind_both(wanted).map_err(refused)?;
+                let (listener, udp) = sockets.both(wanted).map_err(refused)?;
                 udp.set_nonblocking(true)?;
                 set_receive_buffer(&udp, FIRST_DATAGRAMS_BYTES)?;
                 (listener, Some(Shared { udp, by }))

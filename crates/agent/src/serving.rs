@@ -17,7 +17,7 @@ use linerate_model::{ByteCount, Clock as _};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig};
 use linerate_session::key::credential;
-use linerate_session::login::{Gate, moment};
+use linerate_session::login::{Gate, Logins, moment};
 use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
@@ -26,7 +26,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl AgentState<'_> {
         let from = line.remote();
         let from = canonical(from);
         let (_counted, before) = self.data_streams.one_more(from.ip());
-        let busy = || (before >= u32::from(self.plan.max_clients)).then(|| self.busy());
+        let busy = || (before >= u32::from(self.plan().max_clients)).then(|| self.busy());
         let turn_away = self.denied(from.ip(), port).or_else(busy);
         let mut driver = self.driver(line, &*port.kind, turn_away)?;
         let datagrams = data_streams.udp.first();
@@ -154,7 +154,7 @@ impl AgentState<'_> {
         };
         let turn_away = if greets(&*port.kind) {
             // Nothing of the host is read for a silent client: its greeting comes with its connection.
-            wait_readable(&[stream.as_fd()], self.plan.timeout)?;
+            wait_readable(&[stream.as_fd()], self.plan().timeout)?;
             stream.set_nonblocking(true)?;
             if !matches!(stream.peek(&mut [0]), Ok(1)) {
                 bail!("it said nothing");
@@ -164,7 +164,7 @@ impl AgentState<'_> {
             self.enter(from, &mut entry).err()
         };
         stream.set_nonblocking(false)?;
-        let line = Line::over(stream, self.plan.timeout)?;
+        let line = Line::over(stream, self.plan().timeout)?;
         self.converse(line, handle, &*port.kind, turn_away, Some(entry))
     }
 
@@ -178,10 +178,12 @@ impl AgentState<'_> {
     }
 
     /// Users that are accepted, for a session that begins now.
-    fn gate(&self) -> Option<Gate> {
-        let logins = self.plan.logins.clone()?;
+    fn gate(logins: Option<Arc<Logins>>) -> Option<Gate> {
         let moment = moment();
-        Some(Gate { logins, moment })
+        Some(Gate {
+            logins: logins?,
+            moment,
+        })
     }
 
     fn converse<'a>(
@@ -218,11 +220,12 @@ impl AgentState<'_> {
         kind: &dyn PeerKind,
         turn_away: Option<Refused>,
     ) -> Result<Driver> {
+        let plan = self.plan();
         let (local, remote) = (line.local().ip(), line.remote().ip());
         // A refused client does not cause a reading of the host's facts.
         let is_served = turn_away.is_none();
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
-        let interface = self.plan.interface.clone();
+        let interface = plan.interface.clone();
         let interface = interface.or_else(|| is_served.then(found).flatten());
         let observer = Observer::new(Scope::live(interface));
         let mut facts = if is_served {
@@ -230,32 +233,31 @@ impl AgentState<'_> {
         } else {
             Facts::default()
         };
-        if !(self.plan.tell_name || self.asks_for_key(kind) || remote.to_canonical().is_loopback())
-        {
+        if !(plan.tell_name || plan.asks_for_key(kind) || remote.to_canonical().is_loopback()) {
             facts.hostname = None;
         }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            timeout: self.plan.timeout,
+            timeout: plan.timeout,
             session: format!("{number:08}"),
             facts,
             limits: Limits {
-                max_duration: self.plan.max_duration,
+                max_duration: plan.max_duration,
                 max_streams: MAX_STREAMS,
-                max_rate: self.plan.max_rate,
-                imitation: self.plan.allow_imitation,
-                intrusion: self.asks_for_key(kind) || is_in(remote, &self.plan.allow_intrusive),
+                max_rate: plan.max_rate,
+                imitation: plan.allow_imitation,
+                intrusion: plan.asks_for_key(kind) || is_in(remote, &plan.allow_intrusive),
             },
-            unproved: unproved_sending(remote, &self.plan.allow_unproved),
+            unproved: unproved_sending(remote, &plan.allow_unproved),
             random: random_bytes()?,
             local,
             turn_away,
-            credential: credential(self.plan.key.as_ref().filter(|_| is_served))?,
-            logins: self.gate(),
+            credential: credential(plan.key.as_ref().filter(|_| is_served))?,
+            logins: Self::gate(plan.logins.clone()),
         };
         let session = kind.server(config, MonoClock.now());
-        Ok(Driver::server(line, session, observer, self.plan.timeout))
+        Ok(Driver::server(line, session, observer, plan.timeout))
     }
 }
 

@@ -16,11 +16,11 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::wake::Waker;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 /// Counts and limits of all clients of one agent.
 pub(crate) struct AgentState<'a> {
-    pub(crate) plan: &'a AgentPlan,
+    plan: Mutex<Arc<AgentPlan>>,
     pub(crate) stop: &'a AtomicBool,
     clients: PerAddress,
     pending: Pending,
@@ -71,13 +71,13 @@ pub(crate) fn canonical(from: SocketAddr) -> SocketAddr {
 impl<'a> AgentState<'a> {
     /// State of an agent without clients.
     pub(crate) fn new(
-        plan: &'a AgentPlan,
+        plan: &AgentPlan,
         stop: &'a AtomicBool,
         events: mpsc::Sender<AgentEvent>,
         wakeup_fd: &'a Waker,
     ) -> Self {
         Self {
-            plan,
+            plan: Mutex::new(Arc::new(plan.clone())),
             stop,
             clients: PerAddress::default(),
             pending: Pending::default(),
@@ -95,6 +95,16 @@ impl<'a> AgentState<'a> {
 }
 
 impl AgentState<'_> {
+    /// The configuration that holds now: a session that begins keeps it.
+    pub(crate) fn plan(&self) -> Arc<AgentPlan> {
+        Arc::clone(&self.plan.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Another configuration, for sessions that begin from now on.
+    pub(crate) fn renew(&self, plan: AgentPlan) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(plan);
+    }
+
     /// A pending slot for this address, if there is one.
     pub(crate) fn pend(&self, from: IpAddr) -> Option<Place<'_>> {
         let place = self.pending.enter(from);
@@ -133,7 +143,7 @@ impl AgentState<'_> {
 
     /// A pending slot for a datagram stream from this address; a refused one is not answered.
     pub(crate) fn admit_flow(&self, from: IpAddr) -> Option<Place<'_>> {
-        let is_admitted = self.plan.access.admits(from);
+        let is_admitted = self.plan().access.admits(from);
         is_admitted.then(|| self.pend(from)).flatten()
     }
 
@@ -195,11 +205,12 @@ impl AgentState<'_> {
 
     /// What these counts, with the newest client, are beyond.
     fn beyond(&self, counts: &Counts, port: &Port) -> Option<(RefusalCode, String)> {
-        let most = u32::from(self.plan.max_clients);
+        let plan = self.plan();
+        let most = u32::from(plan.max_clients);
         // Some slots are reserved for other addresses, so that one cannot take them all; and where a key is asked for, for
         // those that hold it.
         let share = most - most / 4;
-        let is_unproved = self.plan.key.is_some() && !self.asks_for_key(&*port.kind);
+        let is_unproved = plan.key.is_some() && !plan.asks_for_key(&*port.kind);
         if counts.total > most || is_unproved && counts.total > share {
             return Some(self.busy());
         }
@@ -213,7 +224,7 @@ impl AgentState<'_> {
 
     /// Refusal of a client when all slots are taken.
     pub(crate) fn busy(&self) -> (RefusalCode, String) {
-        let most = self.plan.max_clients;
+        let most = self.plan().max_clients;
         let message = format!(
             "this server has {most} clients already; try again later, or start it with a higher --max-clients"
         );
@@ -222,17 +233,13 @@ impl AgentState<'_> {
 
     /// Why a client of this address is always refused, if so.
     pub(crate) fn denied(&self, from: IpAddr, port: &Port) -> Option<(RefusalCode, String)> {
-        let access = &self.plan.access;
-        let is_let_in = if self.asks_for_key(&*port.kind) {
+        let plan = self.plan();
+        let access = &plan.access;
+        let is_let_in = if plan.asks_for_key(&*port.kind) {
             access.may_show_key(from)
         } else {
             access.admits(from)
         };
         (!is_let_in).then(|| (RefusalCode::Denied, access.denial(from)))
-    }
-
-    /// Whether clients of this protocol must authenticate with the key first.
-    pub(crate) fn asks_for_key(&self, kind: &dyn PeerKind) -> bool {
-        self.plan.key.is_some() && kind.about().has_keys()
     }
 }

@@ -1,6 +1,7 @@
 //! What the user sees while a run goes on: a line for each interval or trial over a progress bar, JSON lines, or nothing.
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::BitRate;
 use linerate_model::agent::AgentEvent;
@@ -10,6 +11,7 @@ use linerate_report::{
     LiveInterval, Style, interval_heading, interval_line, trial_heading, trial_line,
 };
 use linerate_studies::watch::{Event, Watcher};
+use linerate_sys::clock::wall_now;
 use serde_json::json;
 use std::borrow::Cow;
 use std::env;
@@ -288,15 +290,39 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {}", clean(text));
 }
 
-/// Prints an event at a server: a note, or a line of JSON on standard output.
-pub(crate) fn agent_event(event: &AgentEvent, is_json: bool) {
-    if !is_json {
-        return note(&linerate_report::agent_event(event));
-    }
-    if let Ok(line) = serde_json::to_string(event) {
-        // Who reads the events may leave before the server does.
-        let _ = writeln!(io::stdout(), "{line}");
-    }
+/// How a server's events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// Lines of JSON on standard output, with the time of each.
+    Json,
+    /// Lines with the priority in front that journald takes from it, which adds the time.
+    Journal,
+    /// Notes on standard error, for who is at the terminal.
+    #[value(skip)]
+    Notes,
+    /// Lines on standard error, each with its time.
+    Text,
+}
+
+/// Writes an event at a server. Who reads the events may leave before the server does.
+pub(crate) fn agent_event(event: &AgentEvent, form: LogForm) {
+    let words = || clean(&linerate_report::agent_event(event));
+    let _ = match form {
+        LogForm::Json => match serde_json::to_value(event) {
+            Ok(mut line) => {
+                line["time"] = json!(wall_now());
+                writeln!(io::stdout(), "{}", escaped(&line.to_string()))
+            }
+            Err(_) => Ok(()),
+        },
+        LogForm::Journal => {
+            // sd-daemon(3): warning, informational.
+            let priority = if event.is_trouble() { 4 } else { 6 };
+            writeln!(io::stderr(), "<{priority}>{}", words())
+        }
+        LogForm::Notes => return note(&words()),
+        LogForm::Text => writeln!(io::stderr(), "{} {}", wall_now(), words()),
+    };
 }
 
 /// Prints help to standard error where no command was given.

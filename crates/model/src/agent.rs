@@ -81,6 +81,19 @@ pub enum AgentEvent {
         /// What went wrong.
         error: String,
     },
+    /// It has read its configuration again.
+    Reloaded {
+        /// Options that hold from now on as they are written there.
+        changed: Vec<String>,
+        /// Options that are written otherwise there, but hold only after a restart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        at_restart: Vec<String>,
+    },
+    /// It was to read its configuration again, which is wrong: what held goes on to hold.
+    NotReloaded {
+        /// What is wrong, where.
+        error: String,
+    },
     /// So many events about clients were not told: there is a limit for each second.
     LeftOut {
         /// How many.
@@ -88,6 +101,25 @@ pub enum AgentEvent {
         /// The limit.
         limit: u32,
     },
+}
+
+impl AgentEvent {
+    /// Whether who runs the server may want to do something about it.
+    pub const fn is_trouble(&self) -> bool {
+        match self {
+            Self::Listening { .. }
+            | Self::Curtailed { .. }
+            | Self::Counted { .. }
+            | Self::Left { .. }
+            | Self::Reloaded { .. } => false,
+            Self::Refused { .. }
+            | Self::TestEnded { .. }
+            | Self::NotCalledBack { .. }
+            | Self::Failed { .. }
+            | Self::NotReloaded { .. }
+            | Self::LeftOut { .. } => true,
+        }
+    }
 }
 
 /// What a server has not got for one more client.

@@ -10,10 +10,25 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::path::Path;
 
-/// The unit: that of the Yocto layer.
-const UNIT: &str = include_str!(
-    "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.service"
-);
+/// The units and their configuration: those of the Yocto layer.
+const SERVICE: [(&str, &str); 3] = [
+    (
+        "lib/systemd/system/linerate.service",
+        include_str!(
+            "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.service"
+        ),
+    ),
+    (
+        "lib/systemd/system/linerate.socket",
+        include_str!(
+            "../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/linerate.socket"
+        ),
+    ),
+    (
+        "etc/linerate/serve.toml",
+        include_str!("../../../yocto/meta-linerate/recipes-linerate/linerate/linerate/serve.toml"),
+    ),
+];
 
 /// Drop-ins of the unit to copy.
 const EXAMPLES: [(&str, &str); 2] = [
@@ -44,7 +59,7 @@ pub fn entries(source: &Source<'_>, dist: &Path, architecture: Architecture) -> 
             all.push(Entry::text(format!("share/{folder}/{name}"), text));
         }
     }
-    all.push(Entry::text("lib/systemd/system/linerate.service", UNIT));
+    all.extend(SERVICE.map(|(path, text)| Entry::text(path, text)));
     for (name, text) in EXAMPLES {
         all.push(Entry::text(format!("{DOC}/examples/{name}"), text));
     }

@@ -3,8 +3,8 @@
 //! ```text
 //! !<arch>
 //! debian-binary     "2.0\n"
-//! control.tar.xz    control, md5sums, postinst, postrm, prerm
-//! data.tar.xz       ./usr/…
+//! control.tar.xz    conffiles, control, md5sums, postinst, postrm, prerm
+//! data.tar.xz       ./etc/…, ./usr/…
 //! ```
 //!
 //! # References
@@ -37,13 +37,16 @@ pub fn file_name(source: &Source<'_>, architecture: Architecture) -> String {
     format!("linerate_{version}_{}.deb", architecture.debian())
 }
 
-/// A package that installs `entries` below `/usr`.
+/// A package that installs `entries` below `/usr`, and configuration in `/etc`.
 pub fn package(
     source: &Source<'_>,
     architecture: Architecture,
     entries: &[Entry],
 ) -> io::Result<Vec<u8>> {
+    let entries: Vec<Entry> = entries.iter().map(installed).collect();
+    let entries = &entries;
     let mut control = vec![
+        file("conffiles", 0o644, configuration(entries)),
         file("control", 0o644, control(source, architecture, entries)),
         file("md5sums", 0o644, sums(entries)),
     ];
@@ -51,9 +54,24 @@ pub fn package(
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
         ("control.tar.xz", tarball(source, ".", &control)?),
-        ("data.tar.xz", tarball(source, "./usr", entries)?),
+        ("data.tar.xz", tarball(source, ".", entries)?),
     ];
     Ok(ar(source, &members))
+}
+
+/// An entry at its place below `/`.
+fn installed(entry: &Entry) -> Entry {
+    let prefix = if entry.is_configuration() { "" } else { "usr/" };
+    Entry {
+        path: format!("{prefix}{}", entry.path),
+        ..entry.clone()
+    }
+}
+
+/// The files that dpkg keeps as they were changed.
+fn configuration(entries: &[Entry]) -> String {
+    let kept = entries.iter().filter(|entry| entry.is_configuration());
+    kept.map(|entry| format!("/{}\n", entry.path)).collect()
 }
 
 fn file(path: &str, mode: u32, text: String) -> Entry {
@@ -95,7 +113,7 @@ pub(crate) fn changelog(source: &Source<'_>) -> String {
 fn sums(entries: &[Entry]) -> String {
     entries.iter().fold(String::new(), |mut text, entry| {
         let sum = hex(&Md5::digest(&entry.bytes));
-        let _ = writeln!(text, "{sum}  usr/{}", entry.path);
+        let _ = writeln!(text, "{sum}  {}", entry.path);
         text
     })
 }

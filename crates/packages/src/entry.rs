@@ -3,7 +3,7 @@
 /// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is installed, below the prefix (`/usr`).
+    /// Where it is installed, below the prefix (`/usr`); in packages of a distribution what is in `etc` is below `/`.
     pub path: String,
     /// Permissions.
     pub mode: u32,
@@ -12,6 +12,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether it is configuration, which a package manager keeps as its user has changed it.
+    pub fn is_configuration(&self) -> bool {
+        self.path.starts_with("etc/")
+    }
+
     /// A text.
     pub(crate) fn text(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         let (path, bytes) = (path.into(), bytes.into());

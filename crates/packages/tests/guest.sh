@@ -34,6 +34,22 @@ exposure() {
     systemd-analyze security --no-pager linerate.service | tail -n 1 | grep -Eq ': [01]\.[0-9] '
 }
 
+by_socket() {
+    systemctl start linerate.socket && ! systemctl is-active -q linerate.service &&
+        linerate tcp 127.0.0.1 -t 1 --no-store -q && is active systemctl is-active linerate.service
+}
+
+reloaded() {
+    local pid
+    pid=$(systemctl show -P MainPID linerate)
+    echo 'max-duration = "2s"' >>/etc/linerate/serve.toml
+    systemctl reload linerate && ! linerate tcp 127.0.0.1 -t 3 --no-store -q &&
+        echo 'nonsense' >>/etc/linerate/serve.toml && systemctl reload linerate &&
+        linerate tcp 127.0.0.1 -t 1 --no-store -q && journalctl -u linerate | grep -q 'not reloaded' &&
+        sed -i '/^max-duration = "2s"$/d;/nonsense/d' /etc/linerate/serve.toml && systemctl reload linerate &&
+        [ "$(systemctl show -P MainPID linerate)" = "$pid" ]
+}
+
 started() {
     systemctl start linerate && for _ in {1..50}; do
         ss -Hltn | grep -q ':5301\b' && return
@@ -78,10 +94,13 @@ files >/tmp/before
 step 'the version before is installed' dpkg -i /packages/linerate_0.0.9_*.deb
 step 'it is disabled' is disabled eval 'systemctl is-enabled linerate || true'
 step 'nothing listens' nothing_listens
-step 'systemd takes the unit' systemd-analyze verify /usr/lib/systemd/system/linerate.service
+step 'systemd takes the units' systemd-analyze verify /usr/lib/systemd/system/linerate.service /usr/lib/systemd/system/linerate.socket
 step 'it is exposed little' exposure
 step 'man finds its pages' man -w linerate linerate-tcp linerate-p4
+step 'its socket starts it' by_socket
+step 'it ends' systemctl stop linerate.socket linerate.service
 step 'it starts' started
+step 'it is reloaded, and a mistake changes nothing' reloaded
 step 'it runs as nobody, without capabilities' is_nobody
 step 'it answers a test' linerate tcp 127.0.0.1 -t 1 --no-store -q
 step 'it is upgraded during a test' upgraded_during_a_test

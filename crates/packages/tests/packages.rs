@@ -93,7 +93,11 @@ fn programs_agents_words_unit_and_licences_are_in_it() {
     entry(&all, "share/bash-completion/completions/linerate");
     entry(&all, "share/zsh/vendor-completions/_linerate");
     entry(&all, "share/fish/vendor_completions.d/linerate-p4.fish");
-    entry(&all, "lib/systemd/system/linerate.service");
+    let unit = &entry(&all, "lib/systemd/system/linerate.service").bytes;
+    let unit = String::from_utf8_lossy(unit).into_owned();
+    assert!(unit.contains("--config /etc/linerate/serve.toml") && unit.contains("Type=notify"));
+    entry(&all, "lib/systemd/system/linerate.socket");
+    entry(&all, "etc/linerate/serve.toml");
     entry(&all, "share/doc/linerate/guide/first.md");
     let notices = unpacked(&entry(&all, "share/doc/linerate/third-party.txt.gz").bytes);
     let notices = String::from_utf8(notices).unwrap();
@@ -166,6 +170,16 @@ fn an_image_is_what_its_digests_say_and_runs_as_nobody() {
     }
 }
 
+/// Where a package of Debian installs a file, below `/`.
+fn installed(entry: &Entry) -> String {
+    let prefix = if entry.path.starts_with("etc/") {
+        ""
+    } else {
+        "usr/"
+    };
+    format!("{prefix}{}", entry.path)
+}
+
 #[test]
 #[ignore = "needs dpkg-deb"]
 fn dpkg_reads_a_package_and_its_sums_are_right() {
@@ -189,14 +203,17 @@ fn dpkg_reads_a_package_and_its_sums_are_right() {
     let listed = run(&["--contents"]);
     for entry in &all {
         assert!(
-            listed.contains(&format!(" ./usr/{}\n", entry.path)),
+            listed.contains(&format!(" ./{}\n", installed(entry))),
             "{listed}"
         );
     }
+    assert!(listed.contains(" ./etc/linerate/serve.toml\n"), "{listed}");
     let unpacked = folder.path().join("x");
     let mut extract = Command::new("dpkg-deb");
     extract.arg("--raw-extract").arg(&path).arg(&unpacked);
     assert!(extract.status().unwrap().success());
+    let kept = fs::read_to_string(unpacked.join("DEBIAN/conffiles")).unwrap();
+    assert_eq!(kept, "/etc/linerate/serve.toml\n");
     let mut check = Command::new("md5sum");
     check.args(["--check", "--quiet", "DEBIAN/md5sums"]);
     assert!(check.current_dir(&unpacked).status().unwrap().success());

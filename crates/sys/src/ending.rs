@@ -53,6 +53,12 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Whether the command ends its work by itself once [`ASKED`] is set.
 static IS_GRACEFUL: AtomicBool = AtomicBool::new(false);
 
+/// Whether `SIGHUP` asks for another reading of the configuration instead of the end.
+static IS_RELOADING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the configuration is to be read again.
+static RELOAD: AtomicBool = AtomicBool::new(false);
+
 /// Signals and [`ask`]s so far.
 static WISHES: AtomicU32 = AtomicU32::new(0);
 
@@ -113,7 +119,7 @@ pub fn interrupt() -> io::Result<&'static AtomicBool> {
         return Ok(&ASKED);
     }
     for signal in SIGNALS {
-        if signal == SIGHUP && is_ignored(SIGHUP)? {
+        if signal == SIGHUP && (IS_RELOADING.load(Ordering::Relaxed) || is_ignored(SIGHUP)?) {
             continue;
         }
         let heard = move || {
@@ -124,6 +130,18 @@ pub fn interrupt() -> io::Result<&'static AtomicBool> {
         unsafe { signal_hook::low_level::register(signal, heard) }?;
     }
     Ok(&ASKED)
+}
+
+/// From here on `SIGHUP` asks for another reading of the configuration, instead of the end: it sets the returned flag,
+/// which who reads clears. To be called before [`interrupt`]. The end of the terminal still ends the process.
+pub fn reload_on_hang_up() -> io::Result<&'static AtomicBool> {
+    if !IS_RELOADING.swap(true, Ordering::Relaxed) {
+        // SAFETY: the action stores to an atomic, which a handler may do.
+        unsafe {
+            signal_hook::low_level::register(SIGHUP, || RELOAD.store(true, Ordering::Relaxed))
+        }?;
+    }
+    Ok(&RELOAD)
 }
 
 /// Says that the work is over that [`interrupt`] is about: what is left, such as printing, has nothing to keep, and the

@@ -54,6 +54,11 @@ pub fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket))
 }
 
+/// Makes a bound socket one of [`bind_shared`]'s: others may be bound to its port from now on.
+pub fn share(socket: &UdpSocket) -> io::Result<()> {
+    Ok(net::sockopt::set_socket_reuseaddr(socket, true)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +82,18 @@ mod tests {
         let others = bind_shared("127.0.0.1:0".parse().unwrap()).unwrap();
         let refused = bind_both(others.local_addr().unwrap()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_bound_socket_can_be_shared_later() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        assert_eq!(
+            bind_shared(address).unwrap_err().kind(),
+            ErrorKind::AddrInUse
+        );
+        share(&socket).unwrap();
+        bind_shared(address).unwrap();
     }
 
     #[test]

@@ -8,9 +8,10 @@ pub(crate) use run::{Ended, Running};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
 /// The program with an environment that does not depend on who runs the tests.
@@ -119,6 +120,7 @@ pub(crate) struct Server {
     address: String,
     /// Reads what the server says: one that nobody reads waits when the pipe is full.
     messages: JoinHandle<String>,
+    lines: Receiver<String>,
 }
 
 impl Server {
@@ -132,22 +134,46 @@ impl Server {
 
     /// By a command that starts it.
     pub(crate) fn by(command: &mut Command) -> Self {
+        Self::by_with_prefix(command, "note: serving")
+    }
+
+    /// By a command whose first line begins like this, and ends with its address.
+    pub(crate) fn by_with_prefix(command: &mut Command, prefix: &str) -> Self {
         let mut running = Running::start(command);
         let mut messages = BufReader::new(running.take_stderr());
         let mut line = String::new();
         messages.read_line(&mut line).unwrap();
         let address = line.trim().rsplit(' ').next().unwrap().to_owned();
-        assert!(line.starts_with("note: serving"), "{line}");
+        assert!(line.starts_with(prefix), "{line}");
+        let (tell, lines) = channel();
         let messages = thread::spawn(move || {
             let mut said = String::new();
-            messages.read_to_string(&mut said).unwrap();
+            for line in messages.lines() {
+                let line = line.unwrap();
+                said.push_str(&line);
+                said.push('\n');
+                // Most tests look at the whole at the end.
+                drop(tell.send(line));
+            }
             said
         });
         Self {
             running,
             address,
             messages,
+            lines,
         }
+    }
+
+    /// Waits for a line that has this text.
+    pub(crate) fn said_until(&self, text: &str) -> String {
+        let mut lines = self.lines.iter();
+        let found = lines.find(|line| line.contains(text));
+        found.unwrap_or_else(|| panic!("it ended without {text}"))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.running.signal(signal);
     }
 
     /// Where it listens: `127.0.0.1:40000`.

@@ -26,6 +26,7 @@ mod programs;
 mod proof;
 mod reproduce;
 mod screen;
+mod service;
 mod site;
 mod stack_command;
 mod stacks;

@@ -44,10 +44,29 @@ pub fn agent_event(event: &AgentEvent) -> String {
         }
         AgentEvent::Left { client } => format!("{client} left"),
         AgentEvent::Failed { client, error } => format!("{client}: {error}"),
+        AgentEvent::Reloaded {
+            changed,
+            at_restart,
+        } => reloaded(changed, at_restart),
+        AgentEvent::NotReloaded { error } => {
+            format!("configuration not reloaded, the old one goes on to hold: {error}")
+        }
         AgentEvent::LeftOut { events, limit } => format!(
             "{events} more lines about clients were left out: more than {limit} in a second"
         ),
     }
+}
+
+fn reloaded(changed: &[String], at_restart: &[String]) -> String {
+    let mut text = if changed.is_empty() {
+        "configuration reloaded: keys and users are read anew, no option has changed".to_owned()
+    } else {
+        format!("configuration reloaded: changed {}", changed.join(", "))
+    };
+    if !at_restart.is_empty() {
+        let _ = write!(text, "; only a restart changes {}", at_restart.join(", "));
+    }
+    text
 }
 
 fn lack(limit: &AdmissionLimit) -> String {

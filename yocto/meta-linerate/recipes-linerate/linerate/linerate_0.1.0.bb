@@ -16,16 +16,20 @@ DEPENDS += "cmake-native"
 EXTERNALSRC := "${@os.path.normpath('${THISDIR}/../../../..')}"
 
 require linerate-crates.inc
-SRC_URI += "file://linerate.service"
+SRC_URI += "file://linerate.service file://linerate.socket file://serve.toml"
 
 # Of the workspace, what runs on a board; the other crates are tests and tools of its developers.
 CARGO_BUILD_FLAGS:append = " --package linerate-cli --bin linerate"
 
 SYSTEMD_SERVICE:${PN} = "linerate.service"
+FILES:${PN} += "${systemd_system_unitdir}/linerate.socket"
+CONFFILES:${PN} = "${sysconfdir}/linerate/serve.toml"
 
 do_install:append() {
+    install -d ${D}${sysconfdir}/linerate
+    install -m 0644 ${UNPACKDIR}/serve.toml ${D}${sysconfdir}/linerate/
     if ${@bb.utils.contains('DISTRO_FEATURES', 'systemd', 'true', 'false', d)}; then
         install -d ${D}${systemd_system_unitdir}
-        install -m 0644 ${UNPACKDIR}/linerate.service ${D}${systemd_system_unitdir}/
+        install -m 0644 ${UNPACKDIR}/linerate.service ${UNPACKDIR}/linerate.socket ${D}${systemd_system_unitdir}/
     fi
 }

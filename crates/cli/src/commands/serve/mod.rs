@@ -1,21 +1,26 @@
 //! `linerate serve`.
 
+mod configuration;
+mod service;
+
 use crate::args::output::OutputArgs;
 use crate::args::target::{key_in, note_exposure};
 use crate::args::values::rate;
 use crate::context::interrupt_flag;
 use crate::outcome::no_report;
-use crate::terminal;
-use anyhow::Result;
+use crate::terminal::LogForm;
+use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use linerate_agent::access::{Access, Network};
-use linerate_agent::{AgentPlan, DataPorts, SettingValues, Speaking, serve, settings};
+use linerate_agent::access::{Access, Network, Zone};
+use linerate_agent::{AgentPlan, DataPorts, SettingValues, Sockets, Speaking, serve_for, settings};
 use linerate_model::BitRate;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::ExitCode;
 use linerate_model::units::parse_duration;
 use linerate_session::login::{Logins, Padding, read_logins};
+use listenfd::ListenFd;
+use service::Service;
+use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,18 +29,21 @@ use std::time::Duration;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = known_protocols())]
 pub(crate) struct ServeArgs {
+    /// Take options from this TOML file too, by their names here; those of the command line come first. SIGHUP reads it again.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     listen: String,
     /// Protocols to answer, listed at the end; each with another port if need be, such as `iperf2:5002`.
-    #[arg(long, default_value = Speaking::own().id(), value_delimiter = ',')]
-    speak: Vec<String>,
+    #[arg(long, default_value = Speaking::own().id(), value_delimiter = ',', value_name = "SPEAK")]
+    speak: Vec<Speaking>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
-    allow: Vec<String>,
+    allow: Vec<Network>,
     /// Let iperf2 clients in these networks have as much UDP as they ask for (default: loopback; to others no more bytes than came from them, since addresses can be forged).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
-    allow_unproved: Vec<String>,
+    allow_unproved: Vec<Network>,
     /// Accept clients from these networks only, with --key as well: CIDR, or `private` for loopback, private and link-local addresses.
     #[arg(
         long,
@@ -43,10 +51,10 @@ pub(crate) struct ServeArgs {
         value_delimiter = ',',
         conflicts_with = "allow"
     )]
-    only: Vec<String>,
+    only: Vec<Zone>,
     /// Let clients without a key from these networks have threads of this host spin or be pinned, profiles of it, datapaths past its sockets, and socket buffers above 64 MiB (default: loopback).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
-    allow_intrusive: Vec<String>,
+    allow_intrusive: Vec<Network>,
     /// Accept only clients that hold the key in this file, from any address; protocols that cannot show one are refused.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
@@ -80,6 +88,9 @@ pub(crate) struct ServeArgs {
     /// Take control and data of the native protocol at the one port of --listen, TCP and UDP: one firewall rule each.
     #[arg(long)]
     one_port: bool,
+    /// Form of the log: `text` with times, `json` lines on standard output (as --json), `journal` with priorities for journald.
+    #[arg(long, value_name = "FORM")]
+    log: Option<LogForm>,
     /// Exit after the first client has left.
     #[arg(long)]
     once: bool,
@@ -87,18 +98,21 @@ pub(crate) struct ServeArgs {
     settings: SettingArgs,
 }
 
-/// Each of `texts` as what it names.
-fn parse_all<T: FromStr<Err = Failure>>(texts: &[String]) -> Result<Vec<T>, Failure> {
-    texts.iter().map(|text| text.parse()).collect()
-}
-
 impl ServeArgs {
     /// Serves until it is stopped.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         no_report(output, "serve")?;
+        let mut service = Service::new(self, output)?;
+        let plan = service.plan.clone();
+        serve_for(&plan, sockets()?, interrupt_flag()?, &mut service)?;
+        Ok(ExitCode::Done)
+    }
+
+    /// What it is to do.
+    fn plan(&self) -> Result<AgentPlan> {
         let mut plan = AgentPlan {
-            access: self.access()?,
-            speak: parse_all(&self.speak)?,
+            access: self.access(),
+            speak: self.speak.clone(),
             key: self.key.as_deref().map(key_in).transpose()?,
             logins: self.logins()?,
             max_clients: self.max_clients,
@@ -116,25 +130,18 @@ impl ServeArgs {
             settings: self.settings.0.clone(),
             ..AgentPlan::listening_on(&self.listen)?
         };
-        let unproved = parse_all::<Network>(&self.allow_unproved)?;
-        plan.allow_unproved.extend(unproved);
-        let intrusive = parse_all::<Network>(&self.allow_intrusive)?;
-        plan.allow_intrusive.extend(intrusive);
-        let interrupt = interrupt_flag()?;
-        let is_json = output.json || output.stream;
-        serve(&plan, interrupt, &mut |event| {
-            terminal::agent_event(event, is_json);
-        })?;
-        Ok(ExitCode::Done)
+        plan.allow_unproved.extend(&self.allow_unproved);
+        plan.allow_intrusive.extend(&self.allow_intrusive);
+        Ok(plan)
     }
 
     /// Where clients may come from.
-    fn access(&self) -> Result<Access, Failure> {
-        Ok(if self.only.is_empty() {
-            Access::NearAnd(parse_all(&self.allow)?)
+    fn access(&self) -> Access {
+        if self.only.is_empty() {
+            Access::NearAnd(self.allow.clone())
         } else {
-            Access::Only(parse_all(&self.only)?)
-        })
+            Access::Only(self.only.clone())
+        }
     }
 
     /// The users that are let in.
@@ -147,6 +154,27 @@ impl ServeArgs {
         let logins = read_logins(list, key, self.login_padding)?;
         Ok(Some(Arc::new(logins)))
     }
+}
+
+/// Sockets that the service manager listens on (`LISTEN_FDS`).
+fn sockets() -> Result<Sockets> {
+    let mut passed = ListenFd::from_env();
+    let count = passed.len();
+    let mut sockets = Sockets::default();
+    let mut take = |at| -> io::Result<()> {
+        match passed.take_tcp_listener(at) {
+            Ok(listener) => sockets.tcp.extend(listener),
+            // Of another kind.
+            Err(_) => sockets.udp.extend(passed.take_udp_socket(at)?),
+        }
+        Ok(())
+    };
+    for at in 0..count {
+        take(at).with_context(|| {
+            format!("socket {at} of the service manager: serve takes TCP sockets that listen and UDP sockets")
+        })?;
+    }
+    Ok(sockets)
 }
 
 /// What `--speak` knows, for help.
