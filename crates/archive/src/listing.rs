@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use linerate_model::run::{RunKind, RunStatus};
+use linerate_report::{ListedEntry, ListedResult, ListedRun};
 use linerate_store::{Entry, Figure, Listed, Store};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -17,6 +18,38 @@ pub struct Kept {
     pub note: Option<String>,
 }
 
+impl Kept {
+    /// What lists show of it.
+    pub fn shown(&self) -> ListedRun<'_> {
+        let entry = match &self.listed.entry {
+            Entry::Broken { reason } => ListedEntry::Broken { reason },
+            Entry::Run(run) => ListedEntry::Run {
+                kind: run.kind,
+                status: run.status,
+                title: run.title.as_deref(),
+                started: run.started.as_ref(),
+                result: match run.result {
+                    Some(Figure::Received(rate)) => ListedResult::Received(rate),
+                    Some(Figure::FrameLowerBound { frame, rate }) => {
+                        ListedResult::FrameLowerBound { frame, rate }
+                    }
+                    Some(Figure::LowerBound(rate)) => ListedResult::LowerBound(rate),
+                    Some(Figure::MedianNs(ns)) => ListedResult::MedianNs(ns),
+                    None if run.parts > 0 => ListedResult::Parts(run.parts),
+                    None => ListedResult::None,
+                },
+                limit: run.limit.as_ref().map(|(_, name)| name.as_str()),
+            },
+        };
+        ListedRun {
+            id: &self.listed.id,
+            entry,
+            tags: &self.tags,
+            note: self.note.as_deref(),
+        }
+    }
+}
+
 /// Which runs are listed; all that is given must hold.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -26,7 +59,7 @@ pub struct Filter {
     pub status: Option<RunStatus>,
     /// Limited by this, by its id or a part of its name.
     pub limit: Option<String>,
-    /// Called so, or at all if empty.
+    /// Called so, or at all if empty; `nightly*`: called something that begins so.
     pub tag: Option<String>,
     /// With this in its id, title or note, whatever the case.
     pub text: Option<String>,
@@ -41,6 +74,9 @@ impl Filter {
     fn holds(&self, kept: &Kept) -> bool {
         let tag = |wanted: &String| match wanted.as_str() {
             "" => !kept.tags.is_empty(),
+            wanted if let Some(beginning) = wanted.strip_suffix('*') => {
+                kept.tags.iter().any(|tag| tag.starts_with(beginning))
+            }
             name => kept.tags.iter().any(|tag| tag == name),
         };
         let run = match &kept.listed.entry {

@@ -72,25 +72,7 @@ pub(crate) fn open_store(output: &OutputArgs) -> Result<Store> {
         clippy::disallowed_methods,
         reason = "the environment is read here, once"
     )]
-    let read = |name: &str| {
-        env::var(name)
-            .ok()
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let dir = output
-        .store
-        .clone()
-        .or_else(|| read("LINERATE_STORE"))
-        .or_else(|| read("XDG_DATA_HOME").map(|dir| dir.join("linerate")))
-        .or_else(|| read("HOME").map(|dir| dir.join(".local/share/linerate")));
-    let dir = dir.ok_or_else(|| {
-        Failure::new(
-            ExitCode::Usage,
-            "no place to keep runs: give --store DIR, or --no-store to keep nothing",
-        )
-    })?;
-    archive::open_store(&dir)
+    archive::open_usual_store(output.store.as_deref(), |name| env::var(name).ok())
 }
 
 /// Where what is fetched and built is kept for later.

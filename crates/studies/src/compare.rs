@@ -26,9 +26,13 @@ pub fn compare_named(
     check_metrics(options)?;
     let first = find(context, a, hints)?;
     let second = find(context, b, hints)?;
-    let named = |name, run| Named { name, run };
-    let comparison = compare(named(a, &first), named(b, &second), options);
-    comparable(comparison)
+    compare_runs((a, &first), (b, &second), options)
+}
+
+/// Judges `b` against `a`: runs with the names that the comparison calls them by.
+pub fn compare_runs(a: (&str, &Run), b: (&str, &Run), options: &Options) -> Result<Comparison> {
+    let named = |(name, run)| Named { name, run };
+    comparable(compare(named(a), named(b), options))
 }
 
 /// Whether the metrics that are asked for are known.

@@ -6,10 +6,10 @@ use crate::outcome::no_report;
 use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use linerate_archive::{Entry, Figure, Filter, Kept, listing_json};
+use linerate_archive::{Filter, Kept, listing_json};
 use linerate_model::exit::ExitCode;
 use linerate_model::run::{RunKind, RunStatus};
-use linerate_report::{ListedEntry, ListedResult, ListedRun, listing_text};
+use linerate_report::listing_text;
 
 /// For short help.
 const EXAMPLES: &str = "Examples:
@@ -29,7 +29,7 @@ pub(crate) struct ListArgs {
     /// Only runs that this limits: an id such as `link`, or a part of its name.
     #[arg(long, value_name = "LIMIT")]
     limit: Option<String>,
-    /// Only runs with this tag, or without NAME with any.
+    /// Only runs with this tag (`nightly*`: one that begins so), or without NAME with any.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     tag: Option<String>,
     /// Only runs with this in their id, title or note.
@@ -83,7 +83,7 @@ impl ListArgs {
             return Ok(ExitCode::Done);
         }
         kept.reverse();
-        let listed: Vec<_> = kept.iter().map(listed).collect();
+        let listed: Vec<_> = kept.iter().map(Kept::shown).collect();
         let Layout { width, style } = terminal::layout();
         terminal::print_line(&listing_text(&listed, width, style))?;
         Ok(ExitCode::Done)
@@ -111,35 +111,5 @@ impl ListArgs {
             since: self.since.clone(),
             most: self.newest,
         }
-    }
-}
-
-/// One of them, as it is shown.
-fn listed(kept: &Kept) -> ListedRun<'_> {
-    let entry = match &kept.listed.entry {
-        Entry::Broken { reason } => ListedEntry::Broken { reason },
-        Entry::Run(run) => ListedEntry::Run {
-            kind: run.kind,
-            status: run.status,
-            title: run.title.as_deref(),
-            started: run.started.as_ref(),
-            result: match run.result {
-                Some(Figure::Received(rate)) => ListedResult::Received(rate),
-                Some(Figure::FrameLowerBound { frame, rate }) => {
-                    ListedResult::FrameLowerBound { frame, rate }
-                }
-                Some(Figure::LowerBound(rate)) => ListedResult::LowerBound(rate),
-                Some(Figure::MedianNs(ns)) => ListedResult::MedianNs(ns),
-                None if run.parts > 0 => ListedResult::Parts(run.parts),
-                None => ListedResult::None,
-            },
-            limit: run.limit.as_ref().map(|(_, name)| name.as_str()),
-        },
-    };
-    ListedRun {
-        id: &kept.listed.id,
-        entry,
-        tags: &kept.tags,
-        note: kept.note.as_deref(),
     }
 }

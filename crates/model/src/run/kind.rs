@@ -247,6 +247,17 @@ pub enum RunKind {
 }
 
 impl RunKind {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Demo,
+        Self::Latency,
+        Self::Saturate,
+        Self::Study,
+        Self::Switch,
+        Self::Tcp,
+        Self::Udp,
+    ];
+
     /// The kebab-case name, as in the document.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -188,6 +188,20 @@ pub enum RunStatus {
     Invalid,
 }
 
+impl RunStatus {
+    /// Every end.
+    pub const ALL: [Self; 3] = [Self::Complete, Self::Incomplete, Self::Invalid];
+
+    /// The kebab-case name, as in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Incomplete => "incomplete",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
 /// The end of the control connection that a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -100,15 +100,9 @@ fn row(listed: &ListedRun<'_>) -> (Vec<String>, Option<String>) {
         } => {
             about.extend(title.map(str::to_owned));
             about.extend(said(status));
-            let started = started.map_or_else(String::new, WallTime::to_string);
-            // To the minute: `2026-11-24T07:45`.
-            let started = started
-                .chars()
-                .take(16)
-                .collect::<String>()
-                .replace('T', " ");
+            let started = started.map_or_else(String::new, to_the_minute);
             let limit = limit.unwrap_or_default().to_owned();
-            vec![id, started, figure(result), limit]
+            vec![id, started, listed_figure(result), limit]
         }
     };
     if !listed.tags.is_empty() {
@@ -122,6 +116,12 @@ fn row(listed: &ListedRun<'_>) -> (Vec<String>, Option<String>) {
     (figures, (!about.is_empty()).then(|| about.join(" · ")))
 }
 
+/// `2026-11-24 07:45`.
+pub fn to_the_minute(time: &WallTime) -> String {
+    let text = time.to_string();
+    text.chars().take(16).collect::<String>().replace('T', " ")
+}
+
 fn said(status: RunStatus) -> Option<String> {
     match status {
         RunStatus::Complete => None,
@@ -130,7 +130,8 @@ fn said(status: RunStatus) -> Option<String> {
     }
 }
 
-fn figure(result: ListedResult) -> String {
+/// The figure in words; empty without one.
+pub fn listed_figure(result: ListedResult) -> String {
     match result {
         ListedResult::None => String::new(),
         ListedResult::Received(received) => rate(received),

@@ -12,7 +12,9 @@ mod study;
 
 pub use brief::{Whereabouts, summaries_text, summary_text};
 pub use explanation::explanation_text;
-pub use listing::{ListedEntry, ListedResult, ListedRun, listing_text};
+pub use listing::{
+    ListedEntry, ListedResult, ListedRun, listed_figure, listing_text, to_the_minute,
+};
 pub use live::{
     LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
 };
