@@ -75,7 +75,11 @@ const TABLE: &[(&str, &[&str])] = &[
         "p4-cli",
         &["model", "sys", "analysis", "p4", "p4-runtime", "p4-switch"],
     ),
-    ("packages", &["cli", "p4-cli"]),
+    (
+        "web",
+        &["model", "sys", "analysis", "report", "archive", "studies"],
+    ),
+    ("packages", &["cli", "p4-cli", "web"]),
     ("responder", &["wire"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,327 @@
+//! The program as its users meet it: started, asked over HTTP, and what it refuses.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use linerate_archive::Store;
+use linerate_model::run::{Run, RunKind, Tool};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// The program over a store, ended when this is dropped.
+struct Site {
+    program: Child,
+    /// What it printed when it was ready.
+    printed: String,
+    store: tempfile::TempDir,
+}
+
+impl Site {
+    fn start(options: &[&str]) -> Self {
+        let store = tempfile::tempdir().unwrap();
+        Self::over(store, options)
+    }
+
+    fn over(store: tempfile::TempDir, options: &[&str]) -> Self {
+        let mut program = program(store.path());
+        if !options.contains(&"--listen") {
+            program.args(["--listen", "127.0.0.1:0"]);
+        }
+        let mut program = program
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut printed = String::new();
+        let mut out = BufReader::new(program.stdout.as_mut().unwrap());
+        out.read_line(&mut printed).unwrap();
+        let printed = printed.trim().to_owned();
+        Self {
+            program,
+            printed,
+            store,
+        }
+    }
+
+    fn host(&self) -> &str {
+        self.printed
+            .strip_prefix("http://")
+            .unwrap()
+            .split('/')
+            .next()
+            .unwrap()
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.ask("GET", path, &[])
+    }
+
+    /// The whole answer, head and body.
+    fn ask(&self, method: &str, path: &str, headers: &[&str]) -> String {
+        let mut stream = TcpStream::connect(self.host()).unwrap();
+        let mut lines = vec![
+            format!("{method} {path} HTTP/1.1"),
+            "Connection: close".to_owned(),
+        ];
+        if !headers.iter().any(|header| header.starts_with("Host:")) {
+            lines.push(format!("Host: {}", self.host()));
+        }
+        lines.extend(headers.iter().map(|header| (*header).to_owned()));
+        let request = format!("{}\r\n\r\n", lines.join("\r\n"));
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+fn program(store: &Path) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_linerate-web"));
+    program.arg("--store").arg(store);
+    program
+}
+
+fn code(answer: &str) -> u16 {
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// A run of a kind with a title, as any tool may have made it.
+fn run(id: &str, title: &str) -> Run {
+    let mut run = Run::new(id, RunKind::Tcp, Tool::unversioned("linerate"));
+    run.title = Some(title.to_owned());
+    run
+}
+
+const HOSTILE: &str =
+    "</title><script>document.title='owned'</script><img src=x onerror=alert(1)>\u{202e}";
+
+fn two_runs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let runs = [
+        run("20260101-000000-tcp-00000001", "board A"),
+        run("20260102-000000-tcp-00000002", HOSTILE),
+    ];
+    store.add_all(&runs).unwrap();
+    folder
+}
+
+#[test]
+fn an_empty_store_says_how_a_run_is_made() {
+    let answer = Site::start(&[]).get("/");
+    assert_eq!(code(&answer), 200);
+    assert!(
+        answer.contains("No run") && answer.contains("linerate demo"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn runs_are_listed_found_and_shown() {
+    let site = Site::over(two_runs(), &[]);
+    let all = site.get("/");
+    assert!(all.contains("2 runs") && all.contains("board A"), "{all}");
+    let found = site.get("/?match=BOARD&kind=tcp&status=&limit=&tag=&since=");
+    assert!(
+        found.contains("1 run.") && found.contains("board A"),
+        "{found}"
+    );
+    assert!(site.get("/?kind=udp").contains("No run"));
+    let page = site.get("/runs/20260101-000000-tcp-00000001");
+    assert!(
+        page.contains("<iframe") && page.contains("sandbox="),
+        "{page}"
+    );
+    let report = site.get("/runs/20260101-000000-tcp-00000001/report");
+    assert!(
+        report.contains("sandbox allow-scripts") && report.contains("<!DOCTYPE html>"),
+        "{report:.400}"
+    );
+    let document = site.get("/runs/20260101-000000-tcp-00000001/run.json");
+    assert!(
+        document.contains("linerate/run/2") && document.contains("attachment"),
+        "{document:.400}"
+    );
+}
+
+#[test]
+fn what_a_hostile_run_says_stays_text_and_nothing_inline_may_run() {
+    let site = Site::over(two_runs(), &[]);
+    fs::create_dir(site.store.path().join("torn")).unwrap();
+    fs::write(
+        site.store.path().join("torn/run.json"),
+        "{\"schema\": \"linerate/run/2\", \"title\": \"<script>",
+    )
+    .unwrap();
+    for path in [
+        "/",
+        "/runs/20260102-000000-tcp-00000002",
+        "/runs/torn",
+        "/runs/torn/report",
+    ] {
+        let answer = site.get(path);
+        assert!(
+            !answer.contains("<script>document")
+                && !answer.contains("<img")
+                && !answer.contains('\u{202e}'),
+            "{path}"
+        );
+        let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.contains("default-src 'none'") && !head.contains("unsafe-inline"),
+            "{head}"
+        );
+    }
+    assert!(site.get("/").contains("Broken: "));
+    assert_eq!(code(&site.get("/runs/torn")), 404);
+}
+
+#[test]
+fn no_path_leads_out_of_the_store() {
+    let folder = two_runs();
+    let beside = tempfile::tempdir().unwrap();
+    Store::open(beside.path())
+        .unwrap()
+        .add_all(&[run("elsewhere", "secret")])
+        .unwrap();
+    std::os::unix::fs::symlink(
+        beside.path().join("elsewhere"),
+        folder.path().join("linked"),
+    )
+    .unwrap();
+    let outside = beside
+        .path()
+        .join("elsewhere")
+        .display()
+        .to_string()
+        .replace('/', "%2f");
+    let site = Site::over(folder, &[]);
+    for id in [
+        "..",
+        "%2e%2e",
+        "..%2f..%2fetc%2fpasswd",
+        "%2fetc",
+        "last",
+        "2026",
+        ".index.json",
+        "linked",
+        "a%00b",
+        &outside,
+    ] {
+        for end in ["", "/report", "/run.json"] {
+            let answer = site.get(&format!("/runs/{id}{end}"));
+            assert!(
+                [400, 404].contains(&code(&answer)) && !answer.contains("secret"),
+                "{id}{end}: {answer}"
+            );
+        }
+        let answer = site.get(&format!("/compare/document?a={id}&b={id}"));
+        assert!([400, 404].contains(&code(&answer)), "{id}: {answer}");
+    }
+    assert_eq!(code(&site.get("/assets/..%2fsrc%2flib.rs")), 404);
+}
+
+#[test]
+fn another_name_for_this_host_is_refused() {
+    let site = Site::over(two_runs(), &[]);
+    let answer = site.ask("GET", "/", &["Host: rebound.example:5380"]);
+    assert_eq!(code(&answer), 421);
+    assert!(!answer.contains("board A"));
+}
+
+#[test]
+fn the_printed_link_lets_one_browser_in_once() {
+    let site = Site::over(two_runs(), &["--private"]);
+    assert_eq!(code(&site.get("/")), 403);
+    assert_eq!(code(&site.get("/enter?token=00")), 403);
+    let link = site.printed.split_once(site.host()).unwrap().1;
+    let entered = site.get(link);
+    assert_eq!(code(&entered), 303);
+    let cookie = entered
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "))
+        .unwrap();
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
+        "{cookie}"
+    );
+    let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
+    assert_eq!(code(&site.ask("GET", "/", &[&cookie])), 200);
+    assert_eq!(code(&site.get(link)), 403);
+    assert_eq!(code(&site.ask("GET", "/", &[&format!("{cookie}0")])), 403);
+}
+
+#[test]
+fn an_address_that_others_reach_asks_for_the_link() {
+    let site = Site::start(&["--listen", "0.0.0.0:0"]);
+    assert!(site.printed.contains("/enter?token="), "{}", site.printed);
+    let port = site.host().rsplit_once(':').unwrap().1;
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: board.example\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_eq!(code(&answer), 403);
+}
+
+#[test]
+fn a_post_from_another_site_is_refused() {
+    let site = Site::start(&[]);
+    for headers in [
+        &["Origin: http://evil.example"][..],
+        &["Sec-Fetch-Site: cross-site"],
+        &[],
+    ] {
+        let answer = site.ask("POST", "/", &[headers, &["Content-Length: 0"]].concat());
+        assert_eq!(code(&answer), 403, "{headers:?}");
+    }
+}
+
+#[test]
+fn a_thousand_connections_that_ask_for_nothing_keep_nobody_out_for_good() {
+    let site = Site::over(two_runs(), &[]);
+    let idle: Vec<_> = (0..1000)
+        .map(|_| TcpStream::connect(site.host()).unwrap())
+        .collect();
+    // Those that wait for their turn get it when silent ones are closed.
+    assert_eq!(code(&site.get("/")), 200);
+    for stream in idle {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    assert_eq!(code(&site.get("/")), 200);
+}
+
+#[test]
+fn what_is_wrong_with_the_command_line_has_its_exit_code() {
+    let site = Site::start(&[]);
+    let mut taken = program(site.store.path());
+    let taken = taken.args(["--listen", site.host()]).output().unwrap();
+    assert_eq!(taken.status.code(), Some(4));
+    let said = String::from_utf8(taken.stderr).unwrap();
+    assert!(
+        said.contains("cannot listen at") && said.contains("--listen"),
+        "{said}"
+    );
+    let file = site.store.path().join("file");
+    fs::write(&file, "").unwrap();
+    let wrong = program(&file).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    let usage = program(site.store.path())
+        .args(["--listen", "here"])
+        .output()
+        .unwrap();
+    assert_eq!(usage.status.code(), Some(2));
+}
