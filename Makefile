@@ -8,9 +8,9 @@ CARGO ?= cargo
 all: build ## build, the same as `make build`
 
 # The programs alone: tests and their rooms are built by `make check` and `make test`.
-build: ## build target/release/linerate and linerate-p4
+build: ## build target/release/linerate, linerate-p4 and linerate-web
 	@ci/need cargo
-	$(CARGO) build --release --locked -p linerate-cli -p linerate-p4-cli
+	$(CARGO) build --release --locked -p linerate-cli -p linerate-p4-cli -p linerate-web
 
 demo: ## measure between two hosts made of this one, without privileges; writes report.html
 	@ci/need cargo namespaces

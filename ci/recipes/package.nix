@@ -6,7 +6,7 @@ rustPlatform.buildRustPackage {
   version = "0.1.0";
   src = lib.cleanSource ../..;
   cargoLock.lockFile = ../../Cargo.lock;
-  cargoBuildFlags = [ "-p" "linerate-cli" "-p" "linerate-p4-cli" ];
+  cargoBuildFlags = [ "-p" "linerate-cli" "-p" "linerate-p4-cli" "-p" "linerate-web" ];
   nativeBuildInputs = [ cmake ];
   # Its tests make namespaces and open ports.
   doCheck = false;

@@ -2,17 +2,26 @@
 
 use clap::Command;
 
-/// `linerate`, with the program that `linerate p4` starts among its commands.
+/// `linerate`, with the programs that `linerate p4` and `linerate web` start among its commands.
 pub fn linerate() -> Command {
     // Each is built by itself: the program knows nothing of the options of all of linerate's own commands.
     let p4 = linerate_p4_cli::command().name("p4");
     let p4 = p4.bin_name("linerate p4").display_name("linerate-p4");
-    built(linerate_cli::command()).subcommand(built(p4))
+    let web = linerate_web::command().name("web");
+    let web = web.bin_name("linerate web").display_name("linerate-web");
+    built(linerate_cli::command())
+        .subcommand(built(p4))
+        .subcommand(built(web))
 }
 
 /// `linerate-p4`, by its own name.
 pub fn linerate_p4() -> Command {
     built(linerate_p4_cli::command().name("linerate-p4"))
+}
+
+/// `linerate-web`, by its own name.
+pub fn linerate_web() -> Command {
+    built(linerate_web::command().name("linerate-web"))
 }
 
 /// With everything that `--help` shows; `help` as a command repeats all others and is left out.

@@ -12,11 +12,12 @@ pub const SHELLS: [(Shell, &str); 3] = [
     (Shell::Fish, "fish/vendor_completions.d"),
 ];
 
-/// The completions of both programs for `shell`, by the names that it looks for.
-pub fn files(shell: Shell) -> [Named; 2] {
+/// The completions of the programs for `shell`, by the names that it looks for.
+pub fn files(shell: Shell) -> [Named; 3] {
     [
         ("linerate", command_line::linerate()),
         ("linerate-p4", command_line::linerate_p4()),
+        ("linerate-web", command_line::linerate_web()),
     ]
     .map(|(program, command)| (file_name(shell, program), text(shell, program, command)))
 }

@@ -77,7 +77,7 @@ fn programs(dist: &Path, architecture: Architecture) -> Result<Vec<Entry>> {
         fs::read(&path).with_context(|| format!("reading {}; {remedy}", path.display()))
     };
     let mut all = Vec::new();
-    for program in ["linerate", "linerate-p4"] {
+    for program in ["linerate", "linerate-p4", "linerate-web"] {
         let bytes = read(format!("{program}-{architecture}"))?;
         all.push(Entry::program(format!("bin/{program}"), bytes));
     }

@@ -9,10 +9,13 @@ use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 use std::io;
 
-/// The pages of both programs by file name, such as `linerate-board-up.1`; `date` (`2026-11-27`) is in each page's foot.
+/// The pages of the programs by file name, such as `linerate-board-up.1`; `date` (`2026-11-27`) is in each page's foot.
 pub fn pages(date: &str) -> io::Result<Vec<Named>> {
-    let (linerate, p4) = (command_line::linerate(), command_line::linerate_p4());
-    let mut pages = vec![(file_name(&p4), page(&p4, None, date)?)];
+    let linerate = command_line::linerate();
+    let mut pages = Vec::new();
+    for own in [command_line::linerate_p4(), command_line::linerate_web()] {
+        pages.push((file_name(&own), page(&own, None, date)?));
+    }
     for (path, command) in command_line::walk(&linerate) {
         let name = file_name(command);
         // `linerate p4` and `linerate-p4` are one page.

@@ -25,7 +25,7 @@ pub struct Part {
 }
 
 /// The crates whose programs are installed.
-const PROGRAMS: [&str; 2] = ["linerate-cli", "linerate-p4-cli"];
+const PROGRAMS: [&str; 3] = ["linerate-cli", "linerate-p4-cli", "linerate-web"];
 
 impl Part {
     /// Those of both programs, sorted by name and version. What only builds or tests them is not among them.

@@ -32,7 +32,7 @@ fn source() -> Source<'static> {
 fn dist() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for architecture in Architecture::ALL {
-        for program in ["linerate", "linerate-p4"] {
+        for program in ["linerate", "linerate-p4", "linerate-web"] {
             let name = format!("{program}-{architecture}");
             fs::write(folder.path().join(&name), format!("is {name}")).unwrap();
         }
