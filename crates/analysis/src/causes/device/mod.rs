@@ -1,7 +1,7 @@
 //! The device under test: what it dropped by its own counters, or what its work costs on the cores of this host.
 
-use super::evidence::{Evidence, Placed};
-use super::{Cause, sender_cpu, tool, words};
+use super::evidence::{Delays, Evidence, Placed};
+use super::{Cause, link, path_loss, policer, sender_cpu, tool, words};
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
 use crate::thresholds::device::{BESIDE_OTHERS, CLEARLY, DISTURBED, MOST};
@@ -16,7 +16,7 @@ pub(crate) static CAUSE: Cause = Cause {
     id: "device",
     name: "the device under test",
     subject: "the device under test",
-    summary: "The device's own counters hold most of what was lost, or its work takes the CPU time in which more frames could be sent: over a wire in its place linerate sends more.",
+    summary: "The device's own counters hold most of what was lost; or most was lost between its ports, of which no counter of it tells; or its work takes the CPU time in which more frames could be sent: over a wire in its place linerate sends more.",
     ..Cause::BASE
 };
 
@@ -32,6 +32,8 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         Placed::from_evidence(&evidence).filter(|p| p.share(&[Place::Device]) >= MOST)
     {
         dropped(&placed, &evidence, verdict);
+    } else if is_silent(&evidence, verdict) {
+        dropped_silently(&evidence, verdict);
     } else if let Some(cost) = Cost::from_evidence(run, &evidence, verdict) {
         cost.judge(verdict);
     }
@@ -61,6 +63,67 @@ fn dropped(placed: &Placed, evidence: &Evidence<'_>, verdict: &mut Verdict) {
     verdict.share_ratio = None;
     verdict.experiment = Some(Box::new(Experiment::in_words(
         "give the device more of what drops there: CPU time, a longer queue, fewer rules",
+        "it forwards more frames without loss",
+    )));
+}
+
+/// Whether most was lost between the two ports, and nothing but the path is blamed: the device is all the path there is.
+fn is_silent(evidence: &Evidence<'_>, verdict: &Verdict) -> bool {
+    let is_of_path = [&link::CAUSE, &path_loss::CAUSE, &policer::CAUSE]
+        .iter()
+        .any(|cause| cause.is_in(verdict));
+    let placed = Placed::from_evidence(evidence);
+    let between = placed.is_some_and(|placed| placed.share(&BETWEEN) >= MOST);
+    between && (is_of_path || verdict.limit.is_unknown())
+}
+
+/// Places between the tester's ports.
+const BETWEEN: [Place; 2] = [Place::Device, Place::Network];
+
+/// The device lost most of what was lost, and no counter of its own says where. How it drops follows from the one-way delay:
+/// a process that falls behind has a full queue, in which every frame waits that it forwards; what polices forwards at once or
+/// not at all.
+fn dropped_silently(evidence: &Evidence<'_>, verdict: &mut Verdict) {
+    let Some(placed) = Placed::from_evidence(evidence) else {
+        return;
+    };
+    let delays = Delays::one_way(evidence);
+    let (why, change) = match delays {
+        Some(delays) if delays.queue_stands() => (
+            "a queue is full in it, so it forwards no faster",
+            "give the device's process a core of its own, or less work for each frame",
+        ),
+        Some(_) => (
+            "what exceeds a rate is dropped without waiting, as a policer or a queue of few frames drops",
+            "raise the rate that the device polices, or give it a longer queue",
+        ),
+        None => (
+            "how it drops is not known: one-way delay was not measured with and without loss",
+            "measure delay at a low load too (--delay-load 0)",
+        ),
+    };
+    verdict.claim = format!(
+        "The device under test limits: {} were lost between its ports, and no counter of its own says where; {why}.",
+        placed.figure(&BETWEEN)
+    );
+    verdict.evidence.clear();
+    verdict.evidence.extend(delays.map(|delays| {
+        format!(
+            "Median one-way delay was {} under load and {} without.",
+            words::time(delays.loaded),
+            words::time(delays.base)
+        )
+    }));
+    verdict.limit = CAUSE.limit();
+    verdict.side = None;
+    verdict.confidence = if delays.is_some() {
+        Confidence::Supported
+    } else {
+        Confidence::Weak
+    };
+    verdict.share_ratio = Some(Ratio::clamped(placed.share(&BETWEEN)));
+    verdict.experiment = Some(Box::new(Experiment::in_words(
+        change,
         "it forwards more frames without loss",
     )));
 }

@@ -198,8 +198,19 @@ impl Delays {
         }
         // PDV counts from the fastest packet of its own trial, so without a relaxed trial that packet is the base.
         Some(Self {
-            base: unloaded(evidence).unwrap_or(0.0),
+            base: unloaded(evidence, pdv_median).unwrap_or(0.0),
             loaded: mean(evidence.stressed().into_iter().filter_map(pdv_median))?,
+        })
+    }
+
+    /// Medians of the one-way delay of datagrams, where both ends read one clock; `None` elsewhere, or without a trial that is
+    /// relaxed or one that is stressed.
+    ///
+    /// PDV misses a queue that is full for as long as a trial lasts: then its fastest packet waited too.
+    pub(in crate::causes) fn one_way(evidence: &Evidence<'_>) -> Option<Self> {
+        Some(Self {
+            base: unloaded(evidence, one_way_median)?,
+            loaded: mean(evidence.stressed().into_iter().filter_map(one_way_median))?,
         })
     }
 
@@ -209,15 +220,21 @@ impl Delays {
     }
 }
 
-/// PDV median of the relaxed trials: of those well below the stressed ones, if there are any.
-fn unloaded(evidence: &Evidence<'_>) -> Option<f64> {
+/// Mean of a median of the relaxed trials: of those well below the stressed ones, if there are any.
+fn unloaded(evidence: &Evidence<'_>, median: fn(&Trial) -> Option<f64>) -> Option<f64> {
     let (relaxed, stressed) = (evidence.relaxed(), evidence.stressed());
     let onset = stressed.iter().filter_map(|trial| load(trial));
     let onset = onset.min_by(f64::total_cmp);
     let is_calm = |load: f64| onset.is_some_and(|onset| load <= onset * CALM);
     let all = || relaxed.iter().copied();
     let calm = all().filter(|trial| load(trial).is_some_and(is_calm));
-    mean(calm.filter_map(pdv_median)).or_else(|| mean(all().filter_map(pdv_median)))
+    mean(calm.filter_map(median)).or_else(|| mean(all().filter_map(median)))
+}
+
+fn one_way_median(trial: &Trial) -> Option<f64> {
+    let delay = trial.one_way()?.forward.as_ref();
+    let delay = delay.filter(|delay| delay.of == DelayOf::OneWay)?;
+    delay.p50_ns.map(words::nanos)
 }
 
 fn pdv_median(trial: &Trial) -> Option<f64> {
