@@ -19,7 +19,7 @@ impl Timed {
         let high = time(goal.lower_bound?.pps())?;
         let low = time(goal.upper_bound?.pps())?;
         Some(Self {
-            bytes: found.frame_bytes.as_f64(),
+            bytes: found.mean_bytes(),
             time: Interval { low, high },
         })
     }
@@ -95,6 +95,7 @@ mod tests {
         let rate = |time: f64| Some(PacketRate::from_pps(1e9 / time));
         Forwarding {
             frame_bytes: ByteCount::new(bytes),
+            mix: None,
             direction: Direction::Forward,
             line_rate: None,
             ceiling: None,

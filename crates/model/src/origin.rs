@@ -279,7 +279,12 @@ pub struct SwitchSettings {
     /// The device, as on the command line.
     pub device: String,
     /// Lengths of frames, from destination address to FCS.
+    ///
+    /// Of a mix the mean, rounded to whole bytes.
     pub frame_bytes: Vec<ByteCount>,
+    /// Mixes of lengths among them, as they were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frame_mixes: Vec<String>,
     /// One after the other.
     pub directions: Vec<Direction>,
     /// Shares of the throughput at which delay is measured.

@@ -4,7 +4,7 @@ use super::design::{Design, NotRun, given_buffer};
 use crate::readings::carried_rate;
 use linerate_model::run::{Change, Trial};
 use linerate_model::spec::{
-    Direction, MAX_BUFFER, Pace, Side, Stop, TestSpec, Transport, validate,
+    DatapathChoice, Direction, MAX_BUFFER, Pace, Side, Stop, TestSpec, Transport, validate,
 };
 use linerate_model::{BitRate, ByteCount, Ratio};
 use std::time::Duration;
@@ -140,6 +140,9 @@ fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
 }
 
 fn payload(spec: &mut TestSpec, factor: f64) -> Result<(), NotRun> {
+    if spec.datapath.params.contains_key(DatapathChoice::GENOME) {
+        return Err(impossible("frames have a mix of lengths"));
+    }
     let before = spec.payload();
     let after = ByteCount::from_f64(before.as_f64() * factor);
     if spec.transport() == Transport::Udp && after > before && after.get() > UNFRAGMENTED {

@@ -8,19 +8,22 @@
 //! the addresses that the parameters say, of 198.18.0.0/15 (RFC 2544 appendix C.2.2) unless told otherwise. They pass the
 //! kernel's stack of neither end.
 
+use super::af_xdp::frame::Flow;
+use super::af_xdp::lengths::Lengths;
 use super::af_xdp::open::open_on;
 use super::af_xdp::params::{self, FrameParams};
 use super::af_xdp::path::FramePath;
 use super::af_xdp::probe::ProbeMark;
 use super::af_xdp::route::{FrameRoute, ethernet};
-use super::in_kernel::{self, Flows, MAX_FLOWS};
+use super::in_kernel::{self, FCS, Flows, MAX_FLOWS};
 use super::{
     Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
 };
 use crate::error::EngineError;
 use crate::plan::Role;
-use linerate_model::spec::{DatapathChoice, Direction, Side, TestSpec};
+use linerate_model::spec::{DatapathChoice, Direction, Genome, Side, TestSpec};
 use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
+use linerate_wire::header::HEADER_LEN;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -88,6 +91,11 @@ impl DatapathKind for Ports {
                     summary: "Pseudo-random addresses and ports of so many flows, to 1000000 (1).",
                 },
                 ParamDef {
+                    name: DatapathChoice::GENOME,
+                    values: "MIX",
+                    summary: "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).",
+                },
+                ParamDef {
                     name: "generator",
                     values: "af-xdp|kernel|either",
                     summary: "Who makes and counts frames: this process by AF_XDP, or programs in the kernel; either: these if they can (af-xdp).",
@@ -134,10 +142,16 @@ impl DatapathKind for Ports {
         let device = Device::parse(setup.params)?;
         let route = device.route(setup.role)?;
         let params = FrameParams::parse(setup.params)?;
+        let lengths = device.lengths(setup.payload, &route.flow)?;
+        let longest = PathSetup {
+            payload: lengths.longest(),
+            ..*setup
+        };
         if device.generator == By::Process {
             let mark = setup.probe.as_ref().map(ProbeMark::from);
-            let opened = open_on(socket, route, params, mark, setup)?;
-            return Ok(Box::new(FramePath::new(opened, setup)));
+            let opened = open_on(socket, route, params, mark, &longest)?;
+            let path = FramePath::new(opened, setup).with_lengths(lengths);
+            return Ok(Box::new(path));
         }
         let probe = setup.probe.ok_or_else(|| {
             let why = "it makes datagrams of linerate's own protocol, and nothing else";
@@ -150,6 +164,7 @@ impl DatapathKind for Ports {
             route,
             params,
             flows: device.flows,
+            lengths: lengths.clone(),
             setup,
             probe,
         });
@@ -161,9 +176,10 @@ impl DatapathKind for Ports {
                     && !setup.both_ways
                     && device.flows.is_one() =>
             {
-                let opened = open_on(kept, device.route(setup.role)?, params, None, setup)?;
+                let opened = open_on(kept, device.route(setup.role)?, params, None, &longest)?;
                 let note = format!("{what}: {why}; they were sent by AF_XDP instead");
-                Ok(Box::new(FramePath::new(opened, setup).noting(note)))
+                let path = FramePath::new(opened, setup).with_lengths(lengths);
+                Ok(Box::new(path.noting(note)))
             }
             opened => opened,
         }
@@ -208,6 +224,8 @@ struct Device {
     b: Port,
     generator: By,
     flows: Flows,
+    /// Lengths of the frames; `None`: all have one.
+    genome: Option<Genome>,
 }
 
 impl Device {
@@ -242,6 +260,7 @@ impl Device {
         let device = Self {
             flows,
             generator,
+            genome: genome(params)?,
             a: Port {
                 interface: interface("a")?,
                 address: address("a-ip", Ipv4Addr::new(198, 18, 0, 1))?,
@@ -259,6 +278,25 @@ impl Device {
             return Err(EngineError::plan("b-ip", &b.address, why));
         }
         Ok(device)
+    }
+
+    /// Payload lengths of its frames.
+    fn lengths(&self, payload: usize, flow: &Flow) -> Result<Lengths, EngineError> {
+        let genome = self.genome.as_ref();
+        let lengths = Lengths::new(payload, genome, flow)
+            .filter(|lengths| lengths.places().iter().all(|length| *length >= HEADER_LEN));
+        lengths.ok_or_else(|| {
+            let least = flow.headers() + HEADER_LEN + FCS;
+            let why = format!("its shortest frame has no room for headers and number: {least} B");
+            EngineError::plan(DatapathChoice::GENOME, &self.text_of_genome(), why)
+        })
+    }
+
+    fn text_of_genome(&self) -> String {
+        self.genome
+            .as_ref()
+            .map(Genome::to_string)
+            .unwrap_or_default()
     }
 
     /// The way of the frames of one end.
@@ -329,6 +367,16 @@ fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineErr
         return Err(EngineError::plan("flows", &count, why));
     }
     Ok((by, flows))
+}
+
+/// The mix of frame lengths, if there is one.
+fn genome(params: &BTreeMap<String, String>) -> Result<Option<Genome>, EngineError> {
+    let text = params.get(DatapathChoice::GENOME);
+    let read = |text: &String| {
+        text.parse()
+            .map_err(|error| EngineError::plan(DatapathChoice::GENOME, text, format!("{error}")))
+    };
+    text.map(read).transpose()
 }
 
 /// Reads `52:54:00:12:34:56`.

@@ -134,6 +134,42 @@ pub(crate) fn the_rate_of_a_link_is_found_and_its_drops_are_placed() {
     }
 }
 
+/// Both senders give every frame the length of its number: a link whose rate is exact carries so many frames of the exact
+/// mean, and the ledger holds to the frame.
+pub(crate) fn a_mix_of_frame_lengths_fills_a_link() {
+    let rate = 20e6;
+    for generator in ["kernel", "af-xdp"] {
+        let run = measured(&[
+            ("dut", "link,rate=20M,queue=30000"),
+            ("frame-size", "7x64,4x594,1x1518"),
+            ("generator", generator),
+            ("loss-goal", "0.5%"),
+            ("width", "1%"),
+            ("budget", "20s"),
+            ("delay-load", "50%"),
+            ("diagnose", "0s"),
+        ]);
+        let (forwarding, parts) = rows(&run);
+        let [row] = forwarding else {
+            panic!("{forwarding:?}");
+        };
+        let mix = row.mix.as_ref().unwrap();
+        assert_eq!(mix.lengths_bytes.len(), 12);
+        let truth = rate / ((4342.0 / 12.0 + 20.0) * 8.0);
+        let goal = &row.goals[0];
+        let (low, high) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
+        assert!(low.pps() <= truth * 1.015, "{generator}: {low} of {truth}");
+        assert!(low.pps() >= truth * 0.975, "{generator}: {low} of {truth}");
+        assert!(
+            high.pps() >= truth * 0.995,
+            "{generator}: {high} of {truth}"
+        );
+        for trial in &parts[0].trials {
+            assert_eq!(dropped(trial), lost(trial), "trial {}", trial.index);
+        }
+    }
+}
+
 /// One of 200 is above a goal of 0 and below one of 1 %, at any load.
 pub(crate) fn what_a_device_drops_by_number_is_its_loss() {
     let run = measured(&[

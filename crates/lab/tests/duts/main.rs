@@ -24,6 +24,10 @@ const CASES: &[Case] = &[
         run: command::the_rate_of_a_link_is_found_and_its_drops_are_placed,
     },
     Case {
+        name: "command::a_mix_of_frame_lengths_fills_a_link",
+        run: command::a_mix_of_frame_lengths_fills_a_link,
+    },
+    Case {
         name: "command::what_a_router_writes_into_a_frame_is_in_no_other",
         run: command::what_a_router_writes_into_a_frame_is_in_no_other,
     },

@@ -3,7 +3,7 @@
 use super::{DelayOf, GoalResult, MethodResult, Run};
 use crate::dut::DutFacts;
 use crate::estimate::Interval;
-use crate::spec::{Direction, TestSpec};
+use crate::spec::{Direction, Genome, TestSpec};
 use crate::units::{
     BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Ratio,
 };
@@ -24,7 +24,12 @@ pub struct Device {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Forwarding {
     /// Length of a frame from destination address to FCS (RFC 1242 §3.5).
+    ///
+    /// Of a mix of lengths the mean, rounded to whole bytes.
     pub frame_bytes: ByteCount,
+    /// The mix of lengths, if frames have several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<FrameMix>,
     /// Which way: forward enters the device at port A.
     pub direction: Direction,
     /// Maximum frame rate of the slower port's speed (RFC 2544 §20); absent where no speed is known.
@@ -45,6 +50,27 @@ pub struct Forwarding {
     /// What other methods found, in the order they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<MethodResult>,
+}
+
+/// A mix of frame lengths that repeats (IMIX, RFC 6985).
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FrameMix {
+    /// As it was given: `imix`, letters of RFC 6985, or numbers of frames with their lengths.
+    pub genome: String,
+    /// Length of each frame in order, until they repeat: bytes from destination address to FCS.
+    pub lengths_bytes: Vec<u16>,
+    /// Exact mean of the lengths.
+    pub mean_bytes: f64,
+}
+
+impl From<&Genome> for FrameMix {
+    fn from(genome: &Genome) -> Self {
+        Self {
+            genome: genome.to_string(),
+            lengths_bytes: genome.lengths().to_vec(),
+            mean_bytes: genome.mean(),
+        }
+    }
 }
 
 /// Throughput with one loss goal.
@@ -139,6 +165,7 @@ impl Forwarding {
     pub const fn new(frame_bytes: ByteCount, direction: Direction) -> Self {
         Self {
             frame_bytes,
+            mix: None,
             direction,
             line_rate: None,
             ceiling: None,
@@ -209,13 +236,19 @@ impl Forwarding {
         largest?.lower_bound
     }
 
+    /// Length of a frame, or the exact mean of a mix, bytes.
+    pub fn mean_bytes(&self) -> f64 {
+        let mix = self.mix.as_ref().map(|mix| mix.mean_bytes);
+        mix.unwrap_or_else(|| self.frame_bytes.as_f64())
+    }
+
     /// Bit/s at `layer` of frames of this size at `rate`; L1 counts 20 bytes of preamble and gap.
     pub fn bit_rate(&self, layer: Layer, rate: PacketRate) -> BitRate {
         let between = match layer {
             Layer::L1 => FrameOverhead::UDP_IPV4.l1_bytes,
             Layer::L2 | Layer::L3 | Layer::L4Payload => 0,
         };
-        let bytes = self.frame_bytes.as_f64() + f64::from(between);
+        let bytes = self.mean_bytes() + f64::from(between);
         BitRate::from_f64(rate.pps() * bytes * 8.0)
     }
 }

@@ -32,7 +32,7 @@ pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
 pub use forwarding::{
     CostRange, DelayTrial, Device, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
-    frame_rate,
+    FrameMix, frame_rate,
 };
 pub use instance::{BuildId, Instance, StartId};
 pub use kind::{RunKind, RunWork};

@@ -2,6 +2,7 @@
 
 mod check;
 mod choice;
+mod frames;
 mod imitation;
 mod work;
 
@@ -18,6 +19,7 @@ pub use check::{
     MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, MIN_NUMBERED_PAYLOAD, SpecError, validate,
 };
 pub(crate) use choice::{parse_choice, write_choice};
+pub use frames::{FrameLengths, FrameLengthsError, Genome};
 pub use imitation::{Imitation, Stall};
 pub use work::{
     Arrival, ByteStream, CONNECTION_MESSAGE, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams,
@@ -221,6 +223,8 @@ impl DatapathChoice {
     pub const GSO: &str = "gso";
     /// Parameter of sockets: take many datagrams from the kernel at once (UDP GRO).
     pub const GRO: &str = "gro";
+    /// Parameter of frames between two ports: a mix of frame lengths in place of one.
+    pub const GENOME: &str = "genome";
 
     /// Whether its senders give the kernel many datagrams at once.
     pub fn aggregates_sent(&self) -> bool {

@@ -90,14 +90,17 @@ fn unit(rows: &[Row<'_>]) -> Unit {
 }
 
 impl Row<'_> {
-    /// `64 B`, with the direction where there are both.
+    /// `64 B`, or a mix with its mean, with the direction where there are both.
     pub(crate) fn name(&self) -> String {
-        let size = self.found.frame_bytes.get();
+        let size = match &self.found.mix {
+            Some(mix) => format!("{} (mean {:.1} B)", mix.genome, mix.mean_bytes),
+            None => format!("{} B", self.found.frame_bytes.get()),
+        };
         match (self.has_ways, self.found.direction) {
-            (_, Direction::Duplex) => format!("{size} B, each way at once"),
-            (false, _) => format!("{size} B"),
-            (true, Direction::Reverse) => format!("{size} B, B to A"),
-            (true, Direction::Forward) => format!("{size} B, A to B"),
+            (_, Direction::Duplex) => format!("{size}, each way at once"),
+            (false, _) => size,
+            (true, Direction::Reverse) => format!("{size}, B to A"),
+            (true, Direction::Forward) => format!("{size}, A to B"),
         }
     }
 

@@ -4,7 +4,7 @@ use super::draft::{duration, read, set};
 use super::search::loss_goals;
 use super::{Group, SWITCH as ONLY, Shown, Source, Usual, flag, list, option};
 use crate::run::DeviceChoice;
-use linerate_model::spec::Direction;
+use linerate_model::spec::{Direction, FrameLengths};
 
 pub(super) static DEVICE: Group = Group {
     heading: "Device",
@@ -21,15 +21,15 @@ pub(super) static DEVICE: Group = Group {
             .is_beside(true)
             .page("devices.md")
             .sets(|d, v| set(&mut d.device.choice, DeviceChoice::started(v).map(Some))),
-        list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS")
+        list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS; or a mix that repeats: `imix`, a genome of RFC 6985 (`aaabg`), or `7x64,4x594,1x1518`")
             .also("frame-sizes")
             .shown(Shown::Short)
             .usual("64,512,1518")
             .usual_in_plans("64")
             .is_beside(true)
             .sets(|d, v| {
-                let sizes = v.split(',').map(|size| read(size.trim()));
-                set(&mut d.device.frame_sizes, sizes.collect())
+                let sizes = FrameLengths::list(v).map_err(|error| error.to_string());
+                set(&mut d.device.frame_sizes, sizes)
             }),
         flag("reverse", ONLY, "From port B to port A")
             .short('R')

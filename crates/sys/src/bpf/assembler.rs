@@ -146,6 +146,7 @@ const TIME: i32 = 5;
 const TASK: i32 = 14;
 const PROBE_READ_KERNEL: i32 = 113;
 const REDIRECT_MAP: i32 = 51;
+const ADJUST_TAIL: i32 = 65;
 
 impl Assembler {
     /// A label that is placed later.
@@ -294,6 +295,12 @@ impl Assembler {
     /// Register 0 = process and thread that the program runs in. Registers 1 to 5 are lost.
     pub fn task(&mut self) {
         self.call(TASK);
+    }
+
+    /// Adds the bytes in register 2, signed, to the end of the frame of an XDP program, whose context register 1 holds.
+    /// Register 0 = 0, or an error. Registers 1 to 5 and all addresses in the frame are lost.
+    pub fn adjust_tail(&mut self) {
+        self.call(ADJUST_TAIL);
     }
 
     /// Jumps to `label` if the lower 32 bits of `register` differ from `number`.

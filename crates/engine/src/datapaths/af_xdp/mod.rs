@@ -12,6 +12,7 @@
 
 pub(super) mod checksum;
 pub(super) mod frame;
+pub(super) mod lengths;
 pub(super) mod open;
 pub(super) mod params;
 pub(super) mod path;

@@ -1,6 +1,7 @@
 //! Datagrams of one flow as frames.
 
 use super::frame::{self, Refusal, Template};
+use super::lengths::Lengths;
 use super::open::Open;
 use super::probe::payload_at;
 use crate::datapaths::{
@@ -16,6 +17,7 @@ use linerate_sys::memory::PageBuffer;
 use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
+use linerate_wire::header::{HEADER_LEN, Header};
 
 /// Ring polls per spinning call: some 0.2 µs, so that the caller's checks of clock and control cost little.
 const RING_POLLS_PER_CALL: u32 = 64;
@@ -30,6 +32,11 @@ pub(in crate::datapaths) struct FramePath {
     empty: Template,
     outgoing: PageBuffer,
     payload: usize,
+    lengths: Lengths,
+    /// A template for each place of a mix of lengths.
+    mix: Vec<Template>,
+    /// The payload of one frame of a mix.
+    scratch: Vec<u8>,
     batch: usize,
     incoming: Vec<u8>,
     spans: Vec<Span>,
@@ -58,6 +65,9 @@ impl FramePath {
             empty: Template::new(flow, 0),
             outgoing: PageBuffer::new(payload * batch, 0),
             payload,
+            lengths: Lengths::One(payload),
+            mix: Vec::new(),
+            scratch: Vec::new(),
             batch,
             incoming: Vec::with_capacity(batch * MAX_PAYLOAD),
             spans: Vec::with_capacity(batch),
@@ -71,6 +81,17 @@ impl FramePath {
             notes: Vec::new(),
             open,
         }
+    }
+
+    /// The path with frames of these lengths. Its user sees payloads of one length, that of the setup: the numbers decide
+    /// how long frames are.
+    pub(in crate::datapaths) fn with_lengths(mut self, lengths: Lengths) -> Self {
+        let flow = &self.open.route.flow;
+        let each = lengths.places().iter();
+        self.mix = each.map(|length| Template::new(flow, *length)).collect();
+        self.scratch = vec![0; lengths.longest()];
+        self.lengths = lengths;
+        self
     }
 
     /// The path with a note for its report.
@@ -96,22 +117,26 @@ impl FramePath {
 
     fn take_from(&mut self, index: usize) -> usize {
         let (flow, mark) = (&self.open.route.flow, self.open.mark);
-        let (usual, length) = (payload_at(flow.remote.address.is_ipv4()), self.payload);
+        let usual = payload_at(flow.remote.address.is_ipv4());
+        let (lengths, is_mix, nominal) = (&self.lengths, !self.mix.is_empty(), self.payload);
         let queue = &mut self.open.queues[index];
         let (incoming, spans, malformed) =
             (&mut self.incoming, &mut self.spans, &mut self.malformed);
         queue.receive(self.batch, |bytes| {
             let read = match mark {
-                Some(mark) => mark.payload(bytes, usual, length),
+                Some(mark) => mark.payload(bytes, usual, lengths),
                 None => frame::payload(flow, bytes),
             };
             match read {
                 Ok(payload) => {
+                    let start = incoming.len();
+                    let seen = if is_mix { nominal } else { payload.len() };
+                    incoming.extend_from_slice(&payload[..payload.len().min(seen)]);
+                    incoming.resize(start + seen, 0);
                     spans.push(Span {
-                        offset: number(incoming.len()),
-                        length: number(payload.len()),
+                        offset: number(start),
+                        length: number(seen),
                     });
-                    incoming.extend_from_slice(payload);
                 }
                 Err(Refusal::Checksum | Refusal::Length | Refusal::NotOurs) => *malformed += 1,
             }
@@ -237,16 +262,28 @@ impl DatagramPath for FramePath {
         }
         self.template = Template::new(&self.open.route.flow, payload);
         self.payload = payload;
+        if self.mix.is_empty() {
+            self.lengths = Lengths::One(payload);
+        }
         true
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         self.listen()?;
         let (template, payload) = (&self.template, self.payload);
+        let (lengths, mix, scratch) = (&self.lengths, &self.mix, &mut self.scratch);
         let bytes = self.outgoing.bytes();
         let queued = self.open.queues[0].queue(count, |index, room| {
             let start = index * payload;
-            template.write(&bytes[start..start + payload], room)
+            let slot = &bytes[start..start + payload];
+            if mix.is_empty() {
+                return template.write(slot, room);
+            }
+            // Behind the header a payload is zeros, of whatever length.
+            scratch[..HEADER_LEN].copy_from_slice(&slot[..HEADER_LEN]);
+            let sequence = Header::read(slot).map_or(0, |header| header.sequence);
+            let template = &mix[Lengths::place(lengths.places(), sequence)];
+            template.write(&scratch[..lengths.of(sequence)], room)
         });
         self.flush(queued)
     }

@@ -5,9 +5,10 @@
 //! up to a bound. Token and stream are 40 bits: one frame of others in 10¹⁰ has them somewhere.
 
 use super::frame::{self, End, Flow, Refusal};
+use super::lengths::Lengths;
 use crate::datapaths::Probe;
 use linerate_sys::bpf::{Assembler, Label, Register, Width};
-use linerate_wire::header::HEADER_LEN;
+use linerate_wire::header::{HEADER_LEN, Header};
 use std::net::{IpAddr, SocketAddr};
 
 /// How the frames of a stream begin, behind their headers.
@@ -46,13 +47,13 @@ pub(in crate::datapaths) const fn payload_at(is_ipv4: bool) -> i16 {
 }
 
 impl ProbeMark {
-    /// Payload, of `length` bytes, of a frame that carries the probe. `usual`: where it was sent.
-    pub(in crate::datapaths) fn payload(
+    /// Payload of a frame that carries the probe, if it has the length of its number. `usual`: where it was sent.
+    pub(in crate::datapaths) fn payload<'a>(
         self,
-        frame: &[u8],
+        frame: &'a [u8],
         usual: i16,
-        length: usize,
-    ) -> Result<&[u8], Refusal> {
+        lengths: &Lengths,
+    ) -> Result<&'a [u8], Refusal> {
         let token = self.token.to_be_bytes();
         let is_here = |at: &i16| {
             let from = usize::from(at.unsigned_abs());
@@ -61,6 +62,8 @@ impl ProbeMark {
         };
         let at = offsets(usual).find(is_here).ok_or(Refusal::NotOurs)?;
         let from = usize::from(at.unsigned_abs());
+        let header = frame.get(from..).and_then(Header::read);
+        let length = lengths.of(header.map_or(0, |header| header.sequence));
         let payload = frame.get(from..from + length).ok_or(Refusal::Length)?;
         let is_plain = |flow: &Flow| at == payload_at(flow.remote.address.is_ipv4());
         let Some(flow) = flow_in(frame).filter(is_plain) else {
@@ -142,6 +145,8 @@ fn flow_in(frame: &[u8]) -> Option<Flow> {
 mod tests {
     use super::*;
     use crate::datapaths::af_xdp::frame::Template;
+    use linerate_wire::Stamp;
+    use linerate_wire::header::Kind;
 
     const MARK: ProbeMark = ProbeMark {
         token: 0x8102_0304,
@@ -168,7 +173,10 @@ mod tests {
     fn a_probe_is_found_behind_other_headers_and_nothing_else_is() {
         let payload: Vec<u8> = [0x81, 2, 3, 4, 7].into_iter().chain(0..40).collect();
         let plain = frame(&payload);
-        let read = |frame: &[u8]| MARK.payload(frame, 42, payload.len()).map(<[u8]>::to_vec);
+        let read = |frame: &[u8]| {
+            MARK.payload(frame, 42, &Lengths::One(payload.len()))
+                .map(<[u8]>::to_vec)
+        };
         assert_eq!(read(&plain), Ok(payload.clone()));
         // A VLAN tag, and options of IPv4.
         for (at, bytes) in [(12, 4), (34, 8), (34, 40)] {
@@ -186,6 +194,30 @@ mod tests {
         assert_eq!(read(&other), Err(Refusal::NotOurs));
         assert_eq!(read(&frame(&[0; 100])), Err(Refusal::NotOurs));
         assert_eq!(read(&[0x81; 20]), Err(Refusal::NotOurs));
+    }
+
+    #[test]
+    fn a_frame_of_a_mix_has_the_length_of_its_number() {
+        let lengths = Lengths::Mix(vec![18, 60, 100]);
+        let read = |sequence: u64, payload: usize| {
+            let mut bytes = vec![0; payload];
+            let header = Header {
+                token: MARK.token,
+                stream: MARK.stream,
+                kind: Kind::Counted,
+                sequence,
+                sent: Stamp::from_bits(0),
+            };
+            header.write(&mut bytes);
+            let payload = MARK.payload(&frame(&bytes), 42, &lengths).map(<[u8]>::len);
+            payload
+        };
+        assert_eq!(
+            [0, 1, 2, 3].map(|n| read(n, lengths.of(n))),
+            [18, 60, 100, 18].map(Ok)
+        );
+        assert_eq!(read(4, 18), Err(Refusal::Length));
+        assert_eq!(read(4, 100), Err(Refusal::Length));
     }
 
     #[test]
@@ -207,7 +239,7 @@ mod tests {
             let template = Template::new(&flow, payload.len());
             let mut frame = vec![0; template.frame_bytes()];
             template.write(&payload, &mut frame);
-            let read = MARK.payload(&frame, 42, payload.len());
+            let read = MARK.payload(&frame, 42, &Lengths::One(payload.len()));
             assert_eq!(read, Ok(&payload[..]), "{local}");
         }
     }

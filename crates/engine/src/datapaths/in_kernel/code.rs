@@ -1,6 +1,7 @@
 //! What both programs are written with: fields of the memory they share with this process, and a histogram in it.
 
 use linerate_model::Histogram;
+use linerate_model::spec::Genome;
 use linerate_sys::bpf::{Assembler, Condition, Operation, Register, SharedValue, Width};
 
 /// A number of 64 bits at this byte of the shared memory.
@@ -13,10 +14,15 @@ impl Field {
     }
 }
 
+/// Most places of a mix of lengths, a power of two.
+pub(super) const MAX_PLACES: i32 = 256;
+
+const _: () = assert!(MAX_PLACES as usize == Genome::MAX_PLACES);
+
 /// Register of the shared memory's first byte, in both programs.
 pub(super) const STATE: Register = 6;
 
-/// Lowest address of a program's stack that is used: four numbers.
+/// Highest address of a program's stack, which grows downwards.
 pub(super) const STACK: Register = 10;
 
 /// Whether several cores may run a program at the same time.

@@ -85,9 +85,10 @@ impl Counter {
         let mark = Mark {
             is_ipv4: is_ipv4(&end.route.flow),
             probe: ProbeMark::from(&end.probe),
-            payload: u16::try_from(end.setup.payload).unwrap_or(u16::MAX),
         };
-        let code = fields::program(mark, memory.descriptor(), cores(&end.route));
+        fields::write_lengths(&end.lengths, &mut |at, number| memory.set(at, number));
+        let cores = cores(&end.route);
+        let code = fields::program(mark, &end.lengths, memory.descriptor(), cores);
         let program = XdpProgram::load(&code).map_err(host("loading the counting program"))?;
         let (link, mode) = attach(&program, &end.route, end.params.mode)?;
         end.route.wait_until_up()?;

@@ -8,7 +8,8 @@
 //! # References
 //! - Reordered: RFC 4737 §3.4; duplicates: RFC 5560; jitter: RFC 3550 §6.4.1; IPDV: RFC 3393
 
-use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, STATE};
+use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, MAX_PLACES, STATE};
+use crate::datapaths::af_xdp::lengths::Lengths;
 use crate::datapaths::af_xdp::probe::{ProbeMark, payload_at};
 use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
 use linerate_wire::header::Kind;
@@ -84,8 +85,10 @@ const NUMBERS: i32 = IPDV_BELOW + HISTOGRAM_BYTES;
 /// Their count, and its logarithm.
 const NUMBER_PLACES_BITS: i32 = 17;
 const NUMBER_PLACES: i32 = 1 << NUMBER_PLACES_BITS;
+/// UDP lengths of a mix, as they stand in a frame, eight bytes each.
+const UDP_LENGTHS: i32 = NUMBERS + NUMBER_PLACES * 8;
 /// Bytes of the shared memory; below the 4 MiB that older kernels allow.
-pub(super) const MEMORY_BYTES: usize = (NUMBERS + NUMBER_PLACES * 8) as usize;
+pub(super) const MEMORY_BYTES: usize = (UDP_LENGTHS + MAX_PLACES * 8) as usize;
 
 const _: () = assert!(MEMORY_BYTES <= 4 << 20);
 
@@ -97,8 +100,25 @@ const TRIES: usize = 6;
 pub(super) struct Mark {
     pub(super) is_ipv4: bool,
     pub(super) probe: ProbeMark,
-    /// Length of the UDP payload.
-    pub(super) payload: u16,
+}
+
+/// Bytes of a UDP header.
+const UDP_HEADER: usize = 8;
+
+/// UDP length of a datagram of `payload` bytes, as it stands in a frame.
+fn udp_length(payload: usize) -> u16 {
+    let length = u16::try_from(payload + UDP_HEADER).unwrap_or(u16::MAX);
+    u16::from_ne_bytes(length.to_be_bytes())
+}
+
+/// Writes the lengths of a mix to the shared memory.
+pub(super) fn write_lengths(lengths: &Lengths, write: &mut dyn FnMut(usize, u64)) {
+    let start = UDP_LENGTHS.unsigned_abs() as usize;
+    for (at, length) in (start..).step_by(8).zip(lengths.places()) {
+        let mut bytes = [0; 8];
+        bytes[..2].copy_from_slice(&udp_length(*length).to_ne_bytes());
+        write(at, u64::from_ne_bytes(bytes));
+    }
 }
 
 const FRAME: Register = 7;
@@ -122,14 +142,14 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 
 /// The counting program.
-pub(super) fn program(mark: Mark, map: i32, cores: Cores) -> Program {
+pub(super) fn program(mark: Mark, lengths: &Lengths, map: i32, cores: Cores) -> Program {
     let mut code = Code {
         asm: Assembler::default(),
         map,
         cores,
     };
     let (pass, taken, counted) = (code.asm.label(), code.asm.label(), code.asm.label());
-    recognise(&mut code, mark, pass);
+    recognise(&mut code, mark, lengths, pass);
     read(&mut code, mark);
     stretch(&mut code);
     let asm = &mut code.asm;
@@ -148,7 +168,7 @@ pub(super) fn program(mark: Mark, map: i32, cores: Cores) -> Program {
 }
 
 /// Goes on with frames of the test, whatever headers they have.
-fn recognise(code: &mut Code, mark: Mark, pass: Label) {
+fn recognise(code: &mut Code, mark: Mark, lengths: &Lengths, pass: Label) {
     let map = code.map;
     let asm = &mut code.asm;
     asm.load(Width::Word, FRAME, 1, DATA);
@@ -157,21 +177,46 @@ fn recognise(code: &mut Code, mark: Mark, pass: Label) {
     let found = asm.label();
     mark.probe.find(asm, [FRAME, END], payload, [found, pass]);
     asm.place(found);
-    let half = |bytes: [u8; 2]| i32::from(u16::from_ne_bytes(bytes));
     asm.load(Width::Byte, 3, FRAME, payload + 5);
     asm.jump_if(Condition::Greater, 3, Kind::WarmUp as i32, pass);
     asm.map_value(STATE, map, 0);
     // A frame that the device cut or stretched is of no use, and known.
     let wrong = asm.label();
     asm.store(Width::Double, STACK, KIND, 3);
-    asm.load(Width::Half, 3, FRAME, payload - 4);
-    asm.jump_if_word_differs(3, half((mark.payload + 8).to_be_bytes()), wrong);
+    match lengths {
+        Lengths::One(length) => {
+            asm.load(Width::Half, 3, FRAME, payload - 4);
+            asm.jump_if_word_differs(3, udp_length(*length).into(), wrong);
+        }
+        Lengths::Mix(places) => {
+            load_sequence(asm, payload);
+            asm.modulo(1, i32::try_from(places.len()).unwrap_or(MAX_PLACES));
+            // Not every kernel knows the bounds of a remainder.
+            asm.and(1, MAX_PLACES - 1);
+            asm.shift_left(1, 3);
+            asm.map_value(2, map, UDP_LENGTHS);
+            asm.add_register(2, 1);
+            asm.load(Width::Half, 1, 2, 0);
+            asm.load(Width::Half, 3, FRAME, payload - 4);
+            asm.jump_if_register(Condition::NotEqual, 3, 1, wrong);
+        }
+    }
     let right = asm.label();
     asm.jump(right);
     asm.place(wrong);
     code.bump(MALFORMED);
     code.asm.exit_with(XDP_DROP);
     code.asm.place(right);
+}
+
+/// Register 1 = number of the frame. Register 2 is lost.
+fn load_sequence(asm: &mut Assembler, payload: i16) {
+    for (register, width, at) in [(1, Width::Half, 6), (2, Width::Word, 8)] {
+        asm.load(width, register, FRAME, payload + at);
+        asm.swap_to_network(width, register);
+    }
+    asm.shift_left(1, 32);
+    asm.compute_register(Operation::Or, 1, 2);
 }
 
 /// Reads number and times; of the first frame its transit time becomes the reference of all.
@@ -188,10 +233,7 @@ fn read(code: &mut Code, mark: Mark) {
     asm.shift_left(1, 16);
     asm.compute_register(Operation::Or, 1, 2);
     asm.store(Width::Double, STACK, SENT, 1);
-    word(asm, 1, Width::Half, 6);
-    word(asm, 2, Width::Word, 8);
-    asm.shift_left(1, 32);
-    asm.compute_register(Operation::Or, 1, 2);
+    load_sequence(asm, payload);
     asm.copy(SEQUENCE, 1);
     asm.time();
     asm.copy(NOW, 0);

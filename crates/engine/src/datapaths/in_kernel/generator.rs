@@ -125,13 +125,14 @@ impl Generator {
         };
         let (frame, plan) = template::frame(
             &end.route.flow,
-            end.setup.payload,
+            &end.lengths,
             &header,
             end.flows,
             end.setup.role == Role::Server,
         );
         let state = SharedValue::new(fields::MEMORY_BYTES);
         let state = state.map_err(host("making memory to share with the kernel"))?;
+        fields::write_places(&plan, &mut |at, number| state.set(at, number));
         let interface = end.route.interface;
         let devices = DeviceMap::new(1).and_then(|map| map.set(0, interface).map(|()| map));
         let devices = devices.map_err(host("naming the interface to send on"))?;

@@ -6,7 +6,7 @@
 //! the kernel's own batch of redirected frames: what the interface does not take are the batch's last ones, and their
 //! numbers are used again. So numbers are dense, and what was not sent is no loss.
 
-use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, STACK, STATE};
+use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, MAX_PLACES, STACK, STATE};
 use super::flows::Flows;
 use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
 
@@ -45,8 +45,12 @@ pub(super) const LAST: Field = Field(136);
 
 /// Lateness of each frame after its time.
 pub(super) const LATENESS: i32 = 4096;
+/// What differs between the places of a mix of lengths: a [`PlacePlan`] each.
+pub(super) const PLACES: i32 = LATENESS + HISTOGRAM_BYTES;
+/// Bytes of a place.
+pub(super) const PLACE_BYTES: i32 = 16;
 /// Bytes of the shared memory.
-pub(super) const MEMORY_BYTES: usize = (LATENESS + HISTOGRAM_BYTES) as usize;
+pub(super) const MEMORY_BYTES: usize = (PLACES + MAX_PLACES * PLACE_BYTES) as usize;
 
 /// Maximum lateness without a limit of the rate with which missed slots are served; see [`linerate_wire::schedule`].
 const AT_ONCE_NS: i32 = 200_000;
@@ -66,6 +70,56 @@ pub(super) struct FramePlan {
     pub(super) flows: Flows,
     /// Whether the frames go from port b to port a.
     pub(super) is_reverse: bool,
+    /// How frames of a mix of lengths differ; empty where all are equal.
+    pub(super) places: Vec<PlacePlan>,
+}
+
+/// What a frame at one place of a mix of lengths has of its own; bytes as they stand in the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PlacePlan {
+    /// Bytes that it is shorter than the longest.
+    pub(super) cut: u32,
+    /// Length in the IP header.
+    pub(super) ip_length: [u8; 2],
+    pub(super) udp_length: [u8; 2],
+    /// Checksum of the IPv4 header, where all frames are of one flow.
+    pub(super) ip_checksum: [u8; 2],
+    /// As in [`FramePlan`].
+    pub(super) ip_sum: u16,
+    pub(super) udp_sum: u16,
+}
+
+/// Offsets in a place.
+const CUT: i16 = 0;
+const IP_LENGTH: i16 = 4;
+const UDP_LENGTH: i16 = 6;
+const PLACE_IP_CHECKSUM: i16 = 8;
+const PLACE_IP_SUM: i16 = 10;
+const PLACE_UDP_SUM: i16 = 12;
+
+impl PlacePlan {
+    /// Its two numbers in the shared memory.
+    fn words(&self) -> [u64; 2] {
+        let mut first = [0; 8];
+        first[..4].copy_from_slice(&self.cut.to_ne_bytes());
+        first[4..6].copy_from_slice(&self.ip_length);
+        first[6..].copy_from_slice(&self.udp_length);
+        let mut second = [0; 8];
+        second[..2].copy_from_slice(&self.ip_checksum);
+        second[2..4].copy_from_slice(&self.ip_sum.to_ne_bytes());
+        second[4..6].copy_from_slice(&self.udp_sum.to_ne_bytes());
+        [first, second].map(u64::from_ne_bytes)
+    }
+}
+
+/// Writes the places of a mix to the shared memory.
+pub(super) fn write_places(plan: &FramePlan, write: &mut dyn FnMut(usize, u64)) {
+    let start = PLACES.unsigned_abs() as usize;
+    let words = plan.places.iter().flat_map(PlacePlan::words);
+    (start..)
+        .step_by(8)
+        .zip(words)
+        .for_each(|(at, word)| write(at, word));
 }
 
 const FRAME: Register = 9;
@@ -87,22 +141,90 @@ pub(super) fn sender(plan: &FramePlan, map: i32, devices: i32) -> Program {
         cores: Cores::One,
     };
     let not_now = code.asm.label();
+    let is_mix = !plan.places.is_empty();
+    if is_mix {
+        code.asm.store(Width::Double, STACK, CONTEXT, 1);
+    }
+    find_frame(&mut code, plan, not_now);
+    code.asm.map_value(STATE, map, 0);
+    begin(&mut code);
+    due(&mut code, not_now);
+    if is_mix {
+        cut(&mut code, plan, not_now);
+    }
+    number(&mut code);
+    restore(&mut code, plan);
+    if is_mix {
+        lengths(&mut code.asm, plan);
+    }
+    fields(&mut code, plan);
+    code.asm.set(1, 0);
+    code.asm.redirect(devices, 1, XDP_DROP);
+    code.asm.place(not_now);
+    code.asm.finish_with(XDP_DROP)
+}
+
+/// Finds the frame of the context in register 1.
+fn find_frame(code: &mut Code, plan: &FramePlan, not_now: Label) {
     code.asm.load(Width::Word, FRAME, 1, DATA);
     code.asm.load(Width::Word, 2, 1, DATA_END);
     code.asm.copy(3, FRAME);
     let header = i32::try_from(linerate_wire::header::HEADER_LEN).unwrap_or(0);
     code.asm.add(3, i32::from(plan.payload_at) + header);
     code.asm.jump_if_above(3, 2, not_now);
-    code.asm.map_value(STATE, map, 0);
-    begin(&mut code);
-    due(&mut code, not_now);
-    number(&mut code);
-    restore(&mut code, plan);
-    fields(&mut code, plan);
-    code.asm.set(1, 0);
-    code.asm.redirect(devices, 1, XDP_DROP);
-    code.asm.place(not_now);
-    code.asm.finish_with(XDP_DROP)
+}
+
+/// Cuts the longest frame to the length of the next number, and keeps the place of that number. The kernel gives every
+/// frame its whole length again before it is used again.
+fn cut(code: &mut Code, plan: &FramePlan, not_now: Label) {
+    let map = code.map;
+    code.get(1, NEXT);
+    let asm = &mut code.asm;
+    asm.modulo(1, i32::try_from(plan.places.len()).unwrap_or(MAX_PLACES));
+    // Not every kernel knows the bounds of a remainder.
+    asm.and(1, MAX_PLACES - 1);
+    asm.shift_left(1, PLACE_BYTES.ilog2().cast_signed());
+    asm.map_value(2, map, PLACES);
+    asm.add_register(2, 1);
+    asm.store(Width::Double, STACK, PLACE, 2);
+    asm.load(Width::Word, 3, 2, CUT);
+    asm.set(2, 0);
+    asm.compute_register(Operation::Subtract, 2, 3);
+    asm.load(Width::Double, 1, STACK, CONTEXT);
+    asm.adjust_tail();
+    asm.jump_if(Condition::NotEqual, 0, 0, not_now);
+    asm.load(Width::Double, 1, STACK, CONTEXT);
+    find_frame(code, plan, not_now);
+}
+
+/// Writes what the headers say of the length.
+fn lengths(asm: &mut Assembler, plan: &FramePlan) {
+    let at = |offset: usize| i16::try_from(offset).unwrap_or(0);
+    let ip_length = if plan.is_ipv4 {
+        at(super::template::IPV4_LENGTH)
+    } else {
+        at(super::template::IPV6_LENGTH)
+    };
+    let checksum = plan
+        .is_ipv4
+        .then_some((PLACE_IP_CHECKSUM, at(super::template::IPV4_CHECKSUM)));
+    asm.load(Width::Double, 1, STACK, PLACE);
+    let all = [(IP_LENGTH, ip_length), (UDP_LENGTH, plan.payload_at - 4)];
+    for (from, to) in all.into_iter().chain(checksum) {
+        asm.load(Width::Half, 2, 1, from);
+        asm.store(Width::Half, FRAME, to, 2);
+    }
+}
+
+/// `sum += ` one that every frame has, or that of its place in a mix. Register 0 is lost.
+fn add_sum(asm: &mut Assembler, plan: &FramePlan, sum: Register, every: u16, of_place: i16) {
+    if plan.places.is_empty() {
+        asm.add(sum, every.into());
+    } else {
+        asm.load(Width::Double, 0, STACK, PLACE);
+        asm.load(Width::Half, 0, 0, of_place);
+        asm.add_register(sum, 0);
+    }
 }
 
 /// Takes the time, and notes the first run of a call and who made it.
@@ -235,7 +357,8 @@ fn fields(code: &mut Code, plan: &FramePlan) {
     // The sum of what the UDP checksum covers.
     let sum = 5;
     if plan.flows.is_one() {
-        asm.set(sum, plan.udp_sum.into());
+        asm.set(sum, 0);
+        add_sum(asm, plan, sum, plan.udp_sum, PLACE_UDP_SUM);
     } else {
         flow(asm, plan);
     }
@@ -291,7 +414,7 @@ fn flow(asm: &mut Assembler, plan: &FramePlan) {
     asm.add_register(5, 2);
     asm.store(Width::Double, STACK, SUM, 5);
     if let Some(place) = ip_checksum {
-        asm.add(5, plan.ip_sum.into());
+        add_sum(asm, plan, 5, plan.ip_sum, PLACE_IP_SUM);
         fold_sum(asm, 5);
         asm.compute(Operation::Xor, 5, 0xffff);
         put(asm, Width::Half, place, 5);
@@ -299,7 +422,7 @@ fn flow(asm: &mut Assembler, plan: &FramePlan) {
     }
     asm.add_register(5, 3);
     asm.add_register(5, 4);
-    asm.add(5, plan.udp_sum.into());
+    add_sum(asm, plan, 5, plan.udp_sum, PLACE_UDP_SUM);
     for (register, place) in [
         (1, addresses[0]),
         (2, addresses[1]),
@@ -314,6 +437,9 @@ fn flow(asm: &mut Assembler, plan: &FramePlan) {
 const SUM: i16 = -24;
 /// Whether the clock was read for this frame.
 const IS_READ: i16 = -32;
+/// The program's context, and the address of the frame's place in a mix of lengths.
+const CONTEXT: i16 = -40;
+const PLACE: i16 = -48;
 
 /// Most frames that have the time of one reading: a power of two. Of late frames only, so that a send time is too early by
 /// at most what seven frames take to make, half a microsecond; the frames of a batch wait that long for each other anyway.

@@ -47,6 +47,11 @@ impl Machine {
         self.run(program, frame, FRAME)
     }
 
+    /// Length of the last frame after the program.
+    pub(super) fn frame_bytes(&self) -> usize {
+        u32::from_ne_bytes(self.context[4..8].try_into().unwrap()) as usize
+    }
+
     /// Runs a program of a tracepoint with these arguments.
     pub(super) fn on_event(&mut self, program: &Program, arguments: [u64; 5]) {
         for (index, argument) in arguments.into_iter().enumerate() {
@@ -127,7 +132,7 @@ impl Machine {
                 }
                 7 => registers[to] = compute(operation, registers[to], operand),
                 _ if operation == 0x95 => return registers[0],
-                _ if operation == 0x85 => registers[0] = self.call(number),
+                _ if operation == 0x85 => registers[0] = self.call(number, registers[2]),
                 class => {
                     let mask = if class == 6 { 0xffff_ffff } else { u64::MAX };
                     if jumps(operation, registers[to] & mask, operand & mask) {
@@ -156,13 +161,20 @@ impl Machine {
         registers[0] = before;
     }
 
-    fn call(&mut self, function: u64) -> u64 {
+    fn call(&mut self, function: u64, second: u64) -> u64 {
         match function {
             5 => self.now,
             14 => 77,
             51 => {
                 self.redirected += 1;
                 4
+            }
+            65 => {
+                let end = u32::try_from(self.frame_bytes()).unwrap();
+                let added = i32::try_from(second.cast_signed()).unwrap();
+                let end = end.checked_add_signed(added).unwrap();
+                self.context[4..8].copy_from_slice(&end.to_ne_bytes());
+                0
             }
             other => panic!("no function {other}"),
         }
@@ -210,6 +222,7 @@ fn compute(operation: u8, a: u64, b: u64) -> u64 {
         0x5 => a & b,
         0x6 => a << (b & 63),
         0x7 => a >> (b & 63),
+        0x9 => a.checked_rem(b).unwrap_or(a),
         0xa => a ^ b,
         0xb => b,
         0xc => (a.cast_signed() >> (b & 63)).cast_unsigned(),

@@ -26,6 +26,7 @@ pub use generator::Generator;
 pub(crate) use generator::Order;
 
 use super::af_xdp::frame::Flow;
+use super::af_xdp::lengths::Lengths;
 use super::af_xdp::open::{MAX_XSK_FRAME, PRIVILEGES_REMEDY, refused};
 use super::af_xdp::params::FrameParams;
 use super::af_xdp::route::FrameRoute;
@@ -48,6 +49,7 @@ pub(in crate::datapaths) struct End<'a> {
     pub(in crate::datapaths) route: FrameRoute,
     pub(in crate::datapaths) params: FrameParams,
     pub(in crate::datapaths) flows: Flows,
+    pub(in crate::datapaths) lengths: Lengths,
     pub(in crate::datapaths) setup: &'a PathSetup<'a>,
     pub(in crate::datapaths) probe: Probe,
 }
@@ -63,7 +65,8 @@ pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>, 
 
 fn check_length(end: &End<'_>) -> Result<(), EngineError> {
     let most = end.route.most_payload(LIVE_FRAME_BYTES);
-    if end.setup.payload <= most {
+    let longest = end.lengths.longest();
+    if longest <= most {
         return Ok(());
     }
     let link = &end.route.link;
@@ -73,11 +76,11 @@ fn check_length(end: &End<'_>) -> Result<(), EngineError> {
         link.mtu_bytes,
         most + end.route.flow.headers() + FCS
     );
-    Err(EngineError::plan("payload", &end.setup.payload, why))
+    Err(EngineError::plan("payload", &longest, why))
 }
 
 /// Bytes behind each frame on a wire.
-const FCS: usize = 4;
+pub(in crate::datapaths) const FCS: usize = 4;
 
 /// Whether frames of an interface may come on several cores at once: on as many as it has receive queues in use, each of
 /// which one core serves at a time.

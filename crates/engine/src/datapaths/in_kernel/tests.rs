@@ -7,6 +7,7 @@ use super::generator_code as generator;
 use super::machine::Machine;
 use super::{Flows, template};
 use crate::datapaths::af_xdp::frame::{End, Flow, Template, payload};
+use crate::datapaths::af_xdp::lengths::Lengths;
 use crate::datapaths::af_xdp::probe::{ProbeMark, payload_at};
 use crate::sequence::Remembered;
 use linerate_model::MonoInstant;
@@ -60,9 +61,14 @@ struct Sender {
 
 impl Sender {
     fn new(is_ipv4: bool, payload: usize, flows: Flows, is_reverse: bool) -> Self {
+        Self::with_lengths(is_ipv4, &Lengths::One(payload), flows, is_reverse)
+    }
+
+    fn with_lengths(is_ipv4: bool, lengths: &Lengths, flows: Flows, is_reverse: bool) -> Self {
         let start = header(Kind::WarmUp, 0, 0);
-        let (frame, plan) = template::frame(&flow(is_ipv4), payload, &start, flows, is_reverse);
+        let (frame, plan) = template::frame(&flow(is_ipv4), lengths, &start, flows, is_reverse);
         let mut machine = Machine::new(generator::MEMORY_BYTES);
+        generator::write_places(&plan, &mut |at, number| machine.set(at, number));
         machine.set(generator::ALLOWED.at(), u64::MAX);
         machine.set(generator::END.at(), u64::MAX);
         machine.set(generator::MARK.at(), u64::from(STREAM) << 8);
@@ -83,7 +89,7 @@ impl Sender {
     fn run_in_batch(&mut self, now: u64) -> Option<&[u8]> {
         self.machine.now = now;
         match self.machine.on_frame(&self.program, &mut self.frame) {
-            XDP_REDIRECT => Some(&self.frame),
+            XDP_REDIRECT => Some(&self.frame[..self.machine.frame_bytes()]),
             XDP_DROP => None,
             other => panic!("{other}"),
         }
@@ -118,6 +124,61 @@ fn frames_are_whole_datagrams_with_number_and_time() {
             assert_eq!(read, header(Kind::Counted, number, now));
         }
     }
+}
+
+/// Every frame of a mix is whole, with the length of its number, of one flow and of many; what a device wrote into its
+/// memory before is in none.
+#[test]
+fn frames_of_a_mix_have_the_length_of_their_number() {
+    let lengths = Lengths::Mix(vec![18, 18, 548, 1472, 61]);
+    for (is_ipv4, count) in [(true, 1), (false, 1), (true, 1000), (false, 1000)] {
+        let flows = Flows::new(count).unwrap();
+        let mut sender = Sender::with_lengths(is_ipv4, &lengths, flows, false);
+        for number in 0..200 {
+            let frame = sender.run(number * 1000 + 5).unwrap();
+            let base = flow(is_ipv4);
+            let [from, to] = if flows.is_one() {
+                [base.local, base.remote]
+            } else {
+                let fields = flows.of(number);
+                [(base.local, 0), (base.remote, 1)].map(|(end, at)| {
+                    let low = fields.addresses[at];
+                    let address = template::with_low_half(end.address.ip(), low);
+                    End {
+                        address: SocketAddr::new(address, fields.ports[at]),
+                        ..end
+                    }
+                })
+            };
+            let there = Flow {
+                local: to,
+                remote: from,
+                ..base
+            };
+            let payload = payload(&there, frame).unwrap();
+            assert_eq!(payload.len(), lengths.of(number));
+            assert_eq!(Header::read(payload).unwrap().sequence, number);
+            assert_eq!(frame.len(), base.headers() + payload.len());
+            sender.frame[14..40].fill(0xee);
+        }
+    }
+}
+
+/// A frame of a mix whose length is that of another number is known as malformed.
+#[test]
+fn a_counter_of_a_mix_knows_the_length_of_each_number() {
+    let lengths = Lengths::Mix(vec![18, 100, 60]);
+    let mut receiver = Receiver::with_lengths(true, &lengths, Cores::One);
+    for number in 0..9 {
+        let own = lengths.of(number);
+        let frame = receiver.frame_of(&header(Kind::Counted, number, 1), own);
+        assert_eq!(receiver.take_frame(frame, 5 + number), XDP_DROP);
+    }
+    assert_eq!(receiver.get(counter::COUNTED), 9);
+    let wrong = receiver.frame_of(&header(Kind::Counted, 9, 1), 100);
+    assert_eq!(receiver.take_frame(wrong, 20), XDP_DROP);
+    let counts = [counter::COUNTED, counter::MALFORMED].map(|field| receiver.get(field));
+    assert_eq!(counts, [9, 1]);
 }
 
 #[test]
@@ -257,32 +318,44 @@ struct Receiver {
 
 impl Receiver {
     fn new(is_ipv4: bool, cores: Cores) -> Self {
+        Self::with_lengths(is_ipv4, &Lengths::One(60), cores)
+    }
+
+    fn with_lengths(is_ipv4: bool, lengths: &Lengths, cores: Cores) -> Self {
         let mark = Mark {
             is_ipv4,
             probe: ProbeMark {
                 token: TOKEN,
                 stream: STREAM,
             },
-            payload: 60,
         };
+        let mut machine = Machine::new(counter::MEMORY_BYTES);
+        counter::write_lengths(lengths, &mut |at, number| machine.set(at, number));
         Self {
-            machine: Machine::new(counter::MEMORY_BYTES),
-            program: counter::program(mark, 3, cores),
+            machine,
+            program: counter::program(mark, lengths, 3, cores),
             is_ipv4,
         }
     }
 
     fn frame(&self, header: &Header) -> Vec<u8> {
-        let mut payload = [0; 60];
+        self.frame_of(header, 60)
+    }
+
+    fn frame_of(&self, header: &Header, bytes: usize) -> Vec<u8> {
+        let mut payload = vec![0; bytes];
         header.write(&mut payload);
-        let template = Template::new(&flow(self.is_ipv4), 60);
+        let template = Template::new(&flow(self.is_ipv4), bytes);
         let mut frame = vec![0; template.frame_bytes()];
         template.write(&payload, &mut frame);
         frame
     }
 
     fn take(&mut self, header: &Header, now: u64) -> u64 {
-        let mut frame = self.frame(header);
+        self.take_frame(self.frame(header), now)
+    }
+
+    fn take_frame(&mut self, mut frame: Vec<u8>, now: u64) -> u64 {
         self.machine.now = now;
         self.machine.on_frame(&self.program, &mut frame)
     }

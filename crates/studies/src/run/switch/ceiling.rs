@@ -52,7 +52,7 @@ pub(super) fn ceilings(
             if context.interrupted() {
                 break;
             }
-            found.extend(one(context, plan, ports, &mut client, cell)?);
+            found.extend(one(context, plan, ports, &mut client, &cell)?);
         }
         context.watcher.event(Event::Ended);
         Ok(found)
@@ -64,7 +64,7 @@ fn one(
     plan: &SwitchPlan,
     ports: &Ports,
     client: &mut Client,
-    cell: FrameCell,
+    cell: &FrameCell,
 ) -> Result<Option<(FrameCell, HostCeiling)>> {
     let search = plan.search_of(cell, &ports.datapath, ports.line_rate)?;
     let spec = TestSpec {
@@ -103,7 +103,7 @@ fn one(
             running_ratio: Some(turn.running),
             made: wall_now(),
         };
-        (cell, ceiling)
+        (cell.clone(), ceiling)
     }))
 }
 

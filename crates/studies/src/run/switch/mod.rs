@@ -24,7 +24,7 @@ use anyhow::Result;
 use ceiling::{Ceilings, ceilings};
 use linerate_client::Client;
 use linerate_model::calibration::HostCeiling;
-use linerate_model::run::{Forwarding, Run, RunKind, RunWork, frame_rate};
+use linerate_model::run::{Forwarding, FrameMix, Run, RunKind, RunWork, frame_rate};
 use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
 use methods::{Bench, Loads};
@@ -75,7 +75,7 @@ impl Settled {
     fn of(context: &mut Context<'_>, plan: &SwitchPlan, ports: &mut Ports) -> Result<Self> {
         let mut note = None;
         if let Some(cell) = plan.cells().next() {
-            let search = plan.search_of(cell, &ports.datapath, ports.line_rate)?;
+            let search = plan.search_of(&cell, &ports.datapath, ports.line_rate)?;
             let few = TestSpec {
                 stop: Stop::After(TRY_TIME),
                 warm_up: Duration::ZERO,
@@ -143,9 +143,9 @@ impl Ports {
                 break;
             }
             let name = cell.name(plan);
-            let search = plan.search_of(cell, &self.datapath, self.line_rate)?;
+            let search = plan.search_of(&cell, &self.datapath, self.line_rate)?;
             let ceiling = settled.ceilings.get(&cell);
-            let mut row = Some(Forwarding::new(cell.size, cell.way));
+            let mut row = Some(Forwarding::new(cell.frames.nominal(), cell.way));
             if plan.searches() {
                 let mut watcher = Scaled {
                     inner: &mut *context.watcher,
@@ -163,6 +163,10 @@ impl Ports {
                 recorder.part(context, part);
             }
             let Some(row) = row else { continue };
+            let row = Forwarding {
+                mix: cell.frames.genome().map(FrameMix::from),
+                ..row
+            };
             let row = self.completed(row, &search.spec, ceiling);
             recorder.forwarding().push(row.clone());
             let bench = Bench {

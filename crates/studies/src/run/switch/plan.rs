@@ -6,7 +6,9 @@ use linerate_model::consent::Effect;
 use linerate_model::dut::DutChoice;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Asked, MethodSettings, SwitchSettings};
-use linerate_model::spec::{DatapathChoice, Direction, MIN_NUMBERED_PAYLOAD, TestSpec};
+use linerate_model::spec::{
+    DatapathChoice, Direction, FrameLengths, MIN_NUMBERED_PAYLOAD, TestSpec,
+};
 use linerate_model::units::UnitError;
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, PacketRate};
 use linerate_testbed::duts::{self, DutSetup};
@@ -65,7 +67,7 @@ pub struct DeviceDraft {
     /// What is measured.
     pub choice: Option<DeviceChoice>,
     /// Lengths of frames.
-    pub frame_sizes: Vec<ByteCount>,
+    pub frame_sizes: Vec<FrameLengths>,
     /// Maximum load at L1; `None`: the ports'.
     pub line_rate: Option<BitRate>,
     /// Minimum load.
@@ -173,7 +175,7 @@ pub struct SwitchPlan {
     /// The device.
     pub device: DeviceChoice,
     /// Lengths of frames from destination address to FCS, a search each.
-    pub frame_sizes: Vec<ByteCount>,
+    pub frame_sizes: Vec<FrameLengths>,
     /// Directions, one after the other.
     pub directions: Vec<Direction>,
     /// Where and how exactly each search looks; its loads and payload are those of a frame size.
@@ -202,24 +204,25 @@ impl SwitchPlan {
 
     /// The test of each frame size.
     pub(crate) fn specs(&self) -> Result<Vec<TestSpec>, String> {
-        let one = |size: &ByteCount| {
-            let payload = self.payload(*size)?;
+        let one = |size: &FrameLengths| {
+            let payload = self.payload(size)?;
             Ok(self.search.spec.clone().with_payload(payload))
         };
         self.frame_sizes.iter().map(one).collect()
     }
 
-    /// The payload of a frame; an error for one that has no room for the header of the probe.
-    fn payload(&self, frame: ByteCount) -> Result<ByteCount, String> {
+    /// The payload of a frame, of a mix the mean, which stands for each of its frames; an error for a frame that has no room
+    /// for the header of the probe.
+    fn payload(&self, frames: &FrameLengths) -> Result<ByteCount, String> {
         let least = self.overhead.bytes_at(Layer::L2, PROBE_BYTES);
         let headers = self.overhead.bytes_at(Layer::L2, 0);
-        match frame.get().checked_sub(headers) {
-            Some(payload) if payload >= PROBE_BYTES => Ok(ByteCount::new(payload)),
-            _ => Err(format!(
-                "a frame of {} B is too short: with these headers, number and time of every frame need {least} B",
-                frame.get()
-            )),
+        let shortest = frames.shortest().get();
+        if shortest < least {
+            return Err(format!(
+                "a frame of {shortest} B is too short: with these headers, number and time of every frame need {least} B"
+            ));
         }
+        Ok(ByteCount::new(frames.nominal().get() - headers))
     }
 
     /// How long all searches take at most.
@@ -246,7 +249,12 @@ impl SwitchPlan {
     pub(crate) fn asked(&self) -> Asked {
         Asked::Switch(SwitchSettings {
             device: self.device.name(),
-            frame_bytes: self.frame_sizes.clone(),
+            frame_bytes: self.frame_sizes.iter().map(FrameLengths::nominal).collect(),
+            frame_mixes: self
+                .frame_sizes
+                .iter()
+                .filter_map(|frames| frames.genome().map(ToString::to_string))
+                .collect(),
             directions: self.directions.clone(),
             delay_loads: self.search.delay_loads.clone(),
             search: self.search.settings(),
@@ -284,20 +292,27 @@ impl SwitchPlan {
     /// The search with frames of one size in one direction; `line_rate` is that of the ports, if they have one.
     pub(super) fn search_of(
         &self,
-        cell: FrameCell,
+        cell: &FrameCell,
         datapath: &DatapathChoice,
         line_rate: Option<BitRate>,
     ) -> Result<SaturatePlan, Failure> {
-        let payload = self.payload(cell.size);
+        let payload = self.payload(&cell.frames);
         let payload = payload.map_err(|why| Failure::new(ExitCode::Usage, why))?;
         let line = self.line(line_rate).unwrap_or(USUAL_LINE_RATE);
         let mut spec = self.search.spec.clone().with_payload(payload);
         spec.direction = cell.way;
         spec.datapath = datapath.clone();
+        if let Some(genome) = cell.frames.genome() {
+            let key = DatapathChoice::GENOME.to_owned();
+            spec.datapath.params.insert(key, genome.to_string());
+        }
+        let gap = self.overhead.bytes_at(Layer::L1, 0) - self.overhead.bytes_at(Layer::L2, 0);
+        let bits = (cell.frames.mean() + ByteCount::new(gap).as_f64()) * 8.0;
+        let most = line.as_f64() / bits;
         Ok(SaturatePlan {
             spec,
             min_load: BitRate::from_f64(self.lowest.pps() * payload.as_f64() * 8.0),
-            max_load: self.overhead.payload_rate(Layer::L1, line, payload.get()),
+            max_load: BitRate::from_f64(most * payload.as_f64() * 8.0),
             ..(*self.search).clone()
         })
     }
@@ -312,7 +327,7 @@ impl SwitchPlan {
         let longest = self
             .frame_sizes
             .iter()
-            .map(|size| size.get().saturating_sub(beside));
+            .map(|frames| frames.longest().get().saturating_sub(beside));
         let mtu = longest.max().unwrap_or_default().max(USUAL_MTU);
         u32::try_from(mtu).unwrap_or(u32::MAX)
     }
@@ -320,9 +335,9 @@ impl SwitchPlan {
     /// Each frame size in each direction.
     pub(super) fn cells(&self) -> impl Iterator<Item = FrameCell> + '_ {
         let sizes = self.frame_sizes.iter();
-        sizes.flat_map(|size| {
+        sizes.flat_map(|frames| {
             let cell = |way: &Direction| FrameCell {
-                size: *size,
+                frames: frames.clone(),
                 way: *way,
             };
             self.directions.iter().map(cell)
@@ -330,22 +345,22 @@ impl SwitchPlan {
     }
 }
 
-/// One frame size in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// One frame size, or mix of sizes, in one direction.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FrameCell {
-    pub(super) size: ByteCount,
+    pub(super) frames: FrameLengths,
     pub(super) way: Direction,
 }
 
 impl FrameCell {
     /// `64 B`, with its direction where there are both.
-    pub(super) fn name(self, plan: &SwitchPlan) -> String {
+    pub(super) fn name(&self, plan: &SwitchPlan) -> String {
         let way = match self.way {
             Direction::Duplex => ", both ways at once",
             _ if plan.directions.len() < 2 => "",
             Direction::Reverse => ", B to A",
             Direction::Forward => ", A to B",
         };
-        format!("{} B{way}", self.size.get())
+        format!("{}{way}", self.frames)
     }
 }
