@@ -209,8 +209,8 @@ mod tests {
                 sent: Stamp::from_bits(0),
             };
             header.write(&mut bytes);
-            let payload = MARK.payload(&frame(&bytes), 42, &lengths).map(<[u8]>::len);
-            payload
+            let frame = frame(&bytes);
+            MARK.payload(&frame, 42, &lengths).map(<[u8]>::len)
         };
         assert_eq!(
             [0, 1, 2, 3].map(|n| read(n, lengths.of(n))),

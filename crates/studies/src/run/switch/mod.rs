@@ -162,11 +162,8 @@ impl Ports {
                 row = Forwarding::of_search(&part, cell.way, plan.overhead);
                 recorder.part(context, part);
             }
-            let Some(row) = row else { continue };
-            let row = Forwarding {
-                mix: cell.frames.genome().map(FrameMix::from),
-                ..row
-            };
+            let Some(mut row) = row else { continue };
+            row.mix = cell.frames.genome().map(FrameMix::from);
             let row = self.completed(row, &search.spec, ceiling);
             recorder.forwarding().push(row.clone());
             let bench = Bench {
