@@ -187,7 +187,7 @@ impl Drawing {
         );
         for (at, (pass, column)) in self.passes.iter().zip(&columns).enumerate() {
             let left = at * COLUMN + GAP;
-            let title = escape(&pass.title);
+            let title = escape_xml(&pass.title);
             let _ = writeln!(
                 svg,
                 "<text class=\"title\" x=\"{left}\" y=\"24\">{} {title}</text>",
@@ -272,13 +272,13 @@ fn draw(svg: &mut String, step: &Step, left: usize, top: usize) {
     );
     for (at, line) in step.lines.iter().enumerate() {
         let (x, y) = (left + 8, top + (at + 1) * LINE);
-        let whole = escape(line);
+        let whole = escape_xml(line);
         if line.chars().count() <= MAX_CHARACTERS {
             let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\">{whole}</text>");
         } else {
             // The whole line shows when one points at it.
             let cut: String = line.chars().take(MAX_CHARACTERS - 1).collect();
-            let cut = escape(&cut);
+            let cut = escape_xml(&cut);
             let _ = writeln!(
                 svg,
                 "<text x=\"{x}\" y=\"{y}\">{cut}…<title>{whole}</title></text>"
@@ -288,8 +288,8 @@ fn draw(svg: &mut String, step: &Step, left: usize, top: usize) {
     svg.push_str("</g>\n");
 }
 
-/// Text for elements; what XML 1.0 cannot hold is left out.
-fn escape(text: &str) -> String {
+/// Text for elements and attributes of XML; what XML 1.0 cannot hold is left out.
+pub fn escape_xml(text: &str) -> String {
     let mut escaped = String::new();
     for one in text.chars() {
         match one {
@@ -297,6 +297,7 @@ fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(one),
             one if one < ' ' || matches!(one, '\u{fffe}' | '\u{ffff}') => {}
             one => escaped.push(one),
         }
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn markup_in_names_and_packets_without_end_do_no_harm() {
-        assert_eq!(escape("a<b>&\"\u{1}c"), "a&lt;b&gt;&amp;&quot;c");
+        assert_eq!(escape_xml("a<b>&\"\u{1}c\n"), "a&lt;b&gt;&amp;&quot;c\n");
         let mut drawing = Drawing::default();
         for _ in 0..2 * MAX_STEPS {
             drawing.add(&Event::Ingress { port: 0 });

@@ -18,21 +18,19 @@ pub mod generate;
 mod hash;
 mod load;
 mod num;
-mod p4info;
 mod plane;
 mod program;
 mod show;
 pub mod stf;
 mod trace;
 
-pub use draw::Drawing;
+pub use draw::{Drawing, escape_xml};
 pub use exec::{
     Bucket, Choice, CloneSession, Colour, CopyKind, Counter, Digest, DropPlace, Entity, Entry,
     Event, GroupMember, Invocation, Limits, Match, MeterConfig, Observer, PortCounters, Replica,
     Switch, Update, UpdateKind, WriteError,
 };
 pub use load::LoadError;
-pub use p4info::{P4InfoError, check_p4info};
 pub use plane::{DataPlane, InjectError, Job, Plane};
 pub use program::{
     Action, Array, DROP_PORT, Header, KeyField, MatchKind, Profile, Program, Source, Table,

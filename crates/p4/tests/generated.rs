@@ -2,7 +2,7 @@
 //! does what it is about.
 
 use linerate_p4::generate::{ALL, Family, Generated, Traffic};
-use linerate_p4::{DropPlace, Event, Program, Switch, check_p4info, stf};
+use linerate_p4::{DropPlace, Event, Program, Switch, stf};
 use std::collections::BTreeSet;
 
 /// Levels that are made here: those with 100 000 entries take long in a program without optimisation.
@@ -94,10 +94,6 @@ fn every_program_loads_and_sends_what_it_should() {
     for family in ALL {
         for level in levels(family) {
             let generated = family.generate(level);
-            let program = Program::from_json(generated.json.as_bytes());
-            let program = program.unwrap_or_else(|error| panic!("{}: {error}", generated.name));
-            check_p4info(&program, &generated.p4info)
-                .unwrap_or_else(|error| panic!("{}: {error}", generated.name));
             let mut switch = generated.switch().unwrap_or_else(|error| panic!("{error}"));
             for number in [0, 1, 77] {
                 let seen = run(&generated, &mut switch, number);

@@ -1,9 +1,11 @@
-//! Published pipelines load, or are refused by the name of what they need. `LINERATE_P4` is the folder with them.
+//! Published pipelines load, or are refused by the name of what they need.
 
-use linerate_p4::{LoadError, Program, check_p4info};
+use linerate_p4::{LoadError, Program};
+use linerate_p4_runtime::check_p4info;
 use std::fs;
 use std::path::PathBuf;
 
+/// `LINERATE_P4` is the folder with published pipelines.
 fn folder() -> PathBuf {
     let folder = std::env::var_os("LINERATE_P4")
         .expect("LINERATE_P4 names the folder with published pipelines");
@@ -24,7 +26,7 @@ fn published_pipelines_load_or_are_refused_by_name() {
         match Program::from_json(&text) {
             Ok(program) if architecture == "v1model" => {
                 loaded += 1;
-                if let Ok(info) = fs::read_to_string(folder().join(format!("{file}.p4info.txt")))
+                if let Ok(info) = fs::read(folder().join(format!("{file}.p4info.txt")))
                     && let Err(error) = check_p4info(&program, &info)
                 {
                     wrong.push(format!("{file}: {error}"));
