@@ -42,21 +42,27 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// A compiled program.
 pub(crate) fn program(path: &Path) -> Result<Arc<Program>, Failure> {
-    let program = Program::from_json(&read(path)?);
-    let program = program
-        .map_err(|error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display())))?;
-    Ok(Arc::new(program))
+    load(path, &read(path)?).map(Arc::new)
+}
+
+/// The compiled program that these bytes of a file are.
+pub(crate) fn load(path: &Path, bytes: &[u8]) -> Result<Program, Failure> {
+    Program::from_json(bytes).map_err(|error| wrong(path, &error))
+}
+
+/// What is wrong with a file.
+pub(crate) fn wrong(path: &Path, error: &dyn std::error::Error) -> Failure {
+    Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()))
 }
 
 /// Sets what a file of STF statements adds: entries, defaults, groups, sessions.
 pub(crate) fn set_entries(switch: &mut Switch, path: &Path) -> Result<(), Failure> {
-    let wrong = |error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display()));
-    let statements = stf::parse(&read_text(path)?).map_err(wrong)?;
-    stf::control(switch, &statements).map_err(wrong)
+    let statements = stf::parse(&read_text(path)?).map_err(|error| wrong(path, &error))?;
+    stf::control(switch, &statements).map_err(|error| wrong(path, &error))
 }
 
 /// Checks that a P4Info file is of a program.
 pub(crate) fn check_p4info(program: &Program, path: &Path) -> Result<(), Failure> {
     let checked = linerate_p4_runtime::check_p4info(program, &read(path)?);
-    checked.map_err(|error| Failure::new(ExitCode::Plan, format!("{}: {error}", path.display())))
+    checked.map_err(|error| wrong(path, &error))
 }

@@ -1,6 +1,6 @@
 //! `linerate p4 table`, `counters` and `pipeline` with a switch that serves P4Runtime.
 
-use linerate_p4::{DataPlane, Job, Plane};
+use linerate_p4::{DataPlane, Job, Plane, Program};
 use linerate_p4_runtime::{Options, Pipelines, Server, serve};
 use std::net::TcpListener;
 use std::path::Path;
@@ -27,16 +27,16 @@ fn file(end: &str) -> String {
 fn server(with_program: bool) -> (Server, String) {
     let read = |end| std::fs::read(file(end)).expect("a fixture");
     let (p4info, program) = (read(".p4info.txt"), read(".json"));
-    let first = with_program.then_some(Pipelines {
-        p4info: &p4info,
-        program: &program,
-        entries: None,
+    let options = Options::default();
+    let first = with_program.then(|| {
+        let loaded = Program::from_json(&program).expect("a program");
+        Pipelines::new(&p4info, loaded, program, &options).expect("its P4Info")
     });
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let plane = Arc::new(Portless(Mutex::new(Plane::default())));
     // Nothing leaves at the CPU port here.
     let (_, packets) = sync_channel(1);
-    let server = serve(listener, plane, packets, Options::default(), first).expect("a server");
+    let server = serve(listener, plane, packets, options, first).expect("a server");
     let address = server.address().to_string();
     (server, address)
 }

@@ -13,6 +13,7 @@ use crate::proto::p4::v1::{
     StreamMessageRequest, StreamMessageResponse, Uint128, Update, WriteRequest,
 };
 use crate::refusal::batch_results;
+use crate::tls::{ClientTls, reason};
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -47,6 +48,9 @@ pub enum ClientError {
     /// The event loop cannot be made.
     #[error("cannot start a P4Runtime client: {0}")]
     Io(#[from] io::Error),
+    /// Certificates or key are none, or do not belong together.
+    #[error("TLS: {0}; certificates and keys are in PEM form, and a key is of its certificate")]
+    Tls(String),
     /// Nobody answers there.
     #[error("no P4Runtime switch answers at {address}: {what}")]
     Connect {
@@ -135,8 +139,18 @@ fn message(id: u128) -> Uint128 {
 }
 
 impl Client {
-    /// Connects with the device of a switch at `HOST:PORT`, perhaps behind `p4runtime://`.
+    /// Connects with the device of a switch at `HOST:PORT`, perhaps behind `p4runtime://`, without encryption.
     pub fn connect(address: &str, device: u64, timeout: Duration) -> Result<Self> {
+        Self::connect_with(address, device, timeout, None)
+    }
+
+    /// The same, by TLS where whom to trust is given.
+    pub fn connect_with(
+        address: &str,
+        device: u64,
+        timeout: Duration,
+        tls: Option<&ClientTls>,
+    ) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -145,17 +159,22 @@ impl Client {
         if !bare.contains(':') || bare.contains('/') {
             return Err(wrong());
         }
-        let endpoint = Endpoint::from_shared(format!("http://{bare}")).map_err(|_| wrong())?;
-        let endpoint = endpoint.connect_timeout(timeout).tcp_nodelay(true);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{bare}")).map_err(|_| wrong())?;
+        let mut endpoint = endpoint.connect_timeout(timeout).tcp_nodelay(true);
         let failed = |what: String| ClientError::Connect {
             address: address.to_owned(),
             what,
         };
+        if let Some(tls) = tls {
+            let encrypted = endpoint.tls_config(tls.of_client());
+            endpoint = encrypted.map_err(|error| ClientError::Tls(reason(&error)))?;
+        }
         let connected = async { tokio::time::timeout(timeout, endpoint.connect()).await };
         let channel = runtime
             .block_on(connected)
             .map_err(|_| failed(format!("no answer within {timeout:?}")))?;
-        let channel = channel.map_err(|error| failed(root(&error)))?;
+        let channel = channel.map_err(|error| failed(reason(&error)))?;
         let rpc = P4RuntimeClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(usize::MAX);
@@ -362,13 +381,4 @@ impl std::fmt::Debug for Client {
             .field("role", &self.role)
             .finish_non_exhaustive()
     }
-}
-
-/// What is behind an error of the transport, which itself says little.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
 }

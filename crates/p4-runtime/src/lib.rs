@@ -11,6 +11,7 @@ mod info;
 pub mod proto;
 mod refusal;
 mod server;
+mod tls;
 mod words;
 
 pub use client::{Client, ClientError, Refused};
@@ -19,5 +20,6 @@ pub use info::{
     ProfileSchema, Schema, Scope, TableSchema, ValueSetSchema, check_p4info, parse_p4info,
 };
 pub use server::{Options, Pipelines, ServeError, Server, serve};
+pub use tls::{ClientTls, OwnCertificate, Tls};
 pub use tonic::Code;
 pub use words::{EntryWords, describe, parse_entries, parse_entry};

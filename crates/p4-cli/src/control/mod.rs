@@ -4,9 +4,12 @@ mod counters;
 mod pipeline;
 mod table;
 
+use crate::files;
 use clap::{Args, Subcommand};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_p4_runtime::{Client, ClientError, Schema};
+use linerate_p4_runtime::proto::p4::config::v1::P4Info;
+use linerate_p4_runtime::{Client, ClientError, ClientTls, OwnCertificate, Schema};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The switch, and who asks.
@@ -23,6 +26,18 @@ pub(crate) struct Switch {
     /// Who writes is the controller with the largest number.
     #[arg(long, value_name = "N", default_value_t = 1)]
     election_id: u128,
+    /// Certificates of whom the switch must have its own from, in PEM form: the connection is encrypted.
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// The name in the switch's certificate; without, the host of its address.
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    tls_name: Option<String>,
+    /// Certificate to show the switch.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_ca", "tls_key"])]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Seconds to wait for an answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
@@ -49,6 +64,8 @@ pub(crate) enum TableCommand {
 pub(crate) enum PipelineCommand {
     /// Make the switch run a program.
     Set(pipeline::SetArgs),
+    /// Print what the switch runs.
+    Show(Switch),
 }
 
 pub(crate) use counters::{CountersArgs, run as counters};
@@ -65,12 +82,14 @@ pub(crate) fn table(command: &TableCommand) -> Result<ExitCode, Failure> {
 pub(crate) fn pipeline(command: &PipelineCommand) -> Result<ExitCode, Failure> {
     match command {
         PipelineCommand::Set(args) => pipeline::set(args),
+        PipelineCommand::Show(switch) => pipeline::show(switch),
     }
 }
 
 fn failed(error: &ClientError) -> Failure {
     let code = match error {
         ClientError::Address(_) => ExitCode::Usage,
+        ClientError::Tls(_) => ExitCode::Plan,
         ClientError::Io(_) => ExitCode::HostLacks,
         _ => ExitCode::Peer,
     };
@@ -80,7 +99,27 @@ fn failed(error: &ClientError) -> Failure {
 impl Switch {
     fn connect(&self) -> Result<Client, Failure> {
         let timeout = Duration::from_secs(self.timeout);
-        Client::connect(&self.address, self.device_id, timeout).map_err(|error| failed(&error))
+        let tls = self.tls()?;
+        let connected = Client::connect_with(&self.address, self.device_id, timeout, tls.as_ref());
+        connected.map_err(|error| failed(&error))
+    }
+
+    fn tls(&self) -> Result<Option<ClientTls>, Failure> {
+        let Some(roots) = &self.tls_ca else {
+            return Ok(None);
+        };
+        let own = match (&self.tls_cert, &self.tls_key) {
+            (Some(chain), Some(key)) => Some(OwnCertificate {
+                chain: files::read(chain)?,
+                key: files::read(key)?,
+            }),
+            _ => None,
+        };
+        Ok(Some(ClientTls {
+            roots: files::read(roots)?,
+            own,
+            name: self.tls_name.clone(),
+        }))
     }
 
     fn connect_primary(&self) -> Result<Client, Failure> {
@@ -99,14 +138,21 @@ impl Switch {
     }
 }
 
-/// The names of the program that the switch runs.
-fn schema(client: &Client) -> Result<Schema, Failure> {
+/// The P4Info of the program that the switch runs.
+fn running(client: &Client) -> Result<P4Info, Failure> {
     let config = client.pipeline().map_err(|error| failed(&error))?;
     let info = config.and_then(|config| config.p4info);
-    let info = info.ok_or_else(|| {
+    info.ok_or_else(|| {
         let what = "the switch runs no program; set one: linerate p4 pipeline set ADDRESS PROGRAM.json --p4info FILE";
         Failure::new(ExitCode::Peer, what)
-    })?;
-    Schema::new(&info)
-        .map_err(|error| Failure::new(ExitCode::Peer, format!("the switch's {error}")))
+    })
+}
+
+/// The names of a program that a switch runs.
+fn read(info: &P4Info) -> Result<Schema, Failure> {
+    Schema::new(info).map_err(|error| Failure::new(ExitCode::Peer, format!("the switch's {error}")))
+}
+
+fn schema(client: &Client) -> Result<Schema, Failure> {
+    read(&running(client)?)
 }

@@ -1,6 +1,6 @@
 //! `linerate p4 pipeline`.
 
-use super::{Switch, failed};
+use super::{Switch, failed, read, running};
 use crate::{files, print};
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
@@ -27,6 +27,26 @@ pub(crate) struct SetArgs {
     verify: bool,
 }
 
+/// Prints what the switch runs.
+pub(crate) fn show(switch: &Switch) -> Result<ExitCode, Failure> {
+    let client = switch.connect()?;
+    let version = client.version().map_err(|error| failed(&error))?;
+    let info = running(&client)?;
+    let schema = read(&info)?;
+    let package = info.pkg_info.as_ref().map(|package| package.name.as_str());
+    let program = package.filter(|name| !name.is_empty());
+    let (tables, actions) = (schema.tables.len(), schema.actions.len());
+    print(&if switch.json {
+        let document =
+            json!({"p4runtime": version, "program": program, "tables": tables, "actions": actions});
+        format!("{document:#}\n")
+    } else {
+        let program = program.unwrap_or("a program without a name");
+        format!("P4Runtime {version}: {program}, {tables} tables, {actions} actions\n")
+    })?;
+    Ok(ExitCode::Done)
+}
+
 pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
     let wrong = |error| {
         Failure::new(
@@ -45,9 +65,14 @@ pub(crate) fn set(args: &SetArgs) -> Result<ExitCode, Failure> {
         Action::VerifyAndCommit
     };
     let mut client = args.switch.connect_primary()?;
+    let wanted = info.clone();
     client
         .set_pipeline(action, Some((info, program)), None)
         .map_err(|error| failed(&error))?;
+    if !args.verify && running(&client)? != wanted {
+        let what = "the switch took the pipeline and says that it runs another one";
+        return Err(Failure::new(ExitCode::Peer, what));
+    }
     let (tables, actions) = (schema.tables.len(), schema.actions.len());
     let name = args.program.display();
     print(&if args.switch.json {

@@ -7,10 +7,11 @@ mod questions;
 
 use crate::{files, print};
 use clap::Args;
-use controllers::{PACKET_INS, controllers};
+use controllers::{PACKET_INS, controllers, options};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_p4::{Limits, Switch};
+use linerate_p4_runtime::{Options, Pipelines};
 use linerate_p4_switch::{CpuPort, PortError, Station};
 use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::{MonoClock, has_passed};
@@ -43,7 +44,7 @@ pub(crate) struct RunArgs {
     /// Entries, groups and sessions as in an STF test: `add`, `setdefault`, `mc_mgrp_create` and so on.
     #[arg(long, value_name = "FILE", requires = "program")]
     entries: Option<PathBuf>,
-    /// Serve P4Runtime at this address. Whoever reaches it may do everything: it is this host alone without an address.
+    /// Serve P4Runtime at this address: of this host alone without one. Whoever reaches it may do everything, unless --tls-ca says who.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:9559")]
     p4runtime: Option<SocketAddr>,
     /// The number that controllers know the switch by.
@@ -52,6 +53,15 @@ pub(crate) struct RunArgs {
     /// The port whose packets go to and come from controllers.
     #[arg(long, value_name = "PORT", default_value_t = 510, value_parser = clap::value_parser!(u32).range(..511), requires = "p4runtime")]
     cpu_port: u32,
+    /// Certificate that controllers see, in PEM form: connections are encrypted.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "p4runtime"])]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Certificates of whom controllers must have theirs from; without, they need none.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_ca: Option<PathBuf>,
     /// End after so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     duration: Option<u64>,
@@ -68,11 +78,8 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let numbered = ports::numbers(args)?;
-    let switch = args
-        .program
-        .as_ref()
-        .map(|path| switch(args, path))
-        .transpose()?;
+    let options = args.p4runtime.map(|_| options(args)).transpose()?;
+    let (switch, first) = begin(args, options.as_ref())?;
     args.core.map_or(Ok(()), pin)?;
     let asked = ending::interrupt().map_err(host("waiting for signals"))?;
     let ports = ports::open_all(&numbered)?;
@@ -83,8 +90,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         packets,
     });
     let (mut station, control) = Station::new(ports, cpu).map_err(host("making a waker"))?;
-    let server = args.p4runtime.map(|address| {
-        let served = controllers(args, address, control.clone(), to_controllers);
+    let server = args.p4runtime.zip(options).map(|(address, options)| {
+        let served = controllers(address, control.clone(), to_controllers, options, first);
         served.inspect(|server| {
             let _ = writeln!(told, "P4Runtime at {}", server.address());
         })
@@ -136,17 +143,38 @@ fn pin(core: u32) -> Result<(), Failure> {
     })
 }
 
-/// The program with its entries.
-fn switch(args: &RunArgs, path: &Path) -> Result<Switch, Failure> {
-    let program = files::program(path)?;
-    if let Some(path) = &args.p4info {
-        files::check_p4info(&program, path)?;
-    }
-    let mut switch = Switch::new(program, Limits::default(), seed());
-    if let Some(path) = &args.entries {
-        files::set_entries(&mut switch, path)?;
-    }
-    Ok(switch)
+/// The program with its entries: alone, or as what a server of controllers begins with.
+fn begin(
+    args: &RunArgs,
+    served: Option<&Options>,
+) -> Result<(Option<Switch>, Option<Pipelines>), Failure> {
+    let Some(path) = &args.program else {
+        return Ok((None, None));
+    };
+    let bytes = files::read(path)?;
+    let program = files::load(path, &bytes)?;
+    let Some(options) = served else {
+        if let Some(path) = &args.p4info {
+            files::check_p4info(&program, path)?;
+        }
+        let mut switch = Switch::new(Arc::new(program), Limits::default(), seed());
+        enter(args, &mut switch)?;
+        return Ok((Some(switch), None));
+    };
+    let p4info = args.p4info.as_ref().ok_or_else(|| {
+        let message = "--p4runtime with a program: give its P4Info too: --p4info FILE";
+        Failure::new(ExitCode::Usage, message)
+    })?;
+    let first = Pipelines::new(&files::read(p4info)?, program, bytes, options);
+    let mut first = first.map_err(|error| files::wrong(p4info, &error))?;
+    enter(args, first.switch())?;
+    Ok((None, Some(first)))
+}
+
+/// Sets the entries that are asked for.
+fn enter(args: &RunArgs, switch: &mut Switch) -> Result<(), Failure> {
+    let entries = args.entries.as_ref();
+    entries.map_or(Ok(()), |path| files::set_entries(switch, path))
 }
 
 fn seed() -> u64 {

@@ -19,11 +19,12 @@ mod state;
 mod stream;
 mod write;
 
-use crate::info::InfoError;
+use crate::info::{InfoError, Pipeline, parse_p4info};
 use crate::proto::p4::v1::p4_runtime_server::P4RuntimeServer;
-use linerate_p4::{DataPlane, Limits, LoadError};
+use crate::tls::Tls;
+use linerate_p4::{DataPlane, Limits, Program, Switch};
 use service::Service;
-use state::Shared;
+use state::{Config, Shared};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct Options {
     pub max_message: usize,
     /// The most updates of a Write request.
     pub max_updates: usize,
+    /// By what connections are encrypted; `None`: not at all.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Options {
@@ -65,19 +68,42 @@ impl Default for Options {
             max_controllers: 64,
             max_message: 64 << 20,
             max_updates: 1 << 18,
+            tls: None,
         }
     }
 }
 
-/// A pipeline that a server begins with.
-#[derive(Debug, Clone, Copy)]
-pub struct Pipelines<'a> {
-    /// P4Info, in text or binary form.
-    pub p4info: &'a [u8],
-    /// What p4c-bm2-ss wrote.
-    pub program: &'a [u8],
-    /// Entries, groups and sessions, as packet tests in STF form write them.
-    pub entries: Option<&'a str>,
+/// A pipeline that a server begins with, and the switch that runs it.
+#[derive(Debug)]
+pub struct Pipelines {
+    config: Config,
+    switch: Switch,
+}
+
+impl Pipelines {
+    /// A program with its P4Info, in text or binary form; `compiled` is what the program was loaded from.
+    pub fn new(
+        p4info: &[u8],
+        program: Program,
+        compiled: Vec<u8>,
+        options: &Options,
+    ) -> Result<Self, InfoError> {
+        let pipeline = Pipeline::new(parse_p4info(p4info)?, program)?;
+        let program = Arc::clone(&pipeline.program);
+        Ok(Self {
+            switch: Switch::new(program, options.limits, options.seed),
+            config: Config {
+                pipeline: Arc::new(pipeline),
+                program: compiled.into(),
+                cookie: None,
+            },
+        })
+    }
+
+    /// The switch, to set entries before it is served.
+    pub fn switch(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
 }
 
 /// Why a server does not start.
@@ -86,15 +112,9 @@ pub enum ServeError {
     /// The device id is 0.
     #[error("the device id is 0: P4Runtime has no such device")]
     NoDevice,
-    /// The P4Info is not one, or not of the program.
-    #[error(transparent)]
-    Info(#[from] InfoError),
-    /// The program cannot be executed.
-    #[error(transparent)]
-    Program(#[from] LoadError),
-    /// The entries are not of the program.
-    #[error("entries: {0}")]
-    Entries(#[from] linerate_p4::stf::StfError),
+    /// Certificates or key are none, or do not belong together.
+    #[error("TLS: {0}; certificates and keys are in PEM form, and a key is of its certificate")]
+    Tls(String),
     /// The socket or the thread cannot be made.
     #[error("the P4Runtime server cannot start: {0}")]
     Io(#[from] io::Error),
@@ -132,16 +152,17 @@ pub fn serve(
     plane: Arc<dyn DataPlane>,
     packets: Receiver<Vec<u8>>,
     options: Options,
-    first: Option<Pipelines<'_>>,
+    first: Option<Pipelines>,
 ) -> Result<Server, ServeError> {
     if options.device_id == 0 {
         return Err(ServeError::NoDevice);
     }
+    let builder = builder(&options)?;
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
     let shared = Arc::new(Shared::new(plane, options));
     if let Some(first) = first {
-        shared.begin_with(first)?;
+        shared.begin_with(first);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -158,7 +179,7 @@ pub fn serve(
                 }
             }
         })?;
-    let run = move || runtime.block_on(run(listener, shared, received, stopped));
+    let run = move || runtime.block_on(run(builder, listener, shared, received, stopped));
     let thread = std::thread::Builder::new()
         .name("p4rt".to_owned())
         .spawn(run)?;
@@ -176,7 +197,22 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Requests of one connection at a time.
 const MAX_STREAMS: u32 = 64;
 
+/// The server's settings.
+fn builder(options: &Options) -> Result<tonic::transport::Server, ServeError> {
+    let server = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE))
+        .max_concurrent_streams(MAX_STREAMS)
+        .concurrency_limit_per_connection(MAX_STREAMS as usize);
+    let Some(tls) = &options.tls else {
+        return Ok(server);
+    };
+    let own = server.tls_config(tls.of_server());
+    own.map_err(|error| ServeError::Tls(crate::tls::reason(&error)))
+}
+
 async fn run(
+    server: tonic::transport::Server,
     listener: TcpListener,
     shared: Arc<Shared>,
     packets: tokio::sync::mpsc::Receiver<Vec<u8>>,
@@ -189,11 +225,6 @@ async fn run(
     let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
         .max_decoding_message_size(limit)
         .max_encoding_message_size(usize::MAX);
-    let server = tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE))
-        .max_concurrent_streams(MAX_STREAMS)
-        .concurrency_limit_per_connection(MAX_STREAMS as usize);
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     // Dropped with all connections when the owner says so: controllers see their streams end.
     tokio::select! {

@@ -2,12 +2,12 @@
 
 use super::arbitration::{Arbiter, ClientId, Notifications};
 use super::digests::Digests;
-use super::{Options, Pipelines, ServeError};
-use crate::info::{Pipeline, parse_p4info};
+use super::{Options, Pipelines};
+use crate::info::Pipeline;
 use crate::proto::p4::v1::forwarding_pipeline_config::Cookie;
 use crate::proto::p4::v1::{StreamMessageResponse, stream_message_response::Update};
 use crate::refusal::{Refusal, Result};
-use linerate_p4::{DataPlane, Plane, Program, Switch, stf};
+use linerate_p4::{DataPlane, Plane, Switch};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -150,21 +150,10 @@ impl Shared {
     }
 
     /// Sets a pipeline before anybody is connected.
-    pub(super) fn begin_with(&self, first: Pipelines<'_>) -> std::result::Result<(), ServeError> {
-        let program = Program::from_json(first.program)?;
-        let pipeline = Pipeline::new(parse_p4info(first.p4info)?, program)?;
-        let mut switch = self.new_switch(&pipeline);
-        if let Some(entries) = first.entries {
-            let statements = stf::parse(entries)?;
-            stf::control(&mut switch, &statements)?;
-        }
+    pub(super) fn begin_with(&self, first: Pipelines) {
+        let Pipelines { config, switch } = first;
         self.plane
             .run(Box::new(move |plane, _| plane.switch = Some(switch)));
-        self.state().active = Some(Config {
-            pipeline: Arc::new(pipeline),
-            program: first.program.into(),
-            cookie: None,
-        });
-        Ok(())
+        self.state().active = Some(config);
     }
 }

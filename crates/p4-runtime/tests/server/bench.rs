@@ -1,12 +1,12 @@
 //! A server with a switch that has no ports: packets are given to it and taken from it.
 
-use linerate_p4::{DataPlane, Job, Plane};
+use linerate_p4::{DataPlane, Job, Plane, Program};
 use linerate_p4_runtime::proto::p4::v1::{
     Action, Entity, FieldMatch, TableAction, TableEntry, Update, action, entity, field_match,
     field_match::FieldMatchType, table_action, update, write_request::Atomicity,
 };
 use linerate_p4_runtime::{
-    Client, ClientError, Code, Options, Pipelines, Schema, Server, parse_p4info, serve,
+    Client, ClientError, Code, Options, Pipelines, Schema, ServeError, Server, parse_p4info, serve,
 };
 use std::net::TcpListener;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -42,6 +42,17 @@ impl Inner {
 /// A data plane that does its jobs at once.
 pub(crate) struct TestPlane(Mutex<Inner>);
 
+impl TestPlane {
+    fn new(cpu: SyncSender<Vec<u8>>) -> Self {
+        Self(Mutex::new(Inner {
+            plane: Plane::default(),
+            now: 1_000_000_000,
+            sent: Vec::new(),
+            cpu,
+        }))
+    }
+}
+
 impl DataPlane for TestPlane {
     fn run(&self, job: Job) {
         let mut inner = self.0.lock().expect("the plane");
@@ -67,17 +78,12 @@ impl Bench {
 
     pub(crate) fn with(options: Options, pipeline: bool) -> Self {
         let (cpu, packets) = sync_channel(64);
-        let plane = Arc::new(TestPlane(Mutex::new(Inner {
-            plane: Plane::default(),
-            now: 1_000_000_000,
-            sent: Vec::new(),
-            cpu,
-        })));
+        let plane = Arc::new(TestPlane::new(cpu));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let first = pipeline.then_some(Pipelines {
-            p4info: P4INFO,
-            program: PROGRAM,
-            entries: None,
+        let first = pipeline.then(|| {
+            let program = Program::from_json(PROGRAM).expect("a program");
+            let first = Pipelines::new(P4INFO, program, PROGRAM.to_vec(), &options);
+            first.expect("its P4Info")
         });
         let of = Arc::clone(&plane) as Arc<dyn DataPlane>;
         let server = serve(listener, of, packets, options, first).expect("a server");
@@ -87,6 +93,14 @@ impl Bench {
             plane,
             schema,
         }
+    }
+
+    /// Why a server with these options does not start.
+    pub(crate) fn tried(options: Options) -> Result<Server, ServeError> {
+        let (_, packets) = sync_channel(1);
+        let plane = Arc::new(TestPlane::new(sync_channel(1).0));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        serve(listener, plane, packets, options, None)
     }
 
     pub(crate) fn client(&self) -> Client {

@@ -7,3 +7,4 @@ mod hostile;
 mod packets;
 mod profiles;
 mod resources;
+mod tls;
