@@ -18,13 +18,26 @@ pub struct DutChoice {
     pub params: BTreeMap<String, String>,
 }
 
+impl DutChoice {
+    /// The parameter that the address of a device is.
+    pub const ADDRESS: &'static str = "address";
+}
+
 impl FromStr for DutChoice {
     type Err = UnitError;
 
-    /// `bridge` or `router,rules=100,conntrack=true`.
+    /// `bridge`, `router,rules=100,conntrack=true`, or a device by its address, `p4runtime://192.0.2.1:9559`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         const WANT: &str = "a device such as bridge or router,rules=100";
-        let (kind, params) = parse_choice(text).ok_or_else(|| UnitError::new(text, WANT))?;
+        let wrong = || UnitError::new(text, WANT);
+        let (mut kind, mut params) = parse_choice(text).ok_or_else(wrong)?;
+        if let Some((scheme, address)) = kind.split_once("://") {
+            let twice = params.insert(Self::ADDRESS.to_owned(), address.to_owned());
+            if scheme.is_empty() || address.is_empty() || twice.is_some() {
+                return Err(wrong());
+            }
+            kind = scheme.to_owned();
+        }
         Ok(Self { kind, params })
     }
 }
@@ -51,6 +64,8 @@ pub struct DutFacts {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "by", content = "threads")]
 pub enum DutWork {
+    /// Nobody's on this host, or that of a program that linerate did not start.
+    Elsewhere,
     /// The kernel's, in software interrupts of the cores to which frames are sent.
     Softirq,
     /// That of these threads.
@@ -292,6 +307,16 @@ mod tests {
         let error = counted(3, &[]).since(&counted(100, &[])).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("dut-a went back from 100 to 3"), "{text}");
+    }
+
+    #[test]
+    fn the_address_of_a_device_is_a_parameter_of_it() {
+        let read = "p4runtime://[::1]:9559,entries=r.stf".parse::<DutChoice>();
+        let written = "p4runtime,address=[::1]:9559,entries=r.stf";
+        assert_eq!(read.unwrap().to_string(), written);
+        for bad in ["p4runtime://", "://h:1", "p4runtime://h:1,address=h:2"] {
+            assert!(bad.parse::<DutChoice>().is_err(), "{bad}");
+        }
     }
 
     #[test]

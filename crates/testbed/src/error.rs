@@ -45,6 +45,16 @@ pub enum TestbedError {
         /// What would be valid.
         want: String,
     },
+    /// A device under test that runs elsewhere cannot be reached, or refuses.
+    #[error("the device {dut}: {said}")]
+    DutRefuses {
+        /// Kind of the device.
+        dut: &'static str,
+        /// Whose fault it is.
+        code: ExitCode,
+        /// What was tried and why it failed.
+        said: String,
+    },
     /// A device under test cannot be reset.
     #[error(
         "linerate cannot reset the device {dut}: measure link,outage=TIME or bridge, or give --reset-command"
@@ -121,6 +131,7 @@ impl From<TestbedError> for Failure {
             | TestbedError::DutParam { .. }
             | TestbedError::UnknownDut { .. } => ExitCode::Plan,
             TestbedError::DutDied { .. } => ExitCode::Peer,
+            TestbedError::DutRefuses { code, .. } => code,
             _ if error.is_host_lack() => ExitCode::HostLacks,
             _ => ExitCode::Other,
         };
@@ -133,6 +144,9 @@ impl From<TestbedError> for Failure {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TeardownError {
+    /// Entries that were added to a device could not be deleted again.
+    #[error("deleting entries again: {0}")]
+    Entries(#[source] Box<TestbedError>),
     /// The link element had failed.
     #[error("link element had failed: {0}")]
     Element(#[source] io::Error),

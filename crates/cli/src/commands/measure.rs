@@ -84,7 +84,8 @@ const fn examples(kind: TestKind) -> &'static str {
   linerate switch eth1 eth2                NDR, PDR and delay of what is between them
   linerate switch eth1 eth2 --both         from A to B, then from B to A
   linerate switch eth1 eth2 --frame-size 64 --loss-goal 0
-  linerate switch --dut bridge             a device that linerate starts"
+  linerate switch --dut bridge             a device that linerate starts
+  linerate switch eth1 eth2 --dut p4runtime://192.0.2.1:9559    a P4 switch between them"
         }
     }
 }
@@ -101,7 +102,7 @@ fn command(kind: TestKind) -> Command {
 
 fn port((id, help): (&'static str, &'static str)) -> Arg {
     let arg = Arg::new(id).value_name(id).help(help);
-    arg.required_unless_present("dut").conflicts_with("dut")
+    arg.required_unless_present("dut")
 }
 
 /// The option that plans have for the two arguments.

@@ -15,6 +15,13 @@ pub(crate) fn measured(options: &[(&str, &str)]) -> Run {
 
 /// The same, with these options only.
 fn measured_with(options: &[(&str, &str)]) -> Run {
+    let run = tried(options).unwrap();
+    assert_eq!(run.status, RunStatus::Complete, "{:?}", run.notes);
+    run
+}
+
+/// The same, or why not.
+pub(crate) fn tried(options: &[(&str, &str)]) -> anyhow::Result<Run> {
     let given = options.iter().map(|(name, value)| -> Given {
         let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));
         (option, (*value).to_owned())
@@ -24,9 +31,7 @@ fn measured_with(options: &[(&str, &str)]) -> Run {
     let Test::Switch(plan) = request.map_err(|refused| refused.message).unwrap().test else {
         panic!("options of a switch make a switch");
     };
-    let run = unattended(|context| switch(context, &plan, After::default())).unwrap();
-    assert_eq!(run.status, RunStatus::Complete, "{:?}", run.notes);
-    run
+    unattended(|context| switch(context, &plan, After::default()))
 }
 
 /// What was found for each frame size, and the search that found it.
@@ -80,7 +85,7 @@ pub(crate) fn the_counters_of_every_device_equal_the_ledger_and_the_warm_up() {
 }
 
 /// Frames that the sender sent and that came to the receiver, the warm-up's and doubled ones included.
-fn of_both_ends(trial: &Trial) -> [u64; 2] {
+pub(crate) fn of_both_ends(trial: &Trial) -> [u64; 2] {
     let [mut sent, mut came] = [0, 0];
     for stream in trial.raw().iter().flat_map(|report| &report.streams) {
         match &stream.work {

@@ -31,7 +31,8 @@ const UNPACKAGED: &[&str] = &["bmv2"];
 /// Calls `test` with every kind that this host has; the case counts as not run if it lacks one that it could install.
 pub(crate) fn for_every_device(test: impl Fn(&'static dyn DutKind, &DutSetup)) {
     let mut lacking = Vec::new();
-    for kind in ALL {
+    // One that runs already is no device of this host's.
+    for kind in ALL.iter().filter(|kind| !kind.is_between_given_ports()) {
         let setup = DutSetup::new(DutChoice {
             kind: kind.id().to_owned(),
             params: BTreeMap::new(),

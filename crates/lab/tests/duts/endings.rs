@@ -16,7 +16,7 @@ pub(crate) const HOLD: &str = "--hold-device";
 /// Processes that work for a device.
 fn processes(dut: &dyn Dut) -> Vec<u32> {
     match dut.work() {
-        DutWork::Softirq => Vec::new(),
+        DutWork::Elsewhere | DutWork::Softirq => Vec::new(),
         DutWork::Threads(threads) => {
             let mut all: Vec<_> = threads.iter().map(|thread| thread.pid).collect();
             all.dedup();

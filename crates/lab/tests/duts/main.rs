@@ -9,6 +9,7 @@ mod filters;
 mod frames;
 mod links;
 mod methods;
+mod p4runtime;
 mod truth;
 
 use linerate_testkit::namespaces::{Case, namespace_main};
@@ -58,6 +59,10 @@ const CASES: &[Case] = &[
     Case {
         name: "methods::a_bridge_forwards_again_after_a_reset",
         run: methods::a_bridge_forwards_again_after_a_reset,
+    },
+    Case {
+        name: "p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read",
+        run: p4runtime::a_switch_that_runs_is_set_up_and_its_counters_are_read,
     },
     Case {
         name: "conformance::every_device_forwards_both_ways_and_counts_every_frame",

@@ -11,16 +11,14 @@ pub(super) static DEVICE: Group = Group {
     options: &[
         option("ports", ONLY, "A,B", "The two interfaces of this host that the device is between")
             .only(Source::Plan)
-            .excludes(&["dut"])
             .otherwise(Usual::Words("needed, or `dut`"))
             .is_beside(true)
-            .sets(|d, v| set(&mut d.device.choice, DeviceChoice::ports(v).map(Some))),
-        option("dut", ONLY, "KIND", "Start a device of this kind and measure it, in place of two interfaces: `bridge`, `router,rules=100`")
+            .sets(|d, v| set(&mut d.device.ports, DeviceChoice::ports(v).map(Some))),
+        option("dut", ONLY, "KIND", "Start a device of this kind and measure it, in place of two interfaces: `bridge`, `router,rules=100`; or set up the one between them: `p4runtime://HOST:9559`")
             .shown(Shown::Short)
-            .excludes(&["ports"])
             .is_beside(true)
             .page("devices.md")
-            .sets(|d, v| set(&mut d.device.choice, DeviceChoice::started(v).map(Some))),
+            .sets(|d, v| set(&mut d.device.started, DeviceChoice::started(v).map(Some))),
         list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS; or a mix that repeats: `imix`, a genome of RFC 6985 (`aaabg`), or `7x64,4x594,1x1518`")
             .also("frame-sizes")
             .shown(Shown::Short)

@@ -183,7 +183,7 @@ impl Measurement<'_, '_> {
             return Ok(None);
         };
         let busy = match device.work() {
-            DutWork::Softirq => None,
+            DutWork::Elsewhere | DutWork::Softirq => None,
             DutWork::Threads(threads) => {
                 let times = threads.iter();
                 let times = times.filter_map(|thread| cpu_time(thread.pid, thread.tid));

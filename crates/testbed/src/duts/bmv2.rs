@@ -2,20 +2,18 @@
 //!
 //! It counts no drop: its queues for input and output block or lose silently, so what is lost there is in no counter.
 
-use super::cables::{Cables, Ipv6, NextHop, Side};
-use super::forwarder::{Forwarder, Inside};
-use super::keeper::{Keeper, Running};
+use super::cables::Side;
+use super::forwarder::Forwarder;
+use super::keeper::Running;
 use super::pipeline::{PIPELINE, Pipeline};
+use super::process::Process;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::{TeardownError, TestbedError};
-use linerate_model::dut::{DutCounters, DutWork};
-use linerate_sys::netns::NetNamespace;
+use crate::TestbedError;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 pub(super) struct Bmv2;
 
@@ -72,32 +70,30 @@ impl DutKind for Bmv2 {
         let program = Pipeline::of(setup)?;
         let commands = setup.file(COMMANDS)?;
         let description = format!("P4 program {program}, BMv2 simple_switch");
-        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
-        cables.bring_up()?;
-        let keeper = Keeper::start(&cables.device)?;
         let id = self.id();
-        let switch = keeper.run(move || {
-            let mut command = SWITCH.talking_command();
-            for (number, side) in Side::BOTH.iter().enumerate() {
-                let port = side.device_port();
-                command.arg("-i").arg(format!("{number}@{port}"));
-            }
-            command.arg("--thrift-port").arg(CONTROL.to_string());
-            command.arg(program.file()?);
-            let mut switch = Running::start(id, SWITCH, &mut command)?;
-            let control = (Ipv4Addr::LOCALHOST, CONTROL);
-            switch.wait_until("to listen", |_| TcpStream::connect(control).is_ok())?;
-            if let Some(path) = commands {
-                configure(&path).map_err(|error| switch.explain(error))?;
-            }
-            Ok(switch)
-        })?;
+        // It counts nothing that its ports do not.
+        let (cables, inside) = Process::start(
+            setup,
+            |_, _| Ok(()),
+            move || {
+                let mut command = SWITCH.talking_command();
+                for (number, side) in Side::BOTH.iter().enumerate() {
+                    let port = side.device_port();
+                    command.arg("-i").arg(format!("{number}@{port}"));
+                }
+                command.arg("--thrift-port").arg(CONTROL.to_string());
+                command.arg(program.file()?);
+                let mut switch = Running::start(id, SWITCH, &mut command)?;
+                let control = (Ipv4Addr::LOCALHOST, CONTROL);
+                switch.wait_until("to listen", |_| TcpStream::connect(control).is_ok())?;
+                if let Some(path) = commands {
+                    configure(&path).map_err(|error| switch.explain(error))?;
+                }
+                Ok(switch)
+            },
+        )?;
         let version = SWITCH.run(&["--version"], "")?;
         let version = format!("BMv2 {}", version.trim());
-        let inside = SimpleSwitch {
-            switch,
-            _keeper: keeper,
-        };
         Ok(Forwarder::running(
             setup,
             &description,
@@ -126,32 +122,6 @@ fn refusal(answer: &str) -> Option<&str> {
     lines.find(|line| {
         line.contains("Error:") || line.contains("Invalid") || line.contains("*** Unknown")
     })
-}
-
-/// The program and its threads.
-///
-/// Field order is teardown order.
-struct SimpleSwitch {
-    switch: Running,
-    _keeper: Keeper,
-}
-
-impl Inside for SimpleSwitch {
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        _counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
-        self.switch.check()
-    }
-
-    fn work(&self) -> DutWork {
-        self.switch.work()
-    }
-
-    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
-        self.switch.close().map_err(|error| vec![error])
-    }
 }
 
 #[cfg(test)]

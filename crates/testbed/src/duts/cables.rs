@@ -14,6 +14,7 @@ use linerate_sys::netlink::{
     Aggregation, InterfaceIndex, InterfaceName, LinkStats, MacAddress, Netlink,
 };
 use linerate_sys::netns::{NetNamespace, has_admin_capability};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -112,24 +113,30 @@ pub struct Tester {
 
 impl Tester {
     fn new(namespace: Arc<NetNamespace>, next_hop: NextHop) -> Self {
-        let port = |side: Side, other: Side| {
-            let (ipv4, ipv6) = side.tester_addresses();
+        let own = |side: Side, other: Side| {
             let next_hop = match next_hop {
                 NextHop::Device => side.device_mac(),
                 NextHop::OtherPort => other.tester_mac(),
             };
-            TesterPort {
-                interface: side.tester_port().as_str().to_owned(),
-                ipv4,
-                ipv6,
-                mac: side.tester_mac().to_string(),
-                next_hop: next_hop.to_string(),
-            }
+            let mac = side.tester_mac().to_string();
+            port(side, &side.tester_port(), &mac, &next_hop.to_string())
         };
         Self {
             namespace,
-            ports: [port(Side::A, Side::B), port(Side::B, Side::A)],
+            ports: [own(Side::A, Side::B), own(Side::B, Side::A)],
         }
+    }
+}
+
+/// A port of the tester, with the addresses of its side.
+fn port(side: Side, interface: &InterfaceName, mac: &str, next_hop: &str) -> TesterPort {
+    let (ipv4, ipv6) = side.tester_addresses();
+    TesterPort {
+        interface: interface.as_str().to_owned(),
+        ipv4,
+        ipv6,
+        mac: mac.to_owned(),
+        next_hop: next_hop.to_owned(),
     }
 }
 
@@ -302,18 +309,73 @@ impl Loop {
         let names = [&a.name, &b.name].map(InterfaceName::as_str);
         let mut counted = DutCounters::default();
         for (side, own) in read.iter().enumerate() {
-            // What is sent at a port is what the wire receives there.
-            counted.ports.push(DutPort {
-                name: names[side].to_owned(),
-                received: PacketCount::new(own.tx_packets),
-                sent: PacketCount::new(own.rx_packets),
-            });
+            counted.ports.push(at_the_other_end(names[side], *own));
             let other = names[1 - side];
             counted
                 .drops
                 .push(dropped(DutPlace::PortTx, other, own.tx_dropped));
         }
         Ok(counted)
+    }
+}
+
+/// Two interfaces of the calling thread's network that lead to a device which linerate did not start.
+#[derive(Debug)]
+pub(super) struct GivenPorts {
+    meters: [Meter; 2],
+    pub(super) tester: Tester,
+}
+
+impl GivenPorts {
+    /// Reads their addresses; changes nothing.
+    pub(super) fn of(names: [&str; 2]) -> Result<Self, TestbedError> {
+        let [(a, a_mac), (b, b_mac)] = [given_port(names[0])?, given_port(names[1])?];
+        let namespace = NetNamespace::current();
+        let namespace = namespace.map_err(TestbedError::step("finding this network"))?;
+        let ports = [
+            port(Side::A, &a.name, &a_mac, &b_mac),
+            port(Side::B, &b.name, &b_mac, &a_mac),
+        ];
+        Ok(Self {
+            meters: [a, b],
+            tester: Tester {
+                namespace: Arc::new(namespace),
+                ports,
+            },
+        })
+    }
+
+    /// What passed the device's ports, by what passed the interfaces that lead to them.
+    pub(super) fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+        let mut counted = DutCounters::default();
+        for meter in &mut self.meters {
+            let passed = meter.read()?;
+            counted
+                .ports
+                .push(at_the_other_end(meter.name.as_str(), passed));
+        }
+        Ok(counted)
+    }
+}
+
+/// An interface of the calling thread's network, and its MAC address.
+fn given_port(name: &str) -> Result<(Meter, String), TestbedError> {
+    let step = || TestbedError::step(format!("using {name} as a port"));
+    let wrong = |why: &str| step()(io::Error::other(why.to_owned()));
+    let interface = InterfaceName::new(name);
+    let interface = interface.ok_or_else(|| wrong("no interface has such a name"))?;
+    let link = netlink()?.link_named(&interface).map_err(step())?;
+    let mac = link.mac();
+    let mac = mac.ok_or_else(|| wrong("it is no Ethernet interface"))?;
+    Ok((Meter::new(interface)?, mac.to_string()))
+}
+
+/// The port that an interface leads to: what is sent at the interface is what that receives.
+fn at_the_other_end(name: &str, passed: LinkStats) -> DutPort {
+    DutPort {
+        name: name.to_owned(),
+        received: PacketCount::new(passed.tx_packets),
+        sent: PacketCount::new(passed.rx_packets),
     }
 }
 

@@ -4,6 +4,7 @@
 //!   tester                           device
 //!   port-a ====== veth ====== dut-a  [ ... ]  dut-b ====== veth ====== port-b   most
 //!   port-a ================================ veth ===================== port-b   wire
+//!   eth1   ======================= [ ... ] =========================== eth2     p4runtime: one that runs already
 //! ```
 //!
 //! Tester and device are network namespaces without a name: they end with the last descriptor, so a killed process
@@ -19,8 +20,10 @@ mod keeper;
 mod link;
 mod ovs;
 mod p4;
+mod p4runtime;
 mod params;
 mod pipeline;
+mod process;
 mod programs;
 mod router;
 mod testpmd;
@@ -31,7 +34,8 @@ use crate::host::spawn_in;
 use crate::{TeardownError, TestbedError};
 pub use cables::Tester;
 use cables::may_make_networks;
-use linerate_model::dut::{DutCounters, DutFacts, DutWork, TesterPort};
+use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutWork, TesterPort};
+use params::PORTS;
 pub use params::{DutParam, DutSetup};
 use std::thread::JoinHandle;
 
@@ -47,6 +51,7 @@ pub static ALL: &[&dyn DutKind] = &[
     &container::Container,
     &p4::P4,
     &bmv2::Bmv2,
+    &p4runtime::P4Runtime,
 ];
 
 /// The kind of device with this id.
@@ -60,6 +65,37 @@ pub fn find(id: &str) -> Result<&'static dyn DutKind, TestbedError> {
             .collect::<Vec<_>>()
             .join(", "),
     })
+}
+
+/// The device of a choice between two interfaces of this host, where they are given and it is not started between
+/// ports of linerate's own; an error in words where it is the other kind.
+pub fn between(mut choice: DutChoice, ports: Option<[String; 2]>) -> Result<DutChoice, String> {
+    let kind = find(&choice.kind).map_err(|error| error.to_string())?;
+    match (kind.is_between_given_ports(), ports) {
+        (true, Some(ports)) => {
+            for (key, port) in PORTS.iter().zip(ports) {
+                choice.params.insert(key.name.to_owned(), port);
+            }
+        }
+        (true, None)
+            if PORTS
+                .iter()
+                .any(|port| !choice.params.contains_key(port.name)) =>
+        {
+            return Err(format!(
+                "{} is between two interfaces of this host: give them too",
+                kind.id()
+            ));
+        }
+        (false, Some(_)) => {
+            return Err(format!(
+                "{} is started between ports of its own: leave the two interfaces out",
+                kind.id()
+            ));
+        }
+        _ => {}
+    }
+    Ok(choice)
 }
 
 /// Starts the device that `setup` names.
@@ -95,6 +131,10 @@ pub trait DutKind: Sync {
     fn summary(&self) -> &'static str;
     /// The parameters it understands.
     fn params(&self) -> &'static [DutParam];
+    /// Whether it is between two interfaces of this host, and not between ports that are made for it.
+    fn is_between_given_ports(&self) -> bool {
+        false
+    }
     /// Whether this host can start it with these parameters; if not, what it lacks, and how to get it.
     fn availability(&self, setup: &DutSetup) -> Availability {
         match may_make_networks() {

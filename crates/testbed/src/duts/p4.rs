@@ -1,16 +1,15 @@
 //! A P4 program, run by linerate's own executor: one thread that receives, processes and sends.
 
-use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
-use super::forwarder::{Forwarder, Inside};
-use super::keeper::{Keeper, Running};
+use super::cables::{Side, dropped};
+use super::forwarder::Forwarder;
+use super::keeper::Running;
 use super::pipeline::{PIPELINE, Pipeline};
+use super::process::Process;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::{TeardownError, TestbedError};
-use linerate_model::dut::{DutCounters, DutPlace, DutWork};
-use linerate_sys::netns::NetNamespace;
+use crate::TestbedError;
+use linerate_model::dut::{DutCounters, DutPlace};
 use std::io;
-use std::sync::Arc;
 
 pub(super) struct P4;
 
@@ -19,7 +18,7 @@ const DRIVER: &str = "driver";
 const CORE: &str = "core";
 
 /// What runs P4 programs.
-const SWITCH: Program = Program {
+pub(super) const SWITCH: Program = Program {
     name: "linerate-p4",
     package: "linerate",
 };
@@ -60,13 +59,7 @@ impl DutKind for P4 {
     }
 
     fn programs(&self, _setup: &DutSetup) -> Availability {
-        match SWITCH.path() {
-            Some(_) => Availability::Available,
-            None => Availability::Missing {
-                what: "the program linerate-p4".to_owned(),
-                remedy: "install it beside linerate; make build makes both".to_owned(),
-            },
-        }
+        available()
     }
 
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
@@ -76,11 +69,8 @@ impl DutKind for P4 {
         let program = Pipeline::of(setup)?;
         let entries = setup.file(ENTRIES)?;
         let description = format!("P4 program {program}, linerate's executor over {kind}");
-        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
-        cables.bring_up()?;
-        let keeper = Keeper::start(&cables.device)?;
         let id = self.id();
-        let switch = keeper.run(move || {
+        let (cables, inside) = Process::start(setup, count, move || {
             let mut command = SWITCH.command();
             command.arg("run").arg(program.file()?).arg("--ask");
             for (number, side) in Side::BOTH.iter().enumerate() {
@@ -98,10 +88,6 @@ impl DutKind for P4 {
             Ok(switch)
         })?;
         let version = SWITCH.run(&["--version"], "")?;
-        let inside = Executor {
-            switch,
-            _keeper: keeper,
-        };
         Ok(Forwarder::running(
             setup,
             &description,
@@ -112,43 +98,31 @@ impl DutKind for P4 {
     }
 }
 
-/// The program and its thread.
-///
-/// Field order is teardown order.
-struct Executor {
-    switch: Running,
-    _keeper: Keeper,
+/// Whether the program is here.
+pub(super) fn available() -> Availability {
+    match SWITCH.path() {
+        Some(_) => Availability::Available,
+        None => Availability::Missing {
+            what: "the program linerate-p4".to_owned(),
+            remedy: "install it beside linerate; make build makes both".to_owned(),
+        },
+    }
 }
 
-impl Inside for Executor {
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
-        self.switch.check()?;
-        let answer = self.switch.ask("\n", |answer| answer.ends_with('\n'))?;
-        let own = read(&answer).map_err(TestbedError::step("reading its counters"))?;
-        for (port, own) in counted.ports.iter().zip(&own.ports) {
-            // What the interface received and the program did not: its ring was full.
-            let missed = port.received.get().saturating_sub(own.received.get());
-            let at = format!("{} ring", port.name);
-            counted.drops.push(dropped(DutPlace::PortRx, &at, missed));
-        }
-        let after = own.drops.into_iter();
-        let after = after.filter(|drop| drop.place != DutPlace::PortRx);
-        counted.drops.extend(after);
-        counted.counters.extend(own.counters);
-        Ok(())
+fn count(switch: &mut Running, counted: &mut DutCounters) -> Result<(), TestbedError> {
+    let answer = switch.ask("\n", |answer| answer.ends_with('\n'))?;
+    let own = read(&answer).map_err(TestbedError::step("reading its counters"))?;
+    for (port, own) in counted.ports.iter().zip(&own.ports) {
+        // What the interface received and the program did not: its ring was full.
+        let missed = port.received.get().saturating_sub(own.received.get());
+        let at = format!("{} ring", port.name);
+        counted.drops.push(dropped(DutPlace::PortRx, &at, missed));
     }
-
-    fn work(&self) -> DutWork {
-        self.switch.work()
-    }
-
-    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
-        self.switch.close().map_err(|error| vec![error])
-    }
+    let after = own.drops.into_iter();
+    let after = after.filter(|drop| drop.place != DutPlace::PortRx);
+    counted.drops.extend(after);
+    counted.counters.extend(own.counters);
+    Ok(())
 }
 
 /// The counters in a line of JSON.

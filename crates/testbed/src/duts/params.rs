@@ -22,6 +22,22 @@ pub struct DutParam {
     pub summary: &'static str,
 }
 
+/// The interfaces of this host that a device is between which runs already.
+pub(super) const PORTS: [DutParam; 2] = [
+    DutParam {
+        name: "a",
+        values: "INTERFACE",
+        usual: "the first of the command",
+        summary: "Interface of this host that leads to its first port.",
+    },
+    DutParam {
+        name: "b",
+        values: "INTERFACE",
+        usual: "the second of the command",
+        summary: "Interface of this host that leads to its second port.",
+    },
+];
+
 /// A device to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DutSetup {

@@ -3,17 +3,16 @@
 //! # References
 //! - Testpmd Application User Guide: `show fwd stats`; DPDK's guides of the `AF_PACKET` and AF_XDP poll mode drivers
 
-use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
-use super::forwarder::{Forwarder, Inside};
-use super::keeper::{Keeper, Running};
+use super::cables::{Side, dropped};
+use super::forwarder::Forwarder;
+use super::keeper::Running;
+use super::process::Process;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::{TeardownError, TestbedError};
-use linerate_model::dut::{DutCounters, DutPlace, DutWork};
-use linerate_sys::netns::NetNamespace;
+use crate::TestbedError;
+use linerate_model::dut::{DutCounters, DutPlace};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 pub(super) struct Testpmd;
 
@@ -90,24 +89,17 @@ impl DutKind for Testpmd {
         if setup.mtu != 1500 {
             return Err(setup.refused("mtu", setup.mtu, "testpmd is started for 1500 bytes"));
         }
-        let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
-        cables.bring_up()?;
-        let keeper = Keeper::start(&cables.device)?;
         let (id, mut command) = (self.id(), command(driver, mode, core));
-        let program = keeper.run(move || {
+        let (cables, inside) = Process::start(setup, count, move || {
             let mut program = Running::start(id, PROGRAM, &mut command)?;
             program.wait_until("to forward", |program| {
                 program.written(0).contains("packets/burst")
             })?;
             Ok(program)
         })?;
-        let said = program.written(0);
+        let said = inside.program.written(0);
         let version = version_in(&said).unwrap_or("DPDK").to_owned();
         let description = format!("testpmd, {} driver, {mode} forwarding", driver.name());
-        let inside = Pmd {
-            program,
-            _keeper: keeper,
-        };
         Ok(Forwarder::running(
             setup,
             &description,
@@ -187,14 +179,6 @@ fn version_in(text: &str) -> Option<&str> {
     rest.split('\'').next()
 }
 
-/// The program and its thread.
-///
-/// Field order is teardown order.
-struct Pmd {
-    program: Running,
-    _keeper: Keeper,
-}
-
 /// What it counted of one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Forwarded {
@@ -203,46 +187,21 @@ struct Forwarded {
     send_dropped: u64,
 }
 
-impl Inside for Pmd {
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
-        self.program.check()?;
-        let answer = self
-            .program
-            .ask("show fwd stats all\n", |answer| forwarded(answer).is_some())?;
-        let read = forwarded(&answer).unwrap_or_default();
-        for (port, own) in counted.ports.iter().zip(read) {
-            // What the interface received and the program did not: its ring was full.
-            let missed = port.received.get().saturating_sub(own.received);
-            counted.drops.push(dropped(
-                DutPlace::PortRx,
-                &format!("{} ring", port.name),
-                missed,
-            ));
-            let at = format!("{} ring", port.name);
-            counted
-                .drops
-                .push(dropped(DutPlace::PortTx, &at, own.send_dropped));
-            counted
-                .counters
-                .insert(format!("{} taken", port.name), own.received);
-            counted
-                .counters
-                .insert(format!("{} given", port.name), own.sent);
-        }
-        Ok(())
+fn count(program: &mut Running, counted: &mut DutCounters) -> Result<(), TestbedError> {
+    let answer = program.ask("show fwd stats all\n", |answer| forwarded(answer).is_some())?;
+    let read = forwarded(&answer).unwrap_or_default();
+    for (port, own) in counted.ports.iter().zip(read) {
+        let at = format!("{} ring", port.name);
+        // What the interface received and the program did not: its ring was full.
+        let missed = port.received.get().saturating_sub(own.received);
+        counted.drops.push(dropped(DutPlace::PortRx, &at, missed));
+        let unsent = dropped(DutPlace::PortTx, &at, own.send_dropped);
+        counted.drops.push(unsent);
+        let taken = [("taken", own.received), ("given", own.sent)];
+        let taken = taken.map(|(what, count)| (format!("{} {what}", port.name), count));
+        counted.counters.extend(taken);
     }
-
-    fn work(&self) -> DutWork {
-        self.program.work()
-    }
-
-    fn close(&mut self) -> Result<(), Vec<TeardownError>> {
-        self.program.close().map_err(|error| vec![error])
-    }
+    Ok(())
 }
 
 /// Both ports in the answer to `show fwd stats all`; `None` while it is not whole:

@@ -26,31 +26,37 @@ pub enum DeviceChoice {
         /// Where they leave it.
         b: String,
     },
-    /// A device that is started for this.
+    /// A device of a kind: started for this, or set up for it.
     Started(DutChoice),
 }
 
 impl DeviceChoice {
+    /// What two interfaces, or a choice, or both, are.
+    fn of(ports: Option<[String; 2]>, started: Option<DutChoice>) -> Result<Self, String> {
+        match (ports, started) {
+            (ports, Some(choice)) => duts::between(choice, ports).map(Self::Started),
+            (Some([a, b]), None) => Ok(Self::Ports { a, b }),
+            (None, None) => Err("give two interfaces, or a device to start".to_owned()),
+        }
+    }
+
     /// Reads `eth1,eth2`.
-    pub fn ports(text: &str) -> Result<Self, String> {
+    pub(crate) fn ports(text: &str) -> Result<[String; 2], String> {
         let ends = text.split_once(',').map(|(a, b)| (a.trim(), b.trim()));
         match ends {
             Some((a, b)) if a == b && !a.is_empty() => Err(format!(
                 "both ports are {a}: a device is between two interfaces; give two"
             )),
-            Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok(Self::Ports {
-                a: a.to_owned(),
-                b: b.to_owned(),
-            }),
+            Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok([a.to_owned(), b.to_owned()]),
             _ => Err("it takes two interfaces: A,B".to_owned()),
         }
     }
 
     /// Reads `router,rules=100`.
-    pub fn started(text: &str) -> Result<Self, String> {
+    pub(crate) fn started(text: &str) -> Result<DutChoice, String> {
         let choice: DutChoice = text.parse().map_err(|error: UnitError| error.to_string())?;
         duts::find(&choice.kind).map_err(|error| error.to_string())?;
-        Ok(Self::Started(choice))
+        Ok(choice)
     }
 
     pub(super) fn name(&self) -> String {
@@ -64,8 +70,10 @@ impl DeviceChoice {
 /// A plan in the making, which options change one by one.
 #[derive(Debug, Clone)]
 pub struct DeviceDraft {
-    /// What is measured.
-    pub choice: Option<DeviceChoice>,
+    /// The interfaces that the device is between, A and B.
+    pub ports: Option<[String; 2]>,
+    /// The device, by its kind.
+    pub started: Option<DutChoice>,
     /// Lengths of frames.
     pub frame_sizes: Vec<FrameLengths>,
     /// Maximum load at L1; `None`: the ports'.
@@ -84,7 +92,8 @@ pub struct DeviceDraft {
 impl Default for DeviceDraft {
     fn default() -> Self {
         Self {
-            choice: None,
+            ports: None,
+            started: None,
             frame_sizes: Vec::new(),
             line_rate: None,
             lowest: PacketRate::from_pps(1000.0),
@@ -126,9 +135,7 @@ impl DeviceDraft {
         both: bool,
     ) -> Result<SwitchPlan, String> {
         let mut params = self.params;
-        let device = self
-            .choice
-            .ok_or("give two interfaces, or a device to start")?;
+        let device = DeviceChoice::of(self.ports, self.started)?;
         if self.is_ipv6 && matches!(device, DeviceChoice::Ports { .. }) {
             for (key, address) in IPV6 {
                 let usual = || address.to_owned();

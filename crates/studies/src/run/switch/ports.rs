@@ -119,6 +119,7 @@ pub(super) fn on_device<T>(
 fn failure(error: &TestbedError) -> Failure {
     let code = match error {
         TestbedError::UnknownDut { .. } | TestbedError::DutParam { .. } => ExitCode::Usage,
+        TestbedError::DutRefuses { code, .. } => *code,
         _ => ExitCode::HostLacks,
     };
     let mut text = error.to_string();

@@ -1,0 +1,283 @@
+//! A P4Runtime switch that runs already, between two interfaces of this host: linerate's own, BMv2's
+//! `simple_switch_grpc`, or hardware.
+//!
+//! `linerate-p4` speaks with it, so that this program needs no event loop. What passed the switch's ports is what passed
+//! the interfaces that lead to them; its own counters are those of its program.
+
+use super::cables::{GivenPorts, Tester};
+use super::p4::{SWITCH, available};
+use super::params::PORTS;
+use super::{Availability, Dut, DutKind, DutParam, DutSetup};
+use crate::{TeardownError, TestbedError};
+use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutWork};
+use linerate_model::exit::ExitCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::path::PathBuf;
+
+pub(super) struct P4Runtime;
+
+const PIPELINE: &str = "pipeline";
+const P4INFO: &str = "p4info";
+const ENTRIES: &str = "entries";
+const DEVICE_ID: &str = "device-id";
+const ELECTION_ID: &str = "election-id";
+
+impl DutKind for P4Runtime {
+    fn id(&self) -> &'static str {
+        "p4runtime"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A P4Runtime switch that runs already, between two interfaces of this host."
+    }
+
+    fn params(&self) -> &'static [DutParam] {
+        const {
+            &[
+                DutParam {
+                    name: DutChoice::ADDRESS,
+                    values: "HOST:PORT",
+                    usual: "needed",
+                    summary: "Where it serves P4Runtime; p4runtime://HOST:PORT is the same.",
+                },
+                PORTS[0],
+                PORTS[1],
+                DutParam {
+                    name: PIPELINE,
+                    values: "FILE",
+                    usual: "what it runs",
+                    summary: "Program that it is made to run: for BMv2 and linerate, what p4c-bm2-ss wrote.",
+                },
+                DutParam {
+                    name: P4INFO,
+                    values: "FILE",
+                    usual: "needed with a pipeline",
+                    summary: "The program's P4Info, in text or binary form.",
+                },
+                DutParam {
+                    name: ENTRIES,
+                    values: "FILE",
+                    usual: "none",
+                    summary: "Entries to add: JSON as of table list, or lines of a packet test (STF).",
+                },
+                DutParam {
+                    name: DEVICE_ID,
+                    values: "NUMBER",
+                    usual: "1",
+                    summary: "The number that it has at that address.",
+                },
+                DutParam {
+                    name: ELECTION_ID,
+                    values: "NUMBER",
+                    usual: "1",
+                    summary: "Linerate's number as a controller; the largest one writes.",
+                },
+            ]
+        }
+    }
+
+    fn is_between_given_ports(&self) -> bool {
+        true
+    }
+
+    fn programs(&self, _setup: &DutSetup) -> Availability {
+        available()
+    }
+
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+        let need = |key: &str, want: &str| {
+            let text = setup.text(key).filter(|text| !text.is_empty());
+            text.map(str::to_owned)
+                .ok_or_else(|| setup.refused(key, "", want))
+        };
+        let far = Far {
+            address: need(DutChoice::ADDRESS, "give p4runtime://HOST:PORT")?,
+            device: setup.number(DEVICE_ID, 0..=u32::MAX)?.unwrap_or(1),
+            election: setup.number(ELECTION_ID, 1..=u32::MAX)?.unwrap_or(1),
+        };
+        let files = [PIPELINE, P4INFO, ENTRIES].map(|key| setup.file(key));
+        let [pipeline, p4info, entries] = files;
+        let (pipeline, p4info, entries) = (pipeline?, p4info?, entries?);
+        let given = PORTS.map(|port| need(port.name, "give an interface of this host"));
+        let [a, b] = given;
+        let ports = GivenPorts::of([&a?, &b?])?;
+        match (pipeline, p4info) {
+            (None, None) => {}
+            (Some(pipeline), Some(p4info)) => {
+                let with = ["--p4info".into(), p4info];
+                far.ask::<serde_json::Value>(
+                    &["pipeline", "set"],
+                    [pipeline].into_iter().chain(with),
+                )?;
+            }
+            (Some(_), None) => {
+                return Err(setup.refused(P4INFO, "", "a pipeline needs its P4Info"));
+            }
+            (None, Some(file)) => {
+                let want = "it belongs to a pipeline: give pipeline=FILE";
+                return Err(setup.refused(P4INFO, file.display(), want));
+            }
+        }
+        let runs: Runs = far.ask(&["pipeline", "show"], [])?;
+        if let Some(entries) = &entries {
+            far.change("add", entries)?;
+        }
+        let description = format!(
+            "P4Runtime switch at {}, {}, {} tables",
+            far.address,
+            runs.program
+                .as_deref()
+                .unwrap_or("a program without a name"),
+            runs.tables
+        );
+        let facts = DutFacts {
+            choice: setup.choice.clone(),
+            description,
+            version: format!("P4Runtime {}", runs.p4runtime),
+        };
+        // A pipeline that was set is without entries when it is set again; what else was added is taken away again.
+        let added = entries.filter(|_| setup.text(PIPELINE).is_none());
+        Ok(Box::new(Switch {
+            far,
+            added,
+            ports,
+            facts,
+        }))
+    }
+}
+
+/// What the switch says that it runs.
+#[derive(Debug, Deserialize)]
+struct Runs {
+    p4runtime: String,
+    program: Option<String>,
+    tables: u64,
+}
+
+/// What its program has counted.
+#[derive(Debug, Deserialize)]
+struct Counts {
+    counters: Vec<Count>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Count {
+    counter: String,
+    of: String,
+    packets: u64,
+    bytes: u64,
+}
+
+/// Where it is, and who writes there.
+#[derive(Debug)]
+struct Far {
+    address: String,
+    device: u32,
+    election: u32,
+}
+
+impl Far {
+    /// Runs a command of `linerate-p4` on the switch, with these files.
+    fn ask<T: DeserializeOwned>(
+        &self,
+        words: &[&str],
+        files: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<T, TestbedError> {
+        let mut command = SWITCH.command();
+        command.args(words).arg(&self.address).args(files);
+        command
+            .arg("--json")
+            .arg("--device-id")
+            .arg(self.device.to_string());
+        command.arg("--election-id").arg(self.election.to_string());
+        let step = || TestbedError::step(format!("running {} {}", SWITCH.name, words.join(" ")));
+        let output = command.output().map_err(step())?;
+        if output.status.success() {
+            let answer = serde_json::from_slice(&output.stdout);
+            return answer.map_err(|error| step()(io::Error::other(error)));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().trim_start_matches("error: ");
+        let code = output.status.code();
+        let known = ExitCode::ALL.iter().map(|(known, _)| *known);
+        let known = known.filter(|known| code == Some(*known as i32)).last();
+        Err(TestbedError::DutRefuses {
+            dut: "p4runtime",
+            code: known.unwrap_or(ExitCode::Other),
+            said: if said.is_empty() {
+                output.status.to_string()
+            } else {
+                said.to_owned()
+            },
+        })
+    }
+
+    /// Adds or deletes the entries of a file.
+    fn change(&self, how: &str, entries: &std::path::Path) -> Result<(), TestbedError> {
+        let files = ["--entries".into(), entries.to_owned()];
+        self.ask::<serde_json::Value>(&["table", how], files)
+            .map(drop)
+    }
+}
+
+/// A switch between two interfaces.
+struct Switch {
+    far: Far,
+    added: Option<PathBuf>,
+    ports: GivenPorts,
+    facts: DutFacts,
+}
+
+impl Dut for Switch {
+    fn tester(&self) -> &Tester {
+        &self.ports.tester
+    }
+
+    fn facts(&self) -> &DutFacts {
+        &self.facts
+    }
+
+    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+        let mut counted = self.ports.counters()?;
+        // What is not listed has counted nothing.
+        let own: Counts = self.far.ask(&["counters"], [])?;
+        for count in own.counters {
+            let name = format!("{} [{}]", count.counter, count.of);
+            // One that counts bytes alone has no packets.
+            let (unit, value) = match count.packets {
+                0 if count.bytes > 0 => (" bytes", count.bytes),
+                packets => ("", packets),
+            };
+            counted.counters.insert(name + unit, value);
+        }
+        Ok(counted)
+    }
+
+    fn work(&self) -> DutWork {
+        DutWork::Elsewhere
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Vec<TeardownError>> {
+        self.leave()
+    }
+}
+
+impl Switch {
+    /// Takes away what was added to a program that ran already.
+    fn leave(&mut self) -> Result<(), Vec<TeardownError>> {
+        let Some(entries) = self.added.take() else {
+            return Ok(());
+        };
+        let left = self.far.change("delete", &entries);
+        left.map_err(|error| vec![TeardownError::Entries(Box::new(error))])
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        // Only a fallback: a caller that wants the errors calls `close`.
+        drop(self.leave());
+    }
+}
