@@ -21,6 +21,7 @@ mod departures;
 mod endpoint;
 mod error;
 mod ipdv;
+pub mod learning;
 mod moments;
 mod pdv;
 mod plan;

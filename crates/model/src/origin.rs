@@ -304,6 +304,8 @@ pub struct SwitchSettings {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MethodSettings {
+    /// Addresses that are taught to a switch.
+    pub addresses: u32,
     /// Tests whose longest bursts are averaged (RFC 9004 asks for 50).
     pub bursts: u32,
     /// Step between two loads of the loss curve, as a share of the highest (RFC 2544 asks for at most 10 %).
@@ -330,6 +332,7 @@ pub struct MethodSettings {
 impl Default for MethodSettings {
     fn default() -> Self {
         Self {
+            addresses: 10_000,
             bursts: 50,
             loss_step: Ratio::clamped(0.1),
             reset_command: None,

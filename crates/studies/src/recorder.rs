@@ -207,7 +207,12 @@ fn status(run: &Run, interrupted: bool) -> RunStatus {
         .parts()
         .iter()
         .any(|part| part.status == RunStatus::Invalid);
-    let empty = run.trials.is_empty() && run.parts().is_empty();
+    // Some methods make no trials of numbered frames.
+    let has_method = match &run.work {
+        RunWork::Switch { forwarding, .. } => forwarding.iter().any(|row| !row.methods.is_empty()),
+        _ => false,
+    };
+    let empty = run.trials.is_empty() && run.parts().is_empty() && !has_method;
     if interrupted || empty {
         RunStatus::Incomplete
     } else if trials_fail || parts_fail {

@@ -164,13 +164,17 @@ pub(crate) fn a_mix_of_frame_lengths_fills_a_link() {
         let goal = &row.goals[0];
         let (low, high) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
         assert!(low.pps() <= truth * 1.015, "{generator}: {low} of {truth}");
-        assert!(low.pps() >= truth * 0.975, "{generator}: {low} of {truth}");
         assert!(
             high.pps() >= truth * 0.995,
             "{generator}: {high} of {truth}"
         );
         for trial in &parts[0].trials {
             assert_eq!(dropped(trial), lost(trial), "trial {}", trial.index);
+            // What passes an overloaded link is its rate over the mean length.
+            if trial.loss_ratio().unwrap().get() > 0.05 {
+                let passed = trial.received_packet_rate().unwrap().pps();
+                assert!((passed / truth - 1.0).abs() < 0.03, "{passed} of {truth}");
+            }
         }
     }
 }

@@ -49,6 +49,14 @@ const CASES: &[Case] = &[
         run: methods::a_link_loses_what_is_above_its_rate,
     },
     Case {
+        name: "methods::a_bridge_learns_as_many_addresses_as_it_may",
+        run: methods::a_bridge_learns_as_many_addresses_as_it_may,
+    },
+    Case {
+        name: "methods::a_bridge_that_does_not_learn_has_no_learning_rate",
+        run: methods::a_bridge_that_does_not_learn_has_no_learning_rate,
+    },
+    Case {
         name: "methods::a_soak_tells_what_is_lost_and_when",
         run: methods::a_soak_tells_what_is_lost_and_when,
     },

@@ -45,6 +45,42 @@ pub(crate) fn the_queue_of_a_link_is_its_longest_burst() {
     }
 }
 
+/// A bridge that may learn so many addresses learns these and no more: the first ones that came, since none is forgotten.
+pub(crate) fn a_bridge_learns_as_many_addresses_as_it_may() {
+    for (device, learned) in [("bridge,addresses=700", 700), ("bridge", 2000)] {
+        let found = found(&[
+            ("dut", device),
+            ("method", "address-table"),
+            ("addresses", "2000"),
+            ("frame-size", "64"),
+            ("diagnose", "0s"),
+        ]);
+        let MethodResult::AddressTable(found) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!((found.taught, found.learned), (2000, learned), "{device}");
+        let first = (learned < 2000).then_some(learned);
+        assert_eq!(found.first_unlearned, first, "{device}");
+    }
+}
+
+/// A bridge learns in the same step in which it forwards; one that does not learn never knows an address.
+pub(crate) fn a_bridge_that_does_not_learn_has_no_learning_rate() {
+    for (device, learns) in [("bridge", true), ("bridge,learning=false", false)] {
+        let found = found(&[
+            ("dut", device),
+            ("method", "learning-rate"),
+            ("addresses", "300"),
+            ("frame-size", "64"),
+            ("diagnose", "0s"),
+        ]);
+        let MethodResult::LearningRate(found) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(found.learned_all.is_some(), learns, "{device}: {found:?}");
+    }
+}
+
 /// Above its rate a link loses what is more, whatever the sender could send.
 pub(crate) fn a_link_loses_what_is_above_its_rate() {
     let found = found(&[

@@ -12,14 +12,57 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "kebab-case")]
 pub enum MethodResult {
+    /// Addresses that a switch holds (RFC 2889 §5.7).
+    AddressTable(AddressTable),
     /// Longest bursts without loss (RFC 9004).
     BackToBack(Box<BackToBack>),
+    /// Addresses that a switch learns per second (RFC 2889 §5.8).
+    LearningRate(LearningRate),
     /// Loss at loads from the highest downwards (RFC 2544 §26.3).
     LossCurve(LossCurve),
     /// Time without frames when the device is reset (RFC 6201).
     Reset(Reset),
     /// One long trial below the throughput.
     Soak(Box<Soak>),
+}
+
+/// How many addresses a switch learned of those that were taught.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct AddressTable {
+    /// Addresses that were taught, one frame from each.
+    pub taught: u32,
+    /// Those that it knew afterwards: frames to them were not flooded.
+    pub learned: u32,
+    /// Place, from 0, of the first that it did not know, in the order in which they were taught: so many were learned without a
+    /// gap. Absent where it knew all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_unlearned: Option<u32>,
+    /// Rate at which they were taught, per second.
+    #[serde(rename = "taught_pps")]
+    pub taught_rate: PacketRate,
+}
+
+/// How fast a switch learns addresses.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LearningRate {
+    /// Addresses of each trial.
+    pub addresses: u32,
+    /// Highest rate at which it learned all of them, per second; absent where there was none.
+    #[serde(
+        rename = "learned_all_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub learned_all: Option<PacketRate>,
+    /// Lowest rate above it at which it did not; absent where it learned all at the sender's highest rate.
+    #[serde(
+        rename = "missed_some_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub missed_some: Option<PacketRate>,
+    /// Trials that were made.
+    pub trials: u32,
 }
 
 /// The longest burst that a device forwards without loss, and the buffer that this implies (RFC 9004).

@@ -24,6 +24,15 @@ pub(super) static METHODS: Group = Group {
             v.split(',').try_for_each(|id| d.device.measure_by(id))
         }),
         option(
+            "addresses",
+            ONLY,
+            "N",
+            "address-table, learning-rate: addresses that are taught, to 1000000",
+        )
+        .usual("10000")
+        .is_beside(true)
+        .sets(|d, v| set(&mut d.device.method_settings.addresses, addresses(v))),
+        option(
             "bursts",
             ONLY,
             "N",
@@ -94,6 +103,16 @@ fn at_least_one(text: &str) -> Result<u32, String> {
     (number > 0)
         .then_some(number)
         .ok_or_else(|| "must be at least 1".to_owned())
+}
+
+/// Enough for the largest table, in some minutes.
+fn addresses(text: &str) -> Result<u32, String> {
+    at_least_one(text).and_then(|count| {
+        let is_meaningful = count <= 1_000_000;
+        is_meaningful
+            .then_some(count)
+            .ok_or_else(|| "must be at most 1000000".to_owned())
+    })
 }
 
 fn longer_than_nothing(text: &str) -> Result<Duration, String> {

@@ -20,11 +20,14 @@ pub enum Learning {
 
 impl Netlink {
     /// Creates a bridge, down and without ports. It sends nothing by itself: no spanning tree, no multicast snooping.
-    pub fn add_bridge(&mut self, name: &InterfaceName) -> io::Result<()> {
-        let options = vec![
+    ///
+    /// `max_learned`: most addresses that it learns (Linux 6.7 and later; older kernels ignore it); `None`: no bound.
+    pub fn add_bridge(&mut self, name: &InterfaceName, max_learned: Option<u32>) -> io::Result<()> {
+        let mut options = vec![
             InfoBridge::StpState(BridgeStpState::Disabled),
             InfoBridge::MulticastSnooping(false),
         ];
+        options.extend(max_learned.map(InfoBridge::FdbMaxLearned));
         let attributes = vec![
             LinkAttribute::IfName(name.as_str().to_owned()),
             LinkAttribute::LinkInfo(vec![

@@ -12,6 +12,10 @@ use std::sync::Arc;
 pub(super) struct Bridge;
 
 const LEARNING: &str = "learning";
+const ADDRESSES: &str = "addresses";
+
+/// Most addresses that can be asked for.
+const MAX_ADDRESSES: u32 = 10_000_000;
 
 impl DutKind for Bridge {
     fn id(&self) -> &'static str {
@@ -24,12 +28,20 @@ impl DutKind for Bridge {
 
     fn params(&self) -> &'static [DutParam] {
         const {
-            &[DutParam {
-                name: LEARNING,
-                values: "true|false",
-                usual: "true",
-                summary: "Whether its ports learn addresses; without, it floods.",
-            }]
+            &[
+                DutParam {
+                    name: LEARNING,
+                    values: "true|false",
+                    usual: "true",
+                    summary: "Whether its ports learn addresses; without, it floods.",
+                },
+                DutParam {
+                    name: ADDRESSES,
+                    values: "N",
+                    usual: "no bound",
+                    summary: "Most addresses that it learns (fdb_max_learned; Linux 6.7 and later).",
+                },
+            ]
         }
     }
 
@@ -39,10 +51,15 @@ impl DutKind for Bridge {
         } else {
             (Learning::Off, "off")
         };
+        let max_learned = setup.number(ADDRESSES, 1..=MAX_ADDRESSES)?;
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
-        within(&cables.device, "the bridge", move || join_ports(learning))?;
+        within(&cables.device, "the bridge", move || {
+            join_ports(learning, max_learned)
+        })?;
         cables.bring_up()?;
-        let description = format!("Linux bridge, STP off, learning {word}");
+        let bound =
+            max_learned.map_or_else(String::new, |most| format!(" of at most {most} addresses"));
+        let description = format!("Linux bridge, STP off, learning {word}{bound}");
         let version = kernel_version();
         Ok(Forwarder::running(
             setup,
@@ -55,11 +72,11 @@ impl DutKind for Bridge {
 }
 
 /// Makes the bridge of the calling thread's network, with both ports.
-fn join_ports(learning: Learning) -> Result<(), TestbedError> {
+fn join_ports(learning: Learning, max_learned: Option<u32>) -> Result<(), TestbedError> {
     let name = bridge_name();
     let mut netlink = netlink()?;
     netlink
-        .add_bridge(&name)
+        .add_bridge(&name, max_learned)
         .map_err(TestbedError::step("making a bridge"))?;
     let bridge = index_of(&mut netlink, &name)?;
     for port in Side::BOTH.map(Side::device_port) {

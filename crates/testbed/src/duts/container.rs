@@ -77,7 +77,7 @@ fn join_bridge() -> Result<(), TestbedError> {
     let (name, port) = (bridge(), Side::A.device_port());
     let step = || TestbedError::step(format!("making the bridge {name}"));
     let mut netlink = netlink()?;
-    netlink.add_bridge(&name).map_err(step())?;
+    netlink.add_bridge(&name, None).map_err(step())?;
     let index = index_of(&mut netlink, &name)?;
     let member = index_of(&mut netlink, &port)?;
     netlink

@@ -1,5 +1,6 @@
 //! What methods beside the search for the throughput found: a table each, a chart where one tells more, a sentence.
 
+mod addresses;
 mod back_to_back;
 mod loss_curve;
 mod reset;
@@ -38,6 +39,8 @@ pub(super) fn sheets(rows: &[Row<'_>], unit: Unit) -> Vec<Sheet> {
         loss_curve::sheet(rows, unit),
         reset::sheet(rows),
         soak::sheet(rows, unit),
+        addresses::table_sheet(rows),
+        addresses::rate_sheet(rows),
     ];
     all.into_iter().flatten().collect()
 }
@@ -55,6 +58,8 @@ pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
         loss_curve::outcome(rows, unit),
         reset::outcome(rows),
         soak::outcome(rows),
+        addresses::table_outcome(rows),
+        addresses::rate_outcome(rows),
     ];
     all.into_iter().flatten().collect()
 }
@@ -62,6 +67,11 @@ pub(super) fn outcome(rows: &[Row<'_>], unit: Unit) -> Vec<String> {
 /// The highest rate that a method found, for the unit of all.
 pub(super) fn rate(found: &MethodResult) -> PacketRate {
     match found {
+        MethodResult::AddressTable(found) => found.taught_rate,
+        MethodResult::LearningRate(found) => {
+            let known = found.learned_all.or(found.missed_some);
+            known.unwrap_or(PacketRate::from_pps(0.0))
+        }
         MethodResult::BackToBack(found) => found.burst_rate,
         MethodResult::LossCurve(found) => found.full,
         MethodResult::Reset(found) => found.load,

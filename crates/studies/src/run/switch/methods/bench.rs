@@ -103,6 +103,12 @@ impl<'c> Bench<'_, 'c> {
         self.context.interrupted()
     }
 
+    /// Makes the device forget the addresses that it learned, where linerate can reset it; whether it did.
+    pub(super) fn forget_addresses(&mut self) -> bool {
+        let device = self.context.device.as_mut();
+        device.is_some_and(|device| device.reset().is_ok())
+    }
+
     /// Adds to the run what its reader should know of a result.
     pub(super) fn note(&mut self, text: impl std::fmt::Display) {
         let note = format!("{}: {text}", self.name);

@@ -3,6 +3,7 @@
 //! Each makes its trials one after the other, at the ports of the run, with frames of one size in one direction. All its
 //! trials are kept with the run; what they say together is a [`MethodResult`].
 
+mod addresses;
 mod back_to_back;
 mod bench;
 mod loss_curve;
@@ -24,6 +25,8 @@ pub(crate) static ALL: &[&dyn Method] = &[
     &loss_curve::FrameLossRate,
     &reset::ResetTest,
     &soak::SoakTest,
+    &addresses::AddressTableSize,
+    &addresses::AddressLearningRate,
 ];
 
 /// A way to measure a device.
