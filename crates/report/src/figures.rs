@@ -159,11 +159,6 @@ pub fn rate(rate: BitRate) -> String {
     Unit::pick(RATES, rate.as_f64(), SIGNIFICANT).show(rate.as_f64())
 }
 
-/// A rate that may be unknown.
-pub(crate) fn rate_or_unknown(value: Option<BitRate>) -> String {
-    value.map_or_else(|| UNKNOWN.to_owned(), rate)
-}
-
 /// A time in nanoseconds, in the unit that suits it, three significant digits.
 pub fn nanos(nanos: f64) -> String {
     let unit = Unit::for_nanos(nanos);

@@ -83,6 +83,15 @@ pub(crate) fn bounds(goal: &GoalResult) -> String {
     )
 }
 
+/// A rate of a run: of a device in frames per second, of all else in bit/s of payload.
+pub(crate) fn rate_in(run: &Run, rate: BitRate) -> String {
+    let frames = run.config.test().and_then(|test| test.device_frames(rate));
+    frames.map_or_else(
+        || crate::figures::rate(rate),
+        |frames| Unit::for_frames(frames.pps()).show(frames.pps()),
+    )
+}
+
 /// The bounds of a goal, and what they are bounds of: of a device frames, of all else bits of payload.
 pub(crate) fn bounds_in(run: &Run, goal: &GoalResult) -> (String, &'static str) {
     let test = run.config.test();

@@ -27,7 +27,7 @@ mod tcp_time;
 mod tcp_window;
 mod timeline;
 
-pub(crate) use by_load::{bounds, bounds_in, goal_name};
+pub(crate) use by_load::{bounds, bounds_in, goal_name, rate_in};
 pub(crate) use delay_parts::finding as parts_finding;
 pub(crate) use load_delay::capital;
 pub(crate) use load_rate::saturation;

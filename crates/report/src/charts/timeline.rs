@@ -2,7 +2,7 @@
 
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::load_curves;
-use crate::figures::{Unit, rate};
+use crate::figures::Unit;
 use crate::table::{Cell, Table};
 use linerate_model::run::{Run, Trial};
 use std::time::Duration;
@@ -279,7 +279,7 @@ pub(crate) fn trial_name(run: &Run, trial: &Trial) -> String {
     };
     let base = match (&trial.label, trial.intended_load) {
         (Some(label), _) => label.clone(),
-        (None, Some(load)) => rate(load),
+        (None, Some(load)) => super::rate_in(run, load),
         (None, None) => crate::words::direction(trial.direction).to_owned(),
     };
     let way = run.trials.iter().any(|t| t.direction != trial.direction);

@@ -19,7 +19,7 @@ pub use live::{
     LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
 };
 
-use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
+use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown};
 use crate::headline::headlines;
 use crate::paper::{Ink, Line, Paper, Style};
 use crate::words;
@@ -231,15 +231,16 @@ fn curve(paper: &mut Paper, run: &Run) {
         return;
     }
     let at = facts.peak_intended.map_or_else(String::new, |load| {
-        format!(" at {} intended", crate::figures::rate(load))
+        format!(" at {} intended", crate::charts::rate_in(run, load))
     });
-    let peak = rate_or_unknown(facts.peak_received);
+    let rate = |rate| crate::charts::rate_in(run, rate);
+    let peak = facts.peak_received.map_or_else(|| UNKNOWN.to_owned(), rate);
     let mut said = vec![format!("peak {peak} received{at}")];
     if let Some(left) = facts.overload_received {
-        said.push(format!("{} under overload", crate::figures::rate(left)));
+        said.push(format!("{} under overload", rate(left)));
     }
     if let Some(rise) = facts.delay_rise {
-        said.push(format!("delay rises from {}", crate::figures::rate(rise)));
+        said.push(format!("delay rises from {}", rate(rise)));
     }
     paper.row("curve", &said.join(" · "));
 }
