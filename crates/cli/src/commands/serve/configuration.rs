@@ -129,13 +129,14 @@ fn option<'a>(command: &'a Command, name: &str) -> Result<&'a Arg, String> {
         return Ok(arg);
     }
     let meant = name.trim_start_matches('-').replace('_', "-");
-    Err(match named(&meant) {
-        Some(_) => format!("there is no key \"{name}\": write {meant}"),
-        None => {
-            let all: Vec<_> = keys().filter_map(Arg::get_long).collect();
-            format!("there is no key \"{name}\"; there are {}", all.join(", "))
-        }
-    })
+    if named(&meant).is_some() {
+        return Err(format!("there is no key \"{name}\": write {meant}"));
+    }
+    let all: Vec<_> = keys().filter_map(Arg::get_long).collect();
+    Err(format!(
+        "there is no key \"{name}\"; there are {}",
+        all.join(", ")
+    ))
 }
 
 /// A key and its value as words of a command line.
