@@ -25,6 +25,7 @@ pub mod histogram;
 pub mod host_port;
 pub mod knob;
 pub mod link;
+pub mod mesh;
 pub mod one_way;
 mod origin;
 pub mod profile;

@@ -5,7 +5,7 @@ use crate::tree::Tree;
 
 pub(super) const CHECK: Check = Check {
     id: "pure",
-    summary: "peers, analysis, fitness, footprint, live, p4, report, responder and wire do no I/O",
+    summary: "peers, analysis, fitness, footprint, live, mesh, p4, report, responder and wire do no I/O",
     run: |tree, _| check(tree),
 };
 
@@ -14,6 +14,7 @@ const ROOMS: &[&str] = &[
     "crates/doctor/src/fitness/",
     "crates/footprint/src/",
     "crates/live/src/",
+    "crates/mesh/src/",
     "crates/p4/src/",
     "crates/peers/src/",
     "crates/report/src/",

@@ -1,0 +1,65 @@
+//! Shared links are found in simulated networks, and nothing is found where nothing is shared. The constants were fitted on
+//! seeds below 1000; these tests judge on others.
+
+mod simulation;
+
+use simulation::{Scene, Score, Trap, run};
+
+const USUAL: Scene = Scene {
+    hosts: 32,
+    racks: 4,
+    uplink: 2.0,
+    noise: 0.05,
+    unfair: 0.1,
+    trap: Trap::None,
+};
+
+fn all(scene: Scene, seeds: u64) -> Score {
+    let mut sum = Score::default();
+    for seed in 1000..1000 + seeds {
+        sum.add(run(scene, seed));
+    }
+    sum
+}
+
+#[test]
+fn uplinks_are_found_with_their_capacity() {
+    let score = all(USUAL, 40);
+    assert!(score.right >= 9 * score.missed, "{score:?}");
+    assert!(score.right >= 20 * score.wrong, "{score:?}");
+    assert!(score.within * 20 >= score.links * 17, "{score:?}");
+}
+
+#[test]
+fn unequal_round_trips_do_not_split_a_link() {
+    let score = all(
+        Scene {
+            unfair: 0.2,
+            ..USUAL
+        },
+        40,
+    );
+    assert!(score.right >= 4 * score.missed, "{score:?}");
+    assert!(score.right >= 10 * score.wrong, "{score:?}");
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is_shared() {
+    for trap in [Trap::None, Trap::HostLimits, Trap::Lossy] {
+        let scene = Scene {
+            uplink: f64::INFINITY,
+            trap,
+            ..USUAL
+        };
+        let score = all(scene, 40);
+        assert_eq!(score.links, 0, "{trap:?}: {score:?}");
+    }
+}
+
+#[test]
+fn slow_hosts_and_lossy_paths_are_not_taken_for_links() {
+    for trap in [Trap::HostLimits, Trap::Lossy] {
+        let score = all(Scene { trap, ..USUAL }, 40);
+        assert!(score.right >= 10 * score.wrong, "{trap:?}: {score:?}");
+    }
+}

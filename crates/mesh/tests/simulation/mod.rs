@@ -1,0 +1,263 @@
+//! A network in which flows share links as TCP does on average: weighted max-min, with noise, and traps.
+
+use linerate_mesh::shared::{Crowd, FoundLink, Matching, Search};
+use linerate_model::mesh::LinkCertainty;
+use linerate_model::random::Random;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rate of every interface.
+const NIC: f64 = 1e9;
+
+/// A kind of network.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene {
+    pub hosts: usize,
+    pub racks: usize,
+    /// Capacity of each direction of a rack's uplink, in interfaces; infinite: none.
+    pub uplink: f64,
+    /// Scatter of each reading, of the logarithm.
+    pub noise: f64,
+    /// Scatter of the flows' lasting shares, of the logarithm: round-trip times differ.
+    pub unfair: f64,
+    /// What is not what it seems.
+    pub trap: Trap,
+}
+
+/// Something that is not a shared link, or not one link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trap {
+    /// Each uplink is two links, and each test's ports decide over which it goes.
+    Ecmp,
+    /// A third of the hosts are slow by themselves.
+    HostLimits,
+    /// A third of the flows lose packets: slow alone and together.
+    Lossy,
+    None,
+}
+
+/// What a search was worth.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Score {
+    /// Pairs of flows that share their bottleneck and were found together, in proven links.
+    pub right: usize,
+    /// Pairs of flows in one proven link that do not share their bottleneck.
+    pub wrong: usize,
+    /// Pairs of dropped flows that share their bottleneck and were not found together.
+    pub missed: usize,
+    /// Proven links.
+    pub links: usize,
+    /// Those whose capacity is within 5 % of the link's.
+    pub within: usize,
+    /// Crowd rounds.
+    pub rounds: usize,
+}
+
+struct Network {
+    /// Capacities.
+    links: Vec<f64>,
+    /// Links of each flow of each matching; of an uplink of two links, the first.
+    paths: Vec<Vec<Vec<usize>>>,
+    weights: Vec<Vec<f64>>,
+    bundled: BTreeSet<usize>,
+}
+
+pub fn run(scene: Scene, seed: u64) -> Score {
+    let mut random = Random::new(seed);
+    let network = Network::new(scene, &mut random);
+    let noise = |random: &mut Random| (scene.noise * random.normal()).exp();
+    let matchings = network
+        .paths
+        .iter()
+        .zip(&network.weights)
+        .map(|(paths, weights)| {
+            let alone = |flow: usize, random: &mut Random| {
+                let chosen = network.choose(&paths[flow], random);
+                let rates = network.share(&[(chosen, weights[flow])]);
+                Some(rates[0].0 * noise(random))
+            };
+            let pairs = 0..paths.len() / 2;
+            let alone = pairs.map(|pair| [0, 1].map(|way| alone(pair * 2 + way, &mut random)));
+            Matching {
+                alone: alone.collect(),
+            }
+        });
+    let matchings: Vec<_> = matchings.collect();
+    let mut search = Search::new(matchings, seed);
+    let mut score = Score::default();
+    while let Some(crowd) = search.next() {
+        let rates = network.crowd(&crowd, &mut random);
+        let rates = rates.into_iter();
+        let rates: Vec<_> = rates
+            .map(|(pair, both)| (pair, both.map(|(rate, _)| Some(rate * noise(&mut random)))))
+            .collect();
+        search.record(&crowd, &rates);
+        score.rounds += 1;
+    }
+    network.judge(&search, &search.links(), &mut score);
+    score
+}
+
+impl Network {
+    fn new(scene: Scene, random: &mut Random) -> Self {
+        let of_rack = scene.hosts / scene.racks;
+        let capacity = NIC * scene.uplink;
+        let width = if scene.trap == Trap::Ecmp { 2 } else { 1 };
+        // Up and down of each rack; of two links, each half as fast.
+        let mut links = vec![capacity / f64::from(width); scene.racks * 2 * width as usize];
+        let host_nic: Vec<usize> = (0..scene.hosts)
+            .map(|_| {
+                let slow = scene.trap == Trap::HostLimits && random.below(3) == 0;
+                let rate = if slow {
+                    NIC * (0.2 + 0.5 * random.unit())
+                } else {
+                    NIC
+                };
+                // Full duplex: what it sends, then what it receives.
+                links.extend([rate, rate]);
+                links.len() - 2
+            })
+            .collect();
+        let link = |rack: usize, down: usize| (rack * 2 + down) * width as usize;
+        let (mut paths, mut weights) = (Vec::new(), Vec::new());
+        for _ in 0..4 {
+            let mut places: Vec<_> = (0..scene.hosts).collect();
+            random.shuffle(&mut places);
+            let (mut of_matching, mut shares) = (Vec::new(), Vec::new());
+            for pair in places.chunks_exact(2) {
+                for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+                    let mut path = vec![host_nic[from], host_nic[to] + 1];
+                    let racks = (from / of_rack, to / of_rack);
+                    if racks.0 != racks.1 && capacity.is_finite() {
+                        path.extend([link(racks.0, 0), link(racks.1, 1)]);
+                    }
+                    if scene.trap == Trap::Lossy && random.below(3) == 0 {
+                        links.push(NIC * (0.1 + 0.4 * random.unit()));
+                        path.push(links.len() - 1);
+                    }
+                    of_matching.push(path);
+                    shares.push((scene.unfair * random.normal()).exp());
+                }
+            }
+            paths.push(of_matching);
+            weights.push(shares);
+        }
+        let uplinks = scene.racks * 2 * 2;
+        let bundled = if width == 2 {
+            (0..uplinks).collect()
+        } else {
+            BTreeSet::new()
+        };
+        Self {
+            links,
+            paths,
+            weights,
+            bundled,
+        }
+    }
+
+    /// One of the two links of each bundle on a path.
+    fn choose(&self, path: &[usize], random: &mut Random) -> Vec<usize> {
+        let one =
+            |link: &usize| link + usize::from(self.bundled.contains(link) && random.below(2) == 1);
+        path.iter().map(one).collect()
+    }
+
+    /// Weighted max-min: rate and bottleneck of each flow.
+    fn share(&self, flows: &[(Vec<usize>, f64)]) -> Vec<(f64, usize)> {
+        let mut rates = vec![None; flows.len()];
+        let mut left = BTreeMap::new();
+        let mut load: BTreeMap<usize, f64> = BTreeMap::new();
+        for (path, weight) in flows {
+            for link in path {
+                left.insert(*link, self.links[*link]);
+                *load.entry(*link).or_default() += weight;
+            }
+        }
+        while rates.iter().any(Option::is_none) {
+            let level = |link: &usize| left[link] / load[link];
+            let open = load
+                .iter()
+                .filter(|(_, load)| **load > 1e-9)
+                .map(|(link, _)| *link);
+            let tight = open.min_by(|a, b| level(a).total_cmp(&level(b))).unwrap();
+            let level = level(&tight);
+            for (flow, (path, weight)) in flows.iter().enumerate() {
+                if rates[flow].is_none() && path.contains(&tight) {
+                    let rate = level * weight;
+                    rates[flow] = Some((rate, tight));
+                    for link in path {
+                        *left.get_mut(link).unwrap() -= rate;
+                        *load.get_mut(link).unwrap() -= weight;
+                    }
+                }
+            }
+            load.remove(&tight);
+        }
+        rates.into_iter().map(Option::unwrap).collect()
+    }
+
+    fn crowd(&self, crowd: &Crowd, random: &mut Random) -> Vec<(usize, [(f64, usize); 2])> {
+        let (paths, weights) = (&self.paths[crowd.matching], &self.weights[crowd.matching]);
+        let flows = crowd.pairs.iter().flat_map(|pair| [pair * 2, pair * 2 + 1]);
+        let flows: Vec<_> = flows
+            .map(|flow| (self.choose(&paths[flow], random), weights[flow]))
+            .collect();
+        let rates = self.share(&flows);
+        let both = rates.chunks_exact(2).map(|both| [both[0], both[1]]);
+        crowd.pairs.iter().copied().zip(both).collect()
+    }
+
+    fn judge(&self, search: &Search, links: &[FoundLink], score: &mut Score) {
+        let matching = search.searched();
+        let crowd = Crowd {
+            matching,
+            pairs: (0..self.paths[matching].len() / 2).collect(),
+            purpose: linerate_model::mesh::CrowdPurpose::All,
+        };
+        let mut random = Random::new(0);
+        let truth: BTreeMap<(usize, usize), usize> = self
+            .crowd(&crowd, &mut random)
+            .into_iter()
+            .flat_map(|(pair, both)| [0, 1].map(|way| ((pair, way), both[way].1)))
+            .collect();
+        let proven: Vec<_> = links
+            .iter()
+            .filter(|link| link.certainty == LinkCertainty::Proven)
+            .collect();
+        let mut found = BTreeSet::new();
+        for link in &proven {
+            score.links += 1;
+            let of = truth[&link.flows[0]];
+            let error = link.capacity.point / self.links[of] - 1.0;
+            score.within += usize::from(error.abs() <= 0.05);
+            for (at, a) in link.flows.iter().enumerate() {
+                for b in &link.flows[..at] {
+                    found.insert((*a.min(b), *a.max(b)));
+                    if truth[a] == truth[b] {
+                        score.right += 1;
+                    } else {
+                        score.wrong += 1;
+                    }
+                }
+            }
+        }
+        let dropped = search.dropped();
+        for (at, a) in dropped.iter().enumerate() {
+            for b in &dropped[..at] {
+                let key = (*a.min(b), *a.max(b));
+                score.missed += usize::from(truth[a] == truth[b] && !found.contains(&key));
+            }
+        }
+    }
+}
+
+impl Score {
+    pub fn add(&mut self, other: Self) {
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.missed += other.missed;
+        self.links += other.links;
+        self.within += other.within;
+        self.rounds += other.rounds;
+    }
+}
