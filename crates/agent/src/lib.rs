@@ -6,6 +6,7 @@ pub mod access;
 mod connections;
 mod console;
 mod data_streams;
+mod delegation;
 mod deployed;
 mod greeting;
 mod notices;
@@ -55,6 +56,8 @@ pub struct AgentPlan {
     pub access: Access,
     /// Networks whose clients may run, without a key, tests that load this host beyond the traffic.
     pub allow_intrusive: Vec<Network>,
+    /// Networks with whose agents it makes tests as their client, for holders of its key.
+    pub allow_mesh: Vec<Network>,
     /// Networks whose clients get unlimited UDP, although no connection has validated their address.
     pub allow_unproved: Vec<Network>,
     /// The key that every client must hold.
@@ -111,6 +114,7 @@ impl AgentPlan {
             tell_name: false,
             allow_unproved: Network::LOOPBACK.to_vec(),
             allow_intrusive: Network::LOOPBACK.to_vec(),
+            allow_mesh: Vec::new(),
             timeout: if is_emulated() {
                 EMULATED_TIMEOUT
             } else {
@@ -128,6 +132,7 @@ impl AgentPlan {
             access: Access::NearAnd(Vec::new()),
             allow_unproved: Network::ALL.to_vec(),
             allow_intrusive: Network::ALL.to_vec(),
+            allow_mesh: Network::ALL.to_vec(),
             key: None,
             logins: None,
             max_clients: 16,

@@ -3,6 +3,7 @@
 use crate::AgentPlan;
 use crate::access::{is_in, unproved_sending};
 use crate::data_streams::events;
+use crate::delegation::DelegatedRun;
 use crate::per_address::Counted as Place;
 use crate::port::Port;
 use crate::state::{AgentState, Waiting, canonical, failed, greets};
@@ -22,6 +23,7 @@ use linerate_session::{DataStreams, DemuxHandle, Driver, Line, SessionEvent};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
 use linerate_sys::tcp::wait_readable;
+use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -79,7 +81,13 @@ impl AgentState<'_> {
             place,
         };
         thread::scope(|scope| {
-            let result = answer(&mut driver, self.stop, Some(opening), &mut |event| {
+            let mut opening = Some(opening);
+            let mut each = |driver: &mut Driver| {
+                let may_leave = |opening: &mut Opening<'_>| driver.progress().bytes > opening.bytes;
+                drop(opening.take_if(may_leave));
+                Ok(false)
+            };
+            let result = answer(&mut driver, self.stop, &mut each, &mut |event| {
                 is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
                 for event in events(from, &*port.kind, event) {
                     self.tell(event);
@@ -199,17 +207,48 @@ impl AgentState<'_> {
         if let Some(handle) = handle {
             driver.admit(handle)?;
         }
-        let result = answer(&mut driver, self.stop, None, &mut |event| {
-            // It has shown who it is.
-            if let (SessionEvent::Peer(PeerEvent::Hello(_)), Some(entry)) = (event, &mut entry) {
-                let entered = self.enter(from, entry);
-                entered.map_err(|(code, message)| {
-                    Failure::new(ExitCode::Peer, format!("{code}: {message}"))
-                })?;
-            }
-            Ok(())
+        let delegated = RefCell::new(None);
+        let result = thread::scope(|scope| {
+            let mut tell = |event: &SessionEvent| {
+                match event {
+                    // It has shown who it is.
+                    SessionEvent::Peer(PeerEvent::Hello(_)) => {
+                        if let Some(entry) = &mut entry {
+                            let entered = self.enter(from, entry);
+                            entered.map_err(|(code, message)| {
+                                Failure::new(ExitCode::Peer, format!("{code}: {message}"))
+                            })?;
+                        }
+                    }
+                    SessionEvent::Peer(PeerEvent::Delegate(delegation)) => {
+                        let started = DelegatedRun::start(scope, self.plan, delegation);
+                        *delegated.borrow_mut() = Some(started);
+                    }
+                    // Dropped at the client's wish.
+                    SessionEvent::TestEnded { .. } => *delegated.borrow_mut() = None,
+                    _ => {}
+                }
+                Ok(())
+            };
+            let mut each = |driver: &mut Driver| {
+                let mut running = delegated.borrow_mut();
+                let outcome = match running.as_ref() {
+                    None => return Ok(false),
+                    Some(Err(refusal)) => Some(Err(refusal.clone())),
+                    Some(Ok(run)) => DelegatedRun::outcome(run),
+                };
+                if let Some(outcome) = outcome {
+                    *running = None;
+                    driver.delegated(outcome)?;
+                }
+                Ok(true)
+            };
+            let result = answer(&mut driver, self.stop, &mut each, &mut tell);
+            // Before the scope waits for its thread.
+            *delegated.borrow_mut() = None;
+            driver.end_session();
+            result
         });
-        driver.end_session();
         result
     }
 
@@ -274,6 +313,8 @@ fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
 /// arrived or been sent.
 struct Opening<'a> {
     bytes: ByteCount,
+    /// Held until then.
+    #[expect(dead_code, reason = "its drop frees the place")]
     place: Waiting<'a>,
 }
 
@@ -287,25 +328,21 @@ struct Entry<'a> {
     port: &'a Port,
 }
 
-/// Serves until the client leaves, was idle for long, or the agent is stopped.
+/// Serves until the client leaves, was idle for long, or the agent is stopped. `each` is called before each turn, and
+/// returns whether something of the client's is under way beside the session.
 fn answer(
     driver: &mut Driver,
     stop: &AtomicBool,
-    mut opening: Option<Opening<'_>>,
+    each: &mut dyn FnMut(&mut Driver) -> Result<bool>,
     tell: &mut dyn FnMut(&SessionEvent) -> Result<()>,
 ) -> Result<()> {
     let mut busy = MonoClock.now();
     while !stop.load(Ordering::Relaxed) {
         let now = MonoClock.now();
-        if driver.has_test() {
+        if each(driver)? || driver.has_test() {
             busy = now;
         } else if now.saturating_since(busy) >= IDLE_LIMIT {
             bail!("it made no test for {IDLE_LIMIT:?}: its place is free for others");
-        }
-        if let Some(Opening { place, .. }) =
-            opening.take_if(|opening| driver.progress().bytes > opening.bytes)
-        {
-            drop(place);
         }
         match driver.turn().context("the session ended")? {
             Some(SessionEvent::Closed) => break,

@@ -407,8 +407,13 @@ impl Client {
         }
     }
 
+    /// Its session.
+    pub(crate) const fn driver(&mut self) -> &mut Driver {
+        &mut self.driver
+    }
+
     /// An event of a test that goes on; an error where the peer will say no more of it.
-    fn of_test(
+    pub(crate) fn of_test(
         &self,
         event: Result<Option<SessionEvent>, SessionError>,
     ) -> Result<Option<SessionEvent>, Failure> {
@@ -474,7 +479,7 @@ impl Client {
         }
     }
 
-    fn failed(&self, error: SessionError) -> Failure {
+    pub(crate) fn failed(&self, error: SessionError) -> Failure {
         let code = match &error {
             SessionError::Protocol(ProtocolError::Shell { code, .. }) => exit_code(*code),
             _ => ExitCode::Peer,

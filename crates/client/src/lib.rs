@@ -3,6 +3,7 @@
 
 pub mod address;
 mod client;
+mod delegate;
 mod describe;
 mod no_greeting;
 mod outcome;

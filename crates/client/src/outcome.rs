@@ -1,7 +1,9 @@
 //! What a test came to: the reports of both ends by direction.
 
+use linerate_model::run::Host;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side};
+use linerate_peers::DelegatedTest;
 
 /// Both ends' reports of one direction of a test.
 #[derive(Debug, Clone)]
@@ -36,6 +38,39 @@ impl TestOutcome {
             stopped: true,
             notes: Vec::new(),
         }
+    }
+}
+
+impl TestOutcome {
+    /// The reports as a delegated test is told in, with both hosts.
+    pub fn into_delegated(self, hosts: Vec<Host>) -> DelegatedTest {
+        let (mut client, mut server) = (Vec::new(), Vec::new());
+        for done in self.directions {
+            let (own, theirs) = match done.direction {
+                Direction::Reverse => (done.receiver, done.sender),
+                Direction::Duplex | Direction::Forward => (done.sender, done.receiver),
+            };
+            client.extend(own);
+            server.extend(theirs);
+        }
+        DelegatedTest {
+            client,
+            server,
+            hosts,
+            notes: self.notes,
+            stopped: self.stopped,
+        }
+    }
+
+    /// What came of a test of this direction that another agent made.
+    pub(crate) fn from_delegated(direction: Direction, test: DelegatedTest) -> (Self, Vec<Host>) {
+        let outcome = Self {
+            directions: directions(direction, test.client, test.server),
+            far_output: None,
+            stopped: test.stopped,
+            notes: test.notes,
+        };
+        (outcome, test.hosts)
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`native`](crate::native), and each brings an ephemeral key of its own.
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Bytes of an ephemeral key.
@@ -12,8 +13,10 @@ pub const SIZE: usize = 32;
 /// Fewest bytes of a key: 128 bits.
 pub const MIN_KEY_BYTES: usize = 16;
 
-/// A shared key. Its bytes are never shown.
-#[derive(Clone, PartialEq, Eq)]
+/// A shared key. Its bytes are never shown; they are sent only over a sealed channel, to an agent that makes a test with
+/// another.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
 pub struct Key(Vec<u8>);
 
 /// A key of fewer than [`MIN_KEY_BYTES`] bytes.
@@ -34,6 +37,20 @@ impl Key {
     /// Secret of the sealed control channel.
     pub(crate) fn channel_secret(&self) -> [u8; SIZE] {
         mac(&self.0, &[b"linerate Noise_NNpsk0"])
+    }
+}
+
+impl TryFrom<Vec<u8>> for Key {
+    type Error = TooShort;
+
+    fn try_from(bytes: Vec<u8>) -> Result<Self, TooShort> {
+        Self::new(&bytes)
+    }
+}
+
+impl From<Key> for Vec<u8> {
+    fn from(key: Key) -> Self {
+        key.0
     }
 }
 

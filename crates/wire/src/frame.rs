@@ -126,4 +126,8 @@ kinds! {
     Aborted = 27, None, MAX_FIXED_BODY;
     /// Client: stop sending now; the test ends as if its time were up.
     EndTraffic = 28, CLIENT, MAX_FIXED_BODY;
+    /// Client: make a test with another server, as its client.
+    Delegate = 29, CLIENT, MAX_SPEC_BODY;
+    /// Server: what both ends of the delegated test saw.
+    Delegated = 30, SERVER, MAX_REPORT_BODY;
 }

@@ -1,15 +1,15 @@
 //! Client. The drawing in [`super`] shows both ends.
 
 use super::link::{Core, text};
-use super::message::{Hello, Message, Prepare, Ready, Role, Welcome};
+use super::message::{Delegate, Hello, Message, Prepare, Ready, Role, Welcome};
 use super::patience::{Patience, Whose, farewell};
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerEvent, PeerHello, Progress, RefusalCode, StreamTarget,
-    TestEnd,
+    Action, ClientConfig, Delegation, Input, Limits, PeerEvent, PeerHello, Progress, RefusalCode,
+    StreamTarget, TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -75,7 +75,14 @@ impl Client {
             // Sent before the peer knew that the test was aborted.
             (_, State::Stopping) => Ok(()),
             (Message::Ready(body), State::Preparing) => self.ready(now, body),
-            (Message::Refused(body), State::Preparing) => {
+            (Message::Delegated(body), State::Delegating) => {
+                let steps = &mut self.core.steps;
+                steps.act(Action::Peer(PeerEvent::Delegated(body.outcome)));
+                steps.act(Action::TestOver(TestEnd::Complete));
+                steps.rest(State::Idle);
+                Ok(())
+            }
+            (Message::Refused(body), State::Delegating | State::Preparing) => {
                 self.refused(body.code, text(&body.message));
                 Ok(())
             }
@@ -118,6 +125,27 @@ impl Client {
         let prepare = Message::Prepare(Prepare { test: number, spec });
         self.core.say(now, &prepare);
         self.set_up(now, State::Preparing);
+    }
+
+    /// Has the server make a test with another server.
+    fn delegate(&mut self, now: MonoInstant, delegation: Box<Delegation>) {
+        if let Err(error) = validate(&delegation.spec) {
+            return self.refused(RefusalCode::Invalid, error.to_string());
+        }
+        if delegation.key.is_some() && !self.core.channel.has_key() {
+            let message = "the other server's key is sent only to an agent that has a key itself: start it with --key";
+            return self.refused(RefusalCode::Denied, message.to_owned());
+        }
+        let number = self.core.test.number.wrapping_add(1);
+        self.core.test = Test::new(number, &delegation.spec, Role::Client, &self.limits);
+        // The server has as long for each step there as this end has here, and says why one failed.
+        let limit = self.core.test.delegated(self.core.steps.timeout) + self.core.steps.timeout;
+        let delegate = Message::Delegate(Delegate {
+            test: number,
+            delegation,
+        });
+        self.core.say(now, &delegate);
+        self.core.steps.enter(now, State::Delegating, limit);
     }
 
     fn refused(&mut self, code: RefusalCode, message: String) {
@@ -282,6 +310,10 @@ impl Stepping for Client {
                 self.begin(now, spec);
                 Ok(())
             }
+            Input::Delegate(delegation) if state == State::Idle => {
+                self.delegate(now, delegation);
+                Ok(())
+            }
             Input::Connected if state == State::Connecting => self.connected_here(now),
             Input::Finished { sent } => self.core.finished_here(now, sent),
             Input::Reports(_) if state == State::Running => self.reported_here(now),
@@ -334,6 +366,10 @@ impl Stepping for Client {
                 let timeout = self.core.steps.timeout;
                 let seconds = timeout.as_secs_f64();
                 let reason = match self.core.steps.state {
+                    State::Delegating => {
+                        "the time of the test is over, and the server did not report what came of it"
+                            .to_owned()
+                    }
                     State::Running => format!(
                         "the time of the test is over, and the server neither reported nor counted more within {seconds} s"
                     ),
@@ -363,7 +399,7 @@ impl Stepping for Client {
                     self.core.say(now, &end);
                 }
             }
-            State::Preparing | State::Connecting | State::Starting => {
+            State::Delegating | State::Preparing | State::Connecting | State::Starting => {
                 let reason = "stopped by the user of the other end";
                 self.core.abort(now, RefusalCode::Interrupted, reason);
             }

@@ -1,6 +1,6 @@
 //! The messages of the native protocol: one kind byte and one JSON body each.
 
-use crate::session::{Limits, Progress, RefusalCode, StreamPorts};
+use crate::session::{DelegatedTest, Delegation, Limits, Progress, RefusalCode, StreamPorts};
 use linerate_model::PacketCount;
 use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
@@ -90,6 +90,8 @@ messages! {
         Abort(Refused),
         Aborted(TestNumber),
         EndTraffic(TestNumber),
+        Delegate(Delegate),
+        Delegated(Delegated),
     }
 }
 
@@ -189,6 +191,24 @@ pub struct Report {
     pub test: u32,
     /// One per endpoint of the server.
     pub reports: Vec<EndpointReport>,
+}
+
+/// Body of `Delegate`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delegate {
+    /// Number of the test.
+    pub test: u32,
+    /// What to make with whom.
+    pub delegation: Box<Delegation>,
+}
+
+/// Body of `Delegated`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delegated {
+    /// Number of the test.
+    pub test: u32,
+    /// What came of it.
+    pub outcome: Box<DelegatedTest>,
 }
 
 /// A message longer than its kind allows.

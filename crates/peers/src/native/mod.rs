@@ -32,6 +32,11 @@
 //!  EndTraffic ->           | EndTraffic -----------------> |  StopSenders ->
 //!          <- StopSenders  |                               |
 //!                          |                               |
+//!  a test with another server, of which this server is the client
+//!  Delegate ->             | Delegate -------------------> |  PeerEvent::Delegate ->
+//!                          |   or <--------------- Refused |               <- Delegated(Err)
+//!          <- PeerEvent    | <------------------ Delegated |               <- Delegated(Ok)
+//!                          |                               |
 //!  at any time of a test, from either end (here: from the client)
 //!  Abort ->                | Abort ----------------------> |  Stop ->
 //!          <- Stop         |                               |

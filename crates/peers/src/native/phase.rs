@@ -9,6 +9,8 @@ states! {
         Greeting = "greeting",
         /// Between tests.
         Idle = "idle",
+        /// The server makes a test with another server.
+        Delegating = "delegating",
         /// The server makes ready.
         Preparing = "preparing",
         /// Data streams are being opened.
@@ -24,7 +26,7 @@ states! {
         /// Over.
         Closed = "closed",
     }
-    with a test: Preparing | Connecting | Starting | Running | Reporting | Stopping;
+    with a test: Delegating | Preparing | Connecting | Starting | Running | Reporting | Stopping;
 }
 
 impl State {

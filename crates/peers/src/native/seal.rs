@@ -106,6 +106,11 @@ impl Channel {
         }
     }
 
+    /// Whether all that is sent is sealed by a key.
+    pub(super) const fn has_key(&self) -> bool {
+        matches!(self, Self::Sealed(_))
+    }
+
     /// Whether this end has a key and knows of no other end that does.
     pub(super) const fn is_sealing(&self) -> bool {
         matches!(self, Self::Sealing { .. })

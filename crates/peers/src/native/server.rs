@@ -2,7 +2,8 @@
 
 use super::link::{Core, text};
 use super::message::{
-    Message, Prepare, Ready, Refused, Report, Role, TestNumber, TestProgress, TooLong, Welcome,
+    Delegate, Delegated, Message, Prepare, Ready, Refused, Report, Role, TestNumber, TestProgress,
+    TooLong, Welcome,
 };
 use super::phase::State;
 use super::streams::Streams;
@@ -10,7 +11,8 @@ use super::test::Test;
 use crate::error::{ProtocolError, clean};
 use crate::key::test_token;
 use crate::session::{
-    Action, Input, PeerHello, Progress, Refusal, RefusalCode, ServerConfig, StreamPorts, TestEnd,
+    Action, DelegatedTest, Input, PeerEvent, PeerHello, Progress, Refusal, RefusalCode,
+    ServerConfig, StreamPorts, TestEnd,
 };
 use crate::steps::{Phase as _, Stepping, stepping_at};
 use linerate_model::MonoInstant;
@@ -73,6 +75,7 @@ impl Server {
                 ));
             }
             Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
+            Message::Delegate(body) if state == State::Idle => self.delegate(now, body),
             // The client aborted before it received the refusal.
             Message::Abort(body) if state == State::Idle && is_present => {
                 let test = body.test;
@@ -163,6 +166,36 @@ impl Server {
             self.token = test_token(&self.config.random, body.test);
             let format = Streams { token: self.token };
             self.core.steps.prepare(*body.spec, format);
+        }
+    }
+
+    /// Lets the owner of this end make a test with another server.
+    fn delegate(&mut self, now: MonoInstant, body: Delegate) {
+        let spec = &body.delegation.spec;
+        self.core.test = Test::new(body.test, spec, Role::Server, &self.config.limits);
+        let limit = self.core.test.delegated(self.core.steps.timeout);
+        self.core.steps.enter(now, State::Delegating, limit);
+        if let Err(error) = validate(spec) {
+            self.refuse(now, RefusalCode::Invalid, &error.to_string());
+        } else if let Some(reason) = self.config.limits.exceeded_by(spec) {
+            self.refuse(now, RefusalCode::Limit, &reason);
+        } else {
+            let event = PeerEvent::Delegate(body.delegation);
+            self.core.steps.act(Action::Peer(event));
+        }
+    }
+
+    fn delegated(&mut self, now: MonoInstant, outcome: Box<DelegatedTest>) {
+        let test = self.core.test.number;
+        let message = Message::Delegated(Delegated { test, outcome });
+        match self.core.send(now, &message) {
+            Ok(_) => self.core.steps.rest(State::Idle),
+            Err(TooLong { length, most }) => {
+                let reason = format!(
+                    "the reports of both ends have {length} bytes, more than the {most} that fit one message: use fewer streams or a shorter test"
+                );
+                self.refuse(now, RefusalCode::Limit, &reason);
+            }
         }
     }
 
@@ -277,6 +310,16 @@ impl Stepping for Server {
                 self.refuse(now, code, &message);
                 Ok(())
             }
+            Input::Delegated(Ok(outcome)) if state == State::Delegating => {
+                self.delegated(now, outcome);
+                Ok(())
+            }
+            Input::Delegated(Err(Refusal { code, message })) if state == State::Delegating => {
+                self.refuse(now, code, &message);
+                Ok(())
+            }
+            // The client aborted it meanwhile.
+            Input::Delegated(_) => Ok(()),
             Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
                 self.connected(now);
                 Ok(())
@@ -338,6 +381,9 @@ impl Stepping for Server {
             State::Reporting => {
                 let hint = "the client never said that it is done";
                 return Err(self.core.steps.late(limit, hint));
+            }
+            State::Delegating => {
+                format!("the test with the other server did not end within {seconds} s")
             }
             State::Preparing => {
                 format!("the server could not make ready within {seconds} s")

@@ -73,6 +73,11 @@ impl Test {
         }
     }
 
+    /// How long it may take a server to make it with another, with a few steps of `timeout` before and after the traffic.
+    pub(super) fn delegated(&self, timeout: Duration) -> Duration {
+        self.allowed.saturating_add(timeout.saturating_mul(3))
+    }
+
     /// The sides this end plays.
     pub(super) fn sides(&self) -> Vec<Side> {
         let sender = self.sends.then_some(Side::Sender);

@@ -1,10 +1,13 @@
 //! What a session wants its driver to do, or to know.
 
 use super::{PeerHello, Progress, Refusal, RefusalCode, StreamPorts};
+use crate::key::Key;
 use crate::stream_format::StreamFormat;
+use linerate_model::run::Host;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Messages that may be exchanged: both ends know how many, and of which length.
@@ -130,6 +133,11 @@ pub enum PeerEvent {
     },
     /// Server: it makes less of the test than its client asked for, and this is what and why.
     Curtailed(String),
+    /// Server: its client wants this test made with another server. Make it as a client of the same protocol, in parallel to
+    /// this session, and answer [`Input::Delegated`](super::Input::Delegated).
+    Delegate(Box<Delegation>),
+    /// Client: what came of the test that it [delegated](super::Input::Delegate).
+    Delegated(Box<DelegatedTest>),
     /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`](super::Input::Begin).
     Hello(Box<PeerHello>),
     /// Client: a note of the peer on the test, outside the reports.
@@ -140,6 +148,37 @@ pub enum PeerEvent {
     Progress(Progress),
     /// Client: what the server's endpoints saw.
     Report(Vec<EndpointReport>),
+}
+
+/// A test that a server is to make with another server, as its client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delegation {
+    /// Name or address of the other server's host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The key that it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// The test; its directions are those between the delegated client and the other server.
+    pub spec: Box<TestSpec>,
+}
+
+/// What came of a delegated test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DelegatedTest {
+    /// Reports of the end that played the client.
+    pub client: Vec<EndpointReport>,
+    /// Reports of the other server.
+    pub server: Vec<EndpointReport>,
+    /// Both hosts with their facts.
+    pub hosts: Vec<Host>,
+    /// What is to be known of the test outside the reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Whether it was ended early.
+    #[serde(default)]
+    pub stopped: bool,
 }
 
 /// How a test ended.

@@ -1,6 +1,6 @@
 //! Inputs of a session from its driver.
 
-use super::{Progress, RefusalCode};
+use super::{DelegatedTest, Delegation, Progress, RefusalCode};
 use linerate_model::PacketCount;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport};
@@ -22,6 +22,11 @@ pub enum Input<'a> {
     Timeout,
     /// Client, when no test is under way: the next test.
     Begin(Box<TestSpec>),
+    /// Client of a protocol with third parties, when no test is under way: the server is to make this test with another
+    /// server. Answered by [`PeerEvent::Delegated`](super::PeerEvent::Delegated), or as a refused test.
+    Delegate(Box<Delegation>),
+    /// Server, in answer to [`PeerEvent::Delegate`](super::PeerEvent::Delegate).
+    Delegated(Result<Box<DelegatedTest>, Refusal>),
     /// In answer to [`Action::Prepare`](super::Action::Prepare): this end waits for data streams on these ports, or has bound its
     /// datagram sockets to them; none where they come to a shared port. An error, at the server: this test cannot be
     /// made here; the session goes on.
@@ -111,6 +116,8 @@ impl Input<'_> {
             Self::Eof => "Eof",
             Self::Timeout => "Timeout",
             Self::Begin(_) => "Begin",
+            Self::Delegate(_) => "Delegate",
+            Self::Delegated(_) => "Delegated",
             Self::Prepared(Ok(_)) => "Prepared",
             Self::Prepared(Err(_)) => "Refused",
             Self::Connected => "Connected",
@@ -127,7 +134,11 @@ impl Input<'_> {
     pub(crate) const fn is_of_traffic(&self) -> bool {
         matches!(
             self,
-            Self::Prepared(_) | Self::Connected | Self::Finished { .. } | Self::Reports(_)
+            Self::Delegated(_)
+                | Self::Prepared(_)
+                | Self::Connected
+                | Self::Finished { .. }
+                | Self::Reports(_)
         )
     }
 }

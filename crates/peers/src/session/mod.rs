@@ -27,7 +27,10 @@ mod kind;
 mod peer;
 mod ports;
 
-pub use action::{Action, Grant, PeerEvent, Sent, StopCause, StreamOrder, StreamTarget, TestEnd};
+pub use action::{
+    Action, DelegatedTest, Delegation, Grant, PeerEvent, Sent, StopCause, StreamOrder,
+    StreamTarget, TestEnd,
+};
 pub use config::{
     ClientConfig, EMULATED_TIMEOUT, FIRST_ANSWER, Limits, RANDOM_BYTES, ServerConfig, TIMEOUT,
     UnprovedSending, Wire,

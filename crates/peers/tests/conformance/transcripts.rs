@@ -76,6 +76,8 @@ fn name(action: &Action) -> String {
         } => "ReuseStreams",
         Action::Peer(PeerEvent::CallBack { .. }) => "CallBack",
         Action::Peer(PeerEvent::Curtailed(_)) => "Curtailed",
+        Action::Peer(PeerEvent::Delegate(_)) => "Delegate",
+        Action::Peer(PeerEvent::Delegated(_)) => "Delegated",
         Action::Peer(PeerEvent::Hello(_)) => "PeerHello",
         Action::Peer(PeerEvent::Output(_)) => "PeerOutput",
         Action::Peer(PeerEvent::Progress(_)) => "PeerProgress",

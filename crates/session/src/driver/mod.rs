@@ -17,7 +17,8 @@ use linerate_model::spec::TestSpec;
 use linerate_model::{Clock as _, Ratio};
 use linerate_observe::{CoreLoad, Observer};
 use linerate_peers::{
-    Action, Demux, Ending, Input, PeerEvent, Refusal, RefusalCode, Session, StreamEvent, TestEnd,
+    Action, DelegatedTest, Delegation, Demux, Ending, Input, PeerEvent, Refusal, RefusalCode,
+    Session, StreamEvent, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
 use std::time::Duration;
@@ -146,6 +147,19 @@ impl Driver {
         let asked = Input::Begin(Box::new(spec.clone()));
         self.state = State::Asked { spec, kept };
         self.tell(asked)
+    }
+
+    /// Client: has the peer make a test with another server.
+    pub fn delegate(&mut self, delegation: Delegation) -> Result<()> {
+        self.tell(Input::Delegate(Box::new(delegation)))
+    }
+
+    /// Server: tells what came of the test that the client delegated.
+    pub fn delegated(
+        &mut self,
+        outcome: std::result::Result<Box<DelegatedTest>, Refusal>,
+    ) -> Result<()> {
+        self.tell(Input::Delegated(outcome))
     }
 
     /// Ends the traffic of the test under way; its counts are kept.

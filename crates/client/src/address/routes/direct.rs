@@ -1,7 +1,7 @@
 //! Route to a peer that listens on a port of a host.
 
 use super::resolve::connect;
-use super::{BadAddress, Reached, Route, RouteHelp, RouteKind, has_no_shell};
+use super::{BadAddress, Endpoint, Reached, Route, RouteHelp, RouteKind, has_no_shell};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
@@ -80,6 +80,15 @@ impl Route for At {
     fn reach(&self, target: &Target) -> Result<Reached> {
         let line = connect(target, &self.host, self.port)?;
         Ok(Reached::over(line, target))
+    }
+
+    fn endpoint(&self, target: &Target) -> Result<Option<Endpoint>> {
+        let is_own = !target.far.kind().about().is_foreign;
+        Ok(is_own.then(|| Endpoint {
+            host: self.host.clone(),
+            port: self.port,
+            key: target.key.clone(),
+        }))
     }
 
     fn effects(&self, address: String) -> Vec<Effect> {

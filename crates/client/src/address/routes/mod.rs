@@ -104,6 +104,11 @@ pub(crate) trait Route: Send + Sync {
         kind.about().default_port
     }
 
+    /// Where another host reaches the agent of linerate there; `None` where it cannot.
+    fn endpoint(&self, _target: &Target) -> Result<Option<Endpoint>> {
+        Ok(None)
+    }
+
     /// Name of the emulated board, if it is one.
     fn board(&self) -> Option<&BoardName> {
         None
@@ -138,6 +143,17 @@ pub(crate) trait Route: Send + Sync {
     fn note(&self) -> Option<String> {
         None
     }
+}
+
+/// Where other hosts reach an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Name or address of its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The key that it asks for.
+    pub key: Option<Key>,
 }
 
 /// A running stack, and its peer address.

@@ -1,7 +1,7 @@
 //! Route to a host on which an agent is started by ssh.
 
 use super::resolve::connect;
-use super::{Reached, Route, RouteHelp, RouteKind, is_own};
+use super::{Endpoint, Reached, Route, RouteHelp, RouteKind, is_own};
 use crate::address::PeerAddress;
 use crate::target::Target;
 use anyhow::Result;
@@ -52,6 +52,15 @@ impl Route for Deployment {
             key: Some(agent.key),
             ..Reached::over(line, target)
         })
+    }
+
+    fn endpoint(&self, _target: &Target) -> Result<Option<Endpoint>> {
+        let agent = self.agent()?;
+        Ok(Some(Endpoint {
+            host: agent.host,
+            port: agent.port,
+            key: Some(agent.key),
+        }))
     }
 
     fn effects(&self, address: String) -> Vec<Effect> {
