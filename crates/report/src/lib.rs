@@ -25,6 +25,7 @@ mod forwarding;
 mod headline;
 mod html;
 mod loops;
+mod mesh;
 mod missed;
 mod page;
 mod paper;

@@ -17,6 +17,7 @@ mod keep;
 mod kernel_server;
 mod list;
 mod measure;
+mod mesh;
 mod plan;
 mod ports;
 mod report;
@@ -57,6 +58,8 @@ enum Command {
     Measure(measure::Measure),
     /// Run a study: every combination of factors in a plan file, repeated, in random order.
     Run(run::RunArgs),
+    /// Have many hosts test each other, find slow pairs, and links that they share.
+    Mesh(mesh::MeshArgs),
     /// Begin a plan from an example, and see what it costs.
     Plan(plan::PlanArgs),
     /// Judge run B against run A: what is faster, slower, or shows no difference.
@@ -131,7 +134,7 @@ impl Cli {
         }
         let output = &self.output;
         if output.title.is_some() && !self.command.takes_title() {
-            let message = "--title is for what measures (demo, tcp, udp, latency, saturate, run) and for `report`; leave it out here";
+            let message = "--title is for what measures (demo, tcp, udp, latency, saturate, mesh, run) and for `report`; leave it out here";
             return Err(Failure::new(ExitCode::Usage, message).into());
         }
         match &self.command {
@@ -139,6 +142,7 @@ impl Cli {
             Command::Serve(args) => args.run(output),
             Command::Measure(args) => args.run(output),
             Command::Run(args) => args.run(output),
+            Command::Mesh(args) => args.run(output),
             Command::Plan(args) => args.run(output),
             Command::Compare(args) => args.run(output),
             Command::Reproduce(args) => args.run(output),
@@ -184,7 +188,7 @@ impl Command {
     const fn takes_title(&self) -> bool {
         matches!(
             self,
-            Self::Demo(_) | Self::Measure(_) | Self::Run(_) | Self::Report(_)
+            Self::Demo(_) | Self::Measure(_) | Self::Mesh(_) | Self::Run(_) | Self::Report(_)
         )
     }
 }

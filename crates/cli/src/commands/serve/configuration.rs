@@ -19,9 +19,10 @@ use toml::{Spanned, Value};
 pub(super) struct Options(BTreeMap<String, Vec<String>>);
 
 /// Keys of the file that hold from the next reading on; the others from the next start.
-const RELOADED: [&str; 12] = [
+const RELOADED: [&str; 13] = [
     "allow",
     "allow-intrusive",
+    "allow-mesh",
     "allow-unproved",
     "facts",
     "key",

@@ -1,0 +1,395 @@
+//! `linerate mesh`: many hosts test each other, in rounds; a part of a study for each direction of each pair.
+//!
+//! This host is a third party: it asks one agent to make a test with another, and gets the reports of both. What fails is
+//! named with its pair, and the rest goes on.
+
+mod agents;
+mod crowds;
+
+use crate::context::Context;
+use crate::recorder::{Header, Recorder, this_tool};
+use crate::watch::Event;
+use agents::{Agents, Made};
+use anyhow::Result;
+use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
+use linerate_mesh::outliers::{Common, common, slow};
+use linerate_mesh::{Inventory, plan};
+use linerate_model::Clock as _;
+use linerate_model::estimate::Interval;
+use linerate_model::exit::Failure;
+use linerate_model::mesh::{FlowStanding, MeshFlow, MeshPair, MeshPlan, MeshReport, SCHEMA};
+use linerate_model::run::{
+    Asked, Config, Run, RunKind, RunStatus, RunWork, StudyCell, StudyPlace, StudySettings,
+};
+use linerate_model::spec::{Direction, Stop, TestSpec};
+use linerate_peers::key::Key;
+use linerate_store::new_id;
+use linerate_sys::clock::{MonoClock, wall_now};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Slow pairs that are tested again: more of them are no outliers.
+const MOST_AGAIN: usize = 50;
+
+/// The hosts of a mesh, and how they are reached.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    inventory: Inventory,
+    targets: Vec<Target>,
+}
+
+impl Hosts {
+    /// The hosts of this inventory; running agents among them ask for `key`.
+    pub fn new(inventory: Inventory, key: Option<&Key>) -> Result<Self, Failure> {
+        let mut targets = Vec::with_capacity(inventory.hosts.len());
+        for host in &inventory.hosts {
+            let wrong = |error: Failure| {
+                let message = format!("host {}: {}", host.name, error.message);
+                Failure::new(linerate_model::exit::ExitCode::Plan, message)
+            };
+            let far = PeerAddress::parse(&host.address).map_err(wrong)?;
+            // An agent that ssh starts gets a key of its own.
+            let key = key.filter(|_| far.restarted().is_none()).cloned();
+            targets.push(Target {
+                key,
+                ..Target::new(far)
+            });
+        }
+        Ok(Self { inventory, targets })
+    }
+
+    fn name(&self, host: usize) -> &str {
+        &self.inventory.hosts[host].name
+    }
+
+    /// `a → b`.
+    fn label(&self, (from, to): (usize, usize)) -> String {
+        format!("{} → {}", self.name(from), self.name(to))
+    }
+}
+
+/// What is done beside the tests of pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crowds {
+    /// Links that nobody declared are searched for.
+    Search,
+    /// Pairs only.
+    Skip,
+}
+
+/// Tests every pair of the plan, those that are slow again, and searches for shared links.
+pub fn mesh(context: &mut Context<'_>, hosts: &Hosts, crowds: Crowds) -> Result<(Run, MeshReport)> {
+    let plan = plan(&hosts.inventory)?;
+    let specs = [Direction::Forward, Direction::Reverse].map(|direction| spec(hosts, direction));
+    let mut recorder = Recorder::begin(context, header(hosts, &plan, &specs[0]))?;
+    let agents = Agents::reach(hosts);
+    let mut measuring = Measuring {
+        context,
+        recorder: &mut recorder,
+        hosts,
+        agents: &agents,
+        specs,
+        flows: BTreeMap::new(),
+        made: 0,
+    };
+    let begun = MonoClock.now();
+    let all = plan.rounds.len() * plan.repetitions as usize;
+    let rounds = (0..plan.repetitions).flat_map(|_| &plan.rounds);
+    for (number, round) in rounds.enumerate() {
+        let text = format!("round {} of {all}: {} pairs", number + 1, round.len());
+        measuring.tell(number, all, &text, MonoClock.now().saturating_since(begun));
+        if measuring.round(round).is_none() {
+            break;
+        }
+    }
+    let again = measuring.again(&plan);
+    let mut report = MeshReport {
+        schema: SCHEMA.to_owned(),
+        run: None,
+        flows: Vec::new(),
+        crowd_flows: Vec::new(),
+        crowds: Vec::new(),
+        links: Vec::new(),
+        notes: notes(hosts, &agents),
+        plan,
+    };
+    if crowds == Crowds::Search && !measuring.context.interrupted() {
+        measuring.search(&mut report);
+    }
+    report.flows = measuring.found(&again);
+    let labels: Vec<_> = report
+        .flows
+        .iter()
+        .map(|flow| hosts.label((flow.from, flow.to)))
+        .collect();
+    let run = recorder.run_mut();
+    if let RunWork::Study {
+        estimates, parts, ..
+    } = &mut run.work
+    {
+        *estimates = linerate_analysis::estimates(labels.iter().map(String::as_str), parts);
+    }
+    run.notes.extend(report.notes.iter().cloned());
+    let run = recorder.finish(context);
+    if context.store.is_some() && context.unsaved.is_none() {
+        report.run = Some(run.id.clone());
+    }
+    Ok((run, report))
+}
+
+fn notes(hosts: &Hosts, agents: &Agents) -> Vec<String> {
+    let all = 0..hosts.inventory.hosts.len();
+    let away = all.filter_map(|host| {
+        let why = agents.away(host)?;
+        Some(format!("host {} is away: {why}", hosts.name(host)))
+    });
+    away.collect()
+}
+
+fn spec(hosts: &Hosts, direction: Direction) -> TestSpec {
+    TestSpec {
+        direction,
+        stop: Stop::After(hosts.inventory.time),
+        ..TestSpec::tcp_bulk()
+    }
+}
+
+fn header(hosts: &Hosts, plan: &MeshPlan, spec: &TestSpec) -> Header {
+    let pairs = || plan.rounds.iter().flatten();
+    let flows = pairs().flat_map(|pair| {
+        let (a, b) = (pair.dialer, pair.listener);
+        [(a, b), (b, a)]
+    });
+    let cells = flows.map(|flow| StudyCell {
+        cell: hosts.label(flow),
+        test: Asked::Test { test: spec.clone() },
+        beside: None,
+    });
+    let cells: Vec<_> = cells.collect();
+    Header {
+        kind: RunKind::Study,
+        title: plan.title.clone(),
+        target: None,
+        asked: Asked::Study(StudySettings {
+            host: plan.hosts.join(", "),
+            repetitions: plan.repetitions,
+            seed: plan.seed,
+            order: (0..cells.len()).collect(),
+            cells,
+            control: None,
+            budget: None,
+            prove: false,
+            restart: false,
+            series: Vec::new(),
+        }),
+        hosts: Vec::new(),
+    }
+}
+
+/// What is known of a flow.
+#[derive(Debug, Default)]
+struct Flow {
+    /// Receiver-side rate of each valid test, bit/s.
+    rates: Vec<f64>,
+    limit: Option<String>,
+    failure: Option<String>,
+    tests: u32,
+}
+
+/// A mesh that is being measured.
+struct Measuring<'a, 'c> {
+    context: &'a mut Context<'c>,
+    recorder: &'a mut Recorder,
+    hosts: &'a Hosts,
+    agents: &'a Agents,
+    /// Forward and reverse.
+    specs: [TestSpec; 2],
+    flows: BTreeMap<(usize, usize), Flow>,
+    made: u64,
+}
+
+impl Measuring<'_, '_> {
+    fn tell(&mut self, done: usize, all: usize, text: &str, elapsed: Duration) {
+        let of = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        self.context.watcher.event(Event::Progress {
+            share: of(done) / of(all.max(1)),
+            text,
+            elapsed,
+        });
+    }
+
+    /// Tests all pairs of a round at once, both ways; `None` if the user wants to stop.
+    fn round(&mut self, pairs: &[MeshPair]) -> Option<()> {
+        let interrupt = self.context.interrupt;
+        let made = self.agents.at_once(pairs, &self.specs, interrupt);
+        if self.context.interrupted() {
+            return None;
+        }
+        for (pair, both) in pairs.iter().zip(made) {
+            let (a, b) = (pair.dialer, pair.listener);
+            for (way, made) in both.into_iter().enumerate() {
+                let flow = if way == 0 { (a, b) } else { (b, a) };
+                self.keep(flow, way, made);
+            }
+        }
+        Some(())
+    }
+
+    fn keep(&mut self, flow: (usize, usize), way: usize, made: Made) {
+        let known = self.flows.entry(flow).or_default();
+        known.tests += 1;
+        let repetition = known.tests;
+        let (outcome, hosts) = match made {
+            Ok(made) => made,
+            Err(why) => {
+                let note = format!("{}: not measured: {why}", self.hosts.label(flow));
+                known.failure = Some(why);
+                self.recorder.run_mut().notes.push(note);
+                return;
+            }
+        };
+        let spec = &self.specs[way];
+        let started = wall_now();
+        let label = self.hosts.label(flow);
+        self.made += 1;
+        let salt = MonoClock.now().as_nanos().wrapping_add(self.made);
+        let notes = outcome.notes.clone();
+        let mut run = Run {
+            title: Some(format!("{label} (repetition {repetition})")),
+            config: Config {
+                command: Some(self.context.command.clone()),
+                asked: Some(Asked::Test { test: spec.clone() }),
+                place: Some(StudyPlace {
+                    cell: label,
+                    repetition,
+                }),
+                ..Config::default()
+            },
+            hosts,
+            notes,
+            trials: crate::run::trials(0, spec, outcome),
+            ..Run::new(
+                new_id(&started, RunKind::Tcp, salt),
+                RunKind::Tcp,
+                this_tool(),
+            )
+        };
+        run.started = Some(started);
+        if run.trials.is_empty() {
+            run.status = RunStatus::Incomplete;
+        } else if run.trials.iter().any(|trial| !trial.valid) {
+            run.status = RunStatus::Invalid;
+        }
+        linerate_analysis::conclude(&mut run);
+        let known = self.flows.entry(flow).or_default();
+        let valid = run.trials.iter().filter(|trial| trial.valid);
+        let rates = valid.filter_map(|trial| trial.received_rate);
+        let before = known.rates.len();
+        known
+            .rates
+            .extend(rates.map(linerate_model::BitRate::as_f64));
+        if known.rates.len() == before {
+            let reasons = run.trials.iter().flat_map(|trial| trial.reasons.clone());
+            let reasons: Vec<String> = reasons.map(|reason| reason.to_string()).collect();
+            known.failure = Some(format!("its test is not valid: {}", reasons.join("; ")));
+        }
+        known.limit = run
+            .verdict
+            .as_ref()
+            .map(|verdict| verdict.limit.id().to_owned());
+        self.recorder.part(self.context, run);
+    }
+
+    /// Which flows are slow beside the others.
+    fn slow(&self) -> Vec<(usize, usize)> {
+        let flows: Vec<_> = self.flows.keys().copied().collect();
+        let rates: Vec<_> = self
+            .flows
+            .values()
+            .map(|flow| average(&flow.rates))
+            .collect();
+        let slow = slow(&rates);
+        let slow = flows.into_iter().zip(slow).filter(|(_, slow)| *slow);
+        slow.map(|(flow, _)| flow).collect()
+    }
+
+    /// Tests the pairs with slow flows again, in the rounds of the plan; the flows that were slow at first.
+    fn again(&mut self, plan: &MeshPlan) -> Vec<(usize, usize)> {
+        let slow = self.slow();
+        if slow.is_empty() || slow.len() > MOST_AGAIN || self.context.interrupted() {
+            return slow;
+        }
+        for round in &plan.rounds {
+            let is_slow = |pair: &MeshPair| {
+                let (a, b) = (pair.dialer, pair.listener);
+                slow.contains(&(a, b)) || slow.contains(&(b, a))
+            };
+            let pairs: Vec<_> = round.iter().copied().filter(is_slow).collect();
+            if !pairs.is_empty() && self.round(&pairs).is_none() {
+                break;
+            }
+        }
+        slow
+    }
+
+    /// What is known of each flow; `before` were slow at first.
+    fn found(&self, before: &[(usize, usize)]) -> Vec<MeshFlow> {
+        let now = self.slow();
+        let flows: Vec<_> = self.flows.keys().copied().collect();
+        let is_slow: Vec<_> = flows.iter().map(|flow| now.contains(flow)).collect();
+        let one = |(at, (&(from, to), known)): (usize, (&(usize, usize), &Flow))| {
+            let received = mean(&known.rates, USUAL_CONFIDENCE)
+                .ok()
+                .map(|mut estimate| {
+                    estimate.interval = estimate.interval.map(|interval| Interval {
+                        low: interval.low.max(0.0),
+                        ..interval
+                    });
+                    estimate
+                });
+            let standing = match (&received, is_slow[at], before.contains(&(from, to))) {
+                (None, ..) => FlowStanding::Failed,
+                (_, true, _) => FlowStanding::Slow,
+                (_, false, true) => FlowStanding::SlowOnce,
+                _ => FlowStanding::Normal,
+            };
+            let why = match standing {
+                FlowStanding::Failed => known.failure.clone(),
+                FlowStanding::Slow => Some(self.why(common(&flows, &is_slow, at))),
+                FlowStanding::Normal | FlowStanding::SlowOnce => None,
+            };
+            MeshFlow {
+                from,
+                to,
+                received,
+                limit: known.limit.clone(),
+                why,
+                standing,
+            }
+        };
+        self.flows.iter().enumerate().map(one).collect()
+    }
+
+    fn why(&self, common: Common) -> String {
+        match common {
+            Common::Nothing => "slow by itself: its hosts are fast with others".to_owned(),
+            Common::Receiver(host) => {
+                format!(
+                    "most flows that {} receives are slow",
+                    self.hosts.name(host)
+                )
+            }
+            Common::Sender(host) => {
+                format!("most flows that {} sends are slow", self.hosts.name(host))
+            }
+        }
+    }
+}
+
+fn average(rates: &[f64]) -> Option<f64> {
+    mean(rates, USUAL_CONFIDENCE)
+        .ok()
+        .map(|estimate| estimate.point)
+}
