@@ -221,7 +221,7 @@ impl AgentState<'_> {
                         }
                     }
                     SessionEvent::Peer(PeerEvent::Delegate(delegation)) => {
-                        let started = DelegatedRun::start(scope, self.plan, delegation);
+                        let started = DelegatedRun::start(scope, &self.plan(), delegation);
                         *delegated.borrow_mut() = Some(started);
                     }
                     // Dropped at the client's wish.

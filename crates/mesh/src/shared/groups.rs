@@ -15,8 +15,10 @@ const APART: f64 = 0.05;
 const UNFAIR: f64 = 2.0 * 0.15 * 0.15;
 /// Variance of the mean ratio of flows on two links, of the logarithm.
 const ANYTHING: f64 = 0.5;
+/// Most pairs of flows share nothing, and equal numbers on two links look alike: logarithm of the odds against.
+const UNLIKELY: f64 = 2.0;
 /// Share of the rounds in which the link that two flows share is the tightest of both.
-const MOSTLY: f64 = 0.7;
+const MOSTLY: f64 = 0.85;
 /// Fewest rounds in which two flows must have been active together to be judged.
 const FEWEST: usize = 3;
 /// How far a group's sum may be from the link's capacity while it is full: a link has one capacity.
@@ -32,7 +34,13 @@ pub(super) fn find(
     let mut score = vec![vec![0.0; count]; count];
     for a in 0..count {
         for b in 0..a {
-            let likelihood = together(dropped[a], dropped[b], alone, rounds);
+            let is_one_pair = dropped[a] / 2 == dropped[b] / 2;
+            let likelihood = if is_one_pair {
+                // The two ways of a pair share no direction of a link.
+                f64::NEG_INFINITY
+            } else {
+                together(dropped[a], dropped[b], alone, rounds)
+            };
             score[a][b] = likelihood;
             score[b][a] = likelihood;
         }
@@ -73,7 +81,7 @@ fn together(a: usize, b: usize, alone: &[Option<f64>], rounds: &[Vec<Option<f64>
         (same / apart).ln()
     };
     let lasting = (normal(centre, UNFAIR) / normal(centre, ANYTHING)).ln();
-    ratios.iter().map(one).sum::<f64>() + lasting
+    ratios.iter().map(one).sum::<f64>() + lasting - UNLIKELY
 }
 
 /// Merges the two groups whose members are likeliest together on average, while that is likelier than not.
@@ -84,10 +92,10 @@ fn cluster(score: &[Vec<f64>]) -> Vec<Vec<usize>> {
     let mut sums: Vec<Vec<f64>> = score.to_vec();
     loop {
         let mut best: Option<(f64, usize, usize)> = None;
-        for a in 0..groups.len() {
-            for b in 0..a {
-                let members = float((groups[a].len() * groups[b].len()) as u64);
-                let average = sums[a][b] / members;
+        for (a, row) in sums.iter().enumerate() {
+            for (b, sum) in row.iter().enumerate().take(a) {
+                let members = (groups[a].len() * groups[b].len()) as u64;
+                let average = sum / float(members);
                 if average > best.map_or(0.0, |(average, ..)| average) {
                     best = Some((average, b, a));
                 }
@@ -99,8 +107,8 @@ fn cluster(score: &[Vec<f64>]) -> Vec<Vec<usize>> {
         let moved = groups.swap_remove(from);
         groups[into].extend(moved);
         let row = sums.swap_remove(from);
-        for (own, sum) in sums[into].iter_mut().zip(row) {
-            *own += sum;
+        for (own, other) in sums[into].iter_mut().zip(row) {
+            *own += other;
         }
         for row in &mut sums {
             row.swap_remove(from);

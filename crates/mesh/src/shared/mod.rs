@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  scan:      all pairs of several random matchings at once; the one whose flows lose most is searched
-//!  subsets:   random 60 % of the pairs whose flows dropped: flows that share a link rise and fall together
+//!  subsets:   random 60 % of the flows that dropped: flows that share a link rise and fall together
 //!  groups:    flows whose ratio stays the same whenever both are active; their sum is the link's capacity
 //!  confirm:   all, then all but the others of a group, in turns: does the one that stays rise?
 //! ```
@@ -21,13 +21,15 @@ use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::estimate::{Estimate, Interval};
 use linerate_model::mesh::{CrowdPurpose, GainRatio, LinkCertainty};
 use linerate_model::random::Random;
+use std::collections::BTreeMap;
 
 /// A flow has dropped below this share of what it carries alone. TCP's rate scatters by some 5 % between tests on an idle
 /// path; what costs less than a tenth is no bottleneck.
 const DROPPED: f64 = 0.85;
-/// Random subsets of the pairs that dropped, of few pairs; each doubling takes one more.
+/// Random subsets of the flows that dropped, of few flows; each doubling takes one more.
 const SUBSETS: usize = 12;
-/// Share of the pairs that are active in a subset, of ten.
+/// Share of the flows that are active in a subset, of ten. The two ways of a pair are drawn apart: the directions of a link
+/// could not be told otherwise.
 const ACTIVE_OF_TEN: usize = 6;
 /// Readings with the others, and as many without: at a gain of a tenth and a scatter of 5 %, four find it with power 0.8.
 const READINGS: usize = 4;
@@ -47,8 +49,8 @@ pub struct Matching {
 pub struct Crowd {
     /// Which matching.
     pub matching: usize,
-    /// Places of its pairs.
-    pub pairs: Vec<usize>,
+    /// Places of its pairs, and which ways each is active: forward, reverse.
+    pub pairs: Vec<(usize, [bool; 2])>,
     /// What it is for.
     pub purpose: CrowdPurpose,
 }
@@ -116,40 +118,39 @@ impl Search {
 
     /// What to run next; `None` when the search is over.
     pub fn next(&mut self) -> Option<Crowd> {
-        let crowd = |matching, pairs, purpose| {
+        let crowd = |matching, flows: Vec<usize>, purpose| {
+            let mut ways: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
+            for flow in flows {
+                ways.entry(flow / 2).or_default()[flow % 2] = true;
+            }
             Some(Crowd {
                 matching,
-                pairs,
+                pairs: ways.into_iter().collect(),
                 purpose,
             })
         };
         match self.phase {
             Phase::Scan { next } => {
-                let pairs = (0..self.matchings.get(next)?.alone.len()).collect();
-                crowd(next, pairs, CrowdPurpose::All)
+                let flows = (0..self.matchings.get(next)?.alone.len() * 2).collect();
+                crowd(next, flows, CrowdPurpose::All)
             }
             Phase::Subsets { .. } => {
-                let mut pairs = self.dropped_pairs();
-                let active = (pairs.len() * ACTIVE_OF_TEN).div_ceil(10).max(2);
-                self.random.shuffle(&mut pairs);
-                pairs.truncate(active);
-                pairs.sort_unstable();
-                crowd(self.chosen, pairs, CrowdPurpose::Subset)
+                let mut flows = self.dropped.clone();
+                let active = (flows.len() * ACTIVE_OF_TEN).div_ceil(10).max(2);
+                self.random.shuffle(&mut flows);
+                flows.truncate(active);
+                flows.sort_unstable();
+                crowd(self.chosen, flows, CrowdPurpose::Subset)
             }
             Phase::Confirm { group, left } => {
-                let pairs = self.dropped_pairs();
+                let flows = self.dropped.iter().copied();
                 if left.is_multiple_of(2) {
-                    return crowd(self.chosen, pairs, CrowdPurpose::All);
+                    return crowd(self.chosen, flows.collect(), CrowdPurpose::All);
                 }
-                let stays = self.representative(group) / 2;
+                let stays = self.representative(group);
                 let others = &self.groups[group];
-                let is_left_out =
-                    |pair: &usize| *pair != stays && others.iter().any(|flow| flow / 2 == *pair);
-                let pairs = pairs
-                    .into_iter()
-                    .filter(|pair| !is_left_out(pair))
-                    .collect();
-                crowd(self.chosen, pairs, CrowdPurpose::WithoutOthers)
+                let flows = flows.filter(|flow| *flow == stays || !others.contains(flow));
+                crowd(self.chosen, flows.collect(), CrowdPurpose::WithoutOthers)
             }
             Phase::Done => None,
         }
@@ -226,11 +227,11 @@ impl Search {
         self.chosen = chosen;
         self.dropped = self.dropped_in(chosen);
         self.rounds.push(self.scans[chosen].clone());
-        let pairs = self.dropped_pairs().len();
-        if pairs < 2 {
+        let flows = self.dropped.len();
+        if flows < 2 {
             return Phase::Done;
         }
-        let doublings = usize::try_from(pairs.ilog2()).unwrap_or_default();
+        let doublings = usize::try_from(flows.ilog2()).unwrap_or_default();
         Phase::Subsets {
             left: SUBSETS + doublings,
         }
@@ -261,12 +262,6 @@ impl Search {
                 .is_some_and(|(rate, alone)| rate < DROPPED * alone)
         });
         dropped.map(|(flow, _)| flow).collect()
-    }
-
-    fn dropped_pairs(&self) -> Vec<usize> {
-        let mut pairs: Vec<_> = self.dropped.iter().map(|flow| flow / 2).collect();
-        pairs.dedup();
-        pairs
     }
 
     /// The flow of a group that stays active while its others are left out: the one that lost most in the scan.

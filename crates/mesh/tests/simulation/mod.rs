@@ -88,7 +88,7 @@ pub fn run(scene: Scene, seed: u64) -> Score {
         let rates = network.crowd(&crowd, &mut random);
         let rates = rates.into_iter();
         let rates: Vec<_> = rates
-            .map(|(pair, both)| (pair, both.map(|(rate, _)| Some(rate * noise(&mut random)))))
+            .map(|(pair, both)| (pair, both.map(|rate| Some(rate?.0 * noise(&mut random)))))
             .collect();
         search.record(&crowd, &rates);
         score.rounds += 1;
@@ -196,29 +196,44 @@ impl Network {
         rates.into_iter().map(Option::unwrap).collect()
     }
 
-    fn crowd(&self, crowd: &Crowd, random: &mut Random) -> Vec<(usize, [(f64, usize); 2])> {
+    fn crowd(&self, crowd: &Crowd, random: &mut Random) -> Vec<(usize, [Option<(f64, usize)>; 2])> {
         let (paths, weights) = (&self.paths[crowd.matching], &self.weights[crowd.matching]);
-        let flows = crowd.pairs.iter().flat_map(|pair| [pair * 2, pair * 2 + 1]);
-        let flows: Vec<_> = flows
+        let places: Vec<(usize, usize)> = crowd
+            .pairs
+            .iter()
+            .flat_map(|(pair, ways)| {
+                [0, 1]
+                    .into_iter()
+                    .filter(|way| ways[*way])
+                    .map(|way| (*pair, way))
+            })
+            .collect();
+        let flows: Vec<_> = places
+            .iter()
+            .map(|(pair, way)| pair * 2 + way)
             .map(|flow| (self.choose(&paths[flow], random), weights[flow]))
             .collect();
-        let rates = self.share(&flows);
-        let both = rates.chunks_exact(2).map(|both| [both[0], both[1]]);
-        crowd.pairs.iter().copied().zip(both).collect()
+        let mut all: BTreeMap<usize, [Option<(f64, usize)>; 2]> = BTreeMap::new();
+        for ((pair, way), rate) in places.iter().zip(self.share(&flows)) {
+            all.entry(*pair).or_default()[*way] = Some(rate);
+        }
+        all.into_iter().collect()
     }
 
     fn judge(&self, search: &Search, links: &[FoundLink], score: &mut Score) {
         let matching = search.searched();
         let crowd = Crowd {
             matching,
-            pairs: (0..self.paths[matching].len() / 2).collect(),
+            pairs: (0..self.paths[matching].len() / 2)
+                .map(|pair| (pair, [true; 2]))
+                .collect(),
             purpose: linerate_model::mesh::CrowdPurpose::All,
         };
         let mut random = Random::new(0);
         let truth: BTreeMap<(usize, usize), usize> = self
             .crowd(&crowd, &mut random)
             .into_iter()
-            .flat_map(|(pair, both)| [0, 1].map(|way| ((pair, way), both[way].1)))
+            .flat_map(|(pair, both)| [0, 1].map(|way| ((pair, way), both[way].unwrap().1)))
             .collect();
         let proven: Vec<_> = links
             .iter()

@@ -16,6 +16,9 @@ const AT_ONCE: usize = 16;
 /// What a test came to, or why it was not made.
 pub(super) type Made = Result<(TestOutcome, Vec<Host>), String>;
 
+/// A pair, and its tests.
+pub(super) type Job = (MeshPair, Vec<TestSpec>);
+
 /// The agents, by the places of their hosts.
 pub(super) struct Agents {
     targets: Vec<Target>,
@@ -47,24 +50,24 @@ impl Agents {
     }
 
     /// Makes these tests of each pair, one after the other, all pairs at once; in the order of the pairs.
-    pub(super) fn at_once(
-        &self,
-        pairs: &[MeshPair],
-        specs: &[TestSpec],
-        interrupt: &AtomicBool,
-    ) -> Vec<Vec<Made>> {
+    pub(super) fn at_once(&self, jobs: &[Job], interrupt: &AtomicBool) -> Vec<Vec<Made>> {
         thread::scope(|scope| {
-            let started = pairs.iter().map(|pair| {
+            let started = jobs.iter().map(|(pair, specs)| {
                 let work = move || self.of_pair(*pair, specs, interrupt);
-                thread::Builder::new().spawn_scoped(scope, work)
+                (
+                    specs.len(),
+                    thread::Builder::new().spawn_scoped(scope, work),
+                )
             });
             let started: Vec<_> = started.collect();
-            let failed = |why: &str| vec![Err(why.to_owned()); specs.len()];
-            let joined = started.into_iter().map(|started| match started {
-                Ok(thread) => thread
-                    .join()
-                    .unwrap_or_else(|_| failed("its thread panicked: please report this as a bug")),
-                Err(error) => failed(&format!("no thread for it: {error}")),
+            let joined = started.into_iter().map(|(count, started)| {
+                let made = match started {
+                    Ok(thread) => thread
+                        .join()
+                        .map_err(|_| "its thread panicked: please report this as a bug".to_owned()),
+                    Err(error) => Err(format!("no thread for it: {error}")),
+                };
+                made.unwrap_or_else(|why| vec![Err(why); count])
             });
             joined.collect()
         })

@@ -1,5 +1,6 @@
 //! The search for links that nobody declared: many pairs at once.
 
+use super::agents::Job;
 use super::{Measuring, average};
 use linerate_client::DirectionOutcome;
 use linerate_mesh::shared::{Crowd, FoundLink, Matching, Search};
@@ -33,7 +34,6 @@ impl Measuring<'_, '_> {
         });
         let mut search = Search::new(matchings.collect(), report.plan.seed);
         let spec = TestSpec {
-            direction: Direction::Duplex,
             warm_up: WARM_UP,
             ..self.specs[0].clone()
         };
@@ -51,25 +51,28 @@ impl Measuring<'_, '_> {
                 &text,
                 MonoClock.now().saturating_since(begun),
             );
-            let pairs: Vec<MeshPair> = crowd
+            let jobs: Vec<Job> = crowd
                 .pairs
                 .iter()
-                .map(|pair| crowds[crowd.matching][*pair])
+                .map(|(pair, ways)| {
+                    let spec = TestSpec {
+                        direction: direction(*ways),
+                        ..spec.clone()
+                    };
+                    (crowds[crowd.matching][*pair], vec![spec])
+                })
                 .collect();
-            let made =
-                self.agents
-                    .at_once(&pairs, std::slice::from_ref(&spec), self.context.interrupt);
+            let made = self.agents.at_once(&jobs, self.context.interrupt);
             if self.context.interrupted() {
                 let note = "the search for shared links was interrupted: what it found stands here as far as it came";
                 report.notes.push(note.to_owned());
                 break;
             }
             let mut rates = Vec::new();
-            for (place, made) in crowd.pairs.iter().zip(made) {
+            for (((place, _), made), (pair, specs)) in crowd.pairs.iter().zip(made).zip(&jobs) {
                 match made.into_iter().next() {
-                    Some(Ok((outcome, _))) => rates.push((*place, of_ways(&spec, outcome))),
+                    Some(Ok((outcome, _))) => rates.push((*place, of_ways(&specs[0], outcome))),
                     Some(Err(why)) => {
-                        let pair = crowds[crowd.matching][*place];
                         let label = self.hosts.label((pair.dialer, pair.listener));
                         report.notes.push(format!("crowd {number}: {label}: {why}"));
                     }
@@ -162,6 +165,15 @@ impl Measuring<'_, '_> {
                 pairs * 2
             ),
         }
+    }
+}
+
+/// The direction of a test that is active forward, reverse, or both.
+const fn direction(ways: [bool; 2]) -> Direction {
+    match ways {
+        [true, true] => Direction::Duplex,
+        [_, false] => Direction::Forward,
+        [false, true] => Direction::Reverse,
     }
 }
 

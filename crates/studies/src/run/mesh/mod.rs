@@ -223,7 +223,9 @@ impl Measuring<'_, '_> {
     /// Tests all pairs of a round at once, both ways; `None` if the user wants to stop.
     fn round(&mut self, pairs: &[MeshPair]) -> Option<()> {
         let interrupt = self.context.interrupt;
-        let made = self.agents.at_once(pairs, &self.specs, interrupt);
+        let jobs = pairs.iter().map(|pair| (*pair, self.specs.to_vec()));
+        let jobs: Vec<_> = jobs.collect();
+        let made = self.agents.at_once(&jobs, interrupt);
         if self.context.interrupted() {
             return None;
         }
