@@ -20,7 +20,8 @@ use std::time::Duration;
 /// For short help.
 const EXAMPLES: &str = "Examples:
   linerate mesh lab.toml --dry-run        rounds, time and bytes, before anything starts
-  linerate mesh lab.toml -o lab.html      the matrix, slow pairs, shared links
+  linerate mesh lab.toml -o lab.html      the matrix, slow pairs
+  linerate mesh lab.toml --shared-links   also links that nobody declared
   linerate mesh --inventory-command 'ansible-inventory --list'";
 
 /// Longest inventory that is read: 10 000 hosts take 1 MB.
@@ -52,9 +53,9 @@ pub(crate) struct MeshArgs {
     /// Show running agents that this end holds the key in this file [default: the inventory's].
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Test pairs only, and search for no shared links.
+    /// Then run many pairs at once, and search for links that they share and nobody declared.
     #[arg(long)]
-    no_crowds: bool,
+    shared_links: bool,
 }
 
 impl MeshArgs {
@@ -73,10 +74,10 @@ impl MeshArgs {
         let key = self.key_file(&inventory);
         let key = key.as_deref().map(key_in).transpose()?;
         let hosts = Hosts::new(inventory, key.as_ref())?;
-        let crowds = if self.no_crowds {
-            Crowds::Skip
-        } else {
+        let crowds = if self.shared_links {
             Crowds::Search
+        } else {
+            Crowds::Skip
         };
         let mut unsaved = None;
         let mut interrupted = false;

@@ -9,7 +9,7 @@ Measure (the peer runs `linerate serve`, or others: `linerate tcp --help`)
   serve           be the peer
   tcp, udp        one transfer    linerate tcp board -R -P 4
   saturate        where loss or delay begins    linerate saturate board --both
-  switch          a device between two ports    linerate switch eth1 eth2
+  switch, mesh    a device between ports; many hosts    linerate mesh lab.toml
   latency         round trips     linerate latency board --sizes 32,1K
   plan, run       a study: linerate plan init udp -o p.toml; plan check; run
   footprint       flash and RAM of a build    linerate footprint fw.elf

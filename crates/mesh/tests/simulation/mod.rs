@@ -10,22 +10,22 @@ const NIC: f64 = 1e9;
 
 /// A kind of network.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene {
-    pub hosts: usize,
-    pub racks: usize,
+pub(crate) struct Scene {
+    pub(crate) hosts: usize,
+    pub(crate) racks: usize,
     /// Capacity of each direction of a rack's uplink, in interfaces; infinite: none.
-    pub uplink: f64,
+    pub(crate) uplink: f64,
     /// Scatter of each reading, of the logarithm.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// Scatter of the flows' lasting shares, of the logarithm: round-trip times differ.
-    pub unfair: f64,
+    pub(crate) unfair: f64,
     /// What is not what it seems.
-    pub trap: Trap,
+    pub(crate) trap: Trap,
 }
 
 /// Something that is not a shared link, or not one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trap {
+pub(crate) enum Trap {
     /// Each uplink is two links, and each test's ports decide over which it goes.
     Ecmp,
     /// A third of the hosts are slow by themselves.
@@ -37,19 +37,19 @@ pub enum Trap {
 
 /// What a search was worth.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Score {
+pub(crate) struct Score {
     /// Pairs of flows that share their bottleneck and were found together, in proven links.
-    pub right: usize,
+    pub(crate) right: usize,
     /// Pairs of flows in one proven link that do not share their bottleneck.
-    pub wrong: usize,
+    pub(crate) wrong: usize,
     /// Pairs of dropped flows that share their bottleneck and were not found together.
-    pub missed: usize,
+    pub(crate) missed: usize,
     /// Proven links.
-    pub links: usize,
+    pub(crate) links: usize,
     /// Those whose capacity is within 5 % of the link's.
-    pub within: usize,
+    pub(crate) within: usize,
     /// Crowd rounds.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 struct Network {
@@ -61,7 +61,7 @@ struct Network {
     bundled: BTreeSet<usize>,
 }
 
-pub fn run(scene: Scene, seed: u64) -> Score {
+pub(crate) fn run(scene: Scene, seed: u64) -> Score {
     let mut random = Random::new(seed);
     let network = Network::new(scene, &mut random);
     let noise = |random: &mut Random| (scene.noise * random.normal()).exp();
@@ -267,7 +267,7 @@ impl Network {
 }
 
 impl Score {
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.right += other.right;
         self.wrong += other.wrong;
         self.missed += other.missed;

@@ -55,7 +55,7 @@ pub(crate) struct ServeArgs {
     /// Let clients without a key from these networks have threads of this host spin or be pinned, profiles of it, datapaths past its sockets, and socket buffers above 64 MiB (default: loopback).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     allow_intrusive: Vec<Network>,
-    /// Make tests with agents in these networks for holders of --key: the tests of `linerate mesh`.
+    /// Make tests of `linerate mesh` with agents in these networks, for holders of --key.
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     allow_mesh: Vec<Network>,
     /// Accept only clients that hold the key in this file, from any address; protocols that cannot show one are refused.
