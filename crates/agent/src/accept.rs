@@ -1,6 +1,7 @@
 //! Accepts what arrives at the ports, and starts a thread for each of it.
 
 use crate::AgentPlan;
+use crate::metrics::answer_all;
 use crate::owner::Owner;
 use crate::per_address::Counted as Place;
 use crate::port::{By, Port, Shared};
@@ -14,7 +15,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::tcp::wait_readable;
 use linerate_sys::wake::Waker;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -37,6 +38,7 @@ const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn accept_loop(
     ports: &[Port],
+    metrics: Option<&TcpListener>,
     plan: &AgentPlan,
     stop: &AtomicBool,
     wakeup_fd: &Waker,
@@ -46,7 +48,24 @@ pub(crate) fn accept_loop(
     let state = AgentState::new(plan, stop, events, wakeup_fd);
     let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
     fds.push(state.wakeup_fd.as_fd());
+    for port in ports {
+        state.count(&port.event());
+    }
+    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _over = Over(&is_over);
+        if let (Some(listener), Some(metrics)) = (metrics, plan.metrics) {
+            let (state, is_over) = (&state, &is_over);
+            let page = move || (metrics.render)(&state.status());
+            start_thread(
+                scope,
+                thread::Builder::new().name("metrics".to_owned()),
+                move || {
+                    answer_all(listener, is_over, &page);
+                },
+            )
+            .context("starting a thread for metrics")?;
+        }
         let mut connections = 0;
         loop {
             state.wakeup_fd.clear();
@@ -72,6 +91,15 @@ pub(crate) fn accept_loop(
             }
         }
     })
+}
+
+/// Sets a flag when it is dropped, however the loop ends.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The next connection at a port, if one is queued.
@@ -118,7 +146,7 @@ impl AgentState<'_> {
                 self.refuse(from.ip(), Some(from.port()), AdmissionLimit::OpenFile);
                 continue;
             };
-            if let Some(waiting) = self.wait(from.ip(), &known, port) {
+            if let Some(waiting) = self.wait(from, &known, port) {
                 self.start(scope, from, move || {
                     let _known = known;
                     self.take(stream, waiting, number, port);

@@ -66,6 +66,11 @@ impl Connections {
         })
     }
 
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().streams.len()
+    }
+
     /// Shuts a connection down, if it is still open: who reads from it hears of its end.
     pub(crate) fn shut(&self, number: u64) {
         if let Some(stream) = self.lock().streams.get(&number) {

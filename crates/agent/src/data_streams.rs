@@ -1,11 +1,8 @@
-//! Streams that are tests of their own: their number per address, and their events.
+//! Streams that are tests of their own: their number per address.
 
 use crate::per_address::{Counted, PerAddress};
-use linerate_model::agent::AgentEvent;
 use linerate_model::spec::MAX_STREAMS;
-use linerate_peers::{PeerEvent, PeerKind};
-use linerate_session::SessionEvent;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 /// Number of streams by address.
 #[derive(Default)]
@@ -23,36 +20,5 @@ impl Addresses {
             counts.other_addresses
         };
         (counted, before)
-    }
-}
-
-/// The server's event for an event of a client's session: most of these clients receive no messages.
-pub(crate) fn events(
-    client: SocketAddr,
-    kind: &dyn PeerKind,
-    event: &SessionEvent,
-) -> Vec<AgentEvent> {
-    let protocol = kind.id().to_owned();
-    match event {
-        SessionEvent::OwnReports(reports) => {
-            let counted = reports.iter().map(|report| AgentEvent::Counted {
-                client,
-                protocol: protocol.clone(),
-                traffic: report.into(),
-            });
-            counted.collect()
-        }
-        SessionEvent::Peer(PeerEvent::Curtailed(what)) => vec![AgentEvent::Curtailed {
-            client,
-            protocol,
-            what: what.clone(),
-        }],
-        SessionEvent::TestEnded { code, reason } => vec![AgentEvent::TestEnded {
-            client,
-            protocol,
-            code: *code,
-            reason: reason.clone(),
-        }],
-        _ => Vec::new(),
     }
 }

@@ -68,7 +68,7 @@ impl Drop for GreetingPlace<'_> {
 }
 
 /// The /24 of IPv4 or the /64 of IPv6, which one user commonly has whole, and loopback by its address.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(ip) if ip.is_loopback() => ip.into(),
         IpAddr::V4(ip) => Ipv4Addr::from(u32::from(ip) & !0xff).into(),

@@ -3,20 +3,25 @@
 
 mod accept;
 pub mod access;
+mod allowance;
+mod budget;
 mod connections;
 mod console;
 mod data_streams;
 mod delegation;
 mod deployed;
 mod greeting;
+mod metrics;
 mod notices;
 mod owner;
 mod pending;
 mod per_address;
 mod port;
+mod record;
 mod serving;
 mod state;
 
+pub use budget::BudgetPart;
 pub use console::{ConsolePlan, serve_console};
 pub use deployed::{DeployedPlan, serve_deployed};
 pub use linerate_peers::{Setting, SettingValues};
@@ -26,7 +31,7 @@ pub use port::Speaking;
 use accept::accept_loop;
 use access::{Access, Network};
 use anyhow::{Context as _, Result};
-use linerate_model::agent::AgentEvent;
+use linerate_model::agent::{AgentEvent, AgentStatus};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_model::{BitRate, Clock as _};
@@ -70,6 +75,8 @@ pub struct AgentPlan {
     pub max_duration: Duration,
     /// Maximum intended load.
     pub max_rate: Option<BitRate>,
+    /// What a client network and all of them may move in a day, and at which rate; empty: no limit.
+    pub budget: Vec<BudgetPart>,
     /// Whether tests may have it imitate a slow application.
     pub allow_imitation: bool,
     /// Interface whose counters belong to the tests; `None`: the one that carries each client.
@@ -78,12 +85,23 @@ pub struct AgentPlan {
     pub data_ports: DataPorts,
     /// Protocol-specific settings, by their names in [`settings`].
     pub settings: SettingValues,
+    /// Answers metrics; `None`: nobody can ask.
+    pub metrics: Option<MetricsPlan>,
     /// Whether clients that have shown no key are told the host's name; those of loopback are.
     pub tell_name: bool,
     /// End after the first client.
     pub once: bool,
     /// Silence after which a client counts as gone.
     pub timeout: Duration,
+}
+
+/// Where metrics are answered over HTTP, and how they are written.
+#[derive(Debug, Clone, Copy)]
+pub struct MetricsPlan {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Writes the page.
+    pub render: fn(&AgentStatus) -> String,
 }
 
 /// Where the data streams of the native protocol arrive.
@@ -138,9 +156,11 @@ impl AgentPlan {
             max_clients: 16,
             max_duration: MAX_DURATION,
             max_rate: None,
+            budget: Vec::new(),
             allow_imitation: true,
             interface: None,
             settings: SettingValues::new(),
+            metrics: None,
             tell_name: true,
             data_ports: DataPorts::OfEachTest,
             once: false,
@@ -164,6 +184,7 @@ impl AgentPlan {
             interface: kept.interface,
             data_ports: kept.data_ports,
             settings: kept.settings,
+            metrics: kept.metrics,
             once: kept.once,
             timeout: kept.timeout,
             ..by
@@ -205,10 +226,19 @@ pub fn serve_for(
     let ports = open_all(plan, &mut sockets)?;
     sockets.must_be_used()?;
     warm_up(plan);
+    let metrics = plan.metrics.map(|metrics| metrics::open(metrics.listen));
+    let metrics = metrics.transpose()?;
     for port in &ports {
         owner.event(&port.event());
     }
-    accept_loop(&ports, plan, stop, &wakeup_fd()?, owner)
+    if let Some(metrics) = &metrics {
+        owner.event(&AgentEvent::Listening {
+            protocol: "metrics".to_owned(),
+            name: "metrics".to_owned(),
+            address: metrics.local_addr()?,
+        });
+    }
+    accept_loop(&ports, metrics.as_ref(), plan, stop, &wakeup_fd()?, owner)
 }
 
 /// Reads the host's facts once. The first reading of a process causes page faults: 10 to 20 ms in which the first
@@ -285,7 +315,14 @@ impl Agent {
         let thread = spawn(Box::new(move || {
             let open = open_all(&plan, &mut Sockets::default())?;
             let _ = tell_ports.send(open.iter().map(|port| port.address.port()).collect());
-            accept_loop(&open, &plan, &seen, &heard, &mut Listener(&mut |_| {}))
+            accept_loop(
+                &open,
+                None,
+                &plan,
+                &seen,
+                &heard,
+                &mut Listener(&mut |_| {}),
+            )
         }))?;
         let Ok(ports) = ports.recv() else {
             thread.join().map_err(|_| {

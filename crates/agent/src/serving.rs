@@ -2,15 +2,15 @@
 
 use crate::AgentPlan;
 use crate::access::{is_in, unproved_sending};
-use crate::data_streams::events;
 use crate::delegation::DelegatedRun;
 use crate::per_address::Counted as Place;
 use crate::port::Port;
+use crate::record::{Detail, Record};
 use crate::state::{AgentState, Waiting, canonical, failed, greets};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_model::agent::AgentEvent;
+use linerate_model::agent::{AgentEvent, CountedTraffic};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
@@ -35,6 +35,9 @@ use std::time::Duration;
 /// Idle timeout of a datagram stream whose test was ended, and polling interval of the server's stop flag meanwhile.
 const QUIET: Duration = Duration::from_secs(2);
 const QUIET_READS: u32 = 10;
+
+/// How often it is looked at how much a test has moved.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long a client keeps its slot without a test.
 const IDLE_LIMIT: Duration = Duration::from_mins(10);
@@ -71,10 +74,12 @@ impl AgentState<'_> {
         let (_counted, before) = self.data_streams.one_more(from.ip());
         let busy = || (before >= u32::from(self.plan().max_clients)).then(|| self.busy());
         let turn_away = self.denied(from.ip(), port).or_else(busy);
-        let mut driver = self.driver(line, &*port.kind, turn_away)?;
+        let driver = self.driver(line, &*port.kind, turn_away)?;
         let datagrams = data_streams.udp.first();
         let datagrams = datagrams.and_then(|(socket, _)| socket.try_clone().ok());
         let mut is_cut = false;
+        let mut record = Record::new(self, from, port.kind.id(), Detail::Streams);
+        let mut driver = driver.behind(record.gate());
         driver.host(data_streams, bytes)?;
         let opening = Opening {
             bytes: ByteCount::new(bytes.len() as u64),
@@ -87,22 +92,25 @@ impl AgentState<'_> {
                 drop(opening.take_if(may_leave));
                 Ok(false)
             };
-            let result = answer(&mut driver, self.stop, &mut each, &mut |event| {
-                is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
-                for event in events(from, &*port.kind, event) {
-                    self.tell(event);
-                }
-                if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
-                    let to = SocketAddr::new(from.ip(), *there);
-                    let spec = spec.clone();
-                    let work = move || self.call_back(to, &spec, &*port.kind);
-                    if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
-                        let error = error.to_string();
-                        self.tell(AgentEvent::NotCalledBack { client: to, error });
+            let result = answer(
+                &mut driver,
+                self.stop,
+                &mut each,
+                &mut record,
+                &mut |event, _| {
+                    is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
+                    if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
+                        let to = SocketAddr::new(from.ip(), *there);
+                        let spec = spec.clone();
+                        let work = move || self.call_back(to, &spec, &*port.kind);
+                        if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
+                            let error = error.to_string();
+                            self.tell(AgentEvent::NotCalledBack { client: to, error });
+                        }
                     }
-                }
-                Ok(())
-            });
+                    Ok(())
+                },
+            );
             driver.end_session();
             if let Some(socket) = datagrams.filter(|_| is_cut) {
                 self.outlast(&socket);
@@ -128,6 +136,17 @@ impl AgentState<'_> {
 
     /// Runs a test towards a client that requested it.
     fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
+        let allowance = self.allowance(to.ip());
+        if let Err(refusal) = allowance.admit(spec) {
+            return self.tell(AgentEvent::TestEnded {
+                client: to,
+                protocol: kind.id().to_owned(),
+                test: None,
+                volume: None,
+                code: refusal.code,
+                reason: refusal.message,
+            });
+        }
         let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
             .map_err(anyhow::Error::from)
             .and_then(|peer| Client::connect(&Target::new(peer)))
@@ -138,12 +157,19 @@ impl AgentState<'_> {
                     .directions
                     .into_iter()
                     .filter_map(|done| done.sender);
-                for event in events(to, kind, &SessionEvent::OwnReports(reports.collect())) {
-                    self.tell(event);
+                for report in reports {
+                    let traffic = CountedTraffic::from(&report);
+                    drop(allowance.charge(traffic.bytes));
+                    self.tell(AgentEvent::Counted {
+                        client: to,
+                        protocol: kind.id().to_owned(),
+                        traffic,
+                    });
                 }
             }
             Err(error) => self.tell(failed(to, &error)),
         }
+        allowance.settle();
     }
 
     /// Serves one client to its end.
@@ -202,20 +228,27 @@ impl AgentState<'_> {
         turn_away: Option<Refused>,
         mut entry: Option<Entry<'a>>,
     ) -> Result<()> {
-        let from = line.remote().ip();
-        let mut driver = self.driver(line, kind, turn_away)?;
+        let client = canonical(line.remote());
+        let from = client.ip();
+        let mut record = Record::new(self, client, kind.id(), Detail::Tests);
+        if let Some((code, reason)) = &turn_away {
+            record.turn_away(*code, reason);
+        }
+        let driver = self.driver(line, kind, turn_away)?;
+        let mut driver = driver.behind(record.gate());
         if let Some(handle) = handle {
             driver.admit(handle)?;
         }
         let delegated = RefCell::new(None);
         let result = thread::scope(|scope| {
-            let mut tell = |event: &SessionEvent| {
+            let mut tell = |event: &SessionEvent, record: &mut Record<'_>| {
                 match event {
                     // It has shown who it is.
                     SessionEvent::Peer(PeerEvent::Hello(_)) => {
                         if let Some(entry) = &mut entry {
                             let entered = self.enter(from, entry);
                             entered.map_err(|(code, message)| {
+                                record.turn_away(code, &message);
                                 Failure::new(ExitCode::Peer, format!("{code}: {message}"))
                             })?;
                         }
@@ -243,7 +276,7 @@ impl AgentState<'_> {
                 }
                 Ok(true)
             };
-            let result = answer(&mut driver, self.stop, &mut each, &mut tell);
+            let result = answer(&mut driver, self.stop, &mut each, &mut record, &mut tell);
             // Before the scope waits for its thread.
             *delegated.borrow_mut() = None;
             driver.end_session();
@@ -334,19 +367,30 @@ fn answer(
     driver: &mut Driver,
     stop: &AtomicBool,
     each: &mut dyn FnMut(&mut Driver) -> Result<bool>,
-    tell: &mut dyn FnMut(&SessionEvent) -> Result<()>,
+    record: &mut Record<'_>,
+    tell: &mut dyn FnMut(&SessionEvent, &mut Record<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut busy = MonoClock.now();
+    let mut looked = busy;
     while !stop.load(Ordering::Relaxed) {
         let now = MonoClock.now();
         if each(driver)? || driver.has_test() {
             busy = now;
+            if now.saturating_since(looked) >= LOOK_INTERVAL {
+                looked = now;
+                if let Err(reason) = record.progress(driver.progress().bytes) {
+                    driver.end_test(RefusalCode::Limit, reason)?;
+                }
+            }
         } else if now.saturating_since(busy) >= IDLE_LIMIT {
             bail!("it made no test for {IDLE_LIMIT:?}: its place is free for others");
         }
         match driver.turn().context("the session ended")? {
             Some(SessionEvent::Closed) => break,
-            Some(event) => tell(&event)?,
+            Some(event) => {
+                record.hear(&event);
+                tell(&event, record)?;
+            }
             None => {}
         }
     }

@@ -1,6 +1,8 @@
 //! Counts and limits of all clients, who is admitted, and what is said of them.
 
 use crate::AgentPlan;
+use crate::allowance::Allowance;
+use crate::budget::Budget;
 use crate::connections::{ConnectionGuard, Connections};
 use crate::data_streams::Addresses;
 use crate::greeting::{Greeting, GreetingPlace};
@@ -10,9 +12,10 @@ use crate::per_address::{Counted as Place, Counts, PerAddress};
 use crate::port::Port;
 use anyhow::Result;
 use linerate_model::Clock as _;
-use linerate_model::agent::{AdmissionLimit, AgentEvent};
+use linerate_model::agent::{AdmissionLimit, AgentCounts, AgentEvent, AgentStatus};
 use linerate_peers::{PeerKind, RefusalCode};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::process::own_use;
 use linerate_sys::wake::Waker;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +33,11 @@ pub(crate) struct AgentState<'a> {
     pub(crate) data_streams: Addresses,
     pub(crate) connections: Connections,
     pub(crate) sessions: AtomicU64,
+    /// Sessions under way, and the streams of their tests.
+    pub(crate) clients_now: AtomicU64,
+    pub(crate) streams_now: AtomicU64,
+    counts: Mutex<AgentCounts>,
+    budget: Arc<Mutex<Budget>>,
     /// Number of clients that have left.
     pub(crate) left: AtomicU64,
     events: mpsc::Sender<AgentEvent>,
@@ -86,6 +94,10 @@ impl<'a> AgentState<'a> {
             data_streams: Addresses::default(),
             connections: Connections::default(),
             sessions: AtomicU64::new(0),
+            clients_now: AtomicU64::new(0),
+            streams_now: AtomicU64::new(0),
+            counts: Mutex::default(),
+            budget: Arc::default(),
             left: AtomicU64::new(0),
             events,
             notices: Mutex::default(),
@@ -115,14 +127,19 @@ impl AgentState<'_> {
     /// address takes nothing from others: some at a time are told why.
     pub(crate) fn wait(
         &self,
-        from: IpAddr,
+        from: SocketAddr,
         known: &ConnectionGuard<'_>,
         port: &Port,
     ) -> Option<Waiting<'_>> {
-        if self.denied(from, port).is_some() {
-            let (place, counts) = self.turned_away.one_more(from);
-            return (counts.total <= MAX_TURNED_AWAY).then_some(Waiting::Counted(place));
+        if let Some((code, reason)) = self.denied(from.ip(), port) {
+            let (place, counts) = self.turned_away.one_more(from.ip());
+            if counts.total > MAX_TURNED_AWAY {
+                self.turned_away(from, port.kind.id(), code, &reason);
+                return None;
+            }
+            return Some(Waiting::Counted(place));
         }
+        let from = from.ip();
         if !greets(&*port.kind) || port.awaits_streams_of(from) {
             return self.pend(from).map(Waiting::Counted);
         }
@@ -156,10 +173,51 @@ impl AgentState<'_> {
         self.notices().summary(MonoClock.now())
     }
 
+    /// What a session with a client at `from` may use of the budget.
+    pub(crate) fn allowance(&self, from: IpAddr) -> Allowance {
+        Allowance::new(&self.budget, &self.plan().budget, from)
+    }
+
+    /// Counts an event.
+    pub(crate) fn count(&self, event: &AgentEvent) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.record(event);
+    }
+
+    /// What the server has done and does now.
+    pub(crate) fn status(&self) -> AgentStatus {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = counts.clone();
+        AgentStatus {
+            counts,
+            clients: self.clients_now.load(Ordering::Relaxed),
+            streams: self.streams_now.load(Ordering::Relaxed),
+            connections: self.connections.count() as u64,
+            process: own_use(),
+        }
+    }
+
+    /// Reports a client that is refused before it has asked for a test.
+    pub(crate) fn turned_away(
+        &self,
+        client: SocketAddr,
+        protocol: &str,
+        code: RefusalCode,
+        reason: &str,
+    ) {
+        self.note(AgentEvent::TurnedAway {
+            client,
+            protocol: protocol.to_owned(),
+            code,
+            reason: reason.to_owned(),
+        });
+    }
+
     /// Reports an event about a client, rate-limited against floods.
     fn note(&self, event: AgentEvent) {
+        self.count(&event);
         if self.notices().admit(MonoClock.now()) {
-            self.tell(event);
+            self.send(event);
         }
     }
 
@@ -174,8 +232,14 @@ impl AgentState<'_> {
         drop(self.wakeup_fd.wake());
     }
 
-    /// Reports an event; at the agent's end there is no receiver any more.
+    /// Reports an event.
     pub(crate) fn tell(&self, event: AgentEvent) {
+        self.count(&event);
+        self.send(event);
+    }
+
+    /// Hands an event to the owner; at the agent's end there is no receiver any more.
+    fn send(&self, event: AgentEvent) {
         drop(self.events.send(event));
         drop(self.wakeup_fd.wake());
     }

@@ -27,6 +27,21 @@ pub enum RefusalCode {
     Unsupported,
 }
 
+impl RefusalCode {
+    /// Every code.
+    pub const ALL: [Self; 9] = [
+        Self::Busy,
+        Self::Denied,
+        Self::Internal,
+        Self::Interrupted,
+        Self::Invalid,
+        Self::Limit,
+        Self::Protocol,
+        Self::Timeout,
+        Self::Unsupported,
+    ];
+}
+
 impl fmt::Display for RefusalCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

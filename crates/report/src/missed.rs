@@ -33,14 +33,14 @@ fn of_one(run: &Run) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use linerate_model::Ratio;
     use linerate_model::run::{RunWork, Tool};
     use linerate_model::spec::Direction;
     use std::time::Duration;
 
-    fn goal(loss: f64, shortfall: Option<&str>) -> GoalResult {
+    pub(crate) fn goal(loss: f64, shortfall: Option<&str>) -> GoalResult {
         GoalResult {
             direction: Direction::Forward,
             loss_goal: Ratio::clamped(loss),
@@ -57,7 +57,7 @@ mod tests {
         }
     }
 
-    fn search(goals: Vec<GoalResult>) -> Run {
+    pub(crate) fn search(goals: Vec<GoalResult>) -> Run {
         let tool = Tool {
             name: "linerate".to_owned(),
             version: None,

@@ -19,7 +19,7 @@ mod tests;
 
 pub use carried::{CONSOLE_TIMEOUT, ConsoleLink, connection_pair};
 pub use demux::{Admission, AwaitedStreams, DemuxHandle, StreamDemux, StreamMark};
-pub use driver::{Driver, SessionEvent};
+pub use driver::{Driver, SessionEvent, TestGate};
 pub use endpoints::DataStreams;
 pub use error::{Result, SessionError};
 pub use flows::{Flow, Flows, Place};

@@ -1,7 +1,8 @@
 //! Child processes: waiting for their end with a deadline, and their resource use.
 
 use crate::wake::wait;
-use linerate_model::MonoInstant;
+use linerate_model::agent::ProcessUse;
+use linerate_model::{ByteCount, MonoInstant};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process,
@@ -206,11 +207,34 @@ pub fn thread_system_time() -> Option<Duration> {
     Some(duration(thread_usage()?.ru_stime))
 }
 
+/// What this process takes of its host; `None` where the system does not say.
+pub fn own_use() -> Option<ProcessUse> {
+    let usage = usage(libc::RUSAGE_SELF)?;
+    // proc(5): pages of the program, and those of them that are resident.
+    let pages = fs::read_to_string("/proc/self/statm").ok()?;
+    let resident: u64 = pages.split(' ').nth(1)?.parse().ok()?;
+    let page = u64::try_from(rustix::param::page_size()).ok()?;
+    // One of them is the folder that is read.
+    let open_files = fs::read_dir("/proc/self/fd")
+        .ok()?
+        .count()
+        .saturating_sub(1);
+    Some(ProcessUse {
+        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+        resident: ByteCount::new(resident.saturating_mul(page)),
+        open_files: u64::try_from(open_files).ok()?,
+    })
+}
+
 /// Resource usage of the calling thread since it began.
 fn thread_usage() -> Option<libc::rusage> {
+    usage(libc::RUSAGE_THREAD)
+}
+
+fn usage(of: libc::c_int) -> Option<libc::rusage> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a live value on this frame.
-    let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    let result = unsafe { libc::getrusage(of, usage.as_mut_ptr()) };
     if result != 0 {
         return None;
     }
@@ -238,6 +262,15 @@ fn duration(time: libc::timeval) -> Duration {
 mod tests {
     use super::*;
     use crate::clock::MonoClock;
+
+    #[test]
+    fn this_process_has_files_and_memory() {
+        let before = own_use().unwrap();
+        let _more = [(); 3].map(|()| fs::File::open("/dev/null").unwrap());
+        let after = own_use().unwrap();
+        assert!(before.resident > ByteCount::new(0) && after.cpu >= before.cpu);
+        assert!(after.open_files >= 3, "{after:?}");
+    }
     use linerate_model::Clock;
     use std::process::Stdio;
 

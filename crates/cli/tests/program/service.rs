@@ -1,7 +1,13 @@
 //! `linerate serve` as a service: its configuration, its log, and what it tells the service manager.
 
 use crate::harness::{Place, Server, linerate};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
+use linerate_model::ByteCount;
+use linerate_model::spec::{Stop, TestSpec};
 use rustix::process::Signal;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 
@@ -170,4 +176,105 @@ fn a_log_for_machines_and_one_for_people_have_the_time() {
     let left = left.unwrap_or_else(|| panic!("{said}"));
     let (time, _) = left.split_once(' ').unwrap();
     assert!(time.ends_with('Z') && time.len() >= 20, "{left}");
+}
+
+/// The answer to a request, whole.
+fn asked(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The value of a series.
+fn value(page: &str, series: &str) -> u32 {
+    let mut lines = page.lines();
+    let found = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    let whole = found.and_then(|value| value.parse().ok());
+    whole.unwrap_or_else(|| panic!("{series}\n{page}"))
+}
+
+fn series(page: &str) -> usize {
+    page.lines()
+        .filter(|line| line.starts_with("linerate_"))
+        .count()
+}
+
+#[test]
+fn metrics_count_every_test_and_never_grow() {
+    const TESTS: u32 = 200;
+    let server = Server::with(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics",
+        "127.0.0.1:0",
+        "--budget",
+        "client=2M",
+    ]);
+    let listening = server.said_until("serving metrics on ");
+    let metrics = listening.rsplit(' ').next().unwrap();
+    let first = asked(metrics, "/metrics");
+    let peer = PeerAddress::parse(server.address()).unwrap();
+    let mut client = Client::connect(&Target::new(peer)).unwrap();
+    let spec = TestSpec {
+        stop: Stop::Bytes(ByteCount::new(5000)),
+        ..TestSpec::tcp_bulk()
+    };
+    for _ in 0..TESTS {
+        client.run(&spec, &mut |_| true).unwrap();
+    }
+    let more = TestSpec {
+        stop: Stop::Bytes(ByteCount::new(2 << 20)),
+        ..TestSpec::tcp_bulk()
+    };
+    client.run(&more, &mut |_| true).unwrap_err();
+    drop(client);
+    server.said_until(" left");
+    let page = asked(metrics, "/metrics");
+    let tests = |result| {
+        let series = format!("linerate_tests_total{{protocol=\"native\",result=\"{result}\"}}");
+        value(&page, &series)
+    };
+    assert_eq!(tests("complete"), TESTS, "{page}");
+    assert_eq!(tests("refused"), 1, "{page}");
+    assert_eq!(tests("ended"), 0, "{page}");
+    let refusals = "linerate_refusals_total{protocol=\"native\",reason=\"limit\"}";
+    assert_eq!(value(&page, refusals), 1, "{page}");
+    let bytes = "linerate_payload_bytes_total{protocol=\"native\",direction=\"received\"}";
+    assert_eq!(value(&page, bytes), TESTS * 5000, "{page}");
+    assert_eq!(series(&page), series(&first), "{page}");
+    assert_eq!(value(&page, "linerate_clients"), 0, "{page}");
+    assert_eq!(value(&page, "linerate_streams"), 0, "{page}");
+    assert!(asked(metrics, "/health").starts_with("HTTP/1.1 200 OK\r\n"));
+    let (code, said) = server.stop(Signal::TERM);
+    assert_eq!(code, Some(0));
+    assert!(said.contains("TCP bulk, 1 stream to here: "), "{said}");
+}
+
+#[test]
+fn a_port_for_metrics_that_is_taken_is_said_before_anything_is_served() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let place = Place::new();
+    place
+        .run(&["serve", "--listen", "127.0.0.1:0", "--metrics", &address])
+        .failed(4, &[&address, "--metrics"]);
+}
+
+#[test]
+fn beyond_its_budget_a_test_is_refused_or_ends_and_both_ends_say_why() {
+    let place = Place::new();
+    let server = Server::with(&["--listen", "127.0.0.1:0", "--budget", "client=1M"]);
+    let known = ["udp", server.address(), "--rate", "100M", "-t", "10"];
+    place.run(&known).failed(2, &["budget", "left"]);
+    let unknown = place.run(&["tcp", server.address(), "-t", "20"]);
+    unknown.failed(2, &["budget", "0 B left"]);
+    let (code, said) = server.stop(Signal::TERM);
+    assert_eq!(code, Some(0));
+    let ended = said
+        .lines()
+        .filter(|line| line.contains("limit: this server's budget"));
+    assert_eq!(ended.count(), 2, "{said}");
+    assert!(said.contains("ended early"), "{said}");
 }

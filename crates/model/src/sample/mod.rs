@@ -132,6 +132,13 @@ impl StreamReport {
     }
 }
 
+/// L4 payload that all streams of one side counted.
+pub fn bytes_of(reports: &[EndpointReport], side: Side) -> ByteCount {
+    let of_side = reports.iter().filter(|report| report.side == side);
+    let streams = of_side.flat_map(|report| &report.streams);
+    ByteCount::new(streams.map(|stream| stream.bytes.get()).sum())
+}
+
 /// Everything one side of one direction reports after a test.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct EndpointReport {

@@ -212,6 +212,7 @@ impl Server {
             message: text(message),
         });
         self.core.say(now, &refused);
+        self.core.steps.refuse(code, message.to_owned());
         self.core.steps.rest(State::Idle);
     }
 

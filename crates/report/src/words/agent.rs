@@ -1,8 +1,8 @@
 //! What a server says, in a line each.
 
 use linerate_model::BitRate;
-use linerate_model::agent::{AdmissionLimit, AgentEvent, CountedTraffic};
-use linerate_model::spec::Side;
+use linerate_model::agent::{AdmissionLimit, AgentEvent, CountedTraffic, TestOutline, TestVolume};
+use linerate_model::spec::{Direction, Side};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
@@ -33,12 +33,35 @@ pub fn agent_event(event: &AgentEvent) -> String {
             protocol,
             traffic,
         } => format!("{client} {protocol}: {}", counted(traffic)),
-        AgentEvent::TestEnded {
+        AgentEvent::TurnedAway {
             client,
             protocol,
             code,
             reason,
-        } => format!("{client} {protocol}: {code}: {reason}"),
+        } => format!("{client} {protocol}: refused: {code}: {reason}"),
+        AgentEvent::TestOver {
+            client,
+            protocol,
+            test,
+            volume,
+        } => format!("{client} {protocol}: {}: {}", outline(test), moved(volume)),
+        AgentEvent::TestEnded {
+            client,
+            protocol,
+            test,
+            volume,
+            code,
+            reason,
+        } => {
+            let begun = test.as_ref().zip(volume.as_ref());
+            let begun = begun.map(|(test, volume)| {
+                format!("{}, ended early: {}: ", outline(test), moved(volume))
+            });
+            format!(
+                "{client} {protocol}: {}{code}: {reason}",
+                begun.unwrap_or_default()
+            )
+        }
         AgentEvent::NotCalledBack { client, error } => {
             format!("{client}: not called back: {}", no_thread(error))
         }
@@ -65,6 +88,34 @@ fn reloaded(changed: &[String], at_restart: &[String]) -> String {
     };
     if !at_restart.is_empty() {
         let _ = write!(text, "; only a restart changes {}", at_restart.join(", "));
+    }
+    text
+}
+
+fn outline(test: &TestOutline) -> String {
+    let streams = if test.streams == 1 {
+        "stream"
+    } else {
+        "streams"
+    };
+    let direction = match test.direction {
+        Direction::Forward => "to here",
+        Direction::Reverse => "from here",
+        Direction::Duplex => "both ways",
+    };
+    format!(
+        "{} {}, {} {streams} {direction}",
+        test.transport, test.workload, test.streams
+    )
+}
+
+fn moved(volume: &TestVolume) -> String {
+    let mut text = format!("{:.3} s", volume.duration.as_secs_f64());
+    for (done, bytes) in [("received", volume.received), ("sent", volume.sent)] {
+        if bytes.get() > 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(text, ", {done} {} bytes", bytes.get());
+        }
     }
     text
 }

@@ -14,7 +14,7 @@ use crate::state::State;
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
-use linerate_model::{Clock as _, Ratio};
+use linerate_model::{ByteCount, Clock as _, Ratio};
 use linerate_observe::{CoreLoad, Observer};
 use linerate_peers::{
     Action, DelegatedTest, Delegation, Demux, Ending, Input, PeerEvent, Refusal, RefusalCode,
@@ -40,10 +40,15 @@ pub struct Driver {
     state: State,
     /// Whether the peer has sent anything over the control connection.
     was_heard: bool,
+    /// Server: what may refuse a test.
+    gate: Option<TestGate>,
     core_load: CoreLoad,
     /// Utilisation of each core in the last interval.
     cores: Vec<Ratio>,
 }
+
+/// Asked before a test is prepared; it may refuse it.
+pub type TestGate = Box<dyn FnMut(&TestSpec) -> std::result::Result<(), Refusal> + Send>;
 
 /// Server of a shared port: source of its data streams.
 enum Arrivals {
@@ -61,9 +66,16 @@ pub enum SessionEvent {
     /// Event of the peer.
     Peer(PeerEvent),
     /// A test begins (server).
-    TestBegan,
+    TestBegan(Box<TestSpec>),
     /// This end's own reports of the test.
     OwnReports(Vec<EndpointReport>),
+    /// L4 payload that this end's reports say it moved, where these go to the client only (server).
+    Moved {
+        /// All that it sent.
+        sent: ByteCount,
+        /// All that it received.
+        received: ByteCount,
+    },
     /// The test is complete.
     TestOver,
     /// The test was refused or aborted.
@@ -118,9 +130,22 @@ impl Driver {
             listened: None,
             state: State::IDLE,
             was_heard: false,
+            gate: None,
             core_load: CoreLoad::default(),
             cores: Vec::new(),
         }
+    }
+
+    /// Server: sets what may refuse a test before anything is opened for it.
+    #[must_use]
+    pub fn behind(mut self, gate: Option<TestGate>) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// Ends the test under way, and tells the peer why.
+    pub fn end_test(&mut self, code: RefusalCode, reason: String) -> Result<()> {
+        self.tell(Input::End(Ending::Test { code, reason }))
     }
 
     /// Server of a shared port: sets the registration of its control connection.
@@ -237,7 +262,14 @@ impl Driver {
         match action {
             Action::Send(bytes) => self.line.write(&bytes)?,
             Action::Peer(event) => return Ok(Some(SessionEvent::Peer(event))),
-            Action::Prepare { spec, format } => return self.prepare(*spec, &format),
+            Action::Prepare { spec, format } => {
+                let gate = self.gate.as_mut();
+                if let Some(Err(refusal)) = gate.map(|gate| gate(spec.as_ref())) {
+                    self.tell(Input::Prepared(Err(refusal)))?;
+                } else {
+                    return self.prepare(*spec, &format);
+                }
+            }
             Action::Listen { transport, port } => self.listen(transport, port)?,
             Action::OpenStreams { target, format } => self.open_streams(target, &format)?,
             Action::Start(side) => self.start(side)?,

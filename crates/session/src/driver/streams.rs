@@ -102,12 +102,13 @@ impl Driver {
         };
         match endpoints {
             Ok(endpoints) => {
+                let began = SessionEvent::TestBegan(Box::new(spec.clone()));
                 self.state = State::Open(Test { spec, endpoints });
                 if format.arrival() != Arrival::SharedPort {
                     return self.await_streams();
                 }
                 self.tell(Input::Connected)?;
-                Ok(Some(SessionEvent::TestBegan))
+                Ok(Some(began))
             }
             Err(error) => {
                 let code = error.code_of_opening();
@@ -192,8 +193,9 @@ impl Driver {
         let line = &self.line;
         match test.endpoints.await_peer(from, limit, &|| line.has_ended()) {
             Ok(()) => {
+                let began = SessionEvent::TestBegan(Box::new(test.spec.clone()));
                 self.tell(Input::Connected)?;
-                Ok(Some(SessionEvent::TestBegan))
+                Ok(Some(began))
             }
             // The next read reports the cause.
             Err(_) if self.line.has_ended() => Ok(None),

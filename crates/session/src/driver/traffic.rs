@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::state::State;
 use anyhow::anyhow;
 use linerate_engine::Role;
-use linerate_model::sample::EndpointReport;
+use linerate_model::sample::{EndpointReport, bytes_of};
 use linerate_model::spec::{Observe, Side};
 use linerate_model::{ByteCount, Clock as _, PacketCount, RefusalCode};
 use linerate_observe::CoreLoad;
@@ -122,8 +122,12 @@ impl Driver {
             self.state.report();
             if self.role == Role::Server && self.line.is_control() {
                 // The reports go to the client only; no copy for this owner, since they may be long.
+                let moved = SessionEvent::Moved {
+                    sent: bytes_of(&reports, Side::Sender),
+                    received: bytes_of(&reports, Side::Receiver),
+                };
                 self.tell(Input::Reports(reports))?;
-                return Ok(None);
+                return Ok(Some(moved));
             }
             self.tell(Input::Reports(reports.clone()))?;
             return Ok(Some(SessionEvent::OwnReports(reports)));

@@ -19,11 +19,12 @@ use toml::{Spanned, Value};
 pub(super) struct Options(BTreeMap<String, Vec<String>>);
 
 /// Keys of the file that hold from the next reading on; the others from the next start.
-const RELOADED: [&str; 13] = [
+const RELOADED: [&str; 14] = [
     "allow",
     "allow-intrusive",
     "allow-mesh",
     "allow-unproved",
+    "budget",
     "facts",
     "key",
     "login-key",

@@ -12,7 +12,10 @@ use crate::terminal::LogForm;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use linerate_agent::access::{Access, Network, Zone};
-use linerate_agent::{AgentPlan, DataPorts, SettingValues, Sockets, Speaking, serve_for, settings};
+use linerate_agent::{
+    AgentPlan, BudgetPart, DataPorts, MetricsPlan, SettingValues, Sockets, Speaking, serve_for,
+    settings,
+};
 use linerate_model::BitRate;
 use linerate_model::exit::ExitCode;
 use linerate_model::units::parse_duration;
@@ -20,6 +23,7 @@ use linerate_session::login::{Logins, Padding, read_logins};
 use listenfd::ListenFd;
 use service::Service;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +83,9 @@ pub(crate) struct ServeArgs {
     /// Highest intended load a client may ask for; tests without a rate are then refused.
     #[arg(long, value_parser = rate)]
     max_rate: Option<BitRate>,
+    /// What tests may use, checked before and while they run: `client=10G` bytes of a client's network in a day, `day=100G` of all, `rate=100M` of a client's network at a time.
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    budget: Vec<BudgetPart>,
     /// Let clients have this server imitate a slow application (tests of linerate).
     #[arg(long, hide = true)]
     allow_imitation: bool,
@@ -91,6 +98,9 @@ pub(crate) struct ServeArgs {
     /// Take control and data of the native protocol at the one port of --listen, TCP and UDP: one firewall rule each.
     #[arg(long)]
     one_port: bool,
+    /// Answer `/metrics` (OpenMetrics, for Prometheus) and `/health` over HTTP here, to anybody in reach: `127.0.0.1:9531`.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
     /// Form of the log: `text` with times, `json` lines on standard output (as --json), `journal` with priorities for journald.
     #[arg(long, value_name = "FORM")]
     log: Option<LogForm>,
@@ -123,7 +133,12 @@ impl ServeArgs {
             max_rate: self.max_rate,
             allow_imitation: self.allow_imitation,
             interface: self.interface.clone(),
+            budget: self.budget.clone(),
             once: self.once,
+            metrics: self.metrics.map(|listen| MetricsPlan {
+                listen,
+                render: linerate_report::agent_metrics,
+            }),
             tell_name: self.facts,
             data_ports: if self.one_port {
                 DataPorts::OfControl

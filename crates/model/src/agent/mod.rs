@@ -1,8 +1,12 @@
 //! What a server says of itself and of its clients while it serves.
 
+mod counts;
+
+pub use counts::{AgentCounts, AgentStatus, ProcessUse, ProtocolCounts, TestResult};
+
 use crate::refusal::RefusalCode;
 use crate::sample::{EndpointReport, StreamReport};
-use crate::spec::Side;
+use crate::spec::{Direction, Side, TestSpec, Transport, WorkloadId};
 use crate::time::as_seconds;
 use crate::units::{ByteCount, PacketCount};
 use serde::{Deserialize, Serialize};
@@ -51,12 +55,41 @@ pub enum AgentEvent {
         #[serde(flatten)]
         traffic: CountedTraffic,
     },
+    /// A client is refused before it has asked for a test.
+    TurnedAway {
+        /// The client.
+        client: SocketAddr,
+        /// The protocol's id.
+        protocol: String,
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason.
+        reason: String,
+    },
+    /// A test has come to its end.
+    TestOver {
+        /// The client.
+        client: SocketAddr,
+        /// The protocol's id.
+        protocol: String,
+        /// What was tested.
+        test: TestOutline,
+        /// How much it was.
+        #[serde(flatten)]
+        volume: TestVolume,
+    },
     /// A test was refused, or ended early.
     TestEnded {
         /// The client.
         client: SocketAddr,
         /// The protocol's id.
         protocol: String,
+        /// What was tested; absent of a test that did not begin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test: Option<TestOutline>,
+        /// How much it was until then; absent of a test that did not begin.
+        #[serde(flatten)]
+        volume: Option<TestVolume>,
         /// What kind of reason.
         code: RefusalCode,
         /// The reason.
@@ -111,9 +144,11 @@ impl AgentEvent {
             | Self::Curtailed { .. }
             | Self::Counted { .. }
             | Self::Left { .. }
+            | Self::TestOver { .. }
             | Self::Reloaded { .. } => false,
             Self::Refused { .. }
             | Self::TestEnded { .. }
+            | Self::TurnedAway { .. }
             | Self::NotCalledBack { .. }
             | Self::Failed { .. }
             | Self::NotReloaded { .. }
@@ -143,6 +178,59 @@ pub enum AdmissionLimit {
         /// What the system said.
         error: String,
     },
+}
+
+impl AdmissionLimit {
+    /// The names of all kinds.
+    pub const KINDS: [&'static str; 4] = ["pending", "pending-of-address", "open-file", "thread"];
+
+    /// The name of its kind.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::PendingOfAddress { .. } => "pending-of-address",
+            Self::OpenFile => "open-file",
+            Self::Thread { .. } => "thread",
+        }
+    }
+}
+
+/// What a test was, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestOutline {
+    /// Over TCP or UDP.
+    pub transport: Transport,
+    /// What was exchanged.
+    pub workload: WorkloadId,
+    /// Who sent, seen from the client.
+    pub direction: Direction,
+    /// Streams per direction.
+    pub streams: u16,
+}
+
+impl From<&TestSpec> for TestOutline {
+    fn from(spec: &TestSpec) -> Self {
+        Self {
+            transport: spec.transport(),
+            workload: spec.workload.clone(),
+            direction: spec.direction,
+            streams: spec.streams,
+        }
+    }
+}
+
+/// How much a test was, as the server's end counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestVolume {
+    /// From its beginning to its end, set-up of its streams excluded.
+    #[serde(rename = "duration_s", with = "as_seconds")]
+    pub duration: Duration,
+    /// L4 payload that the server sent.
+    #[serde(rename = "sent_bytes")]
+    pub sent: ByteCount,
+    /// L4 payload that the server received.
+    #[serde(rename = "received_bytes")]
+    pub received: ByteCount,
 }
 
 /// What one end of all streams of one direction counted.
