@@ -16,7 +16,7 @@ use std::path::Path;
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     run: OneRun,
-    /// Format [default: what the file's name ends in, csv or hgrm, else json].
+    /// Format [default: what the file's name ends in: csv, hgrm, prom, xml, else json].
     #[arg(long)]
     format: Option<ExportFormat>,
     /// With hgrm: the trial of this index only; else each trial goes to a file of its own.
@@ -35,6 +35,10 @@ pub(crate) enum ExportFormat {
     CsvIntervals,
     /// Whole delay distributions as HdrHistogram's percentile text.
     Hgrm,
+    /// A test case per trial and goal, for CI systems (`JUnit`'s XML).
+    Junit,
+    /// Mean, smallest and largest of each quantity, for Prometheus.
+    Openmetrics,
 }
 
 impl ExportFormat {
@@ -43,6 +47,8 @@ impl ExportFormat {
         match file.and_then(Path::extension) {
             Some(ending) if ending == "csv" => Self::Csv,
             Some(ending) if ending == "hgrm" => Self::Hgrm,
+            Some(ending) if ending == "prom" => Self::Openmetrics,
+            Some(ending) if ending == "xml" => Self::Junit,
             _ => Self::Json,
         }
     }
@@ -58,6 +64,8 @@ impl ExportArgs {
             (ExportFormat::Json, _) => export::json(&run),
             (ExportFormat::Csv, _) => export::csv([&run]),
             (ExportFormat::CsvIntervals, _) => export::intervals_csv(&run),
+            (ExportFormat::Junit, _) => linerate_report::junit(&run),
+            (ExportFormat::Openmetrics, _) => linerate_report::run_metrics(&run),
             (ExportFormat::Hgrm, Some(path)) if self.trial.is_none() => {
                 archive::write_hgrm(path, &run)?;
                 return Ok(ExitCode::Done);
