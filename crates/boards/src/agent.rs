@@ -8,10 +8,13 @@ use object::{Endianness, Object as _, elf};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// File name of an agent, as `make dist` builds it.
-fn file_name(arch: Arch) -> String {
-    format!("linerate-{arch}")
+/// File name of a program for an architecture, as `make dist` builds it.
+fn file_name(program: &str, arch: Arch) -> String {
+    format!("{program}-{arch}")
 }
+
+/// The program that an agent is.
+const AGENT: &str = "linerate";
 
 /// Whether an agent may be dynamically linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub enum Linking {
 pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
     let arch = order.arch();
     let Some(path) = &order.agent else {
-        return find_agent(arch, folders, Linking::Static);
+        return find_agent(AGENT, arch, folders, Linking::Static);
     };
     let bytes = fs::read(path).map_err(|error| {
         let message = format!("--agent {}: {error}", path.display());
@@ -35,17 +38,24 @@ pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failur
     match check(&bytes, arch, Linking::Static) {
         Ok(()) => Ok(bytes),
         Err(why) => {
-            let message = format!("--agent {} {why}; {}", path.display(), remedy(arch));
+            let message = format!("--agent {} {why}; {}", path.display(), remedy(AGENT, arch));
             Err(Failure::new(ExitCode::Usage, message))
         }
     }
 }
 
-/// The first agent for `arch` in `folders`, else this program itself if it fits.
-pub fn find_agent(arch: Arch, folders: &[PathBuf], linking: Linking) -> Result<Vec<u8>, Failure> {
+/// The first `program` for `arch` in `folders`, else this program itself if it fits.
+pub fn find_agent(
+    program: &str,
+    arch: Arch,
+    folders: &[PathBuf],
+    linking: Linking,
+) -> Result<Vec<u8>, Failure> {
     let mut unfit = String::new();
     let itself = std::env::current_exe().into_iter();
-    let named = folders.iter().map(|folder| folder.join(file_name(arch)));
+    let named = folders
+        .iter()
+        .map(|folder| folder.join(file_name(program, arch)));
     for path in named.chain(itself) {
         if !path.is_file() {
             continue;
@@ -62,16 +72,16 @@ pub fn find_agent(arch: Arch, folders: &[PathBuf], linking: Linking) -> Result<V
         .collect();
     Err(lacks(format!(
         "no agent for {arch}: {} is not in {}{unfit}; {}",
-        file_name(arch),
+        file_name(program, arch),
         places.join(" or "),
-        remedy(arch)
+        remedy(program, arch)
     )))
 }
 
-fn remedy(arch: Arch) -> String {
+fn remedy(program: &str, arch: Arch) -> String {
     format!(
         "linerate's packages have it; else build it with `make dist`, and put {} beside this program or name it with --agent FILE",
-        file_name(arch)
+        file_name(program, arch)
     )
 }
 

@@ -47,7 +47,7 @@ pub use machine::{Arch, Machine};
 pub use name::BoardName;
 pub use order::{Equipment, Order};
 pub use serial::SerialNumber;
-pub use shell::enter_shell;
+pub use shell::{SSH_OPTIONS, enter_shell};
 pub use start::{Places, Started, fetch, start};
 pub use stop::{Stopped, stop};
 pub use supervisor::{Greet, Greeting, SUPERVISOR, supervise};

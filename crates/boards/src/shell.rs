@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// ssh options: a board has a new host key at every start, and is reachable only from its host, so the key is not
 /// checked.
-const OPTIONS: &[&str] = &[
+pub const SSH_OPTIONS: &[&str] = &[
     "-o",
     "StrictHostKeyChecking=no",
     "-o",
@@ -23,7 +23,7 @@ const OPTIONS: &[&str] = &[
 pub fn enter_shell(boards: &Boards, name: &BoardName, words: &[String]) -> Result<(), Failure> {
     let record = boards.reach(name)?;
     let mut ssh = Command::new("ssh");
-    ssh.args(OPTIONS)
+    ssh.args(SSH_OPTIONS)
         .arg(record.address.to_string())
         .args(words);
     let error = ssh.exec();

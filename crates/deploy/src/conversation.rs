@@ -7,6 +7,7 @@
 //!    | <------ linerate-far Linux riscv64  |
 //!    | the length, the agent's bytes ----> |
 //!    | <------ linerate-sum LENGTH SHA256  | or LENGTH alone where there is no sha256sum
+//!    | more files, alike                   |
 //!    | start ----------------------------> | the program, with the command that the script has
 //! ```
 //!
@@ -52,7 +53,11 @@ const START: &str = "start";
 
 /// Script for the remote shell, which ends with `command`. Only POSIX, and `head -c`. The command is not `exec`ed, so
 /// that the folder is removed even if it does not start.
-fn script(command: &str) -> String {
+fn script(command: &str, files: &[&str]) -> String {
+    let program = format!("\"$d/{AGENT_FILE}\"");
+    let names = files.iter().map(|name| format!("\"$d\"/{}", quoted(name)));
+    let files = [program].into_iter().chain(names);
+    let received: String = files.map(|file| received(&file)).collect();
     format!(
         r#"umask 077; d=
 trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM
@@ -64,24 +69,78 @@ for b in "$XDG_RUNTIME_DIR" "$TMPDIR" /tmp /var/tmp /dev/shm "$HOME"; do
 done
 [ -n "$d" ] || {{ echo {REFUSAL}; exit 1; }}
 printf '{GREETING} %s %s\n' "$(uname -s)" "$(uname -m)"
-read -r n && head -c "$n" >"$d/{AGENT_FILE}" || exit 1
-s=$(sha256sum <"$d/{AGENT_FILE}" 2>/dev/null) || s=
-printf '{SUM} %s %s\n' $(wc -c <"$d/{AGENT_FILE}") "${{s%% *}}"
-read -r go && [ "$go" = {START} ] || exit 1
+{received}cd "$d" && read -r go && [ "$go" = {START} ] || exit 1
 "$d/{AGENT_FILE}" {command}
+"#
+    )
+}
+
+/// The part of the script that receives a file: its length, then its bytes.
+fn received(file: &str) -> String {
+    format!(
+        r#"read -r n && head -c "$n" >{file} || exit 1
+s=$(sha256sum <{file} 2>/dev/null) || s=
+printf '{SUM} %s %s\n' $(wc -c <{file}) "${{s%% *}}"
 "#
     )
 }
 
 /// Script that starts an agent on this port.
 pub(crate) fn agent_script(port: u16) -> String {
-    script(&format!("{DEPLOYED_AGENT} --remove \"$d\" --port {port}"))
+    script(
+        &format!("{DEPLOYED_AGENT} --remove \"$d\" --port {port}"),
+        &[],
+    )
 }
 
 /// Script that runs the program with these arguments to its end.
 pub(crate) fn command_script(words: &[String]) -> String {
     let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-    script(&format!("{} </dev/null", words.join(" ")))
+    script(&format!("{} </dev/null", words.join(" ")), &[])
+}
+
+/// A program for another host, and files of it.
+#[derive(Debug, Clone)]
+pub struct Package {
+    /// The program's name here: that of its files for other architectures, before theirs.
+    pub program: &'static str,
+    /// Files beside it there, by the names that its arguments have for them.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl Package {
+    /// linerate itself.
+    pub(crate) const OWN: Self = Self {
+        program: "linerate",
+        files: Vec::new(),
+    };
+
+    /// Script that runs the program with these words in its folder; its input is what follows [`START`].
+    pub(crate) fn script(&self, words: &[String]) -> String {
+        let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+        let names: Vec<_> = self.files.iter().map(|(name, _)| name.as_str()).collect();
+        script(&words.join(" "), &names)
+    }
+}
+
+/// Copies a program and its files there, and starts it; its output follows.
+pub(crate) fn start_program<R: BufRead, W: Write>(
+    mut heard: R,
+    mut said: W,
+    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    files: &[(String, Vec<u8>)],
+    progress: &Steps,
+) -> Result<(R, W, Option<String>), Broken> {
+    let mut note = copy(&mut heard, &mut said, find, progress)?;
+    for (_, bytes) in files {
+        let unverified = send(&mut heard, &mut said, bytes, progress)?;
+        note = note.or(unverified);
+    }
+    let asked = said.write_all(format!("{START}\n").as_bytes());
+    asked
+        .and_then(|()| said.flush())
+        .map_err(|_| Broken::Silent("its output"))?;
+    Ok((heard, said, note))
 }
 
 /// Quotes a word for a POSIX shell.
@@ -147,8 +206,18 @@ fn copy(
     let machine = line(heard, GREETING, "a shell")?;
     let program = find(machine_name(&machine)?)?;
     progress.made();
-    let mut sent = said.write_all(format!("{}\n", program.len()).as_bytes());
-    for piece in program.chunks(PIECE) {
+    send(heard, said, &program, progress)
+}
+
+/// Sends a file; returns a note on the transfer.
+fn send(
+    heard: &mut impl BufRead,
+    said: &mut impl Write,
+    bytes: &[u8],
+    progress: &Steps,
+) -> Result<Option<String>, Broken> {
+    let mut sent = said.write_all(format!("{}\n", bytes.len()).as_bytes());
+    for piece in bytes.chunks(PIECE) {
         sent = sent.and_then(|()| said.write_all(piece));
         progress.made();
     }
@@ -156,7 +225,7 @@ fn copy(
         .map_err(|_| Broken::Silent("that the agent came"))?;
     let sum = line(heard, SUM, "that the agent came")?;
     progress.made();
-    Ok(verify(&sum, &program)?)
+    Ok(verify(&sum, bytes)?)
 }
 
 /// Copies an agent there and starts it with this key.
@@ -179,16 +248,13 @@ pub(crate) fn start_agent(
 
 /// Copies the program there, runs it, and reads its output to the end.
 pub(crate) fn run_command(
-    mut heard: impl BufRead,
-    mut said: impl Write,
+    heard: impl BufRead,
+    said: impl Write,
     find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
     progress: &Steps,
 ) -> Result<CommandOutput, Broken> {
-    let note = copy(&mut heard, &mut said, find, progress)?;
-    let asked = said.write_all(format!("{START}\n").as_bytes());
-    asked
-        .and_then(|()| said.flush())
-        .map_err(|_| Broken::Silent("its output"))?;
+    // Its input stays open: it has none of its own.
+    let (heard, _said, note) = start_program(heard, said, find, &[], progress)?;
     let mut output = Vec::new();
     let read = heard.take(MAX_OUTPUT).read_to_end(&mut output);
     match read {
@@ -232,10 +298,14 @@ fn machine_name(machine: &str) -> Result<&str, Failure> {
         .ok_or_else(|| no_program_for(machine))
 }
 
-/// The first program in `folders` for this output of `uname -m`, or this program itself if it fits.
-pub(crate) fn find_program(machine: &str, folders: &[PathBuf]) -> Result<Vec<u8>, Failure> {
+/// The first `program` in `folders` for this output of `uname -m`, or this program itself if it fits.
+pub(crate) fn find_program(
+    program: &str,
+    machine: &str,
+    folders: &[PathBuf],
+) -> Result<Vec<u8>, Failure> {
     match Arch::from_uname(machine) {
-        Some(arch) => find_agent(arch, folders, Linking::Any),
+        Some(arch) => find_agent(program, arch, folders, Linking::Any),
         // There are no agents for this architecture, but this program runs on it.
         None if is_own(machine) => {
             let own = env::current_exe().and_then(fs::read);
@@ -334,7 +404,8 @@ mod tests {
     fn deployed(child: &mut Child, agent: &[u8]) -> Result<Serving, Broken> {
         let heard = BufReader::new(child.stdout.take().unwrap());
         let said = child.stdin.as_ref().unwrap();
-        let no_folder = |machine: &str| find_program(machine, &[]).map(|_| agent.to_vec());
+        let no_folder =
+            |machine: &str| find_program("linerate", machine, &[]).map(|_| agent.to_vec());
         start_agent(heard, said, no_folder, "0123456789", &Steps::default())
     }
 
@@ -401,6 +472,33 @@ mod tests {
     }
 
     #[test]
+    fn a_program_has_its_files_beside_it_and_ends_with_its_input() {
+        let home = tempfile::tempdir().unwrap();
+        let package = Package {
+            program: "linerate",
+            files: vec![
+                ("a.json".to_owned(), b"one\n".to_vec()),
+                ("it's".to_owned(), Vec::new()),
+            ],
+        };
+        let words = ["a.json", "it's"].map(str::to_owned);
+        let mut child = shell(home.path(), PATH, &package.script(&words));
+        let heard = BufReader::new(child.stdout.take().unwrap());
+        let said = child.stdin.take().unwrap();
+        let program = b"#!/bin/sh\ncat \"$@\"; read -r x; echo end $x; exit 7\n";
+        let find = |_: &str| Ok(program.to_vec());
+        let started = start_program(heard, said, find, &package.files, &Steps::default());
+        let (mut heard, said, note) = started.unwrap();
+        assert_eq!(note, None);
+        drop(said);
+        let mut output = String::new();
+        heard.read_to_string(&mut output).unwrap();
+        assert_eq!(output, "one\nend\n");
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+        assert!(is_empty(home.path()));
+    }
+
+    #[test]
     fn the_program_is_that_of_the_host_s_architecture() {
         let folder = tempfile::tempdir().unwrap();
         let elf = |machine: u8| {
@@ -417,14 +515,14 @@ mod tests {
         let folders = [folder.path().to_owned()];
         for (uname, machine) in [("arm64", 183), ("aarch64", 183), ("riscv64", 243)] {
             assert_eq!(
-                find_program(uname, &folders).unwrap(),
+                find_program("linerate", uname, &folders).unwrap(),
                 elf(machine),
                 "{uname}"
             );
         }
-        let other = find_program("mips", &folders).unwrap_err();
+        let other = find_program("linerate", "mips", &folders).unwrap_err();
         assert_eq!(other.code, ExitCode::HostLacks);
-        let own = find_program(ARCH, &[]).unwrap();
+        let own = find_program("linerate", ARCH, &[]).unwrap();
         assert_eq!(own, env::current_exe().and_then(fs::read).unwrap());
     }
 

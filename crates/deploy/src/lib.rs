@@ -1,18 +1,21 @@
 //! linerate on other hosts: found for their architecture, copied, verified, started, and removed again.
 //!
-//! By ssh either a command is run to its end, or an agent is started that ends with its starter. Such an agent removes
+//! By ssh a command is run to its end, a program with files of its own runs until its input ends, or an agent is started
+//! that ends with its starter. Such an agent removes
 //! its own file before it serves, has a key that only this process knows, and ends when its standard input does or is
 //! silent for [`SILENCE`]: nothing is left behind, however this process or the connection ends.
 #![forbid(unsafe_code)]
 
 mod console;
 mod conversation;
+mod far_program;
 mod ssh;
 
 pub use console::{
     CONSOLE_AGENT, CONSOLE_GREETING, ConsoleHost, ConsolePeer, DEFAULT_BAUD, no_line,
 };
-pub use conversation::CommandOutput;
+pub use conversation::{CommandOutput, Package};
+pub use far_program::FarProgram;
 pub use ssh::{DeployedAgent, Deployment, SshHost};
 
 use std::time::Duration;

@@ -3,11 +3,12 @@
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
 use crate::conversation::{
-    Broken, CommandOutput, Steps, agent_script, command_script, find_program, kept, quoted,
-    run_command, start_agent,
+    Broken, CommandOutput, Package, Steps, agent_script, command_script, find_program, kept,
+    quoted, run_command, start_agent, start_program,
 };
+use crate::far_program::FarProgram;
 use crate::{BEAT, SILENCE};
-use linerate_boards::agent_folders;
+use linerate_boards::{Boards, SSH_OPTIONS, agent_folders};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
@@ -55,6 +56,23 @@ pub struct SshHost {
 }
 
 impl SshHost {
+    /// Parses `ssh://…`, or `board://NAME` of an emulated board that is up.
+    pub fn named(text: &str) -> Result<Self, Failure> {
+        let wrong = |why: &str| Failure::new(ExitCode::Usage, format!("{text}: {why}"));
+        if let Some(rest) = text.strip_prefix("ssh://") {
+            return Self::read(rest).map_err(|why| wrong(&why));
+        }
+        let name = text.strip_prefix("board://");
+        let name = name.ok_or_else(|| wrong("write ssh://user@host or board://NAME"))?;
+        let name = name
+            .parse()
+            .map_err(|_| wrong("no board has such a name"))?;
+        let record = Boards::of_user()?.reach(&name)?;
+        let host = Self::read(&record.address.to_string()).map_err(|why| wrong(&why))?;
+        let options = SSH_OPTIONS.iter().map(|word| (*word).to_owned());
+        Ok(host.by(["ssh".to_owned()].into_iter().chain(options).collect()))
+    }
+
     /// Parses what follows `ssh://`.
     pub fn read(rest: &str) -> Result<Self, String> {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -95,8 +113,7 @@ impl SshHost {
 
     /// Runs linerate there with these arguments to its end, and removes it.
     pub fn run(&self, words: &[String], timeout: Duration) -> Result<CommandOutput, Failure> {
-        let folders = self.folders();
-        let find = move |machine: &str| find_program(machine, &folders);
+        let find = self.finds(Package::OWN.program);
         Ssh::start(self.command(&command_script(words)))
             .and_then(|mut ssh| {
                 let steps = Steps::default();
@@ -107,6 +124,38 @@ impl SshHost {
                     .ok_or_else(|| Failure::new(ExitCode::Peer, "it did not answer in time"))
             })
             .map_err(|failure| self.name(&failure))
+    }
+
+    /// Starts a program there with these words, in a folder with its files. It ends with its input, and is to: that is how
+    /// it ends when the connection does. What it says on standard error goes to this process's.
+    pub fn start(&self, package: &Package, words: &[String]) -> Result<FarProgram, Failure> {
+        let mut command = self.command(&package.script(words));
+        command.stderr(Stdio::inherit());
+        // The first Ctrl-C ends the program's input.
+        ignore_interrupt(&mut command);
+        let find = self.finds(package.program);
+        let files = package.files.clone();
+        let steps = Steps::default();
+        let told = steps.clone();
+        let started = Ssh::start(command).and_then(|mut ssh| {
+            let started = ssh.converse(DEPLOY_TIMEOUT, STALLED, &steps, move |out, input| {
+                start_program(out, input, find, &files, &told)
+            })?;
+            let (out, input, note) = started.ok_or_else(|| {
+                Failure::new(ExitCode::Peer, "it did not take the program in time")
+            })?;
+            Ok(FarProgram::new(ssh, input, out, note))
+        });
+        started.map_err(|failure| self.name(&failure))
+    }
+
+    /// Finds a program for what `uname -m` says.
+    fn finds(
+        &self,
+        program: &'static str,
+    ) -> impl FnOnce(&str) -> Result<Vec<u8>, Failure> + use<> {
+        let folders = self.folders();
+        move |machine| find_program(program, machine, &folders)
     }
 
     /// Prefixes a failure with the name of the host.
@@ -258,8 +307,7 @@ impl Running {
         // The first Ctrl-C ends the traffic, and the agent reports what it counted.
         ignore_interrupt(&mut command);
         let mut ssh = Ssh::start(command)?;
-        let folders = host.folders();
-        let find = move |machine: &str| find_program(machine, &folders);
+        let find = host.finds(Package::OWN.program);
         let steps = Steps::default();
         let told = steps.clone();
         let started = ssh.converse(DEPLOY_TIMEOUT, STALLED, &steps, move |out, mut input| {
@@ -301,7 +349,7 @@ impl Drop for Running {
 
 /// The ssh process, waited for on drop, so that nothing is left at either end.
 #[derive(Debug)]
-struct Ssh(Child);
+pub(crate) struct Ssh(pub(crate) Child);
 
 impl Drop for Ssh {
     fn drop(&mut self) {
@@ -338,12 +386,13 @@ impl Ssh {
         + 'static,
     ) -> Result<Option<T>, Failure> {
         let child = &mut self.0;
-        let (Some(input), Some(out), Some(errors)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
+        let errors = child.stderr.take();
+        let (Some(input), Some(out)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::new(ExitCode::Other, "ssh has no pipes"));
         };
-        let said = spawn_with_result(move || kept(errors, MAX_SAID));
+        let said = spawn_with_result(move || {
+            errors.map_or_else(String::new, |errors| kept(errors, MAX_SAID))
+        });
         let answer = spawn_with_result(move || conversation(BufReader::new(out), input));
         let end = MonoClock.now().after(timeout);
         let mut seen = steps.count();

@@ -27,6 +27,12 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
+    /// The code that a program exited with, if it is one of these.
+    pub fn of(code: i32) -> Option<Self> {
+        let mut all = Self::ALL.iter().map(|(known, _)| *known);
+        all.find(|known| *known as i32 == code)
+    }
+
     /// Every code with one sentence for help and docs, in numeric order.
     pub const ALL: &'static [(Self, &'static str)] = &[
         (Self::Done, "done"),

@@ -200,12 +200,10 @@ impl Far {
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().trim_start_matches("error: ");
-        let code = output.status.code();
-        let known = ExitCode::ALL.iter().map(|(known, _)| *known);
-        let known = known.filter(|known| code == Some(*known as i32)).last();
+        let code = output.status.code().and_then(ExitCode::of);
         Err(TestbedError::DutRefuses {
             dut: "p4runtime",
-            code: known.unwrap_or(ExitCode::Other),
+            code: code.unwrap_or(ExitCode::Other),
             said: if said.is_empty() {
                 output.status.to_string()
             } else {
