@@ -15,13 +15,20 @@ use linerate_sys::netns::{NetNamespace, has_admin_capability};
 use linerate_sys::packet::{FrameSender, PacketRing, RingLayout};
 use linerate_testkit::namespaces::{Case, namespace_main, not_run};
 use std::io::{IoSlice, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-const CASES: &[Case] = &[Case {
-    name: "packets_obey_a_controller",
-    run: packets_obey_a_controller,
-}];
+const CASES: &[Case] = &[
+    Case {
+        name: "packets_obey_a_controller",
+        run: packets_obey_a_controller,
+    },
+    Case {
+        name: "on_another_host_it_ends_with_this_command_and_leaves_nothing",
+        run: on_another_host_it_ends_with_this_command_and_leaves_nothing,
+    },
+];
 
 fn main() -> ExitCode {
     namespace_main(|| Ok::<(), String>(()), CASES)
@@ -85,6 +92,61 @@ fn packets_obey_a_controller() {
         said.contains(r#""name":"t1","received":0,"sent":1"#),
         "{said}"
     );
+}
+
+/// A shell of this host stands in for ssh.
+fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
+    if !has_admin_capability() {
+        not_run("needs root");
+    }
+    let _own = NetNamespace::unshare().unwrap();
+    let mut netlink = Netlink::new().unwrap();
+    let [bin, far] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let ssh = bin.path().join("ssh");
+    std::fs::write(
+        &ssh,
+        "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.path().display());
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
+        let program = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../p4/cross_connect/cross_connect.json"
+        );
+        command.args(["run", program, "--port", "t0,tap", "--port", "7=t1,tap"]);
+        command.args(["--on", "ssh://switch.example", "--json"]);
+        command.env("PATH", &path).env("TMPDIR", far.path());
+        command.env_remove("XDG_RUNTIME_DIR");
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let is_empty = || std::fs::read_dir(far.path()).unwrap().next().is_none();
+
+    let child = start();
+    interfaces(&mut netlink);
+    assert!(!is_empty(), "it runs from a folder there");
+    let asked = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(asked.unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert!(said.contains(r#""name":"t1""#), "{said}");
+    assert!(is_empty());
+
+    let mut child = start();
+    interfaces(&mut netlink);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let limit = MonoClock.now().after(PATIENCE);
+    while !is_empty() {
+        assert!(!has_passed(limit), "something is left there");
+        std::thread::yield_now();
+    }
 }
 
 fn started(arguments: &[&str]) -> Child {

@@ -2,6 +2,7 @@
 
 mod controllers;
 mod counts;
+mod far;
 mod ports;
 mod questions;
 
@@ -62,6 +63,9 @@ pub(crate) struct RunArgs {
     /// Certificates of whom controllers must have theirs from; without, they need none.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
+    /// Run on another host, ssh://user@host, or on an emulated board, board://NAME: copied there, and ended with this command.
+    #[arg(long, value_name = "HOST", conflicts_with = "ask")]
+    on: Option<String>,
     /// End after so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     duration: Option<u64>,
@@ -80,6 +84,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let numbered = ports::numbers(args)?;
     let options = args.p4runtime.map(|_| options(args)).transpose()?;
     let (switch, first) = begin(args, options.as_ref())?;
+    if let Some(place) = &args.on {
+        return far::run(args, place);
+    }
     args.core.map_or(Ok(()), pin)?;
     let asked = ending::interrupt().map_err(host("waiting for signals"))?;
     let ports = ports::open_all(&numbered)?;

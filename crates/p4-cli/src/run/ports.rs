@@ -6,7 +6,7 @@ use linerate_p4::DROP_PORT;
 use linerate_p4_switch::{OpenPort, PortKind, open};
 use linerate_sys::netlink::InterfaceName;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// An interface, the number and the kind that are asked for.
 #[derive(Debug, Clone)]
@@ -14,6 +14,17 @@ pub(super) struct PortArg {
     number: Option<u32>,
     interface: InterfaceName,
     kind: Option<&'static dyn PortKind>,
+}
+
+impl fmt::Display for PortArg {
+    /// As on the command line: `1=eth1,af-packet`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(number) = self.number {
+            write!(f, "{number}=")?;
+        }
+        write!(f, "{}", self.interface)?;
+        self.kind.map_or(Ok(()), |kind| write!(f, ",{}", kind.id()))
+    }
 }
 
 pub(super) fn port(text: &str) -> Result<PortArg, String> {

@@ -75,7 +75,15 @@ const TABLE: &[(&str, &[&str])] = &[
     ("p4-switch", &["model", "sys", "p4"]),
     (
         "p4-cli",
-        &["model", "sys", "analysis", "p4", "p4-runtime", "p4-switch"],
+        &[
+            "model",
+            "sys",
+            "analysis",
+            "deploy",
+            "p4",
+            "p4-runtime",
+            "p4-switch",
+        ],
     ),
     (
         "web",

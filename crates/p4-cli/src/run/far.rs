@@ -1,0 +1,73 @@
+//! `run --on`: the switch on another host, for as long as this process runs.
+
+use super::{RunArgs, counts, say};
+use crate::{files, print};
+use linerate_deploy::{Package, SshHost};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::ending;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Runs it there with the same options. Its files are checked already.
+pub(super) fn run(args: &RunArgs, place: &str) -> Result<ExitCode, Failure> {
+    let host = SshHost::named(place)?;
+    let (package, words) = sent(args)?;
+    let asked = ending::interrupt().map_err(super::host("waiting for signals"))?;
+    let program = host.start(&package, &words)?;
+    if let Some(note) = &program.note {
+        say(&format!("note: {note}\n"));
+    }
+    say(&format!("on {host} until it is ended here\n"));
+    let written = program.finish(|| asked.load(Ordering::Relaxed))?;
+    let broken = |why: &str| Failure::new(ExitCode::Peer, format!("{host}: {why}"));
+    let text = String::from_utf8_lossy(&written);
+    let last = text.lines().last();
+    let last = last.ok_or_else(|| broken("it sent no counters"))?;
+    let counted = serde_json::from_str(last);
+    let counted = counted
+        .map_err(|error| broken(&format!("it sent something else than counters: {error}")))?;
+    print(&if args.json {
+        counts::json(&counted)?
+    } else {
+        counts::words(&counted)
+    })?;
+    Ok(ExitCode::Done)
+}
+
+/// Files by their names there, and the words of the command.
+fn sent(args: &RunArgs) -> Result<(Package, Vec<String>), Failure> {
+    let mut files = Vec::new();
+    let mut words = vec!["run".to_owned(), "--ask".to_owned()];
+    let given: [(&str, Option<&Path>); 6] = [
+        ("", args.program.as_deref()),
+        ("--p4info", args.p4info.as_deref()),
+        ("--entries", args.entries.as_deref()),
+        ("--tls-cert", args.tls_cert.as_deref()),
+        ("--tls-key", args.tls_key.as_deref()),
+        ("--tls-ca", args.tls_ca.as_deref()),
+    ];
+    for (option, path) in given {
+        let Some(path) = path else { continue };
+        let name = if option.is_empty() {
+            "program"
+        } else {
+            &option[2..]
+        };
+        files.push((name.to_owned(), files::read(path)?));
+        words.extend([option, name].map(str::to_owned));
+    }
+    words.retain(|word| !word.is_empty());
+    for port in &args.ports {
+        words.extend(["--port".to_owned(), port.to_string()]);
+    }
+    if let Some(address) = args.p4runtime {
+        words.push(format!("--p4runtime={address}"));
+        words.push(format!("--device-id={}", args.device_id));
+        words.push(format!("--cpu-port={}", args.cpu_port));
+    }
+    let core = args.core.map(|core| format!("--core={core}"));
+    let duration = args.duration.map(|time| format!("--duration={time}"));
+    words.extend(core.into_iter().chain(duration));
+    let program = "linerate-p4";
+    Ok((Package { program, files }, words))
+}
