@@ -29,6 +29,10 @@ const CASES: &[Case] = &[
         run: command::a_mix_of_frame_lengths_fills_a_link,
     },
     Case {
+        name: "command::a_device_without_counters_is_named_with_how_it_drops",
+        run: command::a_device_without_counters_is_named_with_how_it_drops,
+    },
+    Case {
         name: "command::what_a_router_writes_into_a_frame_is_in_no_other",
         run: command::what_a_router_writes_into_a_frame_is_in_no_other,
     },
