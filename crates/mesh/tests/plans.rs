@@ -87,7 +87,7 @@ proptest! {
     fn hosts_behind_nat_meet_all_but_each_other(hosts in 2usize..60, behind in any::<u64>()) {
         let mut inventory = mesh(hosts);
         for (place, host) in inventory.hosts.iter_mut().enumerate() {
-            host.accepts = behind >> place & 1 == 0;
+            host.accepts = (behind >> place) & 1 == 0;
         }
         let plan = plan(&inventory).unwrap();
         check(&inventory, &plan);
@@ -129,7 +129,7 @@ proptest! {
     #[test]
     fn any_links_and_shared_interfaces_keep_tests_apart(hosts in 2usize..30, cut in any::<u64>(), machines in 1usize..6) {
         let mut inventory = mesh(hosts);
-        let behind = |cut: u64| (0..hosts).filter(|place| cut >> place & 1 == 1).collect();
+        let behind = |cut: u64| (0..hosts).filter(|place| (cut >> place) & 1 == 1).collect();
         inventory.links = [cut, cut.rotate_left(17)].map(|cut| DeclaredLink { name: cut.to_string(), hosts: behind(cut) }).into();
         for (place, host) in inventory.hosts.iter_mut().enumerate() {
             host.nic = (place % 3 == 0).then(|| format!("machine {}", place % machines));

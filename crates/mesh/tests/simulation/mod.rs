@@ -101,7 +101,7 @@ impl Network {
     fn new(scene: Scene, random: &mut Random) -> Self {
         let of_rack = scene.hosts / scene.racks;
         let capacity = NIC * scene.uplink;
-        let width = if scene.trap == Trap::Ecmp { 2 } else { 1 };
+        let width: u32 = if scene.trap == Trap::Ecmp { 2 } else { 1 };
         // Up and down of each rack; of two links, each half as fast.
         let mut links = vec![capacity / f64::from(width); scene.racks * 2 * width as usize];
         let host_nic: Vec<usize> = (0..scene.hosts)

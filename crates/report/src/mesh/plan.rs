@@ -90,7 +90,7 @@ impl Names for MeshPlan {
         let shown = shown.map(|pair| format!("{}–{}", host(pair.dialer), host(pair.listener)));
         let mut names = shown.collect::<Vec<_>>().join(", ");
         if let Some(more) = pairs.len().checked_sub(PAIRS).filter(|more| *more > 0) {
-            names.push_str(&format!(" and {more} more"));
+            names = format!("{names} and {more} more");
         }
         names
     }

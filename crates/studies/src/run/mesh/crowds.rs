@@ -25,6 +25,9 @@ const OF_HOSTS: &[&str] = &[
     "tool",
 ];
 
+/// Forward and reverse rate of pairs, bit/s.
+type Rates = Vec<(usize, [Option<f64>; 2])>;
+
 impl Measuring<'_, '_> {
     /// Searches for shared links, and puts what it found into the report.
     pub(super) fn search(&mut self, report: &mut MeshReport) {
@@ -33,10 +36,6 @@ impl Measuring<'_, '_> {
             alone: pairs.iter().map(|pair| self.alone(*pair)).collect(),
         });
         let mut search = Search::new(matchings.collect(), report.plan.seed);
-        let spec = TestSpec {
-            warm_up: WARM_UP,
-            ..self.specs[0].clone()
-        };
         let begun = MonoClock.now();
         let mut rounds = Vec::new();
         while let Some(crowd) = search.next() {
@@ -51,33 +50,11 @@ impl Measuring<'_, '_> {
                 &text,
                 MonoClock.now().saturating_since(begun),
             );
-            let jobs: Vec<Job> = crowd
-                .pairs
-                .iter()
-                .map(|(pair, ways)| {
-                    let spec = TestSpec {
-                        direction: direction(*ways),
-                        ..spec.clone()
-                    };
-                    (crowds[crowd.matching][*pair], vec![spec])
-                })
-                .collect();
-            let made = self.agents.at_once(&jobs, self.context.interrupt);
+            let rates = self.crowd(&crowds[crowd.matching], &crowd, number, report);
             if self.context.interrupted() {
                 let note = "the search for shared links was interrupted: what it found stands here as far as it came";
                 report.notes.push(note.to_owned());
                 break;
-            }
-            let mut rates = Vec::new();
-            for (((place, _), made), (pair, specs)) in crowd.pairs.iter().zip(made).zip(&jobs) {
-                match made.into_iter().next() {
-                    Some(Ok((outcome, _))) => rates.push((*place, of_ways(&specs[0], outcome))),
-                    Some(Err(why)) => {
-                        let label = self.hosts.label((pair.dialer, pair.listener));
-                        report.notes.push(format!("crowd {number}: {label}: {why}"));
-                    }
-                    None => {}
-                }
             }
             search.record(&crowd, &rates);
             rounds.push((crowd, rates));
@@ -96,6 +73,38 @@ impl Measuring<'_, '_> {
         report
             .notes
             .push(self.conclusion(report, &search, crowds.len()));
+    }
+
+    /// Runs the pairs of a crowd at once; the rates of each pair that was measured.
+    fn crowd(
+        &self,
+        pairs: &[MeshPair],
+        crowd: &Crowd,
+        number: usize,
+        report: &mut MeshReport,
+    ) -> Rates {
+        let job = |(pair, ways): &(usize, [bool; 2])| {
+            let spec = TestSpec {
+                direction: direction(*ways),
+                warm_up: WARM_UP,
+                ..self.specs[0].clone()
+            };
+            (pairs[*pair], vec![spec])
+        };
+        let jobs: Vec<Job> = crowd.pairs.iter().map(job).collect();
+        let made = self.agents.at_once(&jobs, self.context.interrupt);
+        let mut rates = Vec::new();
+        for (((place, _), made), (pair, specs)) in crowd.pairs.iter().zip(made).zip(&jobs) {
+            match made.into_iter().next() {
+                Some(Ok((outcome, _))) => rates.push((*place, of_ways(&specs[0], outcome))),
+                Some(Err(why)) => {
+                    let label = self.hosts.label((pair.dialer, pair.listener));
+                    report.notes.push(format!("crowd {number}: {label}: {why}"));
+                }
+                None => {}
+            }
+        }
+        rates
     }
 
     /// The rounds that are made as crowds: those with most pairs whose flows are all known.
@@ -193,7 +202,7 @@ fn of_ways(spec: &TestSpec, outcome: linerate_client::TestOutcome) -> [Option<f6
     ways
 }
 
-fn raw((crowd, rates): &(Crowd, Vec<(usize, [Option<f64>; 2])>)) -> CrowdRound {
+fn raw((crowd, rates): &(Crowd, Rates)) -> CrowdRound {
     let flows = rates.iter().flat_map(|(pair, both)| {
         let flow = |way: usize| {
             let received = BitRate::from_f64(both[way]?);

@@ -12,8 +12,8 @@ use crate::watch::Event;
 use agents::{Agents, Made};
 use anyhow::Result;
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
-use linerate_client::Target;
 use linerate_client::address::PeerAddress;
+use linerate_client::{Target, TestOutcome};
 use linerate_mesh::outliers::{Common, common, slow};
 use linerate_mesh::{Inventory, plan};
 use linerate_model::Clock as _;
@@ -21,7 +21,7 @@ use linerate_model::estimate::Interval;
 use linerate_model::exit::Failure;
 use linerate_model::mesh::{FlowStanding, MeshFlow, MeshPair, MeshPlan, MeshReport, SCHEMA};
 use linerate_model::run::{
-    Asked, Config, Run, RunKind, RunStatus, RunWork, StudyCell, StudyPlace, StudySettings,
+    Asked, Config, Host, Run, RunKind, RunStatus, RunWork, StudyCell, StudyPlace, StudySettings,
 };
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_peers::key::Key;
@@ -252,7 +252,34 @@ impl Measuring<'_, '_> {
                 return;
             }
         };
-        let spec = &self.specs[way];
+        let run = self.part(flow, &self.specs[way].clone(), repetition, (outcome, hosts));
+        let known = self.flows.entry(flow).or_default();
+        let valid = run.trials.iter().filter(|trial| trial.valid);
+        let rates = valid.filter_map(|trial| trial.received_rate);
+        let before = known.rates.len();
+        known
+            .rates
+            .extend(rates.map(linerate_model::BitRate::as_f64));
+        if known.rates.len() == before {
+            let reasons = run.trials.iter().flat_map(|trial| trial.reasons.clone());
+            let reasons: Vec<String> = reasons.map(|reason| reason.to_string()).collect();
+            known.failure = Some(format!("its test is not valid: {}", reasons.join("; ")));
+        }
+        known.limit = run
+            .verdict
+            .as_ref()
+            .map(|verdict| verdict.limit.id().to_owned());
+        self.recorder.part(self.context, run);
+    }
+
+    /// The run of one test.
+    fn part(
+        &mut self,
+        flow: (usize, usize),
+        spec: &TestSpec,
+        repetition: u32,
+        (outcome, hosts): (TestOutcome, Vec<Host>),
+    ) -> Run {
         let started = wall_now();
         let label = self.hosts.label(flow);
         self.made += 1;
@@ -285,23 +312,7 @@ impl Measuring<'_, '_> {
             run.status = RunStatus::Invalid;
         }
         linerate_analysis::conclude(&mut run);
-        let known = self.flows.entry(flow).or_default();
-        let valid = run.trials.iter().filter(|trial| trial.valid);
-        let rates = valid.filter_map(|trial| trial.received_rate);
-        let before = known.rates.len();
-        known
-            .rates
-            .extend(rates.map(linerate_model::BitRate::as_f64));
-        if known.rates.len() == before {
-            let reasons = run.trials.iter().flat_map(|trial| trial.reasons.clone());
-            let reasons: Vec<String> = reasons.map(|reason| reason.to_string()).collect();
-            known.failure = Some(format!("its test is not valid: {}", reasons.join("; ")));
-        }
-        known.limit = run
-            .verdict
-            .as_ref()
-            .map(|verdict| verdict.limit.id().to_owned());
-        self.recorder.part(self.context, run);
+        run
     }
 
     /// Which flows are slow beside the others.
