@@ -4,6 +4,7 @@
 pub mod assemble;
 pub mod bursts;
 mod causes;
+pub mod changes;
 pub mod clocks;
 pub mod compare;
 pub mod cost;
