@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::BitRate;
 use linerate_model::agent::AgentEvent;
-use linerate_model::run::{RunKind, Trial};
+use linerate_model::run::{Host, RunKind, Trial};
 use linerate_report::figures::{clean, clean_char};
 use linerate_report::{
     LiveInterval, Style, interval_heading, interval_line, trial_heading, trial_line,
@@ -146,7 +146,15 @@ impl Watcher for JsonLines {
     fn event(&mut self, event: Event<'_>) {
         let line = match event {
             Event::Cores { .. } => return,
-            Event::Began { kind, title, .. } | Event::Follows { kind, title } => {
+            Event::Began { kind, title, hosts } => {
+                let host = |host: &Host| {
+                    let Host { role, name, facts } = host;
+                    json!({"role": role, "name": name, "cpu": facts.cpu_model, "kernel": facts.kernel_release})
+                };
+                let hosts: Vec<_> = hosts.iter().map(host).collect();
+                json!({"event": "began", "kind": kind, "title": title, "hosts": hosts})
+            }
+            Event::Follows { kind, title } => {
                 json!({"event": "began", "kind": kind, "title": title})
             }
             Event::Progress {
