@@ -7,20 +7,26 @@ use maud::{DOCTYPE, Markup, html};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Runs,
+    Trends,
+    Test,
 }
 
 impl Part {
-    const ALL: [Self; 1] = [Self::Runs];
+    const ALL: [Self; 3] = [Self::Runs, Self::Trends, Self::Test];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Runs => "Runs",
+            Self::Trends => "Trends",
+            Self::Test => "Test",
         }
     }
 
     const fn path(self) -> &'static str {
         match self {
             Self::Runs => "/",
+            Self::Trends => "/trends",
+            Self::Test => "/tests",
         }
     }
 }
@@ -70,6 +76,7 @@ fn head(title: &str, class: &str) -> Markup {
             link rel="stylesheet" href="/assets/site.css";
             title { (clean(title)) " · linerate" }
             script src="/assets/site.js" defer {}
+            @if title == "Test" { script src="/assets/live.js" defer {} }
         }
     }
 }

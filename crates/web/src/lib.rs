@@ -8,6 +8,7 @@
 mod access;
 mod layout;
 mod links;
+mod live;
 mod pages;
 mod server;
 mod site;
@@ -17,17 +18,19 @@ use clap::{CommandFactory as _, Parser};
 use linerate_archive as archive;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::ending;
+use live::Live;
 use site::{Rights, Site};
 use std::env;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 
 /// For short help.
 const EXAMPLES: &str = "Examples:
   linerate web                                 the runs of this user, at http://127.0.0.1:5380
+  linerate web --allow-tests                   also to start tests, by the link that it prints
   linerate web --listen 192.0.2.7:5380         also for other hosts, by the link that it prints";
 
 /// Show the stored runs as a site on this machine: lists, reports, comparisons, trends.
@@ -44,6 +47,10 @@ struct Cli {
     /// Require the printed link also of this machine's own users.
     #[arg(long)]
     private: bool,
+    /// Let who opens the printed link start and stop tests. They are made by the program linerate beside this one, or on
+    /// `PATH`.
+    #[arg(long)]
+    allow_tests: bool,
 }
 
 /// The command line with all its options: what man pages and completions are made of.
@@ -86,9 +93,31 @@ fn serve(cli: &Cli) -> Result<std::convert::Infallible> {
     };
     let listener = server::bind(cli.listen)?;
     let at = listener.local_addr()?;
-    let site = Arc::new(Site::new(store, rights, at)?);
+    let live = if cli.allow_tests {
+        Some(Arc::new(Live::new(measuring_program()?, store.dir())?))
+    } else {
+        None
+    };
+    if let Some(live) = live.clone() {
+        ending::before_end(move || live.stop());
+    }
+    let site = Arc::new(Site::new(store, rights, at, live)?);
     announce(&site, at)?;
     server::run(listener, site)
+}
+
+/// The program that measures: beside this one, else the first on `PATH`.
+fn measuring_program() -> Result<PathBuf, Failure> {
+    const NAME: &str = "linerate";
+    let own = env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places = beside.into_iter().chain(env::split_paths(&path));
+    let found = places.find_map(|folder| Some(folder.join(NAME)).filter(|file| file.is_file()));
+    found.ok_or_else(|| {
+        let message = "--allow-tests: there is no program linerate beside this one or on PATH; install it, or add its folder to PATH";
+        Failure::new(ExitCode::HostLacks, message)
+    })
 }
 
 /// Says on standard output where the site is.

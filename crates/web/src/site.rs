@@ -1,10 +1,11 @@
 //! What the site is made of: the store, and who may do what.
 
 use crate::access::{Token, cookie};
+use crate::live::Live;
 use linerate_archive::Store;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What needs the printed link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) struct Rights {
 pub(crate) struct Site {
     pub(crate) store: Store,
     pub(crate) at: SocketAddr,
+    /// The test that the site started; none where it may start none.
+    pub(crate) live: Option<Arc<Live>>,
     rights: Rights,
     /// What the printed link holds; none once it was used.
     link: Mutex<Option<Token>>,
@@ -27,8 +30,14 @@ pub(crate) struct Site {
 
 impl Site {
     /// A site over `store` that listens at `at`.
-    pub(crate) fn new(store: Store, rights: Rights, at: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn new(
+        store: Store,
+        rights: Rights,
+        at: SocketAddr,
+        live: Option<Arc<Live>>,
+    ) -> io::Result<Self> {
         Ok(Self {
+            live,
             store,
             at,
             rights,
@@ -50,7 +59,7 @@ impl Site {
     }
 
     const fn has_rights_to_give(&self) -> bool {
-        self.rights.needs_link_to_read
+        self.rights.needs_link_to_read || self.live.is_some()
     }
 
     /// Whether only this machine reaches the site.

@@ -325,3 +325,245 @@ fn what_is_wrong_with_the_command_line_has_its_exit_code() {
         .unwrap();
     assert_eq!(usage.status.code(), Some(2));
 }
+
+/// A program in place of linerate, which prints the events of a test and waits to be interrupted where it is told to.
+const MEASURES: &str = r#"#!/bin/sh
+printf '%s\n' '{"event":"began","kind":"udp","title":"UDP to board","hosts":[{"role":"client","name":"here"}]}'
+printf '%s\n' '{"event":"interval","direction":"forward","start_s":0.0,"end_s":1.0,"received_bps":94000000}'
+case "$*" in
+*--time=9s*) trap 'echo stopped >&2; exit 1' INT; while :; do sleep 0.05; done ;;
+esac
+echo "arguments: $*" >&2
+"#;
+
+/// The site with that program, and the cookie of who opened the link.
+fn with_tests() -> (Site, String, tempfile::TempDir) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let programs = tempfile::tempdir().unwrap();
+    let own = programs.path().join("linerate-web");
+    fs::copy(env!("CARGO_BIN_EXE_linerate-web"), &own).unwrap();
+    let measures = programs.path().join("linerate");
+    fs::write(&measures, MEASURES).unwrap();
+    fs::set_permissions(&measures, fs::Permissions::from_mode(0o755)).unwrap();
+    let store = tempfile::tempdir().unwrap();
+    let mut program = Command::new(own);
+    program.args(["--listen", "127.0.0.1:0", "--allow-tests", "--store"]);
+    let mut program = program
+        .arg(store.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut printed = String::new();
+    let mut out = BufReader::new(program.stdout.as_mut().unwrap());
+    out.read_line(&mut printed).unwrap();
+    let site = Site {
+        program,
+        printed: printed.trim().to_owned(),
+        store,
+    };
+    let link = site.printed.split_once(site.host()).unwrap().1.to_owned();
+    let entered = site.get(&link);
+    let cookie = entered
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "))
+        .unwrap();
+    let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
+    (site, cookie, programs)
+}
+
+impl Site {
+    fn post(&self, path: &str, headers: &[&str], form: &str) -> String {
+        let mut stream = TcpStream::connect(self.host()).unwrap();
+        let host = format!("Host: {}", self.host());
+        let length = format!("Content-Length: {}", form.len());
+        let first = format!("POST {path} HTTP/1.1");
+        let own = [
+            &*first,
+            &host,
+            "Connection: close",
+            "Content-Type: application/x-www-form-urlencoded",
+            &length,
+        ];
+        let request = [&own[..], headers].concat().join("\r\n");
+        stream
+            .write_all(format!("{request}\r\n\r\n{form}").as_bytes())
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Reads the stream of events up to the first of this name; what came, line by line.
+    fn events_until(&self, name: &str, last: Option<&str>) -> Vec<String> {
+        let mut stream = TcpStream::connect(self.host()).unwrap();
+        let last = last.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
+        let request = format!(
+            "GET /events HTTP/1.1\r\nHost: {}\r\n{last}\r\n",
+            self.host()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut lines = Vec::new();
+        let mut is_found = false;
+        for line in BufReader::new(stream).lines() {
+            let line = line.unwrap();
+            is_found |= line == format!("event: {name}");
+            let is_whole = is_found && line.starts_with("data: ");
+            lines.push(line);
+            if is_whole {
+                break;
+            }
+        }
+        lines
+    }
+}
+
+const OWN: &str = "Sec-Fetch-Site: same-origin";
+
+#[test]
+fn only_who_opened_the_link_starts_a_test_and_only_from_the_site_itself() {
+    let (site, cookie, _programs) = with_tests();
+    let form = "target=board&rate=10M";
+    assert_eq!(code(&site.post("/tests/udp", &[OWN], form)), 403);
+    assert_eq!(
+        code(&site.post("/tests/udp", &[OWN, "Cookie: linerate=0"], form)),
+        403
+    );
+    assert_eq!(
+        code(&site.post("/tests/udp", &[&cookie, "Sec-Fetch-Site: cross-site"], form)),
+        403
+    );
+    assert_eq!(
+        code(&site.post(
+            "/tests/udp",
+            &[&cookie, "Origin: http://evil.example"],
+            form
+        )),
+        403
+    );
+    assert_eq!(code(&site.post("/tests/udp", &[&cookie], form)), 403);
+    assert_eq!(code(&site.post("/stop", &[OWN], "")), 403);
+    assert_eq!(code(&site.post("/tests/rm", &[OWN, &cookie], form)), 404);
+    let refused = site.post("/tests/udp", &[OWN, &cookie], "target=-oX&rate=10M");
+    assert_eq!(code(&refused), 422);
+    assert!(refused.contains("no address of a peer"), "{refused}");
+    assert!(
+        site.events_until("state", None)
+            .iter()
+            .any(|line| line.contains("\"phase\":\"idle\""))
+    );
+    let without = Site::start(&[]);
+    assert_eq!(code(&without.post("/tests/udp", &[OWN], form)), 403);
+}
+
+#[test]
+fn a_reader_that_comes_back_gets_every_event_once_and_a_stranger_the_whole() {
+    let (site, cookie, _programs) = with_tests();
+    let started = site.post(
+        "/tests/udp",
+        &[OWN, &cookie],
+        "target=board&rate=10M&reverse=true",
+    );
+    assert_eq!(code(&started), 303);
+    // A new reader gets the state as it is: it asks until that is the end.
+    let all = loop {
+        let whole = site.events_until("state", None);
+        if whole
+            .iter()
+            .any(|line| line.contains("\"phase\":\"ended\""))
+        {
+            break whole;
+        }
+    };
+    let words = all
+        .iter()
+        .rfind(|line| line.contains("arguments: "))
+        .unwrap();
+    assert!(
+        words.contains("arguments: udp --rate=10M --reverse --store"),
+        "{words}"
+    );
+    assert!(words.contains("--stream -- board"), "{words}");
+    let whole = site.events_until("state", None);
+    let newest = whole
+        .iter()
+        .find_map(|line| line.strip_prefix("id: "))
+        .unwrap();
+    let (boot, number) = newest.rsplit_once('-').unwrap();
+    assert_eq!(number, "4", "state, began, interval, ended: {whole:?}");
+    let rest = site.events_until("ended", Some(&format!("{boot}-1")));
+    let ids: Vec<_> = rest
+        .iter()
+        .filter_map(|line| line.strip_prefix("id: "))
+        .collect();
+    let expected: Vec<_> = (2..=4).map(|n| format!("{boot}-{n}")).collect();
+    assert_eq!(ids, expected);
+    let stranger = site.events_until("state", Some("00-1"));
+    assert!(
+        stranger.iter().any(|line| line.contains("94000000")),
+        "{stranger:?}"
+    );
+}
+
+#[test]
+fn a_test_is_stopped_and_another_one_waits_for_its_end() {
+    let (site, cookie, _programs) = with_tests();
+    let form = "target=board&rate=10M&time=9s";
+    assert_eq!(code(&site.post("/tests/udp", &[OWN, &cookie], form)), 303);
+    let second = site.post("/tests/udp", &[OWN, &cookie], form);
+    assert_eq!(code(&second), 422);
+    assert!(second.contains("a test is under way"), "{second}");
+    // The program listens for the signal when it has printed its interval.
+    while !site
+        .events_until("state", None)
+        .iter()
+        .any(|line| line.contains("94000000"))
+    {}
+    let newest = site.events_until("state", None);
+    let newest = newest
+        .iter()
+        .find_map(|line| line.strip_prefix("id: "))
+        .unwrap()
+        .to_owned();
+    assert_eq!(code(&site.post("/stop", &[OWN, &cookie], "")), 303);
+    let end = site.events_until("ended", Some(&newest));
+    assert!(end.iter().any(|line| line == "event: stopping"), "{end:?}");
+    assert!(end.last().unwrap().contains("stopped"), "{end:?}");
+}
+
+#[test]
+fn a_trend_tells_where_a_series_changed() {
+    use linerate_model::BitRate;
+    use linerate_model::run::{ByteStreamResult, Trial};
+    use linerate_model::spec::{Direction, Transport};
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    for n in 0_u64..20 {
+        let id = format!("20260101-0000{n:02}-tcp-00000001");
+        let mut run = run(&id, "nightly");
+        let mut trial = Trial::new(
+            0,
+            Transport::Tcp,
+            Direction::Forward,
+            ByteStreamResult::default(),
+        );
+        let level = if n < 10 { 100_000_000 } else { 90_000_000 };
+        trial.received_rate = Some(BitRate::from_bps(level + n % 3 * 100_000));
+        run.trials.push(trial);
+        store.add_all(&[run]).unwrap();
+        store.tag(&id, &format!("nightly-{n}")).unwrap();
+    }
+    store
+        .add_all(&[run("20270101-000000-tcp-00000002", "other")])
+        .unwrap();
+    let site = Site::over(folder, &[]);
+    let document = site.get("/trends/document?tag=nightly*");
+    assert!(
+        document.contains("1 changes of level in 20 runs") && document.contains("−10 %"),
+        "{document:.3000}"
+    );
+    assert!(document.contains("since 20260101-000010-tcp-00000001"));
+    assert!(
+        site.get("/trends?tag=nightly*")
+            .contains("/trends/document?tag=nightly%2A")
+    );
+}

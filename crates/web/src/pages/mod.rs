@@ -5,10 +5,12 @@ mod assets;
 mod compare;
 mod run;
 mod runs;
+mod trends;
 
 pub(crate) use answer::{Answered, PageError, document, in_thread, shown};
 
 use crate::access::{is_own_name, is_same_site};
+use crate::live;
 use crate::site::Site;
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -18,7 +20,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -34,6 +36,13 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/runs/{id}/run.json", get(run::as_json))
         .route("/compare", get(compare::page))
         .route("/compare/document", get(compare::comparison))
+        .route("/trends", get(trends::page))
+        .route("/trends/document", get(trends::trend))
+        .route("/tests", get(live::choose))
+        .route("/tests/{kind}", get(live::test).post(live::start))
+        .route("/live", get(live::live))
+        .route("/stop", post(live::stop))
+        .route("/events", get(live::events))
         .route("/assets/{name}", get(assets::asset))
         .route(ENTRANCE, get(enter))
         .fallback(nothing_here)
@@ -46,7 +55,7 @@ async fn nothing_here() -> Response {
 }
 
 /// A header of a request as text.
-fn header(headers: &HeaderMap, name: impl Into<HeaderName>) -> Option<&str> {
+pub(crate) fn header(headers: &HeaderMap, name: impl Into<HeaderName>) -> Option<&str> {
     headers.get(name.into())?.to_str().ok()
 }
 

@@ -65,7 +65,7 @@ impl Wanted {
         given.collect::<Vec<_>>().join("&")
     }
 
-    fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.fields().is_empty()
     }
 
