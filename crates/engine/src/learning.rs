@@ -148,7 +148,7 @@ impl AddressPorts {
             let control = number / PROBES_PER_CONTROL;
             let strange = address(UNTAUGHT ^ set.set, control);
             let beside = (strange, from, Purpose::Control, set.set, control);
-            let is_turn = number % PROBES_PER_CONTROL == 0;
+            let is_turn = number.is_multiple_of(PROBES_PER_CONTROL);
             is_turn.then_some(beside).into_iter().chain([probe])
         });
         let mut seen = Arrived::new(set, controls);
