@@ -179,7 +179,7 @@ fn form(kind: TestKind, fields: &Fields, refusal: Option<&Refusal>) -> Markup {
                 input type="text" id=(TARGET) name=(TARGET) value=(value(fields, TARGET).unwrap_or_default()) required
                     autocomplete="off" spellcheck="false" aria-describedby="target-help"
                     aria-invalid=[wrong(TARGET).map(|_| "true")];
-                p.muted id="target-help" { "The host that runs " code { "linerate serve" } ", or another address as on the command line: " code { "10.0.0.2" } ", " code { "iperf3://board" } }
+                p.muted id="target-help" { "The host that runs " code { "linerate serve" } ", or another address as on the command line: " code { "10.0.0.2" } ", " code { "ssh://me@board" } }
             }
             @for option in &first { (field(option, fields, wrong(option.name))) }
             details open[is_open] {
