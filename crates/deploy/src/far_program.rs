@@ -1,6 +1,6 @@
 //! A program on another host that runs until its input ends.
 
-use crate::ssh::Ssh;
+use crate::ssh_process::Ssh;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io::{BufReader, Read as _};
 use std::process::{ChildStdin, ChildStdout};

@@ -10,6 +10,7 @@ mod console;
 mod conversation;
 mod far_program;
 mod ssh;
+mod ssh_process;
 
 pub use console::{
     CONSOLE_AGENT, CONSOLE_GREETING, ConsoleHost, ConsolePeer, DEFAULT_BAUD, no_line,

@@ -3,25 +3,24 @@
 //! How the host is reached and trusted is the user's `ssh_config` and `known_hosts`: nothing of that is overridden.
 
 use crate::conversation::{
-    Broken, CommandOutput, Package, Steps, agent_script, command_script, find_program, kept,
-    quoted, run_command, start_agent, start_program,
+    CommandOutput, Package, Steps, agent_script, command_script, find_program, quoted, run_command,
+    start_agent, start_program,
 };
 use crate::far_program::FarProgram;
+use crate::ssh_process::Ssh;
 use crate::{BEAT, SILENCE};
 use linerate_boards::{Boards, SSH_OPTIONS, agent_folders};
-use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::hex;
 use linerate_model::query::Query;
 use linerate_model::ssh::{SshDestination, is_name};
 use linerate_peers::key::Key;
-use linerate_sys::clock::MonoClock;
-use linerate_sys::process::{ignore_interrupt, wait_for_end};
+use linerate_sys::process::ignore_interrupt;
 use linerate_sys::random::random_bytes;
 use std::fmt;
-use std::io::{BufReader, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -32,12 +31,6 @@ const DEPLOY_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Time without a step of an agent's start after which the host counts as hanging: a user may type a password meanwhile.
 const STALLED: Duration = Duration::from_mins(1);
-
-/// Timeout for ssh to end after its input has.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// Maximum standard error of ssh and the remote shell that is shown, bytes.
-const MAX_SAID: u64 = 4 * 1024;
 
 /// A host to reach by ssh, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -347,91 +340,6 @@ impl Drop for Running {
     }
 }
 
-/// The ssh process, waited for on drop, so that nothing is left at either end.
-#[derive(Debug)]
-pub(crate) struct Ssh(pub(crate) Child);
-
-impl Drop for Ssh {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let deadline = MonoClock.now().after(GRACE);
-        if !wait_for_end(&self.0, deadline).unwrap_or(false) {
-            let _ = self.0.kill();
-        }
-        let _ = self.0.wait();
-    }
-}
-
-impl Ssh {
-    fn start(mut command: Command) -> Result<Self, Failure> {
-        let child = command.spawn().map_err(|error| {
-            let program = command.get_program().display();
-            let message = format!(
-                "{program} does not start: {error}; get OpenSSH's with: apt-get install openssh-client (Debian)"
-            );
-            Failure::new(ExitCode::HostLacks, message)
-        })?;
-        Ok(Self(child))
-    }
-
-    /// Runs `conversation` with the remote shell; `None` if it takes longer than `timeout`, or makes none of its `steps` for as
-    /// long as `stalled`.
-    fn converse<T: Send + 'static>(
-        &mut self,
-        timeout: Duration,
-        stalled: Duration,
-        steps: &Steps,
-        conversation: impl FnOnce(BufReader<ChildStdout>, ChildStdin) -> Result<T, Broken>
-        + Send
-        + 'static,
-    ) -> Result<Option<T>, Failure> {
-        let child = &mut self.0;
-        let errors = child.stderr.take();
-        let (Some(input), Some(out)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::new(ExitCode::Other, "ssh has no pipes"));
-        };
-        let said = spawn_with_result(move || {
-            errors.map_or_else(String::new, |errors| kept(errors, MAX_SAID))
-        });
-        let answer = spawn_with_result(move || conversation(BufReader::new(out), input));
-        let end = MonoClock.now().after(timeout);
-        let mut seen = steps.count();
-        let answered = loop {
-            let now = MonoClock.now();
-            let answered = answer.recv_timeout(end.saturating_since(now).min(stalled));
-            let made = steps.count();
-            if answered.is_ok() || made == seen || MonoClock.now() >= end {
-                break answered;
-            }
-            seen = made;
-        };
-        match answered {
-            Ok(Ok(done)) => Ok(Some(done)),
-            Ok(Err(Broken::Refused(failure))) => Err(failure),
-            Ok(Err(Broken::Silent(awaited))) => Err(ended_before(awaited, &said)),
-            Err(_) => {
-                // The dialogue holds its input, and goes on until the process has ended.
-                let _ = child.kill();
-                Ok(None)
-            }
-        }
-    }
-}
-
-/// Error for an ssh that ended before it sent `awaited`.
-fn ended_before(awaited: &str, said: &Receiver<String>) -> Failure {
-    let said = said.recv_timeout(GRACE).unwrap_or_default();
-    let said = if said.is_empty() {
-        String::new()
-    } else {
-        format!("; it said: {said}")
-    };
-    let message = format!(
-        "ssh ended before {awaited} was heard of{said}; see that `ssh` reaches the host and that it has a POSIX shell; where the agent does not start, build it without shared libraries (`make dist`)"
-    );
-    Failure::new(ExitCode::Peer, message)
-}
-
 /// Sends keep-alives to the agent, until the sender of `beats` or the agent is gone.
 fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
     const { assert!(BEAT.as_secs() * 3 < SILENCE.as_secs()) };
@@ -440,14 +348,6 @@ fn keep_alive(mut input: ChildStdin, beats: &Receiver<()>) {
             return;
         }
     }
-}
-
-/// Runs `work` on its own thread; the result is received from a channel.
-fn spawn_with_result<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
-    let (tell, hear) = channel();
-    // The receiver may be gone.
-    thread::spawn(move || drop(tell.send(work())));
-    hear
 }
 
 #[cfg(test)]
