@@ -57,7 +57,7 @@ pub struct AddressPorts {
     token: u32,
 }
 
-/// Experimental EtherType of IEEE 802: no stack takes the frames.
+/// Experimental type of IEEE 802's frames: no stack takes them.
 const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 /// Bytes of addresses, type and of what is known by: token, purpose, set, number.
 const HEADER: usize = 14 + 10;
@@ -172,12 +172,12 @@ impl AddressPorts {
     ) -> Result<(), EngineError> {
         let start = MonoClock.now();
         let mut frames = frames.peekable();
-        let mut sent = 0_u32;
+        let mut total = 0_u32;
         let mut batch = vec![vec![0; self.frame_bytes]; BATCH];
         while frames.peek().is_some() {
             let due = rate.map_or(f64::INFINITY, |rate| {
                 let elapsed = MonoClock.now().saturating_since(start).as_secs_f64();
-                elapsed.mul_add(rate.pps(), 1.0) - f64::from(sent)
+                elapsed.mul_add(rate.pps(), 1.0) - f64::from(total)
             });
             let mut count = 0;
             while count < BATCH && f64::from(u32::try_from(count).unwrap_or(u32::MAX)) + 1.0 <= due
@@ -194,7 +194,7 @@ impl AddressPorts {
                 count += 1;
             }
             self.send_all(&batch[..count])?;
-            sent = sent.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+            total = total.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
             self.receive(take);
             if count == 0 {
                 std::thread::yield_now();
