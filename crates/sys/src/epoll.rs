@@ -1,4 +1,5 @@
-//! An epoll instance that polls the device of its one socket before it sleeps (`EPIOCSPARAMS`, Linux 6.9).
+//! Waiting by epoll: for many sockets at once, or for one whose device is polled before the thread sleeps
+//! (`EPIOCSPARAMS`, Linux 6.9).
 #![expect(
     unsafe_code,
     reason = "the parameters of busy polling are set by an ioctl of their own"
@@ -60,16 +61,82 @@ impl BusyEpoll {
 
     /// Waits until `socket` is readable, at most `limit`; returns whether it is. May end early.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
-        let limit = Timespec {
-            tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: limit.subsec_nanos().into(),
-        };
+        let limit = timespec(limit);
         let mut room = [MaybeUninit::uninit(); 1];
         match epoll::wait(&self.epoll, &mut room, Some(&limit)) {
             Ok((events, _)) => Ok(!events.is_empty()),
             Err(rustix::io::Errno::INTR) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+/// What a thread waits for at a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Something to read, or an end.
+    Read,
+    /// Room to write, or an error.
+    Write,
+}
+
+impl Interest {
+    const fn flags(self) -> epoll::EventFlags {
+        match self {
+            Self::Read => epoll::EventFlags::IN,
+            Self::Write => epoll::EventFlags::OUT,
+        }
+    }
+}
+
+/// Readiness of many sockets, each known by a number. Level-triggered; ready sockets take turns.
+pub struct Readiness {
+    epoll: OwnedFd,
+}
+
+/// Maximum ready sockets per call.
+const MAX_READY: usize = 256;
+
+impl Readiness {
+    /// An instance without sockets.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        })
+    }
+
+    /// Adds a socket under `number`. Closing all its descriptors removes it.
+    pub fn add<S: AsFd>(&self, socket: S, number: usize, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(number as u64);
+        Ok(epoll::add(&self.epoll, socket, data, interest.flags())?)
+    }
+
+    /// Removes a socket.
+    pub fn remove<S: AsFd>(&self, socket: S) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
+    /// Waits until a socket is ready, at most `limit`; appends the numbers of those that are, at most 256, to `ready`.
+    /// May end early without any.
+    pub fn wait(&self, limit: Duration, ready: &mut Vec<usize>) -> io::Result<()> {
+        let limit = timespec(limit);
+        let mut room = [MaybeUninit::uninit(); MAX_READY];
+        match epoll::wait(&self.epoll, &mut room, Some(&limit)) {
+            Ok((events, _)) => {
+                let numbers = events.iter().map(|event| event.data.u64());
+                ready.extend(numbers.filter_map(|number| usize::try_from(number).ok()));
+                Ok(())
+            }
+            Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+fn timespec(limit: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
     }
 }
 
@@ -93,5 +160,31 @@ mod tests {
             .send_to(b"x", receiver.local_addr().unwrap())
             .unwrap();
         assert!(waiting.wait(Duration::from_mins(1)).unwrap());
+    }
+
+    #[test]
+    fn ready_sockets_are_told_by_their_numbers_until_they_are_read_or_removed() {
+        let sockets: Vec<_> = (0..3)
+            .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let readiness = Readiness::new().unwrap();
+        for (number, socket) in sockets.iter().enumerate() {
+            readiness.add(socket, number + 10, Interest::Read).unwrap();
+        }
+        let mut ready = Vec::new();
+        readiness.wait(Duration::ZERO, &mut ready).unwrap();
+        assert!(ready.is_empty());
+        for receiver in &sockets[1..] {
+            receiver
+                .send_to(b"x", receiver.local_addr().unwrap())
+                .unwrap();
+        }
+        readiness.remove(&sockets[2]).unwrap();
+        readiness.wait(Duration::from_mins(1), &mut ready).unwrap();
+        assert_eq!(ready, [11]);
+        sockets[1].recv(&mut [0]).unwrap();
+        ready.clear();
+        readiness.wait(Duration::ZERO, &mut ready).unwrap();
+        assert!(ready.is_empty());
     }
 }

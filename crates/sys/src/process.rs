@@ -5,8 +5,9 @@ use linerate_model::agent::ProcessUse;
 use linerate_model::{ByteCount, MonoInstant};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, getrlimit,
+    kill_process, kill_process_group, pidfd_open, set_child_subreaper,
+    set_parent_process_death_signal, setrlimit, waitid,
 };
 use std::fs::{self, File};
 use std::io;
@@ -54,6 +55,24 @@ pub fn kill_group(child: &Child) -> io::Result<()> {
 /// Sends `SIGTERM` to every process of the group that `child` leads.
 pub fn ask_group_to_end(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::TERM)?)
+}
+
+/// Raises the number of files that this process may have open to what it may raise it to without privileges
+/// (`RLIMIT_NOFILE`). If refused, the lower limit stays.
+pub fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        let raised = Rlimit {
+            current: maximum,
+            maximum,
+        };
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
+/// How many files this process may have open; `None`: any number.
+pub fn max_open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 /// The threads of a process, by number and name.

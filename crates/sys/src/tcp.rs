@@ -27,12 +27,24 @@ pub fn connect(to: SocketAddr, choice: &SocketChoice, limit: Duration) -> io::Re
     Ok(stream)
 }
 
-/// Listens on `local` with `choice` applied before the first handshake; accepted connections inherit it.
-pub fn listen(local: SocketAddr, choice: &SocketChoice) -> io::Result<TcpListener> {
+/// Begins to connect to `to`, with `choice` applied. The socket does not block; it becomes writable once it is connected
+/// or has failed, which [`TcpStream::take_error`] tells.
+pub fn begin_connect(to: SocketAddr, choice: &SocketChoice) -> io::Result<TcpStream> {
+    let socket = open(to)?;
+    apply(&socket, choice)?;
+    match net::connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Listens on `local` with `choice` applied before the first handshake; accepted connections inherit it. Up to `pending`
+/// of them wait to be accepted.
+pub fn listen(local: SocketAddr, choice: &SocketChoice, pending: u16) -> io::Result<TcpListener> {
     let socket = open(local)?;
     apply(&socket, choice)?;
     net::bind(&socket, &local)?;
-    net::listen(&socket, 16)?;
+    net::listen(&socket, pending.into())?;
     Ok(TcpListener::from(socket))
 }
 
@@ -191,7 +203,7 @@ mod tests {
             traffic_class: Some(0x28),
             no_delay: true,
         };
-        let listener = listen("127.0.0.1:0".parse().unwrap(), &choice).unwrap();
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &choice, 16).unwrap();
         let limit = Duration::from_secs(5);
         let client = connect(listener.local_addr().unwrap(), &choice, limit).unwrap();
         let mut fds = [PollFd::new(&listener, PollFlags::IN)];
@@ -209,7 +221,7 @@ mod tests {
             congestion_control: Some("pigeon".to_owned()),
             ..SocketChoice::default()
         };
-        let error = listen("127.0.0.1:0".parse().unwrap(), &choice).unwrap_err();
+        let error = listen("127.0.0.1:0".parse().unwrap(), &choice, 16).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("pigeon") && text.contains("reno"), "{text}");
     }
