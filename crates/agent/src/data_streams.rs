@@ -1,7 +1,7 @@
 //! Streams that are tests of their own: their number per address.
 
 use crate::per_address::{Counted, PerAddress};
-use linerate_model::spec::MAX_STREAMS;
+use linerate_model::spec::MAX_THREADS;
 use std::net::IpAddr;
 
 /// Number of streams by address.
@@ -14,7 +14,7 @@ impl Addresses {
     pub(crate) fn one_more(&self, from: IpAddr) -> (Counted<'_>, u32) {
         let (counted, counts) = self.0.one_more(from);
         // A client that ends a test with all its streams begins the next before the old ones are removed.
-        let before = if counts.of_address > u32::from(MAX_STREAMS) * 4 {
+        let before = if counts.of_address > u32::from(MAX_THREADS) * 4 {
             u32::MAX
         } else {
             counts.other_addresses

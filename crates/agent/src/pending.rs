@@ -3,14 +3,14 @@
 
 use crate::per_address::{Counted, PerAddress};
 use linerate_model::agent::AdmissionLimit;
-use linerate_model::spec::MAX_STREAMS;
+use linerate_model::spec::MAX_THREADS;
 use std::net::IpAddr;
 
 /// Limit over all addresses.
 const MAX_PENDING: u32 = 512;
 
 /// Limit per address: the streams of a test, and some reserve.
-const MAX_PENDING_PER_ADDRESS: u32 = MAX_STREAMS as u32 * 5 / 4;
+const MAX_PENDING_PER_ADDRESS: u32 = MAX_THREADS as u32 * 5 / 4;
 
 /// Pending connections by address.
 #[derive(Default)]

@@ -28,6 +28,7 @@ pub fn main() -> process::ExitCode {
         Ok(cli) => cli,
         Err(refused) => return exit(explain(refused)),
     };
+    linerate_sys::process::raise_open_files();
     match survive_file_size_limits().and_then(|()| cli.run()) {
         Ok(code) => exit(code),
         // Whoever read our output has seen enough; what was cut short for that is not done.

@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
 use linerate_model::BitRate;
-use linerate_model::spec::{Imitation, MAX_STREAMS, Pace, TestSpec};
+use linerate_model::spec::{DatapathChoice, Imitation, MAX_STREAMS, MAX_THREADS, Pace, TestSpec};
 use linerate_peers::StreamFormat;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineErr
         let why = format!("it takes 1 to {MAX_STREAMS}");
         return Err(EngineError::plan("streams", &spec.streams, why));
     }
+    check_threads(spec, format)?;
     if spec.interval < MIN_INTERVAL {
         let value = format!("{:?}", spec.interval);
         return Err(EngineError::plan(
@@ -54,6 +55,31 @@ pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineErr
     }
     workloads::find(&spec.workload)?.check(spec, format)?;
     datapath.check(spec)
+}
+
+/// Refuses threads that carry several streams where they cannot.
+fn check_threads(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    let Some(threads) = spec.threads else {
+        if spec.streams <= MAX_THREADS {
+            return Ok(());
+        }
+        let why = format!("more than {MAX_THREADS} streams share threads: set threads");
+        return Err(EngineError::plan("streams", &spec.streams, why));
+    };
+    let why = if !(1..=MAX_THREADS.min(spec.streams)).contains(&threads) {
+        format!("it takes 1 to {MAX_THREADS}, and no more than there are streams")
+    } else if !format.identifies_test() {
+        "streams share threads only with `linerate serve` at the peer".to_owned()
+    } else if spec.workload.as_str() != "bulk" {
+        "streams share threads in the workload bulk only".to_owned()
+    } else if spec.datapath != DatapathChoice::default() {
+        "streams share threads on the datapath sockets only, without parameters".to_owned()
+    } else if spec.imitation.is_some() {
+        "an imitated slow application has a thread per stream".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(EngineError::plan("threads", &threads, why))
 }
 
 /// A thread that pauses longer would miss a stop.

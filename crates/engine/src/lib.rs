@@ -3,7 +3,7 @@
 //! ```text
 //!  Opened::listen ── ports ──► Opened::connect        sockets open, nothing runs
 //!         │ await_peer  ◄── token ──  │
-//!       start                       start             one thread per stream and side
+//!       start                       start             a thread per stream and side, or for several
 //!         │      progress / stop      │
 //!       finish(sent) ◄─ control ──── join             reports: what each side saw
 //! ```
@@ -38,5 +38,5 @@ pub use check::check;
 pub use control::StreamControl;
 pub use endpoint::{Early, HeldSockets, KeptStreams, Opened};
 pub use error::EngineError;
-pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, opening_at_one_port};
+pub use plan::{EndpointPlan, Role, StreamPlan, opening_at_one_port};
 pub use running::{Progress, Running, TcpNow};

@@ -7,6 +7,7 @@ use linerate_model::spec::{
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,9 +51,11 @@ impl EndpointPlan {
     /// Plan of stream `index`.
     pub(crate) fn stream(&self, index: u8) -> StreamPlan {
         let spec = &self.spec;
-        let share = |total| share(total, index, spec.streams);
+        let streams = spec.streams_of_thread(index.into());
+        let share = |total| share(total, &streams, spec.streams);
         StreamPlan {
             index,
+            streams: streams.end - streams.start,
             format: Arc::clone(&self.format),
             keeps_way_open: self.keeps_way_open(index),
             payload: spec.payload().as_usize(),
@@ -70,7 +73,7 @@ impl EndpointPlan {
                 length: spec.interval,
                 most: spec.intervals_per_stream() as usize,
             },
-            max_samples: (MAX_TCP_SAMPLES / usize::from(spec.streams.max(1))).max(2),
+            max_samples: (MAX_TCP_SAMPLES / usize::from(spec.traffic_threads())).max(2),
             imitation: spec.imitation,
             catch_up: spec.catch_up,
             wait: spec.wait,
@@ -90,10 +93,12 @@ pub fn opening_at_one_port(spec: &TestSpec, server: Side, stream: u16) -> u16 {
     }
 }
 
-/// Share of `total` for stream `index` of `streams`; the shares sum up to `total`.
-fn share(total: u64, index: u8, streams: u16) -> u64 {
-    let streams = u64::from(streams.max(1));
-    total / streams + u64::from(u64::from(index) < total % streams)
+/// Share of `total` for streams `own` of `all`; the shares sum up to `total`.
+fn share(total: u64, own: &Range<u16>, all: u16) -> u64 {
+    let all = u64::from(all.max(1));
+    let (from, to) = (u64::from(own.start), u64::from(own.end));
+    let one_more = (total % all).clamp(from, to) - from;
+    total / all * (to - from) + one_more
 }
 
 /// Maximum `TCP_INFO` readings of one side over all streams: some 4 MB of a report. That is one a second for an hour of
@@ -113,6 +118,8 @@ pub(crate) struct Intervals {
 #[derive(Debug, Clone)]
 pub struct StreamPlan {
     pub(crate) index: u8,
+    /// Streams that it is the sum of, where a thread carries several.
+    pub(crate) streams: u16,
     pub(crate) format: Arc<dyn StreamFormat>,
     /// Whether a receiver sends something now and then, so that NATs on its way do not forget the stream.
     pub(crate) keeps_way_open: bool,
@@ -179,9 +186,6 @@ pub(crate) fn no_messages() -> EngineError {
     let why = "the peer's protocol has no request and response";
     EngineError::plan("workload", &"ping-pong", why)
 }
-
-/// Maximum streams per direction: each is a thread and a socket, and the header numbers them in a byte.
-pub const MAX_STREAMS: u16 = 128;
 
 /// Stop condition of a running stream.
 #[derive(Debug, Clone, Copy)]
@@ -258,8 +262,12 @@ mod tests {
     #[test]
     fn shares_of_streams_sum_up_to_the_whole() {
         for total in [0, 1, 7, 1_000_000_007] {
-            let sum: u64 = (0..3).map(|index| share(total, index, 3)).sum();
-            assert_eq!(sum, total);
+            for cuts in [[0, 1, 2, 3], [0, 0, 2, 3]] {
+                let parts = cuts
+                    .windows(2)
+                    .map(|cut| share(total, &(cut[0]..cut[1]), 3));
+                assert_eq!(parts.sum::<u64>(), total);
+            }
         }
     }
 

@@ -46,6 +46,7 @@ pub mod tcp;
 pub mod time;
 mod turns;
 pub mod units;
+mod varint;
 
 pub use estimate::{Estimate, Interval};
 pub use hex::hex;

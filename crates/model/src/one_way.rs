@@ -2,6 +2,7 @@
 
 use crate::delay::Delay;
 use crate::histogram::Histogram;
+use crate::varint::{put, take};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -111,32 +112,6 @@ impl FromIterator<Passage> for Passages {
     Passages::MAX_PASSAGES
 )]
 struct BadPassages;
-
-fn put(bytes: &mut Vec<u8>, value: i64) {
-    let mut zigzag = ((value << 1) ^ (value >> 63)).cast_unsigned();
-    loop {
-        let low = u8::try_from(zigzag & 0x7f).expect("invariant: seven bits fit a byte");
-        zigzag >>= 7;
-        if zigzag == 0 {
-            bytes.push(low);
-            return;
-        }
-        bytes.push(low | 0x80);
-    }
-}
-
-fn take(bytes: &mut &[u8]) -> Option<i64> {
-    let mut zigzag = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        zigzag |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            return Some((zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed()));
-        }
-    }
-    None
-}
 
 impl JsonSchema for Passages {
     fn schema_name() -> Cow<'static, str> {

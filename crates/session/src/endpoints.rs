@@ -220,7 +220,7 @@ impl Endpoints {
             observer: own_observer(spec, role),
             profiler: None,
             held,
-            heard: vec![false; usize::from(spec.streams)],
+            heard: vec![false; usize::from(spec.traffic_threads())],
             format: Arc::clone(format),
             kept: None,
             spent: 0,

@@ -18,6 +18,7 @@ mod packets;
 mod path_mtu;
 mod profile;
 mod requests;
+mod shares;
 mod slots;
 mod stages;
 mod tcp;
@@ -108,6 +109,7 @@ fn ended(
     trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
     requests::offered(&ends, &mut trial);
+    trial.shares = shares::of_streams(&ends);
     trial.intervals = intervals::merge(&ends, trial.packets());
     trial.cpu = cpu::summary(&ends);
     let verdict = validity::judge(&ends, &trial);

@@ -18,10 +18,11 @@ use crate::error::EngineError;
 use crate::plan::{EndpointPlan, Role, opening_at_one_port};
 use crate::task::StreamTask;
 use crate::workloads::{self, Ends, Path, StreamSetup};
-use linerate_model::spec::{Direction, Transport};
+use linerate_model::spec::{Direction, TestSpec, Transport};
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::{AfterTraffic, Arrival};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::process;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -87,10 +88,11 @@ impl Opened {
         }
     }
 
-    /// The server's end: binds one ephemeral port per stream on `local` (its port is ignored, its
+    /// The server's end: binds one ephemeral port per stream, or per thread that carries several, on `local` (its port is ignored, its
     /// scope is not).
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
+        check_descriptors(&plan.spec)?;
         let local = canonical(local, 0);
         let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
@@ -119,7 +121,9 @@ impl Opened {
         timeout: Duration,
     ) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
+        check_descriptors(&plan.spec)?;
         let streams = usize::from(plan.spec.streams);
+        let ports: &[u16] = &per_stream(&plan.spec, ports)?;
         let only = match ports {
             [] => Some(remote.port()),
             [only] => Some(*only),
@@ -299,6 +303,9 @@ impl Opened {
                 let ends = all.iter().map(|socket| ends(socket, listeners.next()));
                 ends.collect::<Result<_, _>>()?
             }
+            Sockets::Tcp(all) if plan.spec.threads.is_some() => by_thread(&plan.spec, all)
+                .map(OpenSocket::Streams)
+                .collect(),
             Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
             Sockets::Udp(all) => {
                 // An unconnected socket would receive anybody's datagrams.
@@ -315,8 +322,61 @@ impl Opened {
 
 enum OpenSocket {
     Connections(Ends),
+    /// Those of one thread.
+    Streams(Vec<TcpStream>),
     Tcp(TcpStream),
     Udp(UdpSocket),
+}
+
+/// Descriptors that this process needs beside those of a test's streams.
+const OTHER_DESCRIPTORS: u64 = 200;
+
+/// Refuses a test whose streams need more descriptors than this process may have, before any is opened.
+fn check_descriptors(spec: &TestSpec) -> Result<(), EngineError> {
+    let directions = if spec.direction == Direction::Duplex {
+        2
+    } else {
+        1
+    };
+    let needed = u64::from(spec.streams) * directions + OTHER_DESCRIPTORS;
+    match process::max_open_files().filter(|most| needed > *most) {
+        None => Ok(()),
+        Some(most) => Err(EngineError::Host {
+            what: format!("opening {} streams", spec.streams),
+            why: format!("it takes {needed} descriptors, and this process may have {most}"),
+            remedy: "raise the hard limit of open files (ulimit -Hn, LimitNOFILE= of a service)",
+        }),
+    }
+}
+
+/// The port of each stream, where the server opened one for each thread that carries several.
+fn per_stream(spec: &TestSpec, ports: &[u16]) -> Result<Vec<u16>, EngineError> {
+    let threads = spec.traffic_threads();
+    if spec.threads.is_none() {
+        return Ok(ports.to_vec());
+    }
+    if ports.len() != usize::from(threads) {
+        return Err(EngineError::PortCount {
+            ports: ports.len(),
+            streams: threads.into(),
+        });
+    }
+    let of_thread = |(thread, port): (u16, &u16)| {
+        let streams = spec.streams_of_thread(thread);
+        vec![*port; streams.len()]
+    };
+    Ok((0..).zip(ports).flat_map(of_thread).collect())
+}
+
+/// The sockets of all streams, thread by thread.
+fn by_thread<S>(spec: &TestSpec, all: Vec<S>) -> impl Iterator<Item = Vec<S>> {
+    let mut all = all.into_iter();
+    let counts: Vec<_> = (0..spec.traffic_threads())
+        .map(|thread| spec.streams_of_thread(thread).len())
+        .collect();
+    counts
+        .into_iter()
+        .map(move |count| all.by_ref().take(count).collect())
 }
 
 /// Addresses with which a workload opens or accepts its own connections.
@@ -353,6 +413,7 @@ fn task(
     };
     let path = match socket {
         OpenSocket::Connections(ends) => Path::Connections(ends),
+        OpenSocket::Streams(sockets) => Path::Streams(sockets),
         OpenSocket::Tcp(socket) => Path::Stream(datapath.stream(socket, &setup)?),
         OpenSocket::Udp(socket) => {
             let path = datapath.datagrams(socket, &setup)?;

@@ -5,7 +5,7 @@
 //! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Step, StreamPath, StreamSetup, Work, WorkloadKind};
+use super::{Path, Step, StreamPath, StreamSetup, Work, WorkloadKind, multiplexed};
 use crate::control::{Received, StreamControl};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(super) struct Bulk;
 
 /// Bytes of one read: large enough that the call's cost vanishes, small enough for a level-2 cache.
-const READ_BYTES: usize = 128 << 10;
+pub(super) const READ_BYTES: usize = 128 << 10;
 
 /// Maximum time of the intended load that one paced write covers.
 const WRITE_WINDOW: Duration = Duration::from_millis(1);
@@ -76,6 +76,9 @@ impl WorkloadKind for Bulk {
     }
 
     fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+        if matches!(setup.path, Path::Streams(_)) {
+            return multiplexed::byte_streams(side, setup);
+        }
         let stream = Stream::new(setup)?;
         Ok(match side {
             Side::Sender => Box::new(Sender::new(stream)),
@@ -323,7 +326,7 @@ impl Sender {
 }
 
 /// Bytes of one write at an intended load.
-fn paced_write(rate: BitRate, payload: usize) -> usize {
+pub(super) fn paced_write(rate: BitRate, payload: usize) -> usize {
     let window = rate.bytes_in(WRITE_WINDOW).as_usize();
     window.max(MIN_WRITE).min(payload)
 }

@@ -16,7 +16,9 @@ pub(crate) enum Carrier<Pieces> {
 impl<Pieces> Carrier<Pieces> {
     pub(crate) fn new(path: Path, pieces: impl FnOnce() -> Pieces) -> Result<Self, EngineError> {
         match path {
-            Path::Connections(_) => Err(EngineError::wrong_path("datagrams or a byte stream")),
+            Path::Connections(_) | Path::Streams(_) => {
+                Err(EngineError::wrong_path("datagrams or a byte stream"))
+            }
             Path::Datagrams(path) => Ok(Self::Datagrams(path)),
             Path::Stream(path) => Ok(Self::Stream(path, pieces())),
         }

@@ -5,6 +5,7 @@ mod carrier;
 mod connections;
 mod datagrams;
 mod marked_bulk;
+mod multiplexed;
 mod ping_pong;
 mod request_response;
 
@@ -19,6 +20,7 @@ use linerate_model::{Clock, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::fmt::Write as _;
+use std::net::TcpStream;
 use std::sync::Arc;
 
 /// Every workload. A new one: its file, its `mod` line above, its entry here.
@@ -95,6 +97,8 @@ pub enum Path {
     Datagrams(Box<dyn DatagramPath>),
     /// A byte stream.
     Stream(Box<dyn StreamPath>),
+    /// Connected sockets of many byte streams that one thread carries.
+    Streams(Vec<TcpStream>),
 }
 
 /// Everything for running one side of one stream.
@@ -110,7 +114,9 @@ impl Path {
     pub(crate) fn datagrams(self) -> Result<Box<dyn DatagramPath>, EngineError> {
         match self {
             Self::Datagrams(path) => Ok(path),
-            Self::Connections(_) | Self::Stream(_) => Err(EngineError::wrong_path("datagrams")),
+            Self::Connections(_) | Self::Stream(_) | Self::Streams(_) => {
+                Err(EngineError::wrong_path("datagrams"))
+            }
         }
     }
 
@@ -118,7 +124,7 @@ impl Path {
     pub(crate) fn stream(self) -> Result<Box<dyn StreamPath>, EngineError> {
         match self {
             Self::Stream(path) => Ok(path),
-            Self::Connections(_) | Self::Datagrams(_) => {
+            Self::Connections(_) | Self::Datagrams(_) | Self::Streams(_) => {
                 Err(EngineError::wrong_path("a byte stream"))
             }
         }

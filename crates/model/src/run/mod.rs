@@ -12,6 +12,7 @@ mod methods;
 mod origin;
 mod packets;
 mod search;
+mod streams;
 mod study;
 mod tcp;
 mod trial;
@@ -44,6 +45,7 @@ pub use methods::{
 pub use origin::{DeviceReport, Imported, Measured, TrialEnd, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
+pub use streams::{RateQuantiles, StreamShare, StreamShares};
 pub use study::{
     ControlDifference, Effect, EffectScale, EffectVerdict, FactorLevel, Interaction, MainEffect,
     Outlier, Repetition, RepetitionLevel, Scatter, SimpleEffect, StudyControl, StudyFindings,

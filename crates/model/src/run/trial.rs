@@ -1,6 +1,6 @@
 //! One trial: what every kind of work has in common.
 
-use super::{CpuSummary, Imported, TrialOrigin, TrialWork};
+use super::{CpuSummary, Imported, StreamShares, TrialOrigin, TrialWork};
 use crate::spec::{Direction, Transport};
 use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::{BitRate, ByteCount, Layer, PacketCount};
@@ -26,6 +26,9 @@ pub struct Trial {
     /// Parallel streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<u16>,
+    /// How the streams shared the rate, where threads carry several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<StreamShares>,
     /// Datagram payload, write size or message size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<ByteCount>,
@@ -82,6 +85,7 @@ impl Trial {
             direction,
             layer: Layer::L4Payload,
             streams: None,
+            shares: None,
             payload_bytes: None,
             intended_load: None,
             offered_load: None,

@@ -1,6 +1,7 @@
 //! What was seen: raw counters, per stream and per host, cumulative and with their time.
 
 mod counts;
+mod flows;
 mod moments;
 mod path;
 mod snapshot;
@@ -11,6 +12,7 @@ pub use counts::{
     ErrorCount, IntervalCount, MAX_SILENCES, Omitted, PeerCounts, RequestCount, SequenceCount,
     Silence,
 };
+pub use flows::FlowCounts;
 pub use moments::Moments;
 pub use path::{MAX_PATH_NOTES, PathMtu, PathReport, XdpReport};
 pub use snapshot::Snapshot;
@@ -23,7 +25,7 @@ pub use work::{
 
 use crate::one_way::ClockIdentity;
 use crate::profile::Profile;
-use crate::spec::{MAX_STREAMS, Side};
+use crate::spec::{MAX_THREADS, Side};
 use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::{ByteCount, PacketCount};
 use schemars::JsonSchema;
@@ -93,6 +95,9 @@ pub struct StreamReport {
     )]
     #[schemars(with = "Option<f64>")]
     pub paused: Option<Duration>,
+    /// Each stream's counts, where a thread carries several and this report is their sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowCounts>,
     /// What its datapath said.
     #[serde(flatten)]
     pub path: PathReport,
@@ -116,6 +121,7 @@ impl StreamReport {
             thread_system_cpu: None,
             run_delay: None,
             paused: None,
+            flows: None,
             path: PathReport::default(),
             work: work.into(),
         }
@@ -144,7 +150,7 @@ pub fn bytes_of(reports: &[EndpointReport], side: Side) -> ByteCount {
 pub struct EndpointReport {
     /// Sender or receiver.
     pub side: Side,
-    /// Each stream; at most [`MAX_STREAMS`] are read.
+    /// Each stream, or each thread that carries several; at most [`MAX_THREADS`] are read.
     #[serde(deserialize_with = "bounded_streams")]
     pub streams: Vec<StreamReport>,
     /// Host counters just before the first byte.
@@ -178,7 +184,7 @@ impl EndpointReport {
     }
 }
 
-/// Reads at most `MAX_STREAMS` streams: each may hold histograms that are far larger than their text.
+/// Reads at most `MAX_THREADS` streams: each may hold histograms that are far larger than their text.
 fn bounded_streams<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<StreamReport>, D::Error> {
     struct Streams;
 
@@ -186,13 +192,13 @@ fn bounded_streams<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<StreamReport>,
         type Value = Vec<StreamReport>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MAX_STREAMS} stream reports")
+            write!(f, "at most {MAX_THREADS} stream reports")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             let mut streams = Vec::new();
             while let Some(stream) = seq.next_element()? {
-                if streams.len() == usize::from(MAX_STREAMS) {
+                if streams.len() == usize::from(MAX_THREADS) {
                     return Err(A::Error::invalid_length(streams.len() + 1, &self));
                 }
                 streams.push(stream);
@@ -224,10 +230,10 @@ mod tests {
 
     #[test]
     fn a_report_of_the_most_streams_is_read_and_one_more_is_refused() {
-        let most = report(MAX_STREAMS);
+        let most = report(MAX_THREADS);
         let text = serde_json::to_string(&most).unwrap();
         assert_eq!(serde_json::from_str::<EndpointReport>(&text).unwrap(), most);
-        let text = serde_json::to_string(&report(MAX_STREAMS + 1)).unwrap();
+        let text = serde_json::to_string(&report(MAX_THREADS + 1)).unwrap();
         let error = serde_json::from_str::<EndpointReport>(&text).unwrap_err();
         assert!(error.to_string().contains("at most 128"), "{error}");
     }

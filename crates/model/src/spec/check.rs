@@ -7,8 +7,10 @@ use crate::units::{BitRate, ByteCount};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Most parallel streams per direction; iperf3's own limit, kept so that plans carry over.
-pub const MAX_STREAMS: u16 = 128;
+/// Most parallel streams per direction: what a host has ports and descriptors for without being prepared for it.
+pub const MAX_STREAMS: u16 = 10_000;
+/// Most traffic threads per side, and so stream reports; iperf3's limit of streams, each of which is a thread there too.
+pub const MAX_THREADS: u16 = 128;
 /// Longest TCP write or message; iperf3's own limit, kept so that plans carry over.
 pub const MAX_TCP_PAYLOAD: ByteCount = ByteCount::new(1024 * 1024);
 /// Longest UDP payload: 65 535 − 20 (IPv4) − 8 (UDP).
@@ -83,6 +85,7 @@ impl SpecError {
 /// Checks every bound of `spec`; the first key that is out of bounds is named.
 pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
     within("streams", spec.streams, 1, MAX_STREAMS)?;
+    threads(spec)?;
     id("workload", spec.workload.as_str())?;
     payload(spec)?;
     pace(spec)?;
@@ -99,6 +102,23 @@ pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
         within("pinning", core, 0, MAX_CORE)?;
     }
     Ok(())
+}
+
+fn threads(spec: &TestSpec) -> Result<(), SpecError> {
+    match spec.threads {
+        Some(threads) if spec.transport() == Transport::Udp => Err(SpecError {
+            key: "threads",
+            value: threads.to_string(),
+            valid: "left out with UDP".to_owned(),
+        }),
+        Some(threads) => within("threads", threads, 1, MAX_THREADS.min(spec.streams)),
+        None if spec.streams > MAX_THREADS => Err(SpecError {
+            key: "streams",
+            value: spec.streams.to_string(),
+            valid: format!("at most {MAX_THREADS}, or with TCP shared by threads"),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn payload(spec: &TestSpec) -> Result<(), SpecError> {
@@ -153,7 +173,7 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
         || {
             format!(
                 "at least {least:?}: {} streams over {time:?} have at most {MAX_INTERVALS} intervals in all",
-                spec.flows()
+                spec.stream_reports()
             )
         },
     )
@@ -306,6 +326,43 @@ mod tests {
     }
 
     #[test]
+    fn many_streams_share_threads_and_only_those_of_tcp() {
+        let threads = |threads, streams, spec: TestSpec| {
+            let spec = TestSpec {
+                streams,
+                threads,
+                ..spec
+            };
+            validate(&spec).map_err(|error| error.to_string())
+        };
+        let udp = TestSpec::udp_datagrams(Pace::Unpaced);
+        for (made, expected) in [
+            (threads(Some(2), 10_000, TestSpec::tcp_bulk()), None),
+            (threads(None, 128, udp.clone()), None),
+            (
+                threads(None, 129, TestSpec::tcp_bulk()),
+                Some("at most 128"),
+            ),
+            (threads(Some(2), 129, udp), Some("left out with UDP")),
+            (
+                threads(Some(3), 2, TestSpec::tcp_bulk()),
+                Some("from 1 to 2"),
+            ),
+            (
+                threads(Some(129), 500, TestSpec::tcp_bulk()),
+                Some("from 1 to 128"),
+            ),
+        ] {
+            let text = made.err();
+            assert_eq!(text.is_some(), expected.is_some(), "{text:?}");
+            assert!(
+                text.unwrap_or_default()
+                    .contains(expected.unwrap_or_default())
+            );
+        }
+    }
+
+    #[test]
     fn the_ready_made_specifications_are_valid() {
         for spec in [
             TestSpec::tcp_bulk(),
@@ -319,7 +376,7 @@ mod tests {
     #[test]
     fn a_refusal_names_the_key_and_what_would_be_valid() {
         let error = refused(|spec| spec.streams = 0);
-        assert_eq!(error.to_string(), "streams = 0: must be from 1 to 128");
+        assert_eq!(error.to_string(), "streams = 0: must be from 1 to 10000");
     }
 
     #[test]

@@ -12,10 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 pub use check::{
-    MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD,
+    MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD, MAX_THREADS,
     MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, MIN_NUMBERED_PAYLOAD, SpecError, validate,
 };
 pub(crate) use choice::{parse_choice, write_choice};
@@ -328,6 +329,10 @@ pub struct SocketChoice {
 /// window of 10 Gbit/s over 25 ms.
 const UNASKED_BUFFERS: ByteCount = ByteCount::new(64 * 1024 * 1024);
 
+/// Streams that a test may have without being asked who it is: a connection's buffers may grow to megabytes of the
+/// kernel's memory.
+const UNASKED_STREAMS: u16 = 1024;
+
 /// One test. Both ends receive the same value and derive their own part from it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TestSpec {
@@ -337,8 +342,11 @@ pub struct TestSpec {
     pub work: TestWork,
     /// Who sends.
     pub direction: Direction,
-    /// Parallel streams, at least 1; each has its own socket pair and thread.
+    /// Parallel streams per direction, at least 1: TCP connections, or pairs of UDP ports.
     pub streams: u16,
+    /// Traffic threads of each side that share the streams; absent: one per stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u16>,
     /// When the sender stops.
     pub stop: Stop,
     /// Time at the start whose traffic is sent but not counted.
@@ -380,6 +388,7 @@ impl TestSpec {
             work,
             direction: Direction::Forward,
             streams: 1,
+            threads: None,
             stop: Stop::After(Duration::from_secs(10)),
             warm_up: Duration::ZERO,
             interval: Duration::from_secs(1),
@@ -472,6 +481,9 @@ impl TestSpec {
         if self.pinning.remote.is_some() {
             return Some("pinned threads".to_owned());
         }
+        if self.streams > UNASKED_STREAMS {
+            return Some(format!("more than {UNASKED_STREAMS} streams"));
+        }
         if self.datapath.is_past_sockets() {
             return Some(format!("datapath {}", self.datapath.id));
         }
@@ -501,18 +513,33 @@ impl TestSpec {
         self.work.payload()
     }
 
-    /// Streams of all directions together.
-    pub const fn flows(&self) -> u32 {
+    /// Traffic threads of one side, at least 1: each makes one stream report.
+    pub fn traffic_threads(&self) -> u16 {
+        self.threads.unwrap_or(self.streams).max(1)
+    }
+
+    /// The streams that traffic thread `thread` of each side carries: consecutive ones, as many as any other thread's
+    /// or one more.
+    pub fn streams_of_thread(&self, thread: u16) -> Range<u16> {
+        let from = |thread: u16| {
+            let before = u32::from(self.streams) * u32::from(thread);
+            u16::try_from(before / u32::from(self.traffic_threads())).unwrap_or(self.streams)
+        };
+        from(thread).min(self.streams)..from(thread.saturating_add(1)).min(self.streams)
+    }
+
+    /// Stream reports of all directions together.
+    pub fn stream_reports(&self) -> u32 {
         let directions = match self.direction {
             Direction::Forward | Direction::Reverse => 1,
             Direction::Duplex => 2,
         };
-        self.streams as u32 * directions
+        u32::from(self.traffic_threads()) * directions
     }
 
     /// Intervals that each stream may have, so that all together have no more than [`MAX_INTERVALS`].
     pub fn intervals_per_stream(&self) -> u32 {
-        (MAX_INTERVALS / self.flows().max(1)).max(1)
+        (MAX_INTERVALS / self.stream_reports().max(1)).max(1)
     }
 
     /// The shortest interval of a test of `time`, in whole milliseconds.

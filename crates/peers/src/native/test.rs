@@ -63,7 +63,7 @@ impl Test {
         let drain = DRAIN.min(SHORT_DRAIN.saturating_add(time.saturating_mul(10)));
         Self {
             number,
-            streams: spec.streams,
+            streams: spec.traffic_threads(),
             sends,
             receives,
             time,

@@ -44,6 +44,17 @@ pub(super) fn loops(run: &Run, level: u8) -> Markup {
     }
 }
 
+/// How many streams shared the rate of each trial.
+pub(super) fn shares(run: &Run, level: u8) -> Markup {
+    let lines = words::stream_shares(run);
+    html! {
+        @if !lines.is_empty() {
+            (heading(level, None, "Streams"))
+            ul { @for line in &lines { li { (line) } } }
+        }
+    }
+}
+
 /// Trials that do not count, in red, with their reasons.
 pub(super) fn invalid(run: &Run) -> Markup {
     let bad = run.trials.iter().filter(|trial| !trial.valid);

@@ -85,7 +85,7 @@ fn of_topic(
 ) -> Part {
     let drawn = page::drawn_charts(charts.take(topic), anchor, level, drawings);
     let tables = match topic {
-        Topic::Rate => results::goals(run, level),
+        Topic::Rate => html! { (results::goals(run, level)) (results::shares(run, level)) },
         Topic::Delay => html! { (results::loops(run, level)) (one_way::all(run, level)) },
         Topic::Loss => results::ledger(run, level),
         Topic::Cpu => html! { (profile::all(run, anchor, level)) (trials::cost(run, level)) },

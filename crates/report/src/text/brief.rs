@@ -165,6 +165,7 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     }
     add(4, &|paper| curve(paper, run));
     add(4, &|paper| loops(paper, run));
+    add(2, &|paper| super::shares(paper, run));
     add(6, &|paper| tcp(paper, run));
     if !latency::is_of(run) {
         add(9, &|paper| delays(paper, run));

@@ -119,6 +119,7 @@ fn body(paper: &mut Paper, run: &Run) {
     cautions(paper, run);
     verdict(paper, run);
     curve(paper, run);
+    shares(paper, run);
     tcp(paper, run);
     if latency::is_of(run) {
         latency::table(paper, run);
@@ -301,6 +302,11 @@ fn loops(paper: &mut Paper, run: &Run) {
     if let Some(note) = crate::loops::loop_note(run) {
         paper.row("", &note);
     }
+}
+
+/// How many streams shared the rate of each trial.
+fn shares(paper: &mut Paper, run: &Run) {
+    paper.rows("streams", words::stream_shares(run));
 }
 
 fn tcp(paper: &mut Paper, run: &Run) {

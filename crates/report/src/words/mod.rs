@@ -3,12 +3,14 @@
 mod agent;
 mod cost;
 mod cpu;
+mod shares;
 pub(crate) mod stack;
 mod tcp;
 
 pub use agent::agent_event;
 pub(crate) use cost::cost_line;
 pub(crate) use cpu::cpu_line;
+pub(crate) use shares::stream_shares;
 pub(crate) use tcp::bufferbloat;
 
 use crate::figures::UNKNOWN;

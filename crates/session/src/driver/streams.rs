@@ -273,6 +273,11 @@ fn fits_one_port(
     spec: &TestSpec,
     format: &dyn StreamFormat,
 ) -> std::result::Result<(), &'static str> {
+    if spec.threads.is_some() {
+        return Err(
+            "streams that share threads need ports of their own: start the server without --one-port",
+        );
+    }
     if format.arrival() != Arrival::SharedPort && spec.work == TestWork::Connections {
         return Err(
             "short connections need a port of their own: start the server without --one-port",

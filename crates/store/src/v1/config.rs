@@ -181,6 +181,7 @@ impl Test {
             workload: self.workload,
             direction: self.direction,
             streams: self.streams,
+            threads: None,
             stop: self.stop,
             warm_up: seconds(self.warm_up)?,
             interval: seconds(self.interval)?,

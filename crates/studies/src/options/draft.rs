@@ -7,13 +7,16 @@ use crate::run::{
 use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::link::EmulatedLink;
-use linerate_model::spec::{Arrival, CatchUp, Direction, Observe, Pace, Stop, TestSpec, Transport};
+use linerate_model::spec::{
+    Arrival, CatchUp, Direction, MAX_THREADS, Observe, Pace, Stop, TestSpec, Transport,
+};
 use linerate_model::units::parse_duration;
 use linerate_stacks::StackSpec;
 use linerate_testbed::LinkConfig;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::fmt::Display;
+use std::num::NonZero;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -140,6 +143,11 @@ impl Draft {
                 0 => Pace::Unpaced,
                 total => Pace::At(BitRate::from_bps(total)),
             });
+        }
+        if spec.streams > MAX_THREADS && spec.transport() == Transport::Tcp {
+            let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+            let threads = u16::try_from(cores).unwrap_or(MAX_THREADS).min(MAX_THREADS);
+            spec.threads.get_or_insert(threads);
         }
         spec.stop = Stop::After(self.time);
         match self.interval {

@@ -113,8 +113,8 @@ fn what_is_out_of_bounds_is_called_as_it_was_written() {
         ),
         (
             TestKind::Tcp,
-            ("streams", "129"),
-            "--streams 129: must be from 1 to 128",
+            ("streams", "10001"),
+            "--streams 10001: must be from 1 to 10000",
         ),
         (
             TestKind::Saturate,
