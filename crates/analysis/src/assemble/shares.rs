@@ -18,9 +18,10 @@ pub(super) fn of_streams(ends: &Ends<'_>) -> Option<StreamShares> {
     let all = |report: Option<&EndpointReport>| counts(report).filter(|all| all.len() == streams);
     let (received, time) = (all(ends.receiver)?, ends.received_over()?);
     let sent = all(ends.sender).filter(|_| ends.is_datagrams());
-    let unit = match ends.is_datagrams() {
-        true => ends.spec.payload().get(),
-        false => 1,
+    let unit = if ends.is_datagrams() {
+        ends.spec.payload().get()
+    } else {
+        1
     };
     let lost: Option<Vec<u64>> = sent.map(|sent| {
         let pairs = sent.iter().zip(&received);
@@ -118,14 +119,14 @@ mod tests {
         EndpointReport::of_streams(side, threads)
     }
 
-    fn shares(streams: u16, received: &[&[u64]]) -> Option<linerate_model::run::StreamShares> {
+    fn shares(streams: u16, threads: &[&[u64]]) -> Option<linerate_model::run::StreamShares> {
         let spec = TestSpec {
             streams,
             threads: Some(2),
             ..TestSpec::tcp_bulk()
         };
-        let sender = report(Side::Sender, ByteStreamSender::default(), received);
-        let receiver = report(Side::Receiver, ByteStreamReceiver::default(), received);
+        let sender = report(Side::Sender, ByteStreamSender::default(), threads);
+        let receiver = report(Side::Receiver, ByteStreamReceiver::default(), threads);
         trial(0, &spec, Direction::Forward, Some(sender), Some(receiver)).shares
     }
 

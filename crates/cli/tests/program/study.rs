@@ -341,7 +341,7 @@ fn plans_that_are_none() {
         ),
         (
             format!("{head}streams = 0\n"),
-            ["streams = 0", "from 1 to 128", "plan.toml"],
+            ["streams = 0", "from 1 to 10000", "plan.toml"],
         ),
         (format!("{head}[factors"), ["line 5", "plan.toml", ""]),
         (String::new(), ["plan.toml", "study", ""]),

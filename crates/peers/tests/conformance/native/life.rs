@@ -27,7 +27,7 @@ fn a_specification_out_of_bounds_is_refused_and_the_session_goes_on() {
         answer
             .escape_ascii()
             .to_string()
-            .contains("streams = 60000: must be from 1 to 128")
+            .contains("streams = 60000: must be from 1 to 10000")
     );
     assert_eq!(
         server.give(Input::Bytes(&prepare(2, &specs()[0]))).1,
