@@ -240,7 +240,7 @@ impl AgentState<'_> {
             driver.admit(handle)?;
         }
         let delegated = RefCell::new(None);
-        let result = thread::scope(|scope| {
+        thread::scope(|scope| {
             let mut tell = |event: &SessionEvent, record: &mut Record<'_>| {
                 match event {
                     // It has shown who it is.
@@ -281,8 +281,7 @@ impl AgentState<'_> {
             *delegated.borrow_mut() = None;
             driver.end_session();
             result
-        });
-        result
+        })
     }
 
     /// Server side of a session over `line`.

@@ -1,4 +1,4 @@
-//! What a server has counted and what a run has measured, as Prometheus and OpenMetrics 1.0 read it.
+//! What a server has counted and what a run has measured, as Prometheus and `OpenMetrics` 1.0 read it.
 
 use crate::csv::kebab;
 use crate::figures::clean;
@@ -16,7 +16,7 @@ use std::fmt;
 /// A metric's labels and value.
 type Series<'a> = (Vec<(&'static str, &'a str)>, u64);
 
-/// The state of a server, in a text of OpenMetrics. What is counted has a series from the start, and no client and no
+/// The state of a server, in a text of `OpenMetrics`. What is counted has a series from the start, and no client and no
 /// test adds one.
 ///
 /// # Panics
@@ -30,7 +30,7 @@ pub fn agent_metrics(status: &AgentStatus) -> String {
     text
 }
 
-/// The trials of a run and of its parts, in a text of OpenMetrics: mean, smallest and largest of each quantity over the
+/// The trials of a run and of its parts, in a text of `OpenMetrics`: mean, smallest and largest of each quantity over the
 /// valid trials of a direction, and how many these are. A quantity that no trial has is left out.
 pub fn run_metrics(run: &Run) -> String {
     let mut registry = Registry::default();
@@ -181,7 +181,7 @@ impl Metrics {
         out.counter(
             "linerate_failed_sessions",
             "Sessions ended by an error",
-            counts.failed_sessions,
+            &counts.failed_sessions,
         )
     }
 
@@ -204,7 +204,7 @@ impl Metrics {
         out.counter(
             "process_cpu_seconds",
             "CPU time, user and system",
-            process.cpu.as_secs_f64(),
+            &process.cpu.as_secs_f64(),
         )?;
         let memory = process.resident.get();
         out.gauge("process_resident_memory_bytes", "Resident memory", memory)?;
@@ -230,11 +230,11 @@ impl Out<'_, '_> {
         Ok(())
     }
 
-    fn counter<V: EncodeCounterValue>(&mut self, name: &str, help: &str, value: V) -> fmt::Result {
+    fn counter<V: EncodeCounterValue>(&mut self, name: &str, help: &str, value: &V) -> fmt::Result {
         let mut metric = self
             .0
             .encode_descriptor(name, help, None, MetricType::Counter)?;
-        metric.encode_counter::<NoLabelSet, V, f64>(&value, None)
+        metric.encode_counter::<NoLabelSet, V, f64>(value, None)
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {

@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn this_process_has_files_and_memory() {
         let before = own_use().unwrap();
-        let _more = [(); 3].map(|()| fs::File::open("/dev/null").unwrap());
+        let _more = [(); 3].map(|()| File::open("/dev/null").unwrap());
         let after = own_use().unwrap();
         assert!(before.resident > ByteCount::new(0) && after.cpu >= before.cpu);
         assert!(after.open_files >= 3, "{after:?}");

@@ -113,9 +113,9 @@ fn cluster(score: &[Vec<f64>]) -> Vec<Vec<usize>> {
         for row in &mut sums {
             row.swap_remove(from);
         }
-        for other in 0..sums.len() {
-            let sum = sums[into][other];
-            sums[other][into] = sum;
+        let joined = sums[into].clone();
+        for (row, sum) in sums.iter_mut().zip(joined) {
+            row[into] = sum;
         }
     }
 }

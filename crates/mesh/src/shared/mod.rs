@@ -117,7 +117,7 @@ impl Search {
     }
 
     /// What to run next; `None` when the search is over.
-    pub fn next(&mut self) -> Option<Crowd> {
+    pub fn next_crowd(&mut self) -> Option<Crowd> {
         let crowd = |matching, flows: Vec<usize>, purpose| {
             let mut ways: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
             for flow in flows {

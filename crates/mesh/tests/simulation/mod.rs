@@ -84,7 +84,7 @@ pub(crate) fn run(scene: Scene, seed: u64) -> Score {
     let matchings: Vec<_> = matchings.collect();
     let mut search = Search::new(matchings, seed);
     let mut score = Score::default();
-    while let Some(crowd) = search.next() {
+    while let Some(crowd) = search.next_crowd() {
         let rates = network.crowd(&crowd, &mut random);
         let rates = rates.into_iter();
         let rates: Vec<_> = rates

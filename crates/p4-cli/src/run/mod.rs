@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     /// Certificates of whom controllers must have theirs from; without, they need none.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
-    /// Run on another host, ssh://user@host, or on an emulated board, board://NAME: copied there, and ended with this command.
+    /// Run on another host, `ssh://user@host`, or on an emulated board, `board://NAME`: copied there, and ended with this command.
     #[arg(long, value_name = "HOST", conflicts_with = "ask")]
     on: Option<String>,
     /// End after so many seconds.

@@ -12,17 +12,13 @@ pub fn agent_event(event: &AgentEvent) -> String {
         AgentEvent::Listening { name, address, .. } => format!("serving {name} on {address}"),
         AgentEvent::Refused {
             address,
-            port: Some(port),
+            port,
             lacks,
         } => {
-            let client = SocketAddr::new(*address, *port);
+            let client = port.map(|port| SocketAddr::new(*address, port).to_string());
+            let client = client.unwrap_or_else(|| address.to_string());
             format!("{client}: refused: {}", lack(lacks))
         }
-        AgentEvent::Refused {
-            address,
-            port: None,
-            lacks,
-        } => format!("{address}: refused: {}", lack(lacks)),
         AgentEvent::Curtailed {
             client,
             protocol,
@@ -53,14 +49,8 @@ pub fn agent_event(event: &AgentEvent) -> String {
             code,
             reason,
         } => {
-            let begun = test.as_ref().zip(volume.as_ref());
-            let begun = begun.map(|(test, volume)| {
-                format!("{}, ended early: {}: ", outline(test), moved(volume))
-            });
-            format!(
-                "{client} {protocol}: {}{code}: {reason}",
-                begun.unwrap_or_default()
-            )
+            let begun = begun(test.as_ref().zip(volume.as_ref()));
+            format!("{client} {protocol}: {begun}{code}: {reason}")
         }
         AgentEvent::NotCalledBack { client, error } => {
             format!("{client}: not called back: {}", no_thread(error))
@@ -78,6 +68,13 @@ pub fn agent_event(event: &AgentEvent) -> String {
             "{events} more lines about clients were left out: more than {limit} in a second"
         ),
     }
+}
+
+/// What was measured of a test that ended early; empty if it had not begun.
+fn begun(part: Option<(&TestOutline, &TestVolume)>) -> String {
+    part.map_or_else(String::new, |(test, volume)| {
+        format!("{}, ended early: {}: ", outline(test), moved(volume))
+    })
 }
 
 fn reloaded(changed: &[String], at_restart: &[String]) -> String {

@@ -38,7 +38,7 @@ impl Measuring<'_, '_> {
         let mut search = Search::new(matchings.collect(), report.plan.seed);
         let begun = MonoClock.now();
         let mut rounds = Vec::new();
-        while let Some(crowd) = search.next() {
+        while let Some(crowd) = search.next_crowd() {
             let number = rounds.len() + 1;
             let text = format!(
                 "shared links, crowd {number}: {} pairs at once",
