@@ -48,7 +48,9 @@ fn main() {
             };
             let scores: Vec<Score> = (first..first + runs).map(|seed| run(scene, seed)).collect();
             let mut sum = Score::default();
-            scores.iter().for_each(|score| sum.add(*score));
+            for score in &scores {
+                sum.add(*score);
+            }
             // Networks, not pairs of flows, are independent: the interval is over them.
             let share = |part: fn(&Score) -> usize, whole: fn(&Score) -> usize| {
                 let of: Vec<f64> = scores

@@ -1,5 +1,7 @@
 //! Properties of plans, over random meshes.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use linerate_mesh::{DeclaredLink, HostEntry, Inventory, plan};
 use linerate_model::mesh::{MeshCoverage, MeshPlan};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Shared links are found in simulated networks, and nothing is found where nothing is shared. The constants were fitted on
-//! seeds below 1000; these tests judge on others.
+//! Shared links are found in simulated networks, and nothing is found where nothing is shared. The constants were chosen
+//! with these networks in sight, so the tests guard what there is and judge nothing.
 
 mod simulation;
 

@@ -5,6 +5,9 @@ use linerate_model::mesh::LinkCertainty;
 use linerate_model::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Rate of each way of a pair with the link that limits it; `None` where that way is not in the crowd.
+type BothWays = [Option<(f64, usize)>; 2];
+
 /// Rate of every interface.
 const NIC: f64 = 1e9;
 
@@ -179,24 +182,25 @@ impl Network {
                 .iter()
                 .filter(|(_, load)| **load > 1e-9)
                 .map(|(link, _)| *link);
-            let tight = open.min_by(|a, b| level(a).total_cmp(&level(b))).unwrap();
+            let tight = open.min_by(|a, b| level(a).total_cmp(&level(b)));
+            let tight = tight.expect("invariant: a flow without a rate passes a link");
             let level = level(&tight);
             for (flow, (path, weight)) in flows.iter().enumerate() {
                 if rates[flow].is_none() && path.contains(&tight) {
                     let rate = level * weight;
                     rates[flow] = Some((rate, tight));
                     for link in path {
-                        *left.get_mut(link).unwrap() -= rate;
-                        *load.get_mut(link).unwrap() -= weight;
+                        *left.entry(*link).or_default() -= rate;
+                        *load.entry(*link).or_default() -= weight;
                     }
                 }
             }
             load.remove(&tight);
         }
-        rates.into_iter().map(Option::unwrap).collect()
+        rates.into_iter().flatten().collect()
     }
 
-    fn crowd(&self, crowd: &Crowd, random: &mut Random) -> Vec<(usize, [Option<(f64, usize)>; 2])> {
+    fn crowd(&self, crowd: &Crowd, random: &mut Random) -> Vec<(usize, BothWays)> {
         let (paths, weights) = (&self.paths[crowd.matching], &self.weights[crowd.matching]);
         let places: Vec<(usize, usize)> = crowd
             .pairs
@@ -213,7 +217,7 @@ impl Network {
             .map(|(pair, way)| pair * 2 + way)
             .map(|flow| (self.choose(&paths[flow], random), weights[flow]))
             .collect();
-        let mut all: BTreeMap<usize, [Option<(f64, usize)>; 2]> = BTreeMap::new();
+        let mut all: BTreeMap<usize, BothWays> = BTreeMap::new();
         for ((pair, way), rate) in places.iter().zip(self.share(&flows)) {
             all.entry(*pair).or_default()[*way] = Some(rate);
         }
@@ -233,7 +237,10 @@ impl Network {
         let truth: BTreeMap<(usize, usize), usize> = self
             .crowd(&crowd, &mut random)
             .into_iter()
-            .flat_map(|(pair, both)| [0, 1].map(|way| ((pair, way), both[way].unwrap().1)))
+            .flat_map(|(pair, both)| {
+                let link = |way| Some(((pair, way), both[way]?.1));
+                [0, 1].into_iter().filter_map(link)
+            })
             .collect();
         let proven: Vec<_> = links
             .iter()

@@ -72,7 +72,7 @@ impl Measuring<'_, '_> {
         report.links = links.iter().map(|link| self.link(&crowds, link)).collect();
         report
             .notes
-            .push(self.conclusion(report, &search, crowds.len()));
+            .push(Self::conclusion(report, &search, crowds.len()));
     }
 
     /// Runs the pairs of a crowd at once; the rates of each pair that was measured.
@@ -158,7 +158,7 @@ impl Measuring<'_, '_> {
         }
     }
 
-    fn conclusion(&self, report: &MeshReport, search: &Search, crowds: usize) -> String {
+    fn conclusion(report: &MeshReport, search: &Search, crowds: usize) -> String {
         let pairs = report.crowd_flows.len() / 2;
         let dropped = search.dropped().len();
         match (crowds, dropped, report.links.len()) {

@@ -261,8 +261,8 @@ impl Measuring<'_, '_> {
             .rates
             .extend(rates.map(linerate_model::BitRate::as_f64));
         if known.rates.len() == before {
-            let reasons = run.trials.iter().flat_map(|trial| trial.reasons.clone());
-            let reasons: Vec<String> = reasons.map(|reason| reason.to_string()).collect();
+            let reasons = run.trials.iter().flat_map(|trial| &trial.reasons);
+            let reasons: Vec<_> = reasons.map(String::as_str).collect();
             known.failure = Some(format!("its test is not valid: {}", reasons.join("; ")));
         }
         known.limit = run

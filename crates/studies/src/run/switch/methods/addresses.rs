@@ -47,7 +47,7 @@ impl Method for AddressTableSize {
     }
 
     fn measure(&self, bench: &mut Bench<'_, '_>) -> Result<Option<MethodResult>> {
-        let mut ports = Ports::open(bench)?;
+        let mut ports = Teaching::open(bench)?;
         let rate = Some(PacketRate::from_pps(TABLE_RATE));
         let Some((taught, seen)) = ports.trial(bench, rate)? else {
             return Ok(None);
@@ -79,7 +79,7 @@ impl Method for AddressLearningRate {
     }
 
     fn measure(&self, bench: &mut Bench<'_, '_>) -> Result<Option<MethodResult>> {
-        let mut ports = Ports::open(bench)?;
+        let mut ports = Teaching::open(bench)?;
         let Some((fastest, seen)) = ports.trial(bench, None)? else {
             return Ok(None);
         };
@@ -123,13 +123,13 @@ impl Method for AddressLearningRate {
 }
 
 /// The two ports, with the sets of addresses that were taught so far.
-struct Ports {
+struct Teaching {
     ports: AddressPorts,
     addresses: u32,
     next_set: u8,
 }
 
-impl Ports {
+impl Teaching {
     fn open(bench: &Bench<'_, '_>) -> Result<Self> {
         let params = &bench.spec.datapath.params;
         let name = |key: &str| params.get(key).cloned().unwrap_or_default();
