@@ -71,7 +71,7 @@ fn installed(entry: &Entry) -> Entry {
 /// The files that dpkg keeps as they were changed.
 fn configuration(entries: &[Entry]) -> String {
     let kept = entries.iter().filter(|entry| entry.is_configuration());
-    kept.map(|entry| format!("/{}\n", entry.path)).collect()
+    kept.flat_map(|entry| ["/", &entry.path, "\n"]).collect()
 }
 
 fn file(path: &str, mode: u32, text: String) -> Entry {

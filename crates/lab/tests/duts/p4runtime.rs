@@ -38,12 +38,12 @@ pub(crate) fn a_switch_that_runs_is_set_up_and_its_counters_are_read() {
     )
     .unwrap();
     let router = |file: &str| program("l3_router", file);
-    let set = format!(
+    let router_parameters = format!(
         "p4runtime://{ADDRESS},pipeline={},p4info={}",
         router("l3_router.json"),
         router("l3_router.p4info.txt")
     );
-    let device = format!("{set},entries={}", entries.display());
+    let device = format!("{router_parameters},entries={}", entries.display());
 
     let run = measured(&[&[("dut", &*device)], OPTIONS].concat());
     let (_, parts) = rows(&run);
@@ -54,8 +54,8 @@ pub(crate) fn a_switch_that_runs_is_set_up_and_its_counters_are_read() {
         let [a, b] = &device.counted.ports[..] else {
             panic!("a device has two ports");
         };
-        let counted = [a.received.get(), b.sent.get()];
-        assert_eq!(counted, of_both_ends(trial), "trial {}", trial.index);
+        let passed = [a.received.get(), b.sent.get()];
+        assert_eq!(passed, of_both_ends(trial), "trial {}", trial.index);
     }
 
     // A program that counts: what passed it is in the run.
@@ -77,11 +77,17 @@ pub(crate) fn a_switch_that_runs_is_set_up_and_its_counters_are_read() {
             all.find(|(name, _)| name.ends_with(cell))
                 .map(|(_, count)| *count)
         };
-        let counted = [of("received [0]"), of("sent [1]")];
-        assert_eq!(counted, [Some(sent), Some(came)], "{:?}", device.counted);
+        let cells = [of("received [0]"), of("sent [1]")];
+        assert_eq!(cells, [Some(sent), Some(came)], "{:?}", device.counted);
     }
 
-    fs::write(&entries, "add routes ipv4.dst:198.19.0.0/16 fly(port:1)\n").unwrap();
+    refusals(&router_parameters, &entries);
+}
+
+/// What the device says of entries, addresses and pipelines that do not fit; `router_parameters` fit.
+fn refusals(router_parameters: &str, entries: &Path) {
+    let device = format!("{router_parameters},entries={}", entries.display());
+    fs::write(entries, "add routes ipv4.dst:198.19.0.0/16 fly(port:1)\n").unwrap();
     let refused = |device: &str, code: ExitCode, words: &str| {
         let error = tried(&[&[("dut", device)], OPTIONS].concat()).unwrap_err();
         let failure = Failure::of(error.as_ref()).unwrap();
@@ -94,11 +100,11 @@ pub(crate) fn a_switch_that_runs_is_set_up_and_its_counters_are_read() {
         ExitCode::Peer,
         "no P4Runtime switch answers at 127.0.0.1:1",
     );
-    let mixed = set.replace("l3_router.json", "../counters/counters.json");
+    let mixed = router_parameters.replace("l3_router.json", "../counters/counters.json");
     refused(&mixed, ExitCode::Peer, "the switch refuses");
     let alone = format!(
         "p4runtime://{ADDRESS},pipeline={}",
-        router("l3_router.json")
+        program("l3_router", "l3_router.json")
     );
     refused(&alone, ExitCode::Usage, "needs its P4Info");
 }
@@ -139,7 +145,9 @@ fn network() -> NetNamespace {
         netlink
             .add_veth(&near, &far, 1500, Aggregation::None)
             .unwrap();
-        names.iter().for_each(|name| up(&mut netlink, name));
+        for name in &names {
+            up(&mut netlink, name);
+        }
     }
     up(&mut netlink, &InterfaceName::new("lo").unwrap());
     let deadline = MonoClock.now().after(PATIENCE);

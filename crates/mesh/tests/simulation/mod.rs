@@ -238,7 +238,7 @@ impl Network {
             .crowd(&crowd, &mut random)
             .into_iter()
             .flat_map(|(pair, both)| {
-                let link = |way| Some(((pair, way), both[way]?.1));
+                let link = move |way: usize| Some(((pair, way), both[way]?.1));
                 [0, 1].into_iter().filter_map(link)
             })
             .collect();

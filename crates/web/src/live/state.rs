@@ -130,7 +130,7 @@ impl TestState {
             words: String::new(),
         });
         if outcome.words.is_empty() {
-            outcome.words = said.trim().to_owned();
+            said.trim().clone_into(&mut outcome.words);
         }
         ("ended", json!(outcome))
     }

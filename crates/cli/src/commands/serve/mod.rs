@@ -98,7 +98,7 @@ pub(crate) struct ServeArgs {
     /// Take control and data of the native protocol at the one port of --listen, TCP and UDP: one firewall rule each.
     #[arg(long)]
     one_port: bool,
-    /// Answer `/metrics` (OpenMetrics, for Prometheus) and `/health` over HTTP here, to anybody in reach: `127.0.0.1:9531`.
+    /// Answer `/metrics` (`OpenMetrics`, for Prometheus) and `/health` over HTTP here, to anybody in reach: `127.0.0.1:9531`.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
     /// Form of the log: `text` with times, `json` lines on standard output (as --json), `journal` with priorities for journald.
