@@ -5,7 +5,7 @@
 
 use crate::AgentPlan;
 use crate::access::is_in;
-use crate::serving::start_thread;
+use crate::threads::start_thread;
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};

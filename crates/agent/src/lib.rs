@@ -20,6 +20,7 @@ mod port;
 mod record;
 mod serving;
 mod state;
+mod threads;
 
 pub use budget::BudgetPart;
 pub use console::{ConsolePlan, serve_console};

@@ -7,6 +7,7 @@ use crate::per_address::Counted as Place;
 use crate::port::Port;
 use crate::record::{Detail, Record};
 use crate::state::{AgentState, Waiting, canonical, failed, greets};
+use crate::threads::start_thread;
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
@@ -24,7 +25,6 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
 use linerate_sys::tcp::wait_readable;
 use std::cell::RefCell;
-use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,15 +48,6 @@ pub(crate) fn serve_one(line: Line, plan: &AgentPlan, stop: &AtomicBool) -> Resu
     let (events, _) = mpsc::channel();
     let state = AgentState::new(plan, stop, events, &wakeup_fd);
     state.converse(line, None, linerate_peers::own(), None, None)
-}
-
-/// Starts a thread in `scope`; an error if the host allows no more.
-pub(crate) fn start_thread<'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    thread: thread::Builder,
-    work: impl FnOnce() + Send + 'scope,
-) -> io::Result<()> {
-    thread.spawn_scoped(scope, work).map(drop)
 }
 
 impl AgentState<'_> {
@@ -411,20 +402,5 @@ mod tests {
             });
             assert_eq!(reads, u32::from(kind.about().tells_facts), "{}", kind.id());
         }
-    }
-
-    #[test]
-    fn a_thread_that_the_host_refuses_is_an_error_and_others_go_on() {
-        // More than any address space has.
-        let refused = thread::Builder::new().stack_size(1 << 60);
-        let (done, outcome) = mpsc::channel();
-        thread::scope(|scope| {
-            start_thread(scope, refused, || {}).expect_err("no such stack");
-            start_thread(scope, thread::Builder::new(), move || {
-                done.send(()).unwrap();
-            })
-            .unwrap();
-        });
-        outcome.recv().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! Peer of a measurement, with the options to reach it.
 
-use crate::address::{Endpoint, IpChoice, PeerAddress};
+use crate::address::{IpChoice, PeerAddress};
 use linerate_boards::{Boards, HeldLink, hold_link};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::link::EmulatedLink;
@@ -65,17 +65,6 @@ impl Target {
         check_interface(&scope).map_err(|why| Failure::new(ExitCode::HostLacks, why))?;
         self.interface = scope.interface;
         Ok(())
-    }
-
-    /// Where other hosts reach the agent there; an error where they cannot.
-    pub fn endpoint(&self) -> anyhow::Result<Endpoint> {
-        self.far.route().endpoint(self)?.ok_or_else(|| {
-            let message = format!(
-                "{}: other hosts cannot dial it there; give the address of a running `linerate serve`, or ssh://HOST",
-                self.far
-            );
-            Failure::new(ExitCode::Plan, message).into()
-        })
     }
 
     /// Inserts the requested link element, for as long as the value lives.

@@ -1,13 +1,25 @@
 //! Hosts out of the JSON that Ansible's dynamic inventories print (`ansible-inventory --list`).
 
-use crate::inventory::HostEntry;
+use crate::inventory::{HostEntry, Inventory, plan_error};
 use linerate_model::BitRate;
+use linerate_model::exit::Failure;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The inventory of what `command` printed, which lists hosts as Ansible's dynamic inventories do.
+///
+/// # Errors
+///
+/// If it is no such list, or not of two hosts at least.
+pub fn from_ansible(command: &str, json: &str) -> Result<Inventory, Failure> {
+    let hosts =
+        hosts(json).map_err(|why| plan_error(format!("what `{command}` printed: {why}")))?;
+    Inventory::of_hosts(hosts)
+}
+
 /// Hosts that are listed by their groups, with their variables: `linerate_address`, else `ansible_host` by ssh as
 /// `ansible_user`; `linerate_rack`, `linerate_nic`, `linerate_rate` and `linerate_accepts` as in a file.
-pub(crate) fn hosts(json: &str) -> Result<Vec<HostEntry>, String> {
+fn hosts(json: &str) -> Result<Vec<HostEntry>, String> {
     let root: Map<String, Value> =
         serde_json::from_str(json).map_err(|error| format!("not a JSON object: {error}"))?;
     let variables = root

@@ -221,13 +221,6 @@ impl Inventory {
         Ok(inventory)
     }
 
-    /// Reads what a command printed that lists hosts as Ansible's dynamic inventories do.
-    pub fn from_ansible(command: &str, json: &str) -> Result<Self, Failure> {
-        let hosts = crate::ansible::hosts(json)
-            .map_err(|why| plan_error(format!("what `{command}` printed: {why}")))?;
-        Self::of_hosts(hosts)
-    }
-
     fn check_size(&self) -> Result<(), String> {
         match self.hosts.len() {
             0 | 1 => Err("a mesh needs at least two hosts".to_owned()),
@@ -284,7 +277,7 @@ fn unknown(wanted: &Spanned<String>, link: &str, what: &str) -> (Option<usize>, 
     (Some(wanted.span().start), why)
 }
 
-fn plan_error(message: impl Into<String>) -> Failure {
+pub(crate) fn plan_error(message: impl Into<String>) -> Failure {
     Failure::new(ExitCode::Plan, message)
 }
 

@@ -13,5 +13,6 @@ mod pairs;
 mod plan;
 pub mod shared;
 
+pub use ansible::from_ansible;
 pub use inventory::{DeclaredLink, HostEntry, Inventory};
 pub use plan::plan;

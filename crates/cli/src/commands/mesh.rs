@@ -109,7 +109,7 @@ impl MeshArgs {
     fn inventory(&self) -> Result<Inventory, Failure> {
         match (&self.inventory, &self.inventory_command) {
             (Some(path), _) => Inventory::from_toml(&path.display().to_string(), &read(path)?),
-            (None, Some(command)) => Inventory::from_ansible(command, &printed(command)?),
+            (None, Some(command)) => linerate_mesh::from_ansible(command, &printed(command)?),
             (None, None) => Err(Failure::new(ExitCode::Usage, "give an inventory")),
         }
     }

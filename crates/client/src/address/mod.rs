@@ -3,7 +3,7 @@
 pub(crate) mod routes;
 
 pub use linerate_model::run::IpChoice;
-pub use routes::{Endpoint, foreign_help, without_password};
+pub use routes::{Endpoint, endpoint_for_others, foreign_help, without_password};
 
 use linerate_boards::BoardName;
 use linerate_model::ByteCount;

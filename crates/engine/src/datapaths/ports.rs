@@ -9,13 +9,13 @@
 //! kernel's stack of neither end.
 
 use super::af_xdp::frame::Flow;
-use super::af_xdp::lengths::Lengths;
+use super::af_xdp::lengths::{FCS, Lengths};
 use super::af_xdp::open::open_on;
 use super::af_xdp::params::{self, FrameParams};
 use super::af_xdp::path::FramePath;
 use super::af_xdp::probe::ProbeMark;
 use super::af_xdp::route::{FrameRoute, ethernet};
-use super::in_kernel::{self, FCS, Flows, MAX_FLOWS};
+use super::in_kernel::{self, Flows, MAX_FLOWS};
 use super::{
     Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
 };

@@ -9,7 +9,7 @@
 //!  confirm:   all, then all but the others of a group, in turns: does the one that stays rise?
 //! ```
 //!
-//! Does no I/O: [`Search::next`] says what to run at once, [`Search::record`] takes the rates. A pair is two flows, one
+//! Does no I/O: [`Search::next_crowd`] says what to run at once, [`Search::record`] takes the rates. A pair is two flows, one
 //! each way, since the directions of a link are separate.
 //!
 //! # References

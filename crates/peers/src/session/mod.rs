@@ -22,19 +22,18 @@
 
 mod action;
 mod config;
+mod delegation;
 mod input;
 mod kind;
 mod peer;
 mod ports;
 
-pub use action::{
-    Action, DelegatedTest, Delegation, Grant, PeerEvent, Sent, StopCause, StreamOrder,
-    StreamTarget, TestEnd,
-};
+pub use action::{Action, Grant, PeerEvent, Sent, StopCause, StreamOrder, StreamTarget, TestEnd};
 pub use config::{
     ClientConfig, EMULATED_TIMEOUT, FIRST_ANSWER, Limits, RANDOM_BYTES, ServerConfig, TIMEOUT,
     UnprovedSending, Wire,
 };
+pub use delegation::{DelegatedTest, Delegation};
 pub use input::{Ending, Input, Refusal, StreamEvent, StreamPorts};
 pub use kind::{Capabilities, Control, CredentialKind, Demux, PeerKind, Tests};
 pub(crate) use kind::{whole_seconds, with_whole_seconds_back};

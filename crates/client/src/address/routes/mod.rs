@@ -25,6 +25,21 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Where other hosts reach the agent at `target`.
+///
+/// # Errors
+///
+/// If they cannot, or if it could not be started.
+pub fn endpoint_for_others(target: &Target) -> Result<Endpoint> {
+    target.far.route().endpoint(target)?.ok_or_else(|| {
+        let message = format!(
+            "{}: other hosts cannot dial it there; give the address of a running `linerate serve`, or ssh://HOST",
+            target.far
+        );
+        Failure::new(ExitCode::Plan, message).into()
+    })
+}
+
 /// Every route, in the order in which help lists them. A new one: its file, its `mod` line above, its entry here.
 static ALL: &[&RouteKind] = &[
     &direct::KIND,

@@ -1,8 +1,10 @@
 //! Payload lengths of the frames of a stream: which length the frame of a number has.
 
 use super::frame::Flow;
-use crate::datapaths::in_kernel::FCS;
 use linerate_model::spec::Genome;
+
+/// Bytes behind each frame on a wire: its frame check sequence.
+pub(in crate::datapaths) const FCS: usize = 4;
 
 /// Payload lengths, bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -45,6 +45,13 @@ pub(super) const LAST: Field = Field(136);
 
 /// Lateness of each frame after its time.
 pub(super) const LATENESS: i32 = 4096;
+/// Offsets of the lengths in the headers of IPv4 and IPv6.
+pub(super) const IPV4_LENGTH: usize = 16;
+pub(super) const IPV6_LENGTH: usize = 18;
+
+/// Offset of the IPv4 header's checksum.
+pub(super) const IPV4_CHECKSUM: usize = 24;
+
 /// What differs between the places of a mix of lengths: a [`PlacePlan`] each.
 pub(super) const PLACES: i32 = LATENESS + HISTOGRAM_BYTES;
 /// Bytes of a place.
@@ -201,13 +208,13 @@ fn cut(code: &mut Code, plan: &FramePlan, not_now: Label) {
 fn lengths(asm: &mut Assembler, plan: &FramePlan) {
     let at = |offset: usize| i16::try_from(offset).unwrap_or(0);
     let ip_length = if plan.is_ipv4 {
-        at(super::template::IPV4_LENGTH)
+        at(IPV4_LENGTH)
     } else {
-        at(super::template::IPV6_LENGTH)
+        at(IPV6_LENGTH)
     };
     let checksum = plan
         .is_ipv4
-        .then_some((PLACE_IP_CHECKSUM, at(super::template::IPV4_CHECKSUM)));
+        .then_some((PLACE_IP_CHECKSUM, at(IPV4_CHECKSUM)));
     asm.load(Width::Double, 1, STACK, PLACE);
     let all = [(IP_LENGTH, ip_length), (UDP_LENGTH, plan.payload_at - 4)];
     for (from, to) in all.into_iter().chain(checksum) {

@@ -26,7 +26,7 @@ pub use generator::Generator;
 pub(crate) use generator::Order;
 
 use super::af_xdp::frame::Flow;
-use super::af_xdp::lengths::Lengths;
+use super::af_xdp::lengths::{FCS, Lengths};
 use super::af_xdp::open::{MAX_XSK_FRAME, PRIVILEGES_REMEDY, refused};
 use super::af_xdp::params::FrameParams;
 use super::af_xdp::route::FrameRoute;
@@ -78,9 +78,6 @@ fn check_length(end: &End<'_>) -> Result<(), EngineError> {
     );
     Err(EngineError::plan("payload", &longest, why))
 }
-
-/// Bytes behind each frame on a wire.
-pub(in crate::datapaths) const FCS: usize = 4;
 
 /// Whether frames of an interface may come on several cores at once: on as many as it has receive queues in use, each of
 /// which one core serves at a time.

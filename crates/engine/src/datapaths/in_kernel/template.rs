@@ -1,6 +1,6 @@
 //! The frame that all frames of a stream are copies of.
 
-use super::generator_code::{FramePlan, PlacePlan};
+use super::generator_code::{FramePlan, IPV4_CHECKSUM, IPV4_LENGTH, IPV6_LENGTH, PlacePlan};
 use super::{Flows, is_ipv4};
 use crate::datapaths::af_xdp::frame::{End as FlowEnd, Flow, Template};
 use crate::datapaths::af_xdp::lengths::Lengths;
@@ -59,13 +59,6 @@ fn of_length(flow: &Flow, payload: usize, header: &Header) -> Vec<u8> {
     template.write(&payload, &mut bytes);
     bytes
 }
-
-/// Offsets of the lengths in the headers of IPv4 and IPv6.
-pub(super) const IPV4_LENGTH: usize = 16;
-pub(super) const IPV6_LENGTH: usize = 18;
-
-/// Offset of the IPv4 header's checksum.
-pub(super) const IPV4_CHECKSUM: usize = 24;
 
 /// A flow without what differs from flow to flow.
 fn base(flow: &Flow) -> Flow {

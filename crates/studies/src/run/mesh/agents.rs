@@ -2,7 +2,7 @@
 
 use super::Hosts;
 use anyhow::Result;
-use linerate_client::address::Endpoint;
+use linerate_client::address::{Endpoint, endpoint_for_others};
 use linerate_client::{Client, Target, TestOutcome};
 use linerate_model::mesh::MeshPair;
 use linerate_model::run::Host;
@@ -108,7 +108,7 @@ impl Agents {
 fn reach(target: &Target) -> Result<Endpoint, String> {
     let reached = Client::connect(target).and_then(|client| {
         drop(client);
-        target.endpoint()
+        endpoint_for_others(target)
     });
     reached.map_err(|error| format!("{error:#}"))
 }
