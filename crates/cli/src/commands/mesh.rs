@@ -22,7 +22,7 @@ const EXAMPLES: &str = "Examples:
   linerate mesh lab.toml --dry-run        rounds, time and bytes, before anything starts
   linerate mesh lab.toml -o lab.html      the matrix, slow pairs
   linerate mesh lab.toml --shared-links   also links that nobody declared
-  linerate mesh --inventory-command 'ansible-inventory --list'";
+  linerate mesh --inventory-command ./inventory.sh";
 
 /// Longest inventory that is read: 10 000 hosts take 1 MB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
