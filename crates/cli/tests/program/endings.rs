@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -232,6 +233,9 @@ struct Bench {
     other_log: String,
     plan: String,
     table: String,
+    /// Agents that test with each other, and the inventory of both.
+    _agents: [Server; 2],
+    inventory: String,
 }
 
 impl Bench {
@@ -255,6 +259,18 @@ impl Bench {
             b"streams,value,unit\n1,94.1,Mbit/s\n4,94.2,Mbit/s\n",
         );
         let table = table.display().to_string();
+        let key = place.with("mesh.key", &[7; 32]);
+        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+        let key = key.display().to_string();
+        let listen = ["--listen", "127.0.0.1:0", "--key", &key];
+        let allowed = [&listen[..], &["--allow-mesh", "127.0.0.0/8"]].concat();
+        let agents = [(); 2].map(|()| Server::with(&allowed));
+        let [a, b] = agents.each_ref().map(Server::address);
+        let inventory = format!(
+            "[mesh]\ntime = \"30m\"\nkey = \"mesh.key\"\n\
+             [hosts.a]\naddress = \"{a}\"\n[hosts.b]\naddress = \"{b}\"\n"
+        );
+        let inventory = place.with("mesh.toml", inventory.as_bytes());
         Self {
             place,
             server,
@@ -264,6 +280,8 @@ impl Bench {
                 .to_string(),
             plan,
             table,
+            _agents: agents,
+            inventory: inventory.display().to_string(),
         }
     }
 
@@ -303,6 +321,10 @@ impl Bench {
                 &["--dut", "wire", "--line-rate", "10M", "--budget", "1h"],
             )],
             "run" => &[(Measures, &[&self.plan])],
+            "mesh" => &[
+                (Measures, &[&self.inventory]),
+                (Prints, &[&self.inventory, "--dry-run"]),
+            ],
             "plan" => &[(Prints, &["init", "udp"])],
             "compare" => &[(Prints, &[run, run])],
             "reproduce" => &[(Prints, &["--audit", &self.table])],
