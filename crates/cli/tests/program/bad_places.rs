@@ -24,7 +24,7 @@ fn values_out_of_bounds_are_named() {
             "--payload 1048576",
         ),
         (&["tcp", "127.0.0.1", "-t", "0s"], "--time 0ns"),
-        (&["tcp", "127.0.0.1", "-P", "129"], "--streams"),
+        (&["tcp", "127.0.0.1", "-P", "10001"], "--streams"),
         (&["tcp", "127.0.0.1", "--cpu", "one"], "--cpu"),
         (
             &["latency", "127.0.0.1", "--transport", "tcp", "--sizes", "0"],

@@ -186,7 +186,7 @@ fn values_that_cannot_be_are_named_with_their_key() {
         ),
         ("kind = \"tcp\"\npayload = 0", ["payload", "0", "from 1"]),
         (
-            "kind = \"tcp\"\nstreams = 129",
+            "kind = \"tcp\"\nstreams = 10001",
             ["streams", "10001", "from 1 to 10000"],
         ),
         (
