@@ -8,6 +8,7 @@ use linerate_studies::context::unattended;
 use linerate_studies::options::{Given, Source, TestKind, find, request};
 use linerate_studies::run::{After, Test, switch};
 use linerate_sys::netns::NetNamespace;
+use linerate_testkit::disturbance::undisturbed;
 
 /// Measures as the command does with these options.
 pub(crate) fn measured(options: &[(&str, &str)]) -> Run {
@@ -145,19 +146,20 @@ pub(crate) fn the_rate_of_a_link_is_found_and_its_drops_are_placed() {
 /// mean, and the ledger holds to the frame.
 pub(crate) fn a_mix_of_frame_lengths_fills_a_link() {
     let rate = 20e6;
-    // A process that sends is kept waiting on a busy host, and then sends more at once than the queue holds.
-    for (generator, least) in [("kernel", 0.9), ("af-xdp", 0.4)] {
-        let run = measured(&[
-            ("dut", "link,rate=20M,queue=60000"),
-            ("frame-size", "7x64,4x594,1x1518"),
-            ("generator", generator),
-            ("loss-goal", "0.5%"),
-            ("width", "1%"),
-            ("budget", "20s"),
-            ("delay-load", "50%"),
-            ("diagnose", "0s"),
-        ]);
-        let (forwarding, parts) = rows(&run);
+    for generator in ["kernel", "af-xdp"] {
+        let search = undisturbed(|| {
+            measured(&[
+                ("dut", "link,rate=20M,queue=60000"),
+                ("frame-size", "7x64,4x594,1x1518"),
+                ("generator", generator),
+                ("loss-goal", "0.5%"),
+                ("width", "1%"),
+                ("budget", "20s"),
+                ("delay-load", "50%"),
+                ("diagnose", "0s"),
+            ])
+        });
+        let (forwarding, parts) = rows(&search.value);
         let [row] = forwarding else {
             panic!("{forwarding:?}");
         };
@@ -167,6 +169,10 @@ pub(crate) fn a_mix_of_frame_lengths_fills_a_link() {
         let goal = &row.goals[0];
         let (low, high) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
         assert!(low.pps() <= truth * 1.015, "{generator}: {low} of {truth}");
+        // A queue of so many bytes passes short frames where it drops long ones, so loads above the truth take many trials,
+        // and the budget ends before the bounds meet: the lower one is what was tried last below them. A sender that was
+        // kept waiting sends more at once than the queue holds.
+        let least = if search.is_disturbed() { 0.3 } else { 0.5 };
         assert!(low.pps() >= truth * least, "{generator}: {low} of {truth}");
         assert!(
             high.pps() >= truth * 0.995,
