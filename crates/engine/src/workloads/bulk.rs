@@ -4,24 +4,23 @@
 //! reads them (goodput); every byte is copied to it, as to any application. Both drop the first
 //! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
 
+use super::byte_counts::ByteCounts;
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Path, Step, StreamPath, StreamSetup, Work, WorkloadKind, multiplexed};
 use crate::control::{Received, StreamControl};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{FailureCounts, StreamProgress, Tally};
-use crate::tcp_samples::TcpSamples;
+use crate::tally::Tally;
 use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSocketReport,
 };
-use linerate_model::spec::{Observe, Side, Stop, TestSpec, TestWork};
-use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
+use linerate_model::spec::{Side, Stop, TestSpec, TestWork};
+use linerate_model::{BitRate, ByteCount, Histogram, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
 use linerate_wire::schedule::{Due, Schedule};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The bulk transfer.
@@ -90,67 +89,31 @@ impl WorkloadKind for Bulk {
 /// State of both sides.
 struct Stream {
     path: Box<dyn StreamPath>,
-    plan: StreamPlan,
-    progress: Arc<StreamProgress>,
-    clock: &'static dyn Clock,
-    tally: Option<Tally>,
-    failures: FailureCounts,
-    samples: TcpSamples,
-    start: MonoInstant,
-    /// When bytes last moved.
-    last: MonoInstant,
+    counts: ByteCounts,
 }
 
 impl Stream {
     fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         Ok(Self {
             path: setup.path.stream()?,
-            samples: TcpSamples::new(setup.plan.max_samples),
-            plan: setup.plan,
-            progress: setup.progress,
-            clock: setup.clock,
-            tally: None,
-            failures: FailureCounts::default(),
-            start: MonoInstant::default(),
-            last: MonoInstant::default(),
+            counts: ByteCounts::new(setup.plan, setup.progress, setup.clock),
         })
     }
 
     fn begin(&mut self, start: MonoInstant) {
-        (self.start, self.last) = (start, start);
-        self.sample(start);
-    }
-
-    fn sample(&mut self, now: MonoInstant) {
-        if self.plan.observe == Observe::None {
-            return;
-        }
-        let at = self.since_start(now);
-        self.samples.take(|| {
-            let sample = self.path.info(at)?;
-            self.progress.read(&sample);
-            Some(sample)
-        });
-    }
-
-    fn since_start(&self, now: MonoInstant) -> u64 {
-        let at = now.saturating_since(self.start).as_nanos();
-        u64::try_from(at).unwrap_or(u64::MAX)
-    }
-
-    /// Starts the counting at `instant`.
-    fn count_from(&mut self, instant: MonoInstant) {
-        let progress = Arc::clone(&self.progress);
-        self.tally = Some(Tally::new(instant, self.plan.interval, progress));
+        self.counts.begin(start, |at| self.path.info(at));
     }
 
     /// Records `bytes` moved at `now`; zero only advances the time.
     fn moved(&mut self, now: MonoInstant, bytes: usize) {
+        let counts = &mut self.counts;
         if bytes > 0 {
-            self.last = now;
-            self.failures.success();
+            counts.last = now;
+            counts.failures.success();
         }
-        let Some(tally) = &mut self.tally else { return };
+        let Some(tally) = &mut counts.tally else {
+            return;
+        };
         // Time in which nothing moved does not extend the active time.
         let rolled = match bytes {
             _ if now < tally.start() => false,
@@ -158,44 +121,35 @@ impl Stream {
             _ => tally.count(now, bytes as u64, 0),
         };
         if rolled {
-            self.sample(now);
+            counts.sample(now, |at| self.path.info(at));
         }
     }
 
     /// How to go on after a failed call.
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         self.moved(now, 0);
+        let failures = &mut self.counts.failures;
         if failure.class() == FailureClass::WouldBlock {
-            if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
+            if now.saturating_since(self.counts.last) <= RECEIVER_IDLE_TIMEOUT {
                 return Step::Again;
             }
-            self.failures
-                .count(Failure::timed_out(failure.operation()), now);
+            failures.count(Failure::timed_out(failure.operation()), now);
             return Step::Done;
         }
-        self.failures.step_of_connection(failure, now)
+        failures.step_of_connection(failure, now)
     }
 
     /// TCP readings of the socket, with a last one.
     fn tcp(&mut self, now: MonoInstant) -> TcpSocketReport {
-        let at = self.since_start(now);
-        let is_observed = self.plan.observe != Observe::None;
-        let last = || is_observed.then(|| self.path.info(at)).flatten();
-        TcpSocketReport {
-            samples: self.samples.finish(last),
-            congestion_control: self.path.congestion_control(),
-        }
+        let congestion_control = self.path.congestion_control();
+        self.counts
+            .tcp(now, congestion_control, |at| self.path.info(at))
     }
 
     fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
-        let counted = match self.tally {
-            Some(tally) => tally.report(self.plan.index, duration, work),
-            None => StreamReport::new(u16::from(self.plan.index), work),
-        };
         StreamReport {
-            errors: self.failures.into_counts(),
             path: self.path.buffers().into(),
-            ..counted
+            ..self.counts.report(duration, work)
         }
     }
 }
@@ -227,7 +181,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Sender {
     fn new(stream: Stream) -> Self {
-        let plan = &stream.plan;
+        let plan = &stream.counts.plan;
         let chunk = plan
             .rate
             .map_or(plan.payload, |rate| paced_write(rate, plan.payload));
@@ -279,11 +233,11 @@ impl Sender {
         let ended = *self.ended.get_or_insert(now);
         let is_late = now.saturating_since(ended) >= DELIVERY_TIMEOUT;
         let rest = self.rest_of_block();
-        if rest > 0 && self.stream.plan.format.stays_open() && !is_late {
+        if rest > 0 && self.stream.counts.plan.format.stays_open() && !is_late {
             return self.complete(rest);
         }
         let left = self.stream.path.unacknowledged().unwrap_or(0);
-        if is_late || left == 0 || !self.stream.plan.format.waits_for_delivery() {
+        if is_late || left == 0 || !self.stream.counts.plan.format.waits_for_delivery() {
             return Step::Done;
         }
         Step::Poll(now.after(POLL_INTERVAL))
@@ -291,7 +245,7 @@ impl Sender {
 
     /// Bytes that complete the last block, where the test ends by time.
     fn rest_of_block(&self) -> usize {
-        let block = self.stream.plan.payload as u64;
+        let block = self.stream.counts.plan.payload as u64;
         let begun = self.written % block.max(1);
         if begun == 0 || self.limit.end().is_none() {
             return 0;
@@ -303,7 +257,7 @@ impl Sender {
     fn complete(&mut self, rest: usize) -> Step {
         let part = &self.data.bytes()[..rest.min(self.chunk)];
         let written = self.stream.path.write(part);
-        let now = self.stream.clock.now();
+        let now = self.stream.counts.clock.now();
         match written {
             Ok(written) => {
                 self.written += written as u64;
@@ -333,12 +287,13 @@ pub(super) fn paced_write(rate: BitRate, payload: usize) -> usize {
 
 impl Work for Sender {
     fn begin(&mut self, start: MonoInstant) {
-        let counted = start.after(self.stream.plan.warm_up);
         self.stream.begin(start);
-        self.stream.count_from(counted);
-        self.limit = Limit::new(self.stream.plan.stop, 1, counted);
+        let counted = self.stream.counts.counted_from();
+        self.stream.counts.count_from(counted);
+        self.limit = Limit::new(self.stream.counts.plan.stop, 1, counted);
         self.schedule = self
             .stream
+            .counts
             .plan
             .rate
             .and_then(|rate| Schedule::new(start, rate.bps(), self.chunk, Duration::ZERO, 1));
@@ -360,32 +315,32 @@ impl Work for Sender {
             Ok(written) => {
                 self.pending = length - written;
                 self.written += written as u64;
-                let after = self.stream.clock.now();
+                let after = self.stream.counts.clock.now();
                 self.stream.moved(after, written);
                 if self.pending == 0
-                    && let Some(pause) = self.stream.plan.sender_pause()
+                    && let Some(pause) = self.stream.counts.plan.sender_pause()
                 {
                     self.rest = after.after(pause);
                 }
-                if after >= self.stream.start.after(self.stream.plan.warm_up) {
+                if after >= self.stream.counts.counted_from() {
                     self.limit.spend(written as u64);
                 }
                 Step::Again
             }
             Err(failure) => {
                 self.pending = length;
-                self.stream.failed(failure, self.stream.clock.now())
+                self.stream.failed(failure, self.stream.counts.clock.now())
             }
         }
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.stream.plan.format.stays_open()
+        if !self.stream.counts.plan.format.stays_open()
             && let Err(failure) = self.stream.path.shutdown()
         {
-            self.stream.failures.count(failure, now);
+            self.stream.counts.failures.count(failure, now);
         }
-        let counted = self.stream.start.after(self.stream.plan.warm_up);
+        let counted = self.stream.counts.counted_from();
         let ended = self.ended.unwrap_or(now);
         let work = ByteStreamSender {
             tcp: self.stream.tcp(now),
@@ -405,7 +360,7 @@ struct Receiver {
 
 impl Receiver {
     fn new(stream: Stream) -> Self {
-        let plan = &stream.plan;
+        let plan = &stream.counts.plan;
         // A slow reader is defined by its pause per read, so the read size must be known.
         let size = plan.receiver_pause().map_or(READ_BYTES, |_| plan.payload);
         Self {
@@ -424,29 +379,31 @@ impl Work for Receiver {
 
     fn turn(&mut self, _now: MonoInstant, control: &StreamControl) -> Step {
         let read = self.stream.path.read(self.room.bytes_mut());
-        let now = self.stream.clock.now();
+        let now = self.stream.counts.clock.now();
         let step = match read {
             Ok(0) => {
                 self.ended = true;
                 Step::Done
             }
             Ok(length) => {
-                if self.stream.tally.is_none() {
-                    self.stream.progress.hear();
-                    self.stream.count_from(now.after(self.stream.plan.warm_up));
+                if self.stream.counts.tally.is_none() {
+                    self.stream.counts.progress.hear();
+                    self.stream
+                        .counts
+                        .count_from(now.after(self.stream.counts.plan.warm_up));
                 }
                 self.taken += length as u64;
                 self.stream.moved(now, length);
-                let pause = self.stream.plan.receiver_pause();
+                let pause = self.stream.counts.plan.receiver_pause();
                 pause.map_or(Step::Again, |pause| Step::Until(now.after(pause)))
             }
             Err(failure) => self.stream.failed(failure, now),
         };
-        let index = usize::from(self.stream.plan.index);
+        let index = usize::from(self.stream.counts.plan.index);
         if control.is_over(
             index,
             Received::Bytes(ByteCount::new(self.taken)),
-            self.stream.last,
+            self.stream.counts.last,
             now,
         ) {
             return Step::Done;
@@ -455,7 +412,7 @@ impl Work for Receiver {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        let active = self.stream.tally.as_ref().map(Tally::active);
+        let active = self.stream.counts.tally.as_ref().map(Tally::active);
         let tcp = self.stream.tcp(now);
         self.stream
             .report(active.unwrap_or_default(), ByteStreamReceiver { tcp })

@@ -1,6 +1,7 @@
 //! Registry of the workloads, in the order in which help and reports list them.
 
 mod bulk;
+mod byte_counts;
 mod carrier;
 mod connections;
 mod datagrams;

@@ -4,18 +4,17 @@ use super::readings;
 use crate::control::{Received, StreamControl};
 use crate::datapaths::Buffers;
 use crate::error::EngineError;
-use crate::plan::{Limit, StreamPlan};
-use crate::tally::{FailureCounts, StreamProgress, Tally};
-use crate::tcp_samples::TcpSamples;
+use crate::plan::Limit;
+use crate::tally::Tally;
 use crate::workloads::bulk::{READ_BYTES, paced_write};
+use crate::workloads::byte_counts::ByteCounts;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Path, Step, StreamSetup, Work};
 use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, FlowCounts, PathReport, StreamReport, StreamWork,
-    TcpSocketReport,
+    TcpSample,
 };
-use linerate_model::spec::Observe;
-use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
+use linerate_model::{BitRate, ByteCount, Histogram, MonoInstant};
 use linerate_sys::epoll::{Interest, Readiness};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -23,7 +22,6 @@ use linerate_sys::udp::Blocking;
 use linerate_sys::{sockopt, tcp, tcp_info};
 use linerate_wire::schedule::{Due, Schedule};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum wait for readiness: bounds the delay of a stop.
@@ -55,16 +53,9 @@ struct Streams {
     readiness: Readiness,
     /// Streams that were ready at the last wait.
     ready: Vec<usize>,
-    plan: StreamPlan,
-    progress: Arc<StreamProgress>,
-    clock: &'static dyn Clock,
-    tally: Option<Tally>,
-    failures: FailureCounts,
-    samples: TcpSamples,
+    counts: ByteCounts,
+    /// When `TCP_INFO` of all streams was last read.
     sampled: MonoInstant,
-    start: MonoInstant,
-    /// When bytes last moved on any stream.
-    last: MonoInstant,
     /// Bytes moved, warm-up included.
     moved: u64,
 }
@@ -86,15 +77,8 @@ impl Streams {
             all: sockets.into_iter().map(stream).collect(),
             readiness: Readiness::new().map_err(failed)?,
             ready: Vec::new(),
-            samples: TcpSamples::new(setup.plan.max_samples),
-            plan: setup.plan,
-            progress: setup.progress,
-            clock: setup.clock,
-            tally: None,
-            failures: FailureCounts::default(),
+            counts: ByteCounts::new(setup.plan, setup.progress, setup.clock),
             sampled: MonoInstant::default(),
-            start: MonoInstant::default(),
-            last: MonoInstant::default(),
             moved: 0,
         })
     }
@@ -108,32 +92,8 @@ impl Streams {
     }
 
     fn begin(&mut self, start: MonoInstant) {
-        (self.start, self.last) = (start, start);
-        self.sample(start);
-    }
-
-    fn count_from(&mut self, instant: MonoInstant) {
-        let progress = Arc::clone(&self.progress);
-        self.tally = Some(Tally::new(instant, self.plan.interval, progress));
-    }
-
-    fn since_start(&self, now: MonoInstant) -> u64 {
-        let at = now.saturating_since(self.start).as_nanos();
-        u64::try_from(at).unwrap_or(u64::MAX)
-    }
-
-    /// Reads the state of all streams, if the test asks for it.
-    fn sample(&mut self, now: MonoInstant) {
-        if self.plan.observe == Observe::None {
-            return;
-        }
-        let at = self.since_start(now);
-        self.sampled = now;
-        self.samples.take(|| {
-            let sample = reading(&self.all, at)?;
-            self.progress.read(&sample);
-            Some(sample)
-        });
+        self.sampled = start;
+        self.counts.begin(start, |at| reading(&self.all, at));
     }
 
     /// Waits until streams are ready, at most `limit`, and returns their numbers.
@@ -141,7 +101,8 @@ impl Streams {
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
         if let Err(error) = self.readiness.wait(limit.min(MAX_WAIT), &mut ready) {
-            self.failures
+            self.counts
+                .failures
                 .count(Failure::from_io("epoll_wait", &error), now);
         }
         ready
@@ -149,23 +110,32 @@ impl Streams {
 
     /// Records `bytes` moved on stream `index` at `now`.
     fn moved(&mut self, index: usize, now: MonoInstant, bytes: usize) {
-        self.last = now;
         self.moved += bytes as u64;
-        self.failures.success();
-        let Some(tally) = &mut self.tally else { return };
+        let counts = &mut self.counts;
+        counts.last = now;
+        counts.failures.success();
+        let Some(tally) = &mut counts.tally else {
+            return;
+        };
         if now < tally.start() {
             return;
         }
         self.all[index].counted += bytes as u64;
         let rolled = tally.count(now, bytes as u64, 0);
         if rolled && now.saturating_since(self.sampled) >= MIN_READING_GAP {
-            self.sample(now);
+            self.sampled = now;
+            counts.sample(now, |at| reading(&self.all, at));
         }
     }
 
     /// Advances the intervals where nothing moved.
     fn pass(&mut self, now: MonoInstant) {
-        if let Some(tally) = self.tally.as_mut().filter(|tally| now >= tally.start()) {
+        if let Some(tally) = self
+            .counts
+            .tally
+            .as_mut()
+            .filter(|tally| now >= tally.start())
+        {
             tally.roll(now);
         }
     }
@@ -175,10 +145,10 @@ impl Streams {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {}
             FailureClass::NoBuffers => {
-                self.failures.count(failure, now);
+                self.counts.failures.count(failure, now);
             }
             _ => {
-                self.failures.count(failure, now);
+                self.counts.failures.count(failure, now);
                 self.close(index);
             }
         }
@@ -195,15 +165,11 @@ impl Streams {
     }
 
     fn report(mut self, now: MonoInstant, duration: Duration, work: WorkOf) -> StreamReport {
-        let at = self.since_start(now);
-        let is_observed = self.plan.observe != Observe::None;
         let first = self.all.first().map(|stream| &stream.socket);
-        let tcp = TcpSocketReport {
-            samples: self
-                .samples
-                .finish(|| is_observed.then(|| reading(&self.all, at)).flatten()),
-            congestion_control: first.and_then(|socket| sockopt::congestion_control(socket).ok()),
-        };
+        let congestion = first.and_then(|socket| sockopt::congestion_control(socket).ok());
+        let tcp = self
+            .counts
+            .tcp(now, congestion, |at| reading(&self.all, at));
         let buffers = first.map(Buffers::of).unwrap_or_default();
         let of_all = |bytes: Option<u64>| {
             bytes.map(|bytes| ByteCount::new(bytes.saturating_mul(self.all.len() as u64)))
@@ -221,15 +187,10 @@ impl Streams {
             }
             WorkOf::Receiver => ByteStreamReceiver { tcp }.into(),
         };
-        let counted = match self.tally {
-            Some(tally) => tally.report(self.plan.index, duration, work),
-            None => StreamReport::new(u16::from(self.plan.index), work),
-        };
         StreamReport {
-            errors: self.failures.into_counts(),
             flows: Some(counts),
             path,
-            ..counted
+            ..self.counts.report(duration, work)
         }
     }
 }
@@ -241,7 +202,7 @@ enum WorkOf {
 }
 
 /// One reading of all streams.
-fn reading(streams: &[Stream], at_ns: u64) -> Option<linerate_model::sample::TcpSample> {
+fn reading(streams: &[Stream], at_ns: u64) -> Option<TcpSample> {
     let readings = streams
         .iter()
         .map(|stream| tcp_info::read(&stream.socket, at_ns));
@@ -266,7 +227,7 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let streams = Streams::new(setup)?;
-        let plan = &streams.plan;
+        let plan = &streams.counts.plan;
         let each = |rate: BitRate| BitRate::from_bps(rate.bps() / u64::from(plan.streams.max(1)));
         let chunk = plan
             .rate
@@ -293,11 +254,11 @@ impl Sender {
         let bytes = &self.data.bytes()[..length.min(self.chunk).min(left)];
         let socket = &self.streams.all[index].socket;
         let written = tcp::send(socket, bytes, Blocking::No);
-        let now = self.streams.clock.now();
+        let now = self.streams.counts.clock.now();
         match written {
             Ok(written) => {
                 self.streams.moved(index, now, written);
-                if now >= self.streams.start.after(self.streams.plan.warm_up) {
+                if now >= self.streams.counts.counted_from() {
                     self.limit.spend(written as u64);
                 }
                 written
@@ -341,7 +302,8 @@ impl Sender {
             return;
         }
         let waits = stream.owed > 0;
-        stream.owed = (stream.owed + self.chunk).min(self.chunk.max(self.streams.plan.payload));
+        stream.owed =
+            (stream.owed + self.chunk).min(self.chunk.max(self.streams.counts.plan.payload));
         if waits {
             return;
         }
@@ -355,7 +317,7 @@ impl Sender {
                 .readiness
                 .add(&stream.socket, index, Interest::Write);
             if let Err(error) = watched {
-                let now = self.streams.clock.now();
+                let now = self.streams.counts.clock.now();
                 self.streams
                     .failed(index, Failure::from_io("epoll_ctl", &error), now);
             }
@@ -380,11 +342,11 @@ impl Sender {
 
 impl Work for Sender {
     fn begin(&mut self, start: MonoInstant) {
-        let counted = start.after(self.streams.plan.warm_up);
         self.streams.begin(start);
-        self.streams.count_from(counted);
-        self.limit = Limit::new(self.streams.plan.stop, 1, counted);
-        let rate = self.streams.plan.rate;
+        let counted = self.streams.counts.counted_from();
+        self.streams.counts.count_from(counted);
+        self.limit = Limit::new(self.streams.counts.plan.stop, 1, counted);
+        let rate = self.streams.counts.plan.rate;
         self.schedule = rate
             .and_then(|rate| Schedule::new(start, rate.bps(), self.chunk, SLOT_WINDOW, MAX_SLOTS));
     }
@@ -395,7 +357,7 @@ impl Work for Sender {
             return Step::Done;
         }
         let next = self.serve(now);
-        let now = self.streams.clock.now();
+        let now = self.streams.counts.clock.now();
         // Slots are met by the loop's timer, which is finer than that of epoll.
         let limit = match (next, self.limit.end()) {
             (Some(_), _) => Duration::ZERO,
@@ -404,10 +366,13 @@ impl Work for Sender {
         };
         let ready = self.streams.wait(limit, now);
         if ready.is_empty() {
-            self.streams.pass(self.streams.clock.now());
+            self.streams.pass(self.streams.counts.clock.now());
         }
         for index in &ready {
-            let is_over = self.limit.end().is_some_and(|end| self.streams.last >= end);
+            let is_over = self
+                .limit
+                .end()
+                .is_some_and(|end| self.streams.counts.last >= end);
             if is_over || self.limit.left() == 0 || control.is_stopped() {
                 break;
             }
@@ -425,10 +390,10 @@ impl Work for Sender {
         for stream in self.streams.all.iter().filter(|stream| stream.is_open) {
             if let Err(error) = stream.socket.shutdown(Shutdown::Write) {
                 let failure = Failure::from_io("shutdown", &error);
-                self.streams.failures.count(failure, now);
+                self.streams.counts.failures.count(failure, now);
             }
         }
-        let counted = self.streams.start.after(self.streams.plan.warm_up);
+        let counted = self.streams.counts.counted_from();
         let duration = self.ended.unwrap_or(now).saturating_since(counted);
         let lateness = self.lateness;
         self.streams
@@ -453,14 +418,15 @@ impl Receiver {
     fn read(&mut self, index: usize) {
         let socket = &self.streams.all[index].socket;
         let read = tcp::receive(socket, self.room.bytes_mut(), Blocking::No);
-        let now = self.streams.clock.now();
+        let now = self.streams.counts.clock.now();
         match read {
             Ok(0) => self.streams.close(index),
             Ok(length) => {
-                if self.streams.tally.is_none() {
-                    self.streams.progress.hear();
+                if self.streams.counts.tally.is_none() {
+                    self.streams.counts.progress.hear();
                     self.streams
-                        .count_from(now.after(self.streams.plan.warm_up));
+                        .counts
+                        .count_from(now.after(self.streams.counts.plan.warm_up));
                 }
                 self.streams.moved(index, now, length);
             }
@@ -480,22 +446,26 @@ impl Work for Receiver {
             self.read(*index);
         }
         self.streams.ready = ready;
-        let now = self.streams.clock.now();
+        let now = self.streams.counts.clock.now();
         self.streams.pass(now);
-        let index = usize::from(self.streams.plan.index);
+        let index = usize::from(self.streams.counts.plan.index);
         let received = Received::Bytes(ByteCount::new(self.streams.moved));
-        if self.streams.open == 0 || control.is_over(index, received, self.streams.last, now) {
+        if self.streams.open == 0 || control.is_over(index, received, self.streams.counts.last, now)
+        {
             return Step::Done;
         }
-        if now.saturating_since(self.streams.last) > RECEIVER_IDLE_TIMEOUT {
-            self.streams.failures.count(Failure::timed_out("recv"), now);
+        if now.saturating_since(self.streams.counts.last) > RECEIVER_IDLE_TIMEOUT {
+            self.streams
+                .counts
+                .failures
+                .count(Failure::timed_out("recv"), now);
             return Step::Done;
         }
         Step::Again
     }
 
     fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
-        let active = self.streams.tally.as_ref().map(Tally::active);
+        let active = self.streams.counts.tally.as_ref().map(Tally::active);
         self.streams
             .report(now, active.unwrap_or_default(), WorkOf::Receiver)
     }
