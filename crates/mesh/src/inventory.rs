@@ -20,6 +20,7 @@
 //! ```
 
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::text::line_at;
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount};
 use serde::Deserialize;
@@ -153,10 +154,7 @@ impl Inventory {
     /// Reads the inventory in `text`, of the file `name`.
     pub fn from_toml(name: &str, text: &str) -> Result<Self, Failure> {
         Self::read(text).map_err(|(at, why)| {
-            let line = at.map_or_else(String::new, |at| {
-                let before = text.get(..at).unwrap_or_default();
-                format!(", line {}", before.matches('\n').count() + 1)
-            });
+            let line = at.map_or_else(String::new, |at| format!(", line {}", line_at(text, at)));
             plan_error(format!("{name}{line}: {why}"))
         })
     }

@@ -43,6 +43,7 @@ pub mod spec;
 pub mod ssh;
 pub mod stack;
 pub mod tcp;
+pub mod text;
 pub mod time;
 mod turns;
 pub mod units;

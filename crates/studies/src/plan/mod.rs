@@ -48,6 +48,7 @@ use linerate_client::address::PeerAddress;
 use linerate_model::Ratio;
 use linerate_model::consent::{Effect, Effects, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::text::line_at;
 use linerate_model::units::parse_duration;
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
@@ -292,16 +293,8 @@ struct Places<'a> {
 impl Places<'_> {
     /// `, line 7: why`.
     fn fail(self, offset: Option<usize>, why: &str) -> Failure {
-        let line = |offset: usize| {
-            self.text
-                .bytes()
-                .take(offset)
-                .filter(|byte| *byte == b'\n')
-                .count()
-                + 1
-        };
         let line = offset
-            .map(|offset| format!(", line {}", line(offset)))
+            .map(|offset| format!(", line {}", line_at(self.text, offset)))
             .unwrap_or_default();
         Failure::new(ExitCode::Plan, format!("{line}: {why}"))
     }

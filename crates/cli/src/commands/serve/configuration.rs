@@ -9,6 +9,7 @@ use clap::{
     Arg, ArgAction, ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _,
 };
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::text::line_at;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};
@@ -58,20 +59,16 @@ impl Options {
 
     /// Those of a text; an error is its line, if it has one, and what is wrong.
     fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let line = |at: usize| {
-            text.get(..at)
-                .map(|before| before.matches('\n').count() + 1)
-        };
         let keys: BTreeMap<Spanned<String>, Spanned<Value>> =
             toml::from_str(text).map_err(|error| {
-                let at = error.span().and_then(|span| line(span.start));
+                let at = error.span().map(|span| line_at(text, span.start));
                 (at, error.message().to_owned())
             })?;
-        let command = ServeArgs::augment_args(Command::new("serve").disable_help_flag(true));
+        let command = command();
         let mut options = BTreeMap::new();
         for (key, value) in &keys {
             let name = key.get_ref();
-            let at = |why| (line(key.span().start), why);
+            let at = |why| (Some(line_at(text, key.span().start)), why);
             let arg = option(&command, name).map_err(at)?;
             let words = words(arg, name, value.get_ref()).map_err(at)?;
             check(&command, &words).map_err(|why| at(format!("{name}: {why}")))?;
@@ -97,7 +94,9 @@ impl Options {
     pub(super) fn with_command_line(&self, path: &Path) -> Result<ServeArgs> {
         let given = Cli::command().try_get_matches_from(env::args_os())?;
         let given = served(&given).context("bug in linerate: `serve` is not the command")?;
-        let is_given = |name: &str| given.value_source(&id(name)) == Some(ValueSource::CommandLine);
+        let command = command();
+        let is_given =
+            |name: &str| given.value_source(id(&command, name)) == Some(ValueSource::CommandLine);
         let from_file = self.0.iter().filter(|(name, _)| !is_given(name));
         let from_file = from_file.flat_map(|(_, words)| words.iter().map(Into::into));
         let words = env::args_os().chain(from_file);
@@ -116,10 +115,13 @@ fn served(matches: &ArgMatches) -> Option<&ArgMatches> {
 }
 
 /// How clap calls the option of a name: by its field, or by the name of a protocol's setting.
-fn id(name: &str) -> String {
-    let command = ServeArgs::augment_args(Command::new("serve"));
-    let arg = option(&command, name);
-    arg.map_or_else(|_| name.to_owned(), |arg| arg.get_id().to_string())
+fn id<'a>(command: &'a Command, name: &'a str) -> &'a str {
+    option(command, name).map_or(name, |arg| arg.get_id().as_str())
+}
+
+/// The options of `serve` alone.
+fn command() -> Command {
+    ServeArgs::augment_args(Command::new("serve").disable_help_flag(true))
 }
 
 /// The option of a key.
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn every_key_that_a_reload_changes_is_one() {
-        let command = ServeArgs::augment_args(Command::new("serve"));
+        let command = command();
         for name in RELOADED {
             option(&command, name).unwrap();
         }
