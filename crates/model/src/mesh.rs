@@ -22,6 +22,12 @@ pub struct MeshPair {
 }
 
 impl MeshPair {
+    /// Its flows, sender and receiver each: from the host that dials, then to it.
+    pub const fn flows(self) -> [(usize, usize); 2] {
+        let Self { dialer, listener } = self;
+        [(dialer, listener), (listener, dialer)]
+    }
+
     /// Its hosts, the smaller place first.
     pub const fn ends(self) -> (usize, usize) {
         if self.dialer < self.listener {

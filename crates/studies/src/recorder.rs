@@ -196,7 +196,7 @@ pub(crate) fn this_tool() -> Tool {
 }
 
 /// A run is as good as its trials; a search tolerates invalid trials as long as it found its goals.
-fn status(run: &Run, interrupted: bool) -> RunStatus {
+pub(crate) fn status(run: &Run, interrupted: bool) -> RunStatus {
     let trials_fail = match run.kind() {
         RunKind::Saturate => run.trials.iter().all(|trial| !trial.valid),
         // Each method counts what it can.

@@ -122,19 +122,12 @@ impl Measuring<'_, '_> {
     }
 
     fn alone(&self, pair: MeshPair) -> [Option<f64>; 2] {
-        let (a, b) = (pair.dialer, pair.listener);
-        [(a, b), (b, a)].map(|flow| average(&self.flows.get(&flow)?.rates))
+        pair.flows()
+            .map(|flow| average(&self.flows.get(&flow)?.rates))
     }
 
     fn link(&self, crowds: &[Vec<MeshPair>], link: &FoundLink) -> SharedLink {
-        let flow = |(pair, way): &(usize, usize)| {
-            let MeshPair { dialer, listener } = crowds[link.matching][*pair];
-            if *way == 0 {
-                (dialer, listener)
-            } else {
-                (listener, dialer)
-            }
-        };
+        let flow = |(pair, way): &(usize, usize)| crowds[link.matching][*pair].flows()[*way];
         let flows: Vec<_> = link.flows.iter().map(flow).collect();
         let of_hosts = flows.iter().filter(|flow| {
             let limit = self

@@ -7,7 +7,7 @@ mod agents;
 mod crowds;
 
 use crate::context::Context;
-use crate::recorder::{Header, Recorder, this_tool};
+use crate::recorder::{Header, Recorder, status, this_tool};
 use crate::watch::Event;
 use agents::{Agents, Made};
 use anyhow::Result;
@@ -21,7 +21,7 @@ use linerate_model::estimate::Interval;
 use linerate_model::exit::Failure;
 use linerate_model::mesh::{FlowStanding, MeshFlow, MeshPair, MeshPlan, MeshReport, SCHEMA};
 use linerate_model::run::{
-    Asked, Config, Host, Run, RunKind, RunStatus, RunWork, StudyCell, StudyPlace, StudySettings,
+    Asked, Config, Host, Run, RunKind, RunWork, StudyCell, StudyPlace, StudySettings,
 };
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_peers::key::Key;
@@ -158,10 +158,7 @@ fn spec(hosts: &Hosts, direction: Direction) -> TestSpec {
 
 fn header(hosts: &Hosts, plan: &MeshPlan, spec: &TestSpec) -> Header {
     let pairs = || plan.rounds.iter().flatten();
-    let flows = pairs().flat_map(|pair| {
-        let (a, b) = (pair.dialer, pair.listener);
-        [(a, b), (b, a)]
-    });
+    let flows = pairs().flat_map(|pair| pair.flows());
     let cells = flows.map(|flow| StudyCell {
         cell: hosts.label(flow),
         test: Asked::Test { test: spec.clone() },
@@ -230,9 +227,7 @@ impl Measuring<'_, '_> {
             return None;
         }
         for (pair, both) in pairs.iter().zip(made) {
-            let (a, b) = (pair.dialer, pair.listener);
-            for (way, made) in both.into_iter().enumerate() {
-                let flow = if way == 0 { (a, b) } else { (b, a) };
+            for ((way, made), flow) in both.into_iter().enumerate().zip(pair.flows()) {
                 self.keep(flow, way, made);
             }
         }
@@ -306,11 +301,7 @@ impl Measuring<'_, '_> {
             )
         };
         run.started = Some(started);
-        if run.trials.is_empty() {
-            run.status = RunStatus::Incomplete;
-        } else if run.trials.iter().any(|trial| !trial.valid) {
-            run.status = RunStatus::Invalid;
-        }
+        run.status = status(&run, false);
         linerate_analysis::conclude(&mut run);
         run
     }
@@ -335,10 +326,7 @@ impl Measuring<'_, '_> {
             return slow;
         }
         for round in &plan.rounds {
-            let is_slow = |pair: &MeshPair| {
-                let (a, b) = (pair.dialer, pair.listener);
-                slow.contains(&(a, b)) || slow.contains(&(b, a))
-            };
+            let is_slow = |pair: &MeshPair| pair.flows().iter().any(|flow| slow.contains(flow));
             let pairs: Vec<_> = round.iter().copied().filter(is_slow).collect();
             if !pairs.is_empty() && self.round(&pairs).is_none() {
                 break;
