@@ -42,7 +42,7 @@ impl TestOutcome {
 }
 
 impl TestOutcome {
-    /// The reports as a delegated test is told in, with both hosts.
+    /// The reports, in the form of a delegated test, with both hosts.
     pub fn into_delegated(self, hosts: Vec<Host>) -> DelegatedTest {
         let (mut client, mut server) = (Vec::new(), Vec::new());
         for done in self.directions {

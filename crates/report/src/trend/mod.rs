@@ -135,15 +135,16 @@ fn relative(change: &TrendChange) -> String {
 
 /// `kernel (server): 6.1 → 6.12`.
 fn changed(difference: &Difference) -> String {
-    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "not recorded".to_owned());
+    let recorded =
+        |value: &Option<String>| value.clone().unwrap_or_else(|| "not recorded".to_owned());
     let whose = difference
         .role
         .map_or_else(String::new, |role| format!(" ({})", role.as_str()));
     format!(
         "{}{whose}: {} → {}",
         difference.what,
-        told(&difference.a),
-        told(&difference.b)
+        recorded(&difference.a),
+        recorded(&difference.b)
     )
 }
 
@@ -215,7 +216,7 @@ impl Document for Trend {
     }
 }
 
-/// As small as it can be told.
+/// With a smallest value that is written out.
 fn probability(p: f64) -> String {
     const SMALLEST: f64 = 1e-6;
     if p < SMALLEST {

@@ -66,12 +66,12 @@ pub(crate) struct Outcome {
     pub(crate) words: String,
 }
 
-/// What to tell of a line: the event's name, and its data.
-pub(crate) type Told = (&'static str, Value);
+/// An event for browsers: its name, and its data.
+pub(crate) type NamedEvent = (&'static str, Value);
 
 impl TestState {
     /// Takes a line of the stream in.
-    pub(crate) fn line(&mut self, line: &str) -> Option<Told> {
+    pub(crate) fn line(&mut self, line: &str) -> Option<NamedEvent> {
         let mut event: Value = serde_json::from_str(line).ok()?;
         if event["schema"].is_string() {
             let run: Run = serde_json::from_str(line).ok()?;
@@ -122,7 +122,7 @@ impl TestState {
     }
 
     /// The program has ended: `said` is what it wrote as errors.
-    pub(crate) fn ended(&mut self, said: &str) -> Told {
+    pub(crate) fn ended(&mut self, said: &str) -> NamedEvent {
         self.phase = Phase::Ended;
         let outcome = self.outcome.get_or_insert_with(|| Outcome {
             run: None,
@@ -187,11 +187,11 @@ mod tests {
             r#"{"event":"something-new"}"#,
             "not JSON",
         ];
-        let told: Vec<_> = lines.iter().filter_map(|line| state.line(line)).collect();
-        let names: Vec<_> = told.iter().map(|(name, _)| *name).collect();
+        let events: Vec<_> = lines.iter().filter_map(|line| state.line(line)).collect();
+        let names: Vec<_> = events.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["began", "progress", "interval", "note", "trial"]);
         assert_eq!(
-            told[4].1,
+            events[4].1,
             json!({"index": 0, "valid": true, "ledger": [], "delay": {"p50_ns": 7}, "is_probe": false})
         );
         assert_eq!(state.phase, Phase::Measuring);

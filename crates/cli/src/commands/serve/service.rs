@@ -33,7 +33,7 @@ struct File {
     reload: &'static AtomicBool,
 }
 
-/// What the service manager was told.
+/// State that the service manager was notified of.
 struct Manager {
     is_ready: bool,
     is_stopping: bool,
@@ -143,7 +143,7 @@ impl Manager {
     }
 }
 
-/// Tells the service manager, if there is one. It cannot be told that it cannot be told.
+/// Notifies the service manager, if there is one. That it cannot be notified has nobody to go to.
 fn tell(states: &[NotifyState<'_>]) {
     drop(notify(states));
 }
