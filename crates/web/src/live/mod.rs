@@ -137,12 +137,12 @@ impl Live {
     }
 
     fn finish(&self, said: &str) {
-        let child = self.locked().child.take();
-        // Both pipes are closed: it has ended, or is about to.
-        if let Some(mut child) = child {
+        // Locked to the end: a test that starts meanwhile would be shown as ended. Both pipes are closed, so it has
+        // ended, or is about to.
+        let mut shared = self.locked();
+        if let Some(mut child) = shared.child.take() {
             let _ = child.wait();
         }
-        let mut shared = self.locked();
         let (name, outcome) = shared.state.ended(said);
         self.tell(&mut shared, name, &outcome.to_string());
     }
