@@ -18,23 +18,19 @@ type Series<'a> = (Vec<(&'static str, &'a str)>, u64);
 
 /// The state of a server, in a text of `OpenMetrics`. What is counted has a series from the start, and no client and no
 /// test adds one.
-///
-/// # Panics
-///
-/// Never: writing to a string cannot fail.
 pub fn agent_metrics(status: &AgentStatus) -> String {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(Metrics(status.clone())));
-    let mut text = String::new();
-    encode(&mut text, &registry).expect("invariant: a string takes all that is written");
-    text
+    text(Metrics(status.clone()))
 }
 
 /// The trials of a run and of its parts, in a text of `OpenMetrics`: mean, smallest and largest of each quantity over the
 /// valid trials of a direction, and how many these are. A quantity that no trial has is left out.
 pub fn run_metrics(run: &Run) -> String {
+    text(Figures(run.clone()))
+}
+
+fn text(collector: impl Collector) -> String {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Figures(run.clone())));
+    registry.register_collector(Box::new(collector));
     let mut text = String::new();
     encode(&mut text, &registry).expect("invariant: a string takes all that is written");
     text
