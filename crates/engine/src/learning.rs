@@ -84,10 +84,7 @@ impl AddressPorts {
     /// # Errors
     /// An interface that is not there, or missing privileges.
     pub fn open(a: &str, b: &str, frame_bytes: u64, token: u32) -> Result<Self, EngineError> {
-        let opened = |port: &str, result: io::Result<Self>| {
-            result.map_err(|error| EngineError::io("open", &format!("port {port}"), error))
-        };
-        let make = || {
+        let open = || {
             let [(from, _), (to, mac)] = [link(a)?, link(b)?];
             let frame_bytes = usize::try_from(frame_bytes).unwrap_or(usize::MAX);
             let frame_bytes = frame_bytes.saturating_sub(4).clamp(60, 1514);
@@ -102,7 +99,7 @@ impl AddressPorts {
                 token,
             })
         };
-        opened(&format!("{a} or {b}"), make())
+        open().map_err(|error| EngineError::io("open", &format!("port {a} or {b}"), error))
     }
 
     /// Sends a frame from each address of the set, at `rate`, or as fast as the sender can.
