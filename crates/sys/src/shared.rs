@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn a_port_whose_udp_is_anothers_gives_way_to_the_next_one() {
-        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let address = taken.local_addr().unwrap();
-        let mut wanted = [address, "127.0.0.1:0".parse().unwrap()].into_iter();
-        let (listener, socket) =
-            both_of(|| TcpListener::bind(wanted.next().unwrap()), true).unwrap();
-        assert_eq!(wanted.next(), None);
+        // Both of the port are held, so that a connection of another test cannot get it meanwhile.
+        let (held, _taken) = bind_both("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = held.local_addr().unwrap();
+        let mut offered = [Ok(held), TcpListener::bind("127.0.0.1:0")].into_iter();
+        let (listener, socket) = both_of(|| offered.next().unwrap(), true).unwrap();
+        assert!(offered.next().is_none());
         let port = listener.local_addr().unwrap();
         assert_ne!(port, address);
         assert_eq!(socket.local_addr().unwrap(), port);
