@@ -5,14 +5,14 @@ use linerate_model::Interval;
 use linerate_model::run::{CostRange, Forwarding, FrameCost, Run};
 
 /// Time that a device needs for a frame of this size.
-struct Timed {
+struct FrameTime {
     /// From destination address to FCS.
     bytes: f64,
     /// One over each bound of the throughput, nanoseconds.
     time: Interval,
 }
 
-impl Timed {
+impl FrameTime {
     fn new(found: &Forwarding) -> Option<Self> {
         let goal = found.strictest()?;
         let time = |rate: f64| (rate > 0.0).then(|| 1e9 / rate);
@@ -38,7 +38,7 @@ pub fn frame_cost(rows: &[Forwarding], parts: &[Run]) -> Option<FrameCost> {
             .is_some_and(|verdict| CAUSE.is_in(verdict));
         row.direction == first && is_device
     });
-    let points: Vec<_> = limited.filter_map(|(row, _)| Timed::new(row)).collect();
+    let points: Vec<_> = limited.filter_map(|(row, _)| FrameTime::new(row)).collect();
     let n = f64::from(u32::try_from(points.len()).ok()?);
     let mean = points.iter().map(|point| point.bytes).sum::<f64>() / n;
     let spread: f64 = points
@@ -48,7 +48,7 @@ pub fn frame_cost(rows: &[Forwarding], parts: &[Run]) -> Option<FrameCost> {
     if points.len() < 2 || spread == 0.0 {
         return None;
     }
-    let slope = |point: &Timed| (point.bytes - mean) / spread;
+    let slope = |point: &FrameTime| (point.bytes - mean) / spread;
     Some(FrameCost {
         frame_ns: weighted(&points, |point| 1.0 / n - mean * slope(point)),
         byte_ns: weighted(&points, slope),
@@ -57,15 +57,15 @@ pub fn frame_cost(rows: &[Forwarding], parts: &[Run]) -> Option<FrameCost> {
 }
 
 /// The sum of the times with these weights; no cost is below zero.
-fn weighted(points: &[Timed], weight: impl Fn(&Timed) -> f64) -> CostRange {
-    let sum = |time: fn(&Timed, bool) -> f64, upwards: bool| {
+fn weighted(points: &[FrameTime], weight: impl Fn(&FrameTime) -> f64) -> CostRange {
+    let sum = |time: fn(&FrameTime, bool) -> f64, upwards: bool| {
         let terms = points.iter().map(|point| {
             let weight = weight(point);
             weight * time(point, (weight > 0.0) == upwards)
         });
         terms.sum::<f64>().max(0.0)
     };
-    let end = |point: &Timed, is_high: bool| {
+    let end = |point: &FrameTime, is_high: bool| {
         if is_high {
             point.time.high
         } else {

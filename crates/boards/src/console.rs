@@ -1,6 +1,6 @@
 //! The console of a running board, on this terminal.
 
-use crate::said::is_readable;
+use crate::answer::is_readable;
 use crate::tools::lacks;
 use crate::{BoardName, Boards};
 use linerate_model::exit::{ExitCode, Failure};

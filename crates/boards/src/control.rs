@@ -9,9 +9,9 @@
 //!
 //! A held link ends with whoever holds it, however that ends; then the board has the link that was kept, if any.
 
+use crate::answer::{Answer, is_readable, say};
 use crate::boards::Record;
 use crate::link::BoardNetwork;
-use crate::said::{Said, is_readable, say};
 use crate::{BoardName, Boards};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::link::EmulatedLink;
@@ -78,7 +78,7 @@ fn ask(
     request: &Request,
 ) -> Result<(UnixStream, Record), Failure> {
     boards.reach(name)?;
-    let asked = || -> io::Result<(UnixStream, Said)> {
+    let asked = || -> io::Result<(UnixStream, Answer)> {
         let folder = File::open(boards.home(name).path)?;
         let mut stream = UnixStream::connect(by_folder(&folder))?;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -113,11 +113,11 @@ pub(crate) struct Control {
     listener: UnixListener,
     network: BoardNetwork,
     kept: Option<EmulatedLink>,
-    held: Option<Held>,
+    held: Option<SharedLink>,
 }
 
 /// A link that one or more callers hold.
-struct Held {
+struct SharedLink {
     link: EmulatedLink,
     by: Vec<UnixStream>,
 }
@@ -184,8 +184,8 @@ impl Control {
         let is_held = done.is_ok() && matches!(request, Request::Hold(_));
         let noted = note(self.network.link());
         let said = match done.and(noted) {
-            Ok(record) => Said::Ready(record),
-            Err(failure) => Said::from(&failure),
+            Ok(record) => Answer::Ready(record),
+            Err(failure) => Answer::from(&failure),
         };
         say(&mut stream, &said);
         if let Some(held) = self.held.as_mut().filter(|_| is_held) {
@@ -206,7 +206,7 @@ impl Control {
             (Request::Hold(link), None) => {
                 self.network.set(Some(link))?;
                 let by = Vec::new();
-                self.held = Some(Held { link, by });
+                self.held = Some(SharedLink { link, by });
             }
             (Request::Keep(link), None) => {
                 self.network.set(link)?;
@@ -265,7 +265,7 @@ mod tests {
         });
         let mut answer = String::new();
         BufReader::new(caller).read_line(&mut answer).unwrap();
-        let said: Said = serde_json::from_str(&answer).unwrap();
+        let said: Answer = serde_json::from_str(&answer).unwrap();
         assert_eq!(said.into_record().unwrap(), record("a"));
         assert_eq!(stranger.read(&mut [0]).unwrap(), 0);
     }

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod answer;
 mod base;
 mod boards;
 mod console;
@@ -26,7 +27,6 @@ mod network;
 mod order;
 mod packages;
 mod qemu;
-mod said;
 mod serial;
 mod shell;
 mod start;

@@ -1,9 +1,9 @@
 //! Starts a board: base, image, supervisor, and the wait until it is ready.
 
+use crate::answer::Answer;
 use crate::base::Base;
 use crate::boards::Record;
 use crate::qemu::{self, Emulation};
-use crate::said::Said;
 use crate::supervisor::{KEEP, SUPERVISOR, Task};
 use crate::tools::{failed, not_started};
 use crate::{Boards, Equipment, Order, agent, image};
@@ -138,7 +138,7 @@ fn supervised(task: &Task, lock: File) -> Result<Record, Failure> {
     let read = BufReader::new(output).read_line(&mut line);
     let said = read.ok().and_then(|_| serde_json::from_str(&line).ok());
     match said {
-        Some(Said::Ready(record)) => {
+        Some(Answer::Ready(record)) => {
             writeln!(input, "{KEEP}").map_err(|_| lost("ended when the board was ready"))?;
             Ok(record)
         }

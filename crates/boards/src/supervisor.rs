@@ -8,12 +8,12 @@
 //! The kernel ends QEMU with the thread that started it, which is the first one; a second carries frames where the board
 //! has a link element. Its standard error is the board's lock, which it so holds as long as it lives.
 
+use crate::answer::{Answer, is_readable, say};
 use crate::boards::{BoardState, Home, Record};
 use crate::control::Control;
 use crate::link::BoardNetwork;
 use crate::network::{self, Subnet};
 use crate::qemu::{CONSOLE_LOG, Emulation};
-use crate::said::{Said, is_readable, say};
 use crate::tools::{failed, not_started};
 use crate::{Machine, SerialNumber};
 use linerate_model::Clock as _;
@@ -98,7 +98,7 @@ pub fn supervise(
     match Supervisor::start(&task) {
         Ok(mut supervisor) => supervisor.watch(&task, greet, &mut input, &mut output),
         Err(failure) => {
-            say(&mut output, &Said::from(&failure));
+            say(&mut output, &Answer::from(&failure));
             Err(failure)
         }
     }
@@ -192,11 +192,11 @@ impl Supervisor {
             Ok(()) => {
                 self.record.state = BoardState::Ready;
                 self.home.keep(&self.record)?;
-                say(output, &Said::Ready(self.record.clone()));
+                say(output, &Answer::Ready(self.record.clone()));
                 self.follow(caller)
             }
             Err(end) => {
-                say(output, &Said::from(&self.not_ready(&end)));
+                say(output, &Answer::from(&self.not_ready(&end)));
                 end
             }
         };

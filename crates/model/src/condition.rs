@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A value, or why it could not be read.
-pub type Known<T> = Result<T, String>;
+pub type ReadResult<T> = Result<T, String>;
 
 /// Most cores that a list may name: `CONFIG_NR_CPUS` of x86 is at most 8192.
 const MAX_CORES: u32 = 8192;
@@ -211,61 +211,61 @@ pub struct Condition {
     /// Core that measurements are to be pinned to, if the user named one.
     pub core: Option<u32>,
     /// Interface that is to carry the traffic.
-    pub interface: Known<String>,
+    pub interface: ReadResult<String>,
     /// Cores online.
-    pub cores: Known<CoreSet>,
+    pub cores: ReadResult<CoreSet>,
     /// Clocks of the cores.
-    pub clocks: Known<Vec<ClockPolicy>>,
+    pub clocks: ReadResult<Vec<ClockPolicy>>,
     /// Whether cores may run above their nominal frequency.
-    pub boost: Known<bool>,
+    pub boost: ReadResult<bool>,
     /// Idle states of all cores.
-    pub idle_states: Known<Vec<IdleState>>,
+    pub idle_states: ReadResult<Vec<IdleState>>,
     /// Longest wake-up that some process allows now, in µs (`/dev/cpu_dma_latency`).
-    pub wake_limit_us: Known<u32>,
+    pub wake_limit_us: ReadResult<u32>,
     /// Cores that the scheduler leaves alone.
-    pub isolated: Known<CoreSet>,
+    pub isolated: ReadResult<CoreSet>,
     /// Cores without a timer tick while one thread runs.
-    pub tickless: Known<CoreSet>,
+    pub tickless: ReadResult<CoreSet>,
     /// Interrupts of the interface.
-    pub interrupts: Known<Vec<Interrupt>>,
+    pub interrupts: ReadResult<Vec<Interrupt>>,
     /// Whether irqbalance runs.
-    pub irqbalance: Known<bool>,
+    pub irqbalance: ReadResult<bool>,
     /// Interrupt coalescing of the interface.
-    pub coalescing: Known<Coalescing>,
+    pub coalescing: ReadResult<Coalescing>,
     /// Rings of the interface.
-    pub rings: Known<Rings>,
+    pub rings: ReadResult<Rings>,
     /// Offloads of the interface.
-    pub offloads: Known<Offloads>,
+    pub offloads: ReadResult<Offloads>,
     /// Queueing discipline of the interface.
-    pub qdisc: Known<RootQdisc>,
+    pub qdisc: ReadResult<RootQdisc>,
     /// Packet filters.
-    pub firewall: Known<Firewall>,
+    pub firewall: ReadResult<Firewall>,
     /// Memory node of the interface; `None` where the device belongs to none.
-    pub nic_node: Known<Option<u32>>,
+    pub nic_node: ReadResult<Option<u32>>,
     /// Memory nodes.
-    pub nodes: Known<Vec<Node>>,
+    pub nodes: ReadResult<Vec<Node>>,
     /// Groups of logical cores that share one physical core, of two members or more.
-    pub siblings: Known<Vec<CoreSet>>,
+    pub siblings: ReadResult<Vec<CoreSet>>,
     /// Share of all cores' time since boot that the hypervisor took.
-    pub stolen: Known<Ratio>,
+    pub stolen: ReadResult<Ratio>,
     /// The kernel's clock.
-    pub clock: Known<ClockSource>,
+    pub clock: ReadResult<ClockSource>,
     /// Kernel settings by name.
-    pub sysctl: BTreeMap<String, Known<String>>,
+    pub sysctl: BTreeMap<String, ReadResult<String>>,
     /// Longest IP packet of the interface in bytes.
-    pub mtu_bytes: Known<u32>,
+    pub mtu_bytes: ReadResult<u32>,
     /// Speed of the interface at L1, one direction.
-    pub link_speed: Known<BitRate>,
+    pub link_speed: ReadResult<BitRate>,
     /// Active profile of tuned; `None` where tuned is not in use.
-    pub tuned: Known<Option<String>>,
+    pub tuned: ReadResult<Option<String>>,
     /// What the kernel lets be seen.
-    pub tracing: Known<Tracing>,
+    pub tracing: ReadResult<Tracing>,
 }
 
 impl Condition {
     /// A host of which nothing is known, for one reason.
     pub fn unknown(why: &str) -> Self {
-        fn no<T>(why: &str) -> Known<T> {
+        fn no<T>(why: &str) -> ReadResult<T> {
             Err(why.to_owned())
         }
         Self {
@@ -299,7 +299,7 @@ impl Condition {
     }
 
     /// A kernel setting.
-    pub fn sysctl(&self, name: &str) -> Known<&str> {
+    pub fn sysctl(&self, name: &str) -> ReadResult<&str> {
         match self.sysctl.get(name) {
             Some(Ok(value)) => Ok(value),
             Some(Err(why)) => Err(why.clone()),

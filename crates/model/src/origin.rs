@@ -68,7 +68,7 @@ pub struct Config {
     pub target: Option<TargetConfig>,
     /// What was to be measured; absent where an imported log does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<RunRequest>,
     /// The place of a part in its study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<StudyPlace>,
@@ -198,7 +198,7 @@ impl fmt::Display for IpChoice {
 /// What was to be measured.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Asked {
+pub enum RunRequest {
     /// One test.
     Test {
         /// The test.
@@ -235,7 +235,7 @@ pub enum Asked {
     Demo(DemoSettings),
 }
 
-impl Asked {
+impl RunRequest {
     /// The test that was to be made, or the first of those that differ.
     pub const fn test(&self) -> Option<&TestSpec> {
         match self {
@@ -408,7 +408,7 @@ pub struct StudyCell {
     /// Its settings in words.
     pub cell: String,
     /// What it measures.
-    pub test: Asked,
+    pub test: RunRequest,
     /// What else its plan gives, in the plan's words: `load = tcp, diagnose = 5s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,

@@ -101,17 +101,17 @@ fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
 }
 
 /// A value in the base unit with its rounding.
-type Seen = (f64, Option<Interval>);
+type RoundedValue = (f64, Option<Interval>);
 
 /// What a trial tells of a quantity, with its rounding.
-pub(crate) fn seen(trial: &Trial, quantity: Quantity) -> Option<Seen> {
+pub(crate) fn seen(trial: &Trial, quantity: Quantity) -> Option<RoundedValue> {
     let interval = trial.rounding(quantity).copied();
     let is_finite = |interval: &Interval| interval.low.is_finite() && interval.high.is_finite();
     Some((quantity.of(trial)?, interval.filter(is_finite)))
 }
 
 /// A trial's received rate; where the receiver does not tell, what its TCP acknowledged, else the offered load.
-pub(crate) fn best_known_rate(trial: &Trial) -> Option<Seen> {
+pub(crate) fn best_known_rate(trial: &Trial) -> Option<RoundedValue> {
     let known = [
         Quantity::ReceivedRate,
         Quantity::AcknowledgedRate,

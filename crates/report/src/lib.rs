@@ -52,7 +52,7 @@ pub use paper::Style;
 pub use path::{PathPicture, PathStage, PathUnit, StageFigure, StageFlow, StageLoss, Unplaced};
 pub use renderers::Renderer;
 pub use report::{Report, ReportError};
-pub use reproduction::{Answer, Judged};
+pub use reproduction::{Answer, JudgedReproduction};
 pub use story::title;
 pub use table::{Cell, Table};
 pub use text::{

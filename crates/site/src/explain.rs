@@ -15,12 +15,12 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// A file: its name and its content.
-pub type Given = (String, Vec<u8>);
+pub type InputFile = (String, Vec<u8>);
 
 /// What the user says beside the files, as typed; empty: nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Asked {
+pub struct ExplainOptions {
     /// `--link-speed`: speed of the link that the tests crossed, at L2.
     pub link_speed: String,
     /// `--zperf-units`: step of K and M in zperf's figures.
@@ -34,7 +34,7 @@ pub struct Asked {
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Answer {
     /// At least one run came of them.
-    Explained(Box<Explained>),
+    Explained(Box<Explanation>),
     /// Nothing could be read.
     Refused {
         /// What was tried, on what, why it failed and what to do.
@@ -44,7 +44,7 @@ pub enum Answer {
 
 /// What came of files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Explained {
+pub struct Explanation {
     /// What the report is about.
     pub title: String,
     /// What the command prints at its end but for where the run is, wrapped at 80 columns.
@@ -64,17 +64,21 @@ pub struct Explained {
 /// Explains logs of other tools, joined as `linerate import` does, and run documents.
 ///
 /// `now` is when the report is made, a label.
-pub fn explain(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Answer {
+pub fn explain(files: Vec<InputFile>, asked: &ExplainOptions, now: &WallTime) -> Answer {
     match explained(files, asked, now) {
         Ok(explained) => Answer::Explained(Box::new(explained)),
         Err(error) => Answer::Refused { error },
     }
 }
 
-fn explained(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Result<Explained, String> {
+fn explained(
+    files: Vec<InputFile>,
+    asked: &ExplainOptions,
+    now: &WallTime,
+) -> Result<Explanation, String> {
     let hints = asked.hints()?;
-    let (documents, logs): (Vec<Given>, Vec<Given>) = files.into_iter().partition(is_run);
-    let mut read = Read::default();
+    let (documents, logs): (Vec<InputFile>, Vec<InputFile>) = files.into_iter().partition(is_run);
+    let mut read = ReadLogs::default();
     read.documents(&documents);
     read.logs(&logs, &hints);
     if read.runs.is_empty() {
@@ -93,7 +97,7 @@ fn explained(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Result<Explain
     };
     let fault =
         |error: &dyn Error| format!("{error}: this is a fault in linerate, please report it");
-    Ok(Explained {
+    Ok(Explanation {
         words: words(&read.runs),
         report: html().render(&report).map_err(|error| fault(&error))?,
         document: document(&read.runs).map_err(|error| fault(&error))?,
@@ -104,7 +108,7 @@ fn explained(files: Vec<Given>, asked: &Asked, now: &WallTime) -> Result<Explain
     })
 }
 
-impl Asked {
+impl ExplainOptions {
     fn hints(&self) -> Result<Hints, String> {
         Ok(Hints {
             zperf_units: typed("--zperf-units", &self.zperf_units)?,
@@ -125,20 +129,20 @@ fn typed<T: FromStr<Err: Display>>(option: &str, text: &str) -> Result<Option<T>
     }
 }
 
-fn is_run((_, bytes): &Given) -> bool {
+fn is_run((_, bytes): &InputFile) -> bool {
     is_document(|| Ok(bytes.as_slice())).unwrap_or(false)
 }
 
 /// What was read so far.
 #[derive(Default)]
-struct Read {
+struct ReadLogs {
     runs: Vec<Run>,
     notes: Vec<String>,
     left_out: Vec<String>,
 }
 
-impl Read {
-    fn documents(&mut self, documents: &[Given]) {
+impl ReadLogs {
+    fn documents(&mut self, documents: &[InputFile]) {
         for (name, bytes) in documents {
             match run_from_document(Path::new(name), bytes) {
                 Ok(mut run) => {
@@ -150,7 +154,7 @@ impl Read {
         }
     }
 
-    fn logs(&mut self, logs: &[Given], hints: &Hints) {
+    fn logs(&mut self, logs: &[InputFile], hints: &Hints) {
         if logs.is_empty() {
             return;
         }
@@ -211,21 +215,21 @@ mod tests {
         WallTime::from_unix(1_790_000_000).unwrap()
     }
 
-    fn given(files: &[(&str, &str)]) -> Vec<Given> {
+    fn given(files: &[(&str, &str)]) -> Vec<InputFile> {
         let given = files.iter();
         given
             .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
             .collect()
     }
 
-    fn explained(files: &[(&str, &str)], asked: &Asked) -> Explained {
+    fn explained(files: &[(&str, &str)], asked: &ExplainOptions) -> Explanation {
         match explain(given(files), asked, &now()) {
             Answer::Explained(explained) => *explained,
             Answer::Refused { error } => panic!("{error}"),
         }
     }
 
-    fn refused(files: &[(&str, &str)], asked: &Asked) -> String {
+    fn refused(files: &[(&str, &str)], asked: &ExplainOptions) -> String {
         match explain(given(files), asked, &now()) {
             Answer::Refused { error } => error,
             Answer::Explained(explained) => panic!("{}", explained.words),
@@ -236,7 +240,7 @@ mod tests {
     fn both_ends_of_a_test_are_one_trial() {
         let both = explained(
             &[("1000M.client.log", LOG), ("1000M.server.log", OTHER_END)],
-            &Asked::default(),
+            &ExplainOptions::default(),
         );
         assert_eq!(both.runs, 1);
         let run = run_from_document(Path::new("x"), both.document.as_bytes()).unwrap();
@@ -247,8 +251,11 @@ mod tests {
 
     #[test]
     fn a_run_document_gives_the_words_of_the_log_that_it_came_of() {
-        let of_log = explained(&[("1000M.client.log", LOG)], &Asked::default());
-        let again = explained(&[("run.json", &of_log.document)], &Asked::default());
+        let of_log = explained(&[("1000M.client.log", LOG)], &ExplainOptions::default());
+        let again = explained(
+            &[("run.json", &of_log.document)],
+            &ExplainOptions::default(),
+        );
         assert_eq!(again.words, of_log.words);
         assert_eq!(again.document, of_log.document);
     }
@@ -261,7 +268,7 @@ mod tests {
             include_str!("fixtures/iperf2-far-above-a-gigabit.log"),
         ];
         for log in logs {
-            let said = explained(&[("far-above.log", log)], &Asked::default()).words;
+            let said = explained(&[("far-above.log", log)], &ExplainOptions::default()).words;
             assert!(said.contains("limited by the link's rate (weak)"), "{said}");
             assert!(said.contains("what a link of 1.00 Gbit/s"), "{said}");
         }
@@ -269,9 +276,9 @@ mod tests {
 
     #[test]
     fn what_is_known_of_the_link_is_believed() {
-        let asked = Asked {
+        let asked = ExplainOptions {
             link_speed: " 1G ".to_owned(),
-            ..Asked::default()
+            ..ExplainOptions::default()
         };
         let known = explained(&[("1000M.client.log", LOG)], &asked);
         assert!(known.document.contains("Gbit/s was given at import"));
@@ -280,14 +287,14 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named_beside_what_can() {
         let files = [("1000M.client.log", LOG), ("notes.txt", "buy milk\n")];
-        let mixed = explained(&files, &Asked::default());
+        let mixed = explained(&files, &ExplainOptions::default());
         assert_eq!(mixed.runs, 1);
         assert!(mixed.left_out[0].starts_with("notes.txt is not a log that linerate can import"));
     }
 
     #[test]
     fn without_a_run_the_reason_is_given() {
-        let asked = Asked::default();
+        let asked = ExplainOptions::default();
         assert!(refused(&[], &asked).starts_with("no file was given"));
         let other = refused(&[("notes.txt", "buy milk\n")], &asked);
         assert!(
@@ -305,7 +312,7 @@ mod tests {
                 [link_speed, zperf_units, hgrm].map(str::to_owned);
             refused(
                 &[("a.log", LOG)],
-                &Asked {
+                &ExplainOptions {
                     link_speed,
                     zperf_units,
                     hgrm,

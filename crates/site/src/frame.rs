@@ -1,6 +1,6 @@
 //! What the page and the program say to each other, as bytes.
 
-use crate::explain::{Answer, Asked, Given};
+use crate::explain::{Answer, ExplainOptions, InputFile};
 use linerate_model::WallTime;
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ struct Head {
     now: WallTime,
     files: Vec<FileHead>,
     #[serde(default)]
-    asked: Asked,
+    asked: ExplainOptions,
 }
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct FileHead {
 }
 
 /// Reads a question: a line of JSON that names the files and their lengths, then the files one after the other.
-pub fn question(bytes: &[u8]) -> Result<(Vec<Given>, Asked, WallTime), FrameError> {
+pub fn question(bytes: &[u8]) -> Result<(Vec<InputFile>, ExplainOptions, WallTime), FrameError> {
     let end = bytes
         .iter()
         .position(|byte| *byte == b'\n')
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn files_follow_the_line_that_names_them() {
         let (files, asked, now) = question(format!("{HEAD}\nx\n").as_bytes()).unwrap();
-        let expected: Vec<Given> =
+        let expected: Vec<InputFile> =
             vec![("a".to_owned(), b"x\n".to_vec()), ("b".to_owned(), vec![])];
         assert_eq!(files, expected);
         assert_eq!(asked.link_speed, "1G");

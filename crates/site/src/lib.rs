@@ -11,5 +11,5 @@
 mod explain;
 mod frame;
 
-pub use explain::{Answer, Asked, Explained, Given, explain};
+pub use explain::{Answer, ExplainOptions, Explanation, InputFile, explain};
 pub use frame::{FrameError, answer, question};

@@ -7,7 +7,7 @@
 )]
 
 use linerate_model::WallTime;
-use linerate_site::{Answer, Asked, Explained, Given, explain};
+use linerate_site::{Answer, ExplainOptions, Explanation, InputFile, explain};
 use linerate_testkit::devtools::Driven;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
 }
 
 /// As a browser hands them over: by the last part of their names.
-fn given(files: &[PathBuf]) -> Vec<Given> {
+fn given(files: &[PathBuf]) -> Vec<InputFile> {
     let name = |file: &PathBuf| file.file_name().unwrap().to_string_lossy().into_owned();
     files
         .iter()
@@ -64,7 +64,7 @@ fn given(files: &[PathBuf]) -> Vec<Given> {
 
 fn natively(files: &[PathBuf]) -> Answer {
     let now = WallTime::from_unix(NOW).unwrap();
-    explain(given(files), &Asked::default(), &now)
+    explain(given(files), &ExplainOptions::default(), &now)
 }
 
 /// Puts files into the page's field, and waits for what it says of them.
@@ -103,7 +103,7 @@ fn items(page: &mut Driven, selector: &str) -> Vec<String> {
         .collect()
 }
 
-fn assert_says(page: &mut Driven, expected: &Explained) {
+fn assert_says(page: &mut Driven, expected: &Explanation) {
     assert_eq!(shown(page, "#words"), expected.words);
     assert_eq!(shown(page, "#result-title"), expected.title);
     let before = |what: &str, texts: &[String]| -> Vec<String> {
@@ -223,9 +223,9 @@ fn what_logs_do_not_tell_is_typed_and_explained_again() {
     page.eval("made.length = 0; document.documentElement.dataset.state = 'waiting'");
     page.press("Enter");
     wait(&mut page);
-    let asked = Asked {
+    let asked = ExplainOptions {
         link_speed: "1G".to_owned(),
-        ..Asked::default()
+        ..ExplainOptions::default()
     };
     let Answer::Explained(expected) =
         explain(given(&logs), &asked, &WallTime::from_unix(NOW).unwrap())

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
-use linerate_analysis::compare::{Named, compare, known_metrics};
+use linerate_analysis::compare::{NamedRun, compare, known_metrics};
 use linerate_archive::{self as archive, Hints};
 
 use linerate_model::exit::{ExitCode, Failure};
@@ -31,7 +31,7 @@ pub fn compare_named(
 
 /// Judges `b` against `a`: runs with the names that the comparison calls them by.
 pub fn compare_runs(a: (&str, &Run), b: (&str, &Run), options: &Options) -> Result<Comparison> {
-    let named = |(name, run)| Named { name, run };
+    let named = |(name, run)| NamedRun { name, run };
     comparable(compare(named(a), named(b), options))
 }
 

@@ -8,10 +8,10 @@ use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::watch::Event;
 use anyhow::{Context as _, Result};
-use linerate_analysis::compare::{Named, compare_in_turns};
+use linerate_analysis::compare::{NamedRun, compare_in_turns};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
-use linerate_model::run::{Asked, Run, RunKind, StudyPlace, StudySettings};
+use linerate_model::run::{Run, RunKind, RunRequest, StudyPlace, StudySettings};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ pub fn compare_interleaved(
     let study = measure(context, plan)?;
     let sides = CELLS.map(|cell| side(&study, cell));
     let [a, again, b] = &sides;
-    let named = |name, run| Named { name, run };
+    let named = |name, run| NamedRun { name, run };
     let comparison = compare_in_turns(
         named(&plan.a.name, a),
         named(&plan.a.name, again),
@@ -206,7 +206,7 @@ fn header(plan: &InterleavePlan, order: &[usize]) -> Header {
         kind: RunKind::Study,
         title: format!("{} against {}, in turns", plan.b.name, plan.a.name),
         target: None,
-        asked: Asked::Study(StudySettings {
+        asked: RunRequest::Study(StudySettings {
             host: String::new(),
             repetitions: plan.repetitions,
             seed: plan.seed,

@@ -14,11 +14,11 @@ use std::time::Duration;
 pub(crate) struct Intervals {
     transport: Transport,
     length: Duration,
-    ways: Vec<Way>,
+    ways: Vec<DirectionProgress>,
 }
 
 /// Traffic in one direction.
-struct Way {
+struct DirectionProgress {
     direction: Direction,
     is_duplex: bool,
     /// Intervals that are over.
@@ -31,7 +31,7 @@ struct Way {
 impl Intervals {
     /// Of a test that has not begun; none if it does not move a stream.
     pub(crate) fn new(spec: &TestSpec) -> Self {
-        let way = |direction| Way {
+        let way = |direction| DirectionProgress {
             direction,
             is_duplex: spec.direction == Direction::Duplex,
             done: 0,
@@ -87,7 +87,7 @@ impl Intervals {
     }
 }
 
-impl Way {
+impl DirectionProgress {
     fn ended(
         &mut self,
         pulse: &Pulse,

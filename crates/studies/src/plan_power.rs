@@ -3,7 +3,7 @@
 use crate::plan::{Cell, StudyPlan};
 use linerate_analysis::study::plan_power::{EarlierScatter, PlannedStudy, earlier_scatter};
 use linerate_analysis::study::rounds::MIN_RUNS;
-use linerate_model::run::{Asked, Run, RunKind, StudySettings};
+use linerate_model::run::{Run, RunKind, RunRequest, StudySettings};
 use linerate_store::{Entry, Store, StoreError};
 
 /// Earlier runs that are looked into, the newest first.
@@ -79,16 +79,19 @@ pub fn plan_power(
 
 /// Whether a factor is the load of what is received, whose effect is no news.
 fn is_load(plan: &StudyPlan, factor: &str) -> bool {
-    let is_exchange = |cell: &Cell| matches!(cell.test.asked(), Asked::Latency { .. });
+    let is_exchange = |cell: &Cell| matches!(cell.test.asked(), RunRequest::Latency { .. });
     matches!(factor, "rate" | "pace") && !plan.cells.iter().any(is_exchange)
 }
 
 /// Rates and losses, medians and tails: what effects of a kind of test are tested for together.
 fn quantities(cell: &Cell) -> usize {
     match cell.test.asked() {
-        Asked::Test { test } if test.transport() == linerate_model::spec::Transport::Tcp => 1,
-        Asked::Test { .. } | Asked::Latency { .. } => 2,
-        Asked::Search { .. } | Asked::Study(_) | Asked::Switch(_) | Asked::Demo(_) => 1,
+        RunRequest::Test { test } if test.transport() == linerate_model::spec::Transport::Tcp => 1,
+        RunRequest::Test { .. } | RunRequest::Latency { .. } => 2,
+        RunRequest::Search { .. }
+        | RunRequest::Study(_)
+        | RunRequest::Switch(_)
+        | RunRequest::Demo(_) => 1,
     }
 }
 
@@ -110,7 +113,7 @@ fn earlier(plan: &StudyPlan, store: &Store) -> Result<Vec<Run>, StoreError> {
 fn is_of_host(plan: &StudyPlan, run: &Run) -> bool {
     let host = plan.peers();
     match &run.config.asked {
-        Some(Asked::Study(settings)) => settings.host == host,
+        Some(RunRequest::Study(settings)) => settings.host == host,
         _ => run
             .config
             .target
@@ -128,7 +131,7 @@ fn earlier_scatter_of(plan: &StudyPlan, runs: &[Run]) -> Vec<EarlierScatter> {
         let parts = |run, settings: &StudySettings| same_parts(run, settings, cell, &asked);
         runs.iter()
             .flat_map(|run| match &run.config.asked {
-                Some(Asked::Study(settings)) => parts(run, settings),
+                Some(RunRequest::Study(settings)) => parts(run, settings),
                 _ if same(run) => vec![run],
                 _ => Vec::new(),
             })
@@ -143,7 +146,7 @@ fn same_parts<'a>(
     run: &'a Run,
     settings: &StudySettings,
     cell: &Cell,
-    asked: &Asked,
+    asked: &RunRequest,
 ) -> Vec<&'a Run> {
     let known = settings.cells.iter();
     let known = known.filter(|known| known.test == *asked && known.beside == cell.beside);

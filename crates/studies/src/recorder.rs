@@ -7,7 +7,7 @@ use linerate_client::Client;
 use linerate_model::calibration::{HostCeiling, Platform};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{
-    Asked, Config, Forwarding, Host, HostRole, Run, RunKind, RunStatus, RunWork, TargetConfig,
+    Config, Forwarding, Host, HostRole, Run, RunKind, RunRequest, RunStatus, RunWork, TargetConfig,
     Tool, Trial,
 };
 use linerate_model::{Clock as _, Quantile};
@@ -19,7 +19,7 @@ pub(crate) struct Header {
     pub(crate) kind: RunKind,
     pub(crate) title: String,
     pub(crate) target: Option<TargetConfig>,
-    pub(crate) asked: Asked,
+    pub(crate) asked: RunRequest,
     pub(crate) hosts: Vec<Host>,
 }
 

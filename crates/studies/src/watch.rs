@@ -65,14 +65,14 @@ impl Watcher for Silent {
 }
 
 /// Maps a part's progress into the whole's, and keeps the part's begin and end to itself.
-pub(crate) struct Scaled<'a> {
+pub(crate) struct ScaledWatcher<'a> {
     pub(crate) inner: &'a mut dyn Watcher,
     pub(crate) name: &'a str,
     pub(crate) offset: f64,
     pub(crate) scale: f64,
 }
 
-impl Watcher for Scaled<'_> {
+impl Watcher for ScaledWatcher<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Progress {

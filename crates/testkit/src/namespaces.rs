@@ -173,12 +173,12 @@ enum Outcome {
 }
 
 /// A case under way, on a thread of its own, because a case may change its thread's network.
-struct Begun {
+struct RunningCase {
     name: &'static str,
     thread: io::Result<JoinHandle<()>>,
 }
 
-impl Begun {
+impl RunningCase {
     fn start(case: &Case) -> Self {
         let thread = Builder::new().name(case.name.to_owned()).spawn(case.run);
         Self {
@@ -216,18 +216,18 @@ impl Tally {
         one_by_one: &[Case],
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let begun: Vec<Begun> = at_once.iter().map(Begun::start).collect();
+        let begun: Vec<RunningCase> = at_once.iter().map(RunningCase::start).collect();
         for case in begun {
             self.end(case, out)?;
         }
         for case in one_by_one {
-            self.end(Begun::start(case), out)?;
+            self.end(RunningCase::start(case), out)?;
         }
         Ok(())
     }
 
     /// Waits for the end of a case, and says how it went.
-    fn end(&mut self, case: Begun, out: &mut impl Write) -> io::Result<()> {
+    fn end(&mut self, case: RunningCase, out: &mut impl Write) -> io::Result<()> {
         let name = case.name;
         write!(out, "test {name} ... ")?;
         out.flush()?;

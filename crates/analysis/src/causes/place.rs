@@ -1,6 +1,6 @@
 //! What the rules that look for one place in the loss ledger have in common.
 
-use super::evidence::{Evidence, Need, Placed, Regime};
+use super::evidence::{Evidence, LossPlaces, Need, Regime};
 use super::{RuleOutcome, clear, not_evaluated, not_recorded, words};
 use crate::thresholds::place::LEAST_SHARE;
 use linerate_model::run::Place;
@@ -9,7 +9,7 @@ use linerate_model::run::Place;
 pub(super) fn examine(
     evidence: &Evidence<'_>,
     place: Place,
-    judge: impl FnOnce(&Placed, f64) -> RuleOutcome,
+    judge: impl FnOnce(&LossPlaces, f64) -> RuleOutcome,
 ) -> RuleOutcome {
     if evidence.is_latency() || evidence.is_tcp() {
         return clear("no stream of datagrams was sent, so none was dropped there");
@@ -23,7 +23,7 @@ pub(super) fn examine(
     if evidence.stressed().is_empty() {
         return clear("no more packets were lost than the goal tolerates");
     }
-    let Some(placed) = Placed::from_evidence(evidence) else {
+    let Some(placed) = LossPlaces::from_evidence(evidence) else {
         return not_recorded(&[Need::Ledger]);
     };
     let share = placed.share(&[place]);

@@ -12,14 +12,14 @@ pub(super) struct Cell<'a> {
     /// Whether the source states all of its settings, so that what is absent was not set.
     pub(super) is_own: bool,
     /// Trials or goals of each repetition. Repetitions are what is independent of each other.
-    pub(super) seen: Seen<'a>,
+    pub(super) seen: CellContent<'a>,
     /// Trials that cannot be trusted, which are in no repetition.
     pub(super) invalid: usize,
 }
 
 /// What a cell holds.
 #[derive(Debug, Clone)]
-pub(super) enum Seen<'a> {
+pub(super) enum CellContent<'a> {
     Goals(Vec<Repetition<'a, &'a GoalResult>>),
     Trials(Vec<Repetition<'a, Vec<&'a Trial>>>),
 }
@@ -34,7 +34,7 @@ pub(super) struct Repetition<'a, T> {
 
 /// The cells of a run, in the order in which they were first measured.
 pub(super) fn of(run: &Run) -> Vec<Cell<'_>> {
-    let mut found = Found::default();
+    let mut found = CellCollector::default();
     if run.kind() == RunKind::Study {
         for part in run.parts() {
             let place = part.config.place.as_ref();
@@ -51,11 +51,11 @@ pub(super) fn of(run: &Run) -> Vec<Cell<'_>> {
 }
 
 #[derive(Default)]
-struct Found<'a> {
+struct CellCollector<'a> {
     cells: Vec<Cell<'a>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> CellCollector<'a> {
     /// Adds what `run` measured. The trials of one setting are one repetition together if
     /// `is_repetition`, else each is one of its own.
     fn add(&mut self, run: &'a Run, part: Option<&str>, is_repetition: bool) {
@@ -63,7 +63,7 @@ impl<'a> Found<'a> {
         if run.kind() == RunKind::Saturate && !run.goals().is_empty() {
             for goal in run.goals() {
                 let key = goal_key(run, part, goal);
-                if let Seen::Goals(goals) = &mut self.cell(key, is_own).seen {
+                if let CellContent::Goals(goals) = &mut self.cell(key, is_own).seen {
                     goals.push(repetition(run, goal));
                 }
             }
@@ -76,13 +76,15 @@ impl<'a> Found<'a> {
             let cell = self.cell(key, is_own);
             match &mut cell.seen {
                 _ if !trial.valid => cell.invalid += 1,
-                Seen::Trials(_) if is_repetition => together.entry(name).or_default().push(trial),
-                Seen::Trials(all) => all.push(repetition(run, vec![trial])),
-                Seen::Goals(_) => {}
+                CellContent::Trials(_) if is_repetition => {
+                    together.entry(name).or_default().push(trial)
+                }
+                CellContent::Trials(all) => all.push(repetition(run, vec![trial])),
+                CellContent::Goals(_) => {}
             }
         }
         for cell in &mut self.cells {
-            if let (Some(trials), Seen::Trials(all)) =
+            if let (Some(trials), CellContent::Trials(all)) =
                 (together.remove(&cell.key.name), &mut cell.seen)
             {
                 all.push(repetition(run, trials));
@@ -94,9 +96,9 @@ impl<'a> Found<'a> {
         let at = self.cells.iter().position(|cell| cell.key == key);
         let at = at.unwrap_or_else(|| {
             let seen = if key.goal.is_some() {
-                Seen::Goals(Vec::new())
+                CellContent::Goals(Vec::new())
             } else {
-                Seen::Trials(Vec::new())
+                CellContent::Trials(Vec::new())
             };
             self.cells.push(Cell {
                 key,
@@ -226,8 +228,8 @@ impl Cell<'_> {
     pub(super) fn level(&self) -> RepetitionLevel {
         let of = |instance| (instance, 0.0);
         let all: Vec<_> = match &self.seen {
-            Seen::Goals(all) => all.iter().map(|one| of(one.instance)).collect(),
-            Seen::Trials(all) => all.iter().map(|one| of(one.instance)).collect(),
+            CellContent::Goals(all) => all.iter().map(|one| of(one.instance)).collect(),
+            CellContent::Trials(all) => all.iter().map(|one| of(one.instance)).collect(),
         };
         crate::repetition::units(&all).level
     }
@@ -235,8 +237,8 @@ impl Cell<'_> {
     /// Whether anything can be compared.
     pub(super) fn is_empty(&self) -> bool {
         match &self.seen {
-            Seen::Goals(goals) => goals.is_empty(),
-            Seen::Trials(trials) => trials.is_empty(),
+            CellContent::Goals(goals) => goals.is_empty(),
+            CellContent::Trials(trials) => trials.is_empty(),
         }
     }
 }

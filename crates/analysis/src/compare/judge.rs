@@ -6,7 +6,7 @@
 use super::Options;
 use super::metrics::{Both, Observation};
 use super::on::On;
-use super::power::{self, Scatter, Wanted};
+use super::power::{self, Requirement, Scatter};
 use crate::statistics::{
     AgainstMargin, TestDesign, USUAL_CONFIDENCE, against_margin, exponential, holm, mean,
 };
@@ -133,9 +133,9 @@ impl Rules {
     }
 
     /// What must be shown of a metric, of `tests` that are corrected together.
-    fn wanted(&self, untested: &Untested, tests: usize) -> Wanted {
+    fn wanted(&self, untested: &Untested, tests: usize) -> Requirement {
         let is_loss = untested.metric.is_share();
-        Wanted {
+        Requirement {
             on: untested.on,
             better: untested.metric.better(),
             design: TestDesign {
@@ -191,7 +191,7 @@ pub(super) fn correct(pairs: &[Vec<Untested>]) -> Vec<Vec<Option<f64>>> {
 }
 
 /// The verdict, by the corrected p.
-fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> MetricComparison {
+fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Requirement) -> MetricComparison {
     let Untested {
         metric,
         a,

@@ -1,7 +1,7 @@
 //! The metrics of a cell: what each repetition says, with what is known of its precision.
 
 use super::Options;
-use super::cells::{Cell, Repetition, Seen};
+use super::cells::{Cell, CellContent, Repetition};
 use crate::repetition::{Units, units};
 use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval, to_f64};
 use linerate_model::comparison::{Basis, ComparedCell};
@@ -112,8 +112,8 @@ pub(super) fn both(first: Vec<Observed>, second: &[Observed]) -> Vec<Both> {
 /// Every metric that a cell knows.
 pub(super) fn observed(cell: &Cell<'_>, options: &Options) -> Vec<Observed> {
     let all = match &cell.seen {
-        Seen::Goals(goals) => vec![throughput(goals, &cell.key)],
-        Seen::Trials(repetitions) => told(cell.key.kind, &options.quantiles)
+        CellContent::Goals(goals) => vec![throughput(goals, &cell.key)],
+        CellContent::Trials(repetitions) => told(cell.key.kind, &options.quantiles)
             .map(|metric| {
                 let turns = turns_of(repetitions, metric);
                 let trials = || {

@@ -62,7 +62,7 @@ impl Default for Options {
 
 /// A run and what the user called it.
 #[derive(Debug, Clone, Copy)]
-pub struct Named<'a> {
+pub struct NamedRun<'a> {
     /// An id, a path, a log.
     pub name: &'a str,
     /// The run.
@@ -70,7 +70,7 @@ pub struct Named<'a> {
 }
 
 /// Judges `b` against `a`.
-pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
+pub fn compare(a: NamedRun<'_>, b: NamedRun<'_>, options: &Options) -> Comparison {
     let (cells_a, cells_b) = (cells::of(a.run), cells::of(b.run));
     let paired = pairing::pair(&cells_a, &cells_b);
     let rules = Rules::new(options);
@@ -115,8 +115,8 @@ pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
 }
 
 fn assembled(
-    a: Named<'_>,
-    b: Named<'_>,
+    a: NamedRun<'_>,
+    b: NamedRun<'_>,
     options: &Options,
     pairs: Vec<Pair>,
     unpaired: Vec<Unpaired>,
@@ -153,9 +153,9 @@ fn assembled(
 /// Judges `b` against `a`, which were measured in turns with `again`, a second A. A control that shows a difference of A
 /// against itself leaves nothing that can be told.
 pub fn compare_in_turns(
-    a: Named<'_>,
-    again: Named<'_>,
-    b: Named<'_>,
+    a: NamedRun<'_>,
+    again: NamedRun<'_>,
+    b: NamedRun<'_>,
     options: &Options,
     repetitions: u32,
     seed: u64,
@@ -199,7 +199,7 @@ fn answer<'a>(metrics: impl Iterator<Item = &'a MetricComparison>) -> CompareAns
     answer
 }
 
-fn side(named: Named<'_>) -> Compared {
+fn side(named: NamedRun<'_>) -> Compared {
     let run = named.run;
     Compared {
         name: named.name.to_owned(),

@@ -73,7 +73,7 @@ fn variance(seen: &[Observation], on: On) -> Option<(f64, f64)> {
 
 /// What must be shown of a metric, on the scale of its comparison.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Requirement {
     pub(super) on: On,
     pub(super) better: BetterWhen,
     pub(super) design: TestDesign,
@@ -83,7 +83,7 @@ pub(super) struct Wanted {
     pub(super) whole: f64,
 }
 
-impl Wanted {
+impl Requirement {
     /// What repetitions that scatter so can show.
     pub(super) fn power(&self, scatter: &Scatter) -> Power {
         let shift = self.design.detectable(scatter.error, scatter.freedom);

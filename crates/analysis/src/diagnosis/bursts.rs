@@ -1,6 +1,6 @@
 //! Loss that only TCP meets: its bursts overflow a queue, where as many datagrams at an even rate all get through.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::path_loss;
 use crate::readings::whole_intervals;
@@ -12,7 +12,7 @@ use linerate_model::tcp::TcpRetransmissions;
 use linerate_model::{PacketCount, Ratio};
 
 /// Whether `suspect` is loss at any load, and datagrams were spared what TCP lost all the time.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     *suspect == path_loss::CAUSE && spared(seen.run, seen.limited).is_some()
 }
 

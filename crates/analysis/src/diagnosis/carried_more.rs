@@ -1,6 +1,6 @@
 //! A link that let far more pass in a probe than the run ever carried: its rate is not what limited.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::{link, own_shaper};
 use crate::readings::whole_intervals;
@@ -9,7 +9,7 @@ use linerate_model::run::{Run, Trial};
 
 /// Whether `suspect` is a rate that a probe exceeded. A policer is left out: what its bucket gathers while little is sent
 /// may let any probe pass.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let is_rate = *suspect == link::CAUSE || *suspect == own_shaper::CAUSE;
     is_rate && is_exceeded(seen.run, seen.limited)
 }

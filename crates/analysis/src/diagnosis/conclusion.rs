@@ -1,7 +1,7 @@
 //! From weights to a verdict.
 
 use super::contention::{self, contention};
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::made::compared;
 use super::short_queue::ShortQueue;
 use super::weights::{Suspect, Suspects};
@@ -14,8 +14,8 @@ use crate::thresholds::weight::{LIKELY, SUPPORTED};
 use linerate_model::Ratio;
 use linerate_model::run::{Answer, Confidence, Finding, Run, Trial, Verdict, Weighed};
 
-fn explained<'a>(run: &'a Run, limited: &'a Trial) -> Explained<'a> {
-    Explained {
+fn explained<'a>(run: &'a Run, limited: &'a Trial) -> LimitedTrials<'a> {
+    LimitedTrials {
         run,
         limited,
         shown: shown_by(run, limited),
@@ -23,7 +23,7 @@ fn explained<'a>(run: &'a Run, limited: &'a Trial) -> Explained<'a> {
 }
 
 /// What a run's own trials rule out, however much else speaks for it. A new one: its file, its entry here.
-static EXCLUSIONS: &[fn(&Explained<'_>, Suspect) -> bool] = &[
+static EXCLUSIONS: &[fn(&LimitedTrials<'_>, Suspect) -> bool] = &[
     delivered::speaks_against,
     lost::speaks_against,
     lost_behind::speaks_against,
@@ -48,7 +48,7 @@ pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
 }
 
 /// Those of `suspects` that the run's own trials or its probes speak against.
-fn refuted(explained: &Explained<'_>, suspects: &Suspects) -> Vec<Suspect> {
+fn refuted(explained: &LimitedTrials<'_>, suspects: &Suspects) -> Vec<Suspect> {
     let probes: Vec<_> = compared(explained.run, explained.limited).collect();
     let is_refuted = |suspect: &Suspect| {
         let mut by_trials = EXCLUSIONS.iter();
@@ -86,14 +86,14 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding], by_trials: &Verdict) -> 
 
 /// A run whose suspects are weighed.
 struct Weighing<'a> {
-    explained: Explained<'a>,
+    explained: LimitedTrials<'a>,
     findings: &'a [Finding],
 }
 
 impl Weighing<'_> {
     /// The verdict, with what probes showed first.
     fn verdict(&self, mut seen: Vec<String>) -> Verdict {
-        let Explained {
+        let LimitedTrials {
             run,
             limited,
             shown,
@@ -190,7 +190,7 @@ impl Weighing<'_> {
 
     /// The verdict where no single trial showed it.
     fn unfound(&self, suspect: Suspect) -> Verdict {
-        let Explained { run, limited, .. } = self.explained;
+        let LimitedTrials { run, limited, .. } = self.explained;
         suspect.weighed(&causes::Weighed {
             run,
             limited,

@@ -3,10 +3,10 @@
 //! What limits TCP itself (a window, a buffer, its reaction to loss) does not hold datagrams back; what limits the path or
 //! a host does, and shows where: behind a queue, without one, or at the receiver.
 
-use super::outcome::{self, Around, INTERVAL, Outcome};
+use super::outcome::{self, INTERVAL, Outcome, ReferenceTrials};
 use super::thread::described;
 use super::weights::Suspect;
-use super::{Compared, Probe, shaper};
+use super::{Probe, ProbeComparison, shaper};
 use crate::causes::{self, link, own_shaper, policer, receiver_cpu};
 use crate::experiment::NotRun;
 use crate::readings::carried_rate;
@@ -54,7 +54,7 @@ impl Datagrams {
     }
 
     /// Whether they arrived beside a bucket of tokens, which says nothing of the rate at which it fills.
-    fn fits_a_bucket(&self, outcome: Outcome, compared: &Compared<'_>) -> bool {
+    fn fits_a_bucket(&self, outcome: Outcome, compared: &ProbeComparison<'_>) -> bool {
         let arrived = [
             Outcome::Carried,
             Outcome::CarriedQueued,
@@ -66,8 +66,8 @@ impl Datagrams {
     }
 
     /// What became of them.
-    pub(super) fn outcome(&self, compared: &Compared<'_>) -> Option<Outcome> {
-        let around = Around {
+    pub(super) fn outcome(&self, compared: &ProbeComparison<'_>) -> Option<Outcome> {
+        let around = ReferenceTrials {
             limited: Some(compared.limited),
             half: compared.half,
         };
@@ -98,7 +98,7 @@ impl Probe for Datagrams {
         Outcome::IDS
     }
 
-    fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
+    fn read(&self, compared: &ProbeComparison<'_>) -> Vec<usize> {
         let outcome = self.outcome(compared);
         outcome
             .filter(|outcome| !self.fits_a_bucket(*outcome, compared))
@@ -108,7 +108,7 @@ impl Probe for Datagrams {
     }
 
     /// What its own host's full shaper held back would have been sent: nothing else limits as much where it leaves no room.
-    fn speaks_against(&self, compared: &Compared<'_>, suspect: Suspect) -> bool {
+    fn speaks_against(&self, compared: &ProbeComparison<'_>, suspect: Suspect) -> bool {
         self.factor > 1.0
             && *suspect != own_shaper::CAUSE
             && self.outcome(compared) == Some(Outcome::HeldBack)
@@ -116,7 +116,7 @@ impl Probe for Datagrams {
             && shaper::leaves_no_room(compared.run, compared.limited)
     }
 
-    fn describe(&self, compared: &Compared<'_>) -> String {
+    fn describe(&self, compared: &ProbeComparison<'_>) -> String {
         let changed = compared.changed;
         let at = changed.intended_load.map_or_else(String::new, |load| {
             format!(" at {load} ({} times what was carried)", self.factor)
@@ -252,7 +252,7 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
     };
     let trial = Some(&probe.trial).filter(|_| factor > 1.0)?;
     let intended = trial.intended_load.map(BitRate::as_f64);
-    let suspect: Suspect = match outcome::read(trial, intended, &Around::default())? {
+    let suspect: Suspect = match outcome::read(trial, intended, &ReferenceTrials::default())? {
         Outcome::HeldBack => &own_shaper::CAUSE,
         Outcome::Queued => &link::CAUSE,
         Outcome::Dropped | Outcome::Refused => &policer::CAUSE,

@@ -1,6 +1,6 @@
 //! Datagrams that all arrived, and were fewer than intended: what kept them from being sent is what limited.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::shaper;
 use super::thread::is_paused;
 use super::weights::Suspect;
@@ -16,7 +16,7 @@ use linerate_model::{BitRate, PacketCount};
 /// intended, the sender limits, or what takes packets from it; and not that either where its thread waited for its own
 /// schedule, and hardly ever for room, unless what takes them may have been full: a thread that keeps a
 /// schedule waits for little room where that is hardly above what goes through.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     if *suspect == link::CAUSE || *suspect == own_shaper::CAUSE {
         return is_sender_alone(seen.run, seen.shown);
     }

@@ -4,7 +4,7 @@ use linerate_model::run::{Run, Trial};
 
 /// The trials of a run that tell what limits it.
 #[derive(Clone, Copy)]
-pub(super) struct Explained<'a> {
+pub(super) struct LimitedTrials<'a> {
     pub(super) run: &'a Run,
     /// The one whose rate is to be explained.
     pub(super) limited: &'a Trial,

@@ -1,6 +1,6 @@
 //! A rate that falls as more is sent: a link or a policer keeps its rate, a host that drops what it has worked on does not.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::{self, link, policer};
 use crate::thresholds::bucket::LONGER;
@@ -12,7 +12,7 @@ use linerate_model::spec::Transport;
 
 /// Whether `suspect` is a rate of the path, and far less arrived of a higher load than of a lower one. A policer is left
 /// where a bucket of tokens was seen, which lets more pass at first; a shaper of the sender's own host has one too.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let keeps_rate = *suspect == link::CAUSE || *suspect == policer::CAUSE;
     keeps_rate
         && seen.limited.transport == Transport::Udp

@@ -5,7 +5,7 @@ use super::datagrams::{self, Datagrams};
 use super::outcome::{Outcome, loss_on_path, would_show};
 use super::queue::{Queue, queue};
 use super::thread::{Thread, thread};
-use super::{Compared, Probe};
+use super::{Probe, ProbeComparison};
 use crate::experiment::NotRun;
 use crate::thresholds::half_load::FAR_LESS;
 use linerate_model::Ratio;
@@ -53,14 +53,14 @@ impl Probe for HalfLoad {
         Answer::IDS
     }
 
-    fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
+    fn read(&self, compared: &ProbeComparison<'_>) -> Vec<usize> {
         answer(compared)
             .into_iter()
             .map(|answer| answer as usize)
             .collect()
     }
 
-    fn describe(&self, compared: &Compared<'_>) -> String {
+    fn describe(&self, compared: &ProbeComparison<'_>) -> String {
         let changed = compared.changed;
         let loss = changed.loss_ratio().unwrap_or_default();
         let outcome = match answer(compared) {
@@ -88,9 +88,9 @@ impl Probe for HalfLoad {
     }
 }
 
-fn answer(compared: &Compared<'_>) -> Option<Answer> {
+fn answer(compared: &ProbeComparison<'_>) -> Option<Answer> {
     // It is not compared with itself.
-    let alone = Compared {
+    let alone = ProbeComparison {
         half: None,
         ..*compared
     };
@@ -118,18 +118,18 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
 }
 
 /// Whether what is lost at half the rate is little beside what the run itself lost, or datagrams above its rate.
-fn is_far_less(compared: &Compared<'_>) -> bool {
+fn is_far_less(compared: &ProbeComparison<'_>) -> bool {
     loss_on_path(compared.changed) * FAR_LESS <= greatest_loss(compared)
 }
 
 /// Whether these datagrams would show the loss of the run itself, or of those above its rate, if it came at any rate.
-fn is_enough(compared: &Compared<'_>) -> bool {
+fn is_enough(compared: &ProbeComparison<'_>) -> bool {
     let loss = greatest_loss(compared);
     loss <= 0.0 || would_show(loss, Some(compared.changed))
 }
 
 /// Of the run itself and of datagrams above its rate, on the path.
-fn greatest_loss(compared: &Compared<'_>) -> f64 {
+fn greatest_loss(compared: &ProbeComparison<'_>) -> f64 {
     let above = compared.above.map_or(0.0, loss_on_path);
     loss_on_path(compared.limited).max(above)
 }

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 /// The fitted data.
 #[derive(Deserialize)]
-pub(super) struct Fitted {
+pub(super) struct LikelihoodData {
     priors: Priors,
     levels: Levels,
     judgement: Figure,
@@ -51,13 +51,13 @@ struct Levels {
 /// Of one sign or probe, by what was carried.
 #[derive(Deserialize)]
 struct Table {
-    judged: Vec<Judged>,
+    judged: Vec<ClassLikelihoods>,
     counted: BTreeMap<String, ClassCounts>,
 }
 
 /// One class: the causes under which it is seen so often, and how often under the others.
 #[derive(Deserialize)]
-struct Judged {
+struct ClassLikelihoods {
     class: String,
     others: Level,
     #[serde(default)]
@@ -90,7 +90,7 @@ impl Levels {
     }
 }
 
-impl Judged {
+impl ClassLikelihoods {
     fn level(&self, cause: &Cause) -> Level {
         let named = [
             (&self.usually, Level::Usually),
@@ -104,10 +104,10 @@ impl Judged {
     }
 }
 
-impl Fitted {
+impl LikelihoodData {
     /// That of this build.
     pub(super) fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Fitted> = LazyLock::new(|| {
+        static BUILT_IN: LazyLock<LikelihoodData> = LazyLock::new(|| {
             serde_json::from_str(include_str!("likelihoods.json"))
                 .expect("invariant: a test reads the table")
         });
@@ -174,7 +174,7 @@ impl Fitted {
 impl Counts {
     /// Of the scenes of `make verdicts` that are for fitting.
     pub fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Counts> = LazyLock::new(|| Fitted::built_in().counted());
+        static BUILT_IN: LazyLock<Counts> = LazyLock::new(|| LikelihoodData::built_in().counted());
         &BUILT_IN
     }
 }
@@ -191,7 +191,7 @@ impl Likelihoods {
 
     /// Of the sign or probe with this key: what was judged counts as much as some scenes.
     pub(super) fn of(transport: Transport, id: &str, counts: &Counts) -> Self {
-        let fitted = Fitted::built_in();
+        let fitted = LikelihoodData::built_in();
         let (key, judgement) = (key(transport, id), fitted.judgement.value);
         let classes = fitted.classes(&key);
         let of_cause = |(cause, _): (&'static Cause, f64)| {

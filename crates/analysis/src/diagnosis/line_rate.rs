@@ -1,6 +1,6 @@
 //! An interface that is full: whatever else were relieved, hardly more would fit through it.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::outcome::greatest_place;
 use super::shaper;
 use super::weights::Suspect;
@@ -12,7 +12,7 @@ use linerate_model::{Layer, Ratio};
 
 /// Whether the speed of the interfaces leaves nothing for `suspect` to limit: a limit is what gains a tenth when it is
 /// relieved, and of a full interface there is half of that to gain.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let (run, trial) = (seen.run, seen.shown);
     // A shaper may be set to just below.
     let is_shaped = || *suspect == own_shaper::CAUSE && shaper::payload_rate(run, trial).is_some();

@@ -1,7 +1,7 @@
 //! Datagrams that were sent as intended and lost: what their places rule out, and whether that would come again.
 
 use super::delivered::{is_as_intended, is_sent};
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::outcome::loss_on_path;
 use super::weights::Suspect;
 use crate::readings::whole_intervals;
@@ -14,7 +14,7 @@ use linerate_model::{PacketCount, Ratio};
 ///
 /// A datagram that the receiver's host dropped had passed its sender and the path. Where that host dropped all that was
 /// lost, and as many were sent as were intended, it is what limits.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     suspect.side != Some(Side::Receiver) && is_at_receiver(seen.shown)
 }
 

@@ -1,13 +1,13 @@
 //! Probes that were made, each beside the trials that it is compared with.
 
-use super::{Compared, Probe, datagrams, half_load, last_of, probes, reference};
+use super::{Probe, ProbeComparison, datagrams, half_load, last_of, probes, reference};
 use linerate_model::run::{Change, Probe as Made, Run, Trial};
 
 /// Every probe of `run` that is known, with what it compares; of one that was made again the last.
 pub(super) fn compared<'a>(
     run: &'a Run,
     limited: &'a Trial,
-) -> impl Iterator<Item = (&'static dyn Probe, Compared<'a>)> {
+) -> impl Iterator<Item = (&'static dyn Probe, ProbeComparison<'a>)> {
     let is_last = |at: usize, change| {
         run.probes[at + 1..]
             .iter()
@@ -20,7 +20,7 @@ pub(super) fn compared<'a>(
             let probe = known.find(|probe| probe.change() == *change)?;
             Some((
                 *probe,
-                Compared {
+                ProbeComparison {
                     run,
                     limited,
                     baseline: reference(run, limited, *change)?,

@@ -50,7 +50,7 @@ pub use counts::{Counts, Observation, Seen};
 
 pub(crate) use conclusion::conclude;
 
-use likelihoods::{Fitted, Likelihoods};
+use likelihoods::{LikelihoodData, Likelihoods};
 
 use crate::causes::{self, is_whole_story, link};
 use crate::experiment::{NotRun, took_effect};
@@ -105,19 +105,19 @@ trait Probe: Sync {
     fn classes(&self) -> &'static [&'static str];
     /// The answers that a trial may stand for, by their positions: one, or several where it does not tell them apart (a
     /// rate that may have risen or not); none if it says nothing.
-    fn read(&self, compared: &Compared<'_>) -> Vec<usize>;
+    fn read(&self, compared: &ProbeComparison<'_>) -> Vec<usize>;
     /// Whether what was seen rules `suspect` out, however much else speaks for it.
-    fn speaks_against(&self, _compared: &Compared<'_>, _suspect: Suspect) -> bool {
+    fn speaks_against(&self, _compared: &ProbeComparison<'_>, _suspect: Suspect) -> bool {
         false
     }
     /// What was seen, in one sentence with figures.
-    fn describe(&self, compared: &Compared<'_>) -> String;
+    fn describe(&self, compared: &ProbeComparison<'_>) -> String;
     /// The test of the changed trial; `run` has a baseline in `compared`'s direction.
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun>;
 }
 
 /// A probe's trial beside others.
-struct Compared<'a> {
+struct ProbeComparison<'a> {
     /// The run that it was made in.
     run: &'a Run,
     /// The run's own, which is to be explained.
@@ -131,7 +131,7 @@ struct Compared<'a> {
     above: Option<&'a Trial>,
 }
 
-impl Compared<'_> {
+impl ProbeComparison<'_> {
     /// Received rate of the changed trial as a multiple of the baseline's.
     fn rate_ratio(&self) -> Option<f64> {
         let (before, after) = (self.baseline.received_rate?, self.changed.received_rate?);
@@ -328,7 +328,7 @@ fn most_telling<'a>(
 /// By how many bits the answer is expected to shrink the uncertainty over `suspects`.
 fn expected_information(probe: &dyn Probe, counts: &Counts, suspects: &Suspects) -> f64 {
     let table = Likelihoods::of(suspects.transport, probe.id(), counts);
-    let power = Fitted::built_in().power();
+    let power = LikelihoodData::built_in().power();
     let after = |answer: usize| {
         let (mut updated, chance) = (suspects.clone(), suspects.chance(&table, answer));
         updated.update(&table, &[answer], power);

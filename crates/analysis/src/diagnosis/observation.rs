@@ -1,8 +1,8 @@
 //! What a run shows of what limits it, and what follows.
 
 use super::counts::{Counts, Observation, Seen, key};
-use super::likelihoods::{Fitted, Likelihoods};
-use super::signs::Shown;
+use super::likelihoods::{LikelihoodData, Likelihoods};
+use super::signs::SignInput;
 use super::weights::Suspects;
 use super::{half_load, last_of, limited, made, shaper, shown_by, signs};
 use linerate_model::run::{Run, Trial};
@@ -15,7 +15,7 @@ impl Observation {
 
     /// Of the trial of `run` that is to be explained.
     pub(super) fn of(run: &Run, limited: &Trial) -> Self {
-        let shown = Shown {
+        let shown = SignInput {
             run,
             trial: shown_by(run, limited),
             goal: run.goals().iter().max_by_key(|goal| goal.upper_bound),
@@ -54,7 +54,7 @@ impl Observation {
 
     /// Weighs `suspects` by what was seen.
     pub(super) fn update(&self, suspects: &mut Suspects, counts: &Counts) {
-        let fitted = Fitted::built_in();
+        let fitted = LikelihoodData::built_in();
         for Seen { id, classes } in &self.seen {
             let known = fitted.classes(&key(self.transport, id));
             let table = Likelihoods::of(self.transport, id, counts);

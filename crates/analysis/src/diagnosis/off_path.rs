@@ -1,6 +1,6 @@
 //! Datagrams that are known to be lost in the hosts: the path between them lost none.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::{link_speed, return_path};
 use crate::readings::packet;
@@ -10,7 +10,7 @@ use linerate_model::spec::Transport;
 use linerate_model::{Layer, PacketCount};
 
 /// Whether `suspect` is on the path, and every lost datagram has a place in a host.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let is_way_there = suspect.is_on_path() && *suspect != return_path::CAUSE;
     is_way_there && is_lost_in_hosts(seen.run, seen.shown)
 }

@@ -66,7 +66,7 @@ classes! {
 
 /// What a trial of datagrams is seen beside.
 #[derive(Default)]
-pub(super) struct Around<'a> {
+pub(super) struct ReferenceTrials<'a> {
     /// The run's own trial, of a probe.
     pub(super) limited: Option<&'a Trial>,
     /// The trial at half the rate.
@@ -78,7 +78,11 @@ pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What became of the datagrams of `trial`, which were to be sent at `intended` bit/s (none: as fast as they could);
 /// `None` where it does not tell: an invalid trial, or a probe on a host that was busier than in the run itself.
-pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) -> Option<Outcome> {
+pub(super) fn read(
+    trial: &Trial,
+    intended: Option<f64>,
+    around: &ReferenceTrials<'_>,
+) -> Option<Outcome> {
     let offered = trial.offered_load?.as_f64();
     let loss = trial.loss_ratio().map_or(0.0, Ratio::get);
     let missing = intended.map_or(1.0, |intended| 1.0 - offered / intended);
@@ -101,7 +105,7 @@ pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) ->
     })
 }
 
-fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
+fn not_sent(trial: &Trial, around: &ReferenceTrials<'_>) -> Option<Outcome> {
     if trial.counters(Side::Sender).is_none() {
         return Some(match queue(trial, around.half) {
             Queue::Standing => Outcome::ShortQueued,
@@ -134,7 +138,7 @@ fn is_refused(trial: &Trial) -> bool {
 /// Whether the run's own trial had nothing of a shortage that a probe met: then another program made it, or, after a test
 /// of TCP, traffic of another kind. A sender of paced datagrams is late sooner than one that fills a socket. One that never
 /// waits, and runs all the time since more comes than it can take, is short by the load alone.
-fn is_only_here(trial: &Trial, side: Side, around: &Around<'_>) -> bool {
+fn is_only_here(trial: &Trial, side: Side, around: &ReferenceTrials<'_>) -> bool {
     let own = around.limited.and_then(|limited| {
         let is_tcp = limited.transport == Transport::Tcp;
         Some((is_tcp && side == Side::Sender, thread(limited, side)?))
@@ -144,7 +148,12 @@ fn is_only_here(trial: &Trial, side: Side, around: &Around<'_>) -> bool {
     is_new && is_kept_waiting(trial, side)
 }
 
-fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Option<Outcome> {
+fn lost(
+    trial: &Trial,
+    loss: f64,
+    is_carried: bool,
+    around: &ReferenceTrials<'_>,
+) -> Option<Outcome> {
     let (on_path, at_half) = (loss_on_path(trial), around.half.map_or(0.0, loss_on_path));
     let place = greatest_place(trial).map(|place| match place {
         // What a burst overflows beside it says nothing.

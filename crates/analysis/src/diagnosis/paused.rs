@@ -1,6 +1,6 @@
 //! Applications whose threads hardly ever rest: without their pauses they would do no more.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::{receiver_app, sender_app};
 use crate::thresholds::exclusion::LEAST_GAIN;
@@ -9,7 +9,7 @@ use linerate_model::spec::{Side, Transport};
 
 /// Whether `suspect` is an application known to have paused for too little. Datagrams are left out: what comes in a pause
 /// may be lost, however short it is.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let trial = seen.shown;
     let is_app = *suspect == sender_app::CAUSE || *suspect == receiver_app::CAUSE;
     let side: Option<Side> = suspect.side.filter(|_| is_app);

@@ -1,7 +1,7 @@
 //! Probes of TCP itself: the run's own test with one change, and whether its rate fell, stayed or rose.
 
 use super::class::classes;
-use super::{Compared, Probe};
+use super::{Probe, ProbeComparison};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::readings::whole_intervals;
 use crate::statistics::{USUAL_CONFIDENCE, mean};
@@ -102,14 +102,14 @@ impl Probe for RateProbe {
     }
 
     /// Nothing where the change had no effect: the system gave no larger buffer.
-    fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
+    fn read(&self, compared: &ProbeComparison<'_>) -> Vec<usize> {
         match took_effect(self.change, compared.baseline, compared.changed) {
             Ok(()) => read_rate(compared),
             Err(_) => Vec::new(),
         }
     }
 
-    fn describe(&self, compared: &Compared<'_>) -> String {
+    fn describe(&self, compared: &ProbeComparison<'_>) -> String {
         let rates = compared
             .changed
             .received_rate
@@ -145,7 +145,7 @@ classes! {
 }
 
 /// Whether the rate rose, stayed or fell.
-fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
+fn read_rate(compared: &ProbeComparison<'_>) -> Vec<usize> {
     if !compared.changed.valid {
         return Vec::new();
     }
@@ -174,14 +174,14 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
 }
 
 /// Whether no more was intended than a rate that would not count as risen.
-fn is_capped(compared: &Compared<'_>) -> bool {
+fn is_capped(compared: &ProbeComparison<'_>) -> bool {
     let intended = compared.changed.intended_load;
     let reach = intended.zip(compared.baseline.received_rate);
     reach.is_some_and(|(intended, before)| intended.as_f64() < before.as_f64() * RISEN)
 }
 
 /// Whether a change at the same load halved the loss of datagrams, which may be a small part of their rate.
-fn has_less_loss(compared: &Compared<'_>) -> bool {
+fn has_less_loss(compared: &ProbeComparison<'_>) -> bool {
     let loss = |trial: &Trial| {
         let loss = trial.loss_ratio().map(Ratio::get);
         loss.filter(|_| trial.transport == Transport::Udp)

@@ -8,8 +8,8 @@
 
 use super::class::classes;
 use super::datagrams::{self, TIME};
-use super::outcome::{self, Around, INTERVAL, Outcome};
-use super::{Compared, Probe};
+use super::outcome::{self, INTERVAL, Outcome, ReferenceTrials};
+use super::{Probe, ProbeComparison};
 use crate::experiment::{NotRun, repeatable};
 use crate::thresholds::return_path::{FASTEST, FEWEST, LOSSY};
 use linerate_model::run::{Change, Run, Trial};
@@ -52,13 +52,13 @@ impl Probe for ReturnPath {
         Answer::IDS
     }
 
-    fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
+    fn read(&self, compared: &ProbeComparison<'_>) -> Vec<usize> {
         let lost = compared.changed.loss_ratio().map_or(0.0, Ratio::get);
         let answer = outcome(compared.changed).and_then(|outcome| answer(outcome, lost));
         answer.into_iter().map(|answer| answer as usize).collect()
     }
 
-    fn describe(&self, compared: &Compared<'_>) -> String {
+    fn describe(&self, compared: &ProbeComparison<'_>) -> String {
         let changed = compared.changed;
         let what = format!(
             "datagrams as small as acknowledgements, the other way at {FACTOR} times their rate"
@@ -101,7 +101,7 @@ impl Probe for ReturnPath {
 
 fn outcome(changed: &Trial) -> Option<Outcome> {
     let intended = changed.intended_load.map(BitRate::as_f64);
-    outcome::read(changed, intended, &Around::default())
+    outcome::read(changed, intended, &ReferenceTrials::default())
 }
 
 /// What the ends did with them says nothing of the path.

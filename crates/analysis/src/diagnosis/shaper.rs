@@ -1,7 +1,7 @@
 //! A shaper at the sender's own interface, and whether its rate was reached.
 
 use super::class::classes;
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::own_shaper;
 pub(super) use crate::causes::own_shaper::{is_held_back, payload_rate};
@@ -32,7 +32,7 @@ pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
 
 /// Whether `suspect` is a shaper whose rate is known, and was reached in no test, with what others sent through it, and which
 /// dropped nothing: it only delayed.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let (run, limited) = (seen.run, seen.limited);
     let alike = |trial: &&Trial| trial.valid && trial.direction == limited.direction;
     let probes = run.probes.iter().map(|made| &made.trial).filter(alike);

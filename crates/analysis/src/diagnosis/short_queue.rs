@@ -9,7 +9,7 @@
 //! - CUBIC's multiplicative decrease, 0.7: RFC 9438 §4.6; Reno's, 0.5: RFC 5681 §3.1
 //! - Buffers of one stream: Appenzeller, Keslassy and others, 2004
 
-use super::outcome::{self, Around, Outcome};
+use super::outcome::{self, Outcome, ReferenceTrials};
 use crate::causes::words;
 use crate::readings::carried_rate;
 use linerate_model::run::{Change, DelayOf, Run, Trial};
@@ -123,7 +123,7 @@ impl ShortQueue {
 /// Time that the queue took to drain which datagrams overflowed, in nanoseconds, and what passed it in bit/s.
 fn overflowed(trial: &Trial) -> Option<(f64, f64)> {
     let intended = trial.intended_load.map(BitRate::as_f64);
-    let outcome = outcome::read(trial, intended, &Around::default())?;
+    let outcome = outcome::read(trial, intended, &ReferenceTrials::default())?;
     let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
     (outcome == Outcome::Queued).then_some(())?;
     Some((nanos(delay.p50_ns?), carried_rate(trial)?.as_f64()))

@@ -1,6 +1,6 @@
 //! Suspects with their weights.
 
-use super::likelihoods::{Fitted, Likelihoods};
+use super::likelihoods::{LikelihoodData, Likelihoods};
 use crate::causes::{Cause, link};
 use linerate_model::spec::Transport;
 
@@ -20,7 +20,7 @@ impl Suspects {
     pub(super) fn unweighed(transport: Transport) -> Self {
         Self {
             transport,
-            weights: Fitted::built_in().priors(transport),
+            weights: LikelihoodData::built_in().priors(transport),
         }
     }
 

@@ -1,12 +1,12 @@
 //! A stream that carried more than a window or a buffer allows: that is not what limits it.
 
-use super::explained::Explained;
+use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::{receiver_window, sender_buffer};
 use crate::readings::{Allowed, receive_window, send_buffer};
 
 /// Whether `suspect` would have allowed less than arrived.
-pub(super) fn speaks_against(seen: &Explained<'_>, suspect: Suspect) -> bool {
+pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let bytes = if *suspect == receiver_window::CAUSE {
         receive_window(seen.limited)
     } else if *suspect == sender_buffer::CAUSE {

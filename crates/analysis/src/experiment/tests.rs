@@ -5,9 +5,9 @@ use linerate_model::Quantity;
 use linerate_model::experiment::PREDICTED;
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
+    Answer, Baseline, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
     DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, GoalResult, Limit, Packets,
-    Prediction, Run, RunKind, RunWork, Trial, Verdict,
+    Prediction, Run, RunKind, RunRequest, RunWork, Trial, Verdict,
 };
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -24,7 +24,7 @@ fn run_of(kind: RunKind, spec: &TestSpec) -> Run {
     .unwrap();
     run.work = kind.into();
     run.config = Config {
-        asked: Some(Asked::Test { test: spec.clone() }),
+        asked: Some(RunRequest::Test { test: spec.clone() }),
         ..Config::default()
     };
     run

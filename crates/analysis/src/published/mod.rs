@@ -16,7 +16,7 @@ pub use audit::{ALL as CHECKS, Check, audit};
 pub use figure::Figure;
 pub use levels::{Levels, label};
 pub use measured::as_published;
-pub use statement::{Held, Statement};
+pub use statement::{Statement, StatementCase};
 pub use table::{PublishedCell, PublishedTable, Statistic, TableError};
 pub use unit::TableUnit;
 pub use verdict::{JudgeOptions, Judgement, Measured, judge};

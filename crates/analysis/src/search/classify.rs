@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// One trial, reduced to what classification needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct ClassifiedTrial {
     /// Trial effective duration.
     pub duration: Duration,
     /// Trial loss ratio.
@@ -63,7 +63,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn from_goal(goal: &SearchGoal, trials: &[Judged]) -> Self {
+    fn from_goal(goal: &SearchGoal, trials: &[ClassifiedTrial]) -> Self {
         let mut sums = Self::default();
         for trial in trials {
             let full = trial.duration >= goal.final_trial_duration;
@@ -84,7 +84,7 @@ impl Sums {
 }
 
 /// Classifies a load by all its valid trials.
-pub fn classify(goal: &SearchGoal, trials: &[Judged]) -> Class {
+pub fn classify(goal: &SearchGoal, trials: &[ClassifiedTrial]) -> Class {
     let sums = Sums::from_goal(goal, trials);
     let exceed = goal.exceed_ratio.get();
     let balancing = sums.short_low * exceed / (1.0 - exceed);
@@ -124,7 +124,7 @@ fn lean(sums: Sums, exceed: f64) -> Leaning {
 pub fn conditional_throughput(
     goal: &SearchGoal,
     load: BitRate,
-    trials: &[Judged],
+    trials: &[ClassifiedTrial],
 ) -> Option<BitRate> {
     let mut full: Vec<_> = trials
         .iter()
@@ -157,9 +157,9 @@ mod tests {
         }
     }
 
-    fn trials(of: &[(u64, f64)]) -> Vec<Judged> {
+    fn trials(of: &[(u64, f64)]) -> Vec<ClassifiedTrial> {
         of.iter()
-            .map(|&(seconds, loss)| Judged {
+            .map(|&(seconds, loss)| ClassifiedTrial {
                 duration: Duration::from_secs(seconds),
                 loss: Ratio::clamped(loss),
                 high: loss > 0.0,

@@ -1,6 +1,6 @@
 //! Every trial of a search by load, and what follows from them for one goal.
 
-use super::classify::{Class, Judged, classify, conditional_throughput};
+use super::classify::{Class, ClassifiedTrial, classify, conditional_throughput};
 use super::config::SearchGoal;
 use super::outcome::{Judgement, Resolution, SENDER_TOLERANCE, TrialOutcome};
 use linerate_model::run::{BoundedBy, GoalResult};
@@ -169,11 +169,11 @@ impl History {
         self.max_offered.is_some_and(|most| most >= load)
     }
 
-    fn judged(&self, goal: &SearchGoal, load: BitRate) -> Vec<Judged> {
+    fn judged(&self, goal: &SearchGoal, load: BitRate) -> Vec<ClassifiedTrial> {
         let resolution = self.resolution();
         let judge = |entry: &Entry| {
             let judgement = self.judge(&entry.outcome, goal, resolution)?;
-            Some(Judged {
+            Some(ClassifiedTrial {
                 duration: entry.effective,
                 loss: judgement.loss,
                 high: judgement.miss.is_some(),

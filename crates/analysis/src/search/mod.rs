@@ -47,7 +47,7 @@ mod shortfall;
 pub mod simulated;
 
 pub use binary::Binary;
-pub use classify::{Class, Judged, Leaning, classify, conditional_throughput};
+pub use classify::{Class, ClassifiedTrial, Leaning, classify, conditional_throughput};
 pub use config::{DelayGoal, LoadUnit, SearchConfig, SearchError, SearchGoal};
 pub use mlrsearch::{Controller, MlrSearch};
 pub use outcome::{

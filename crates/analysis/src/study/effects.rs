@@ -25,13 +25,13 @@ pub(super) struct Effects {
 }
 
 /// A level of a factor, by their places.
-type At = (usize, usize);
+type LevelIndex = (usize, usize);
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 enum Question {
-    Main(At),
-    Both(At, At),
+    Main(LevelIndex),
+    Both(LevelIndex, LevelIndex),
 }
 
 /// All effects of all quantities. What a control's difference explains is not shown.
@@ -113,7 +113,7 @@ impl Grid {
 
     /// The contrast of these levels against the first of their factors, where other factors stand at the levels
     /// `fixed`, averaged over all combinations of the rest that have every cell of it.
-    fn averaged(&self, of: &[At], fixed: &[At]) -> Option<Welch> {
+    fn averaged(&self, of: &[LevelIndex], fixed: &[LevelIndex]) -> Option<Welch> {
         let is_here = |levels: &&Levels| of.iter().chain(fixed).all(|(f, l)| levels[*f] == *l);
         let combinations = self.cells.keys().filter(is_here);
         let full: Vec<Vec<(f64, &[Unit])>> = combinations
@@ -128,7 +128,7 @@ impl Grid {
     }
 
     /// The cell and those where one, or both, of the factors stand at their first level, each with its sign.
-    fn corners(&self, levels: &Levels, of: &[At]) -> Option<Vec<(f64, &[Unit])>> {
+    fn corners(&self, levels: &Levels, of: &[LevelIndex]) -> Option<Vec<(f64, &[Unit])>> {
         let corner = |mask: usize| {
             let mut levels = levels.clone();
             let mut sign = 1.0;
@@ -143,7 +143,7 @@ impl Grid {
         (0..1_usize << of.len()).map(corner).collect()
     }
 
-    fn level(&self, (factor, level): At) -> FactorLevel {
+    fn level(&self, (factor, level): LevelIndex) -> FactorLevel {
         let factor = &self.factors[factor];
         FactorLevel {
             factor: factor.name.clone(),
@@ -151,11 +151,11 @@ impl Grid {
         }
     }
 
-    fn against(&self, (factor, _): At) -> String {
+    fn against(&self, (factor, _): LevelIndex) -> String {
         self.factors[factor].levels[0].clone()
     }
 
-    fn main(&self, of: At, effect: Effect) -> MainEffect {
+    fn main(&self, of: LevelIndex, effect: Effect) -> MainEffect {
         MainEffect {
             quantity: self.quantity,
             of: self.level(of),
@@ -165,7 +165,7 @@ impl Grid {
         }
     }
 
-    fn interaction(&self, a: At, b: At, effect: Effect) -> Interaction {
+    fn interaction(&self, a: LevelIndex, b: LevelIndex, effect: Effect) -> Interaction {
         let pairs = [(a, (b.0, 0)), (a, b), (b, (a.0, 0)), (b, a)];
         let shown = pairs
             .into_iter()

@@ -34,7 +34,7 @@ pub(super) struct Grid {
 }
 
 /// A cell by its levels, and what its independent units say on the scale of effects.
-type Named = (Vec<(String, String)>, Vec<Unit>);
+type CellUnits = (Vec<(String, String)>, Vec<Unit>);
 
 impl Grid {
     /// `None` where no cell has two runs that tell the quantity, or nothing was varied.
@@ -44,7 +44,7 @@ impl Grid {
         runs: &Runs<'_>,
     ) -> Option<Self> {
         let scale = scale(quantity);
-        let named: Vec<Named> = cells
+        let named: Vec<CellUnits> = cells
             .iter()
             .flat_map(|cell| of_cell(cell, quantity, scale, runs))
             .filter(|(_, units)| units.len() > 1)
@@ -72,7 +72,7 @@ impl Grid {
 }
 
 /// A cell, once for each direction of its traffic.
-fn of_cell(cell: &str, quantity: Quantity, scale: EffectScale, runs: &Runs<'_>) -> Vec<Named> {
+fn of_cell(cell: &str, quantity: Quantity, scale: EffectScale, runs: &Runs<'_>) -> Vec<CellUnits> {
     let seen = values_of_runs(runs.of_cell(cell).iter().copied());
     let ways = seen.into_iter().filter(|((_, of), _)| *of == quantity);
     let ways =
@@ -104,7 +104,7 @@ fn of_cell(cell: &str, quantity: Quantity, scale: EffectScale, runs: &Runs<'_>) 
 }
 
 /// What has more than one level.
-fn factors(cells: &[Named]) -> Vec<Factor> {
+fn factors(cells: &[CellUnits]) -> Vec<Factor> {
     let mut all: Vec<Factor> = Vec::new();
     for (name, level) in cells.iter().flat_map(|(levels, _)| levels) {
         let at = all.iter().position(|factor| factor.name == *name);

@@ -19,14 +19,14 @@ const MAX_RUNS: usize = 1000;
 
 /// What a study knows of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Known {
+pub struct CellPrecision {
     /// Runs made, valid or not.
     pub runs: usize,
     /// Half of the widest 95 % interval of its rates and delays, relative; infinite where there is none yet.
     pub width: f64,
 }
 
-impl Known {
+impl CellPrecision {
     /// What these runs of a cell tell.
     pub fn from_runs(runs: &[&Run]) -> Self {
         let seen = values_of_runs(runs.iter().copied());
@@ -60,7 +60,7 @@ impl Known {
 
 /// The cells that are measured next, once each: first all that have too few runs, then of those that are not known well
 /// enough the wider half. None where all are.
-pub fn next_round(cells: &[Known], precision: Option<Ratio>) -> Vec<usize> {
+pub fn next_round(cells: &[CellPrecision], precision: Option<Ratio>) -> Vec<usize> {
     let few: Vec<usize> = (0..cells.len())
         .filter(|cell| cells[*cell].runs < MIN_RUNS)
         .collect();
@@ -83,8 +83,8 @@ mod tests {
     use crate::statistics::Moments;
     use linerate_model::random::Random;
 
-    fn known(runs: usize, width: f64) -> Known {
-        Known { runs, width }
+    fn known(runs: usize, width: f64) -> CellPrecision {
+        CellPrecision { runs, width }
     }
 
     #[test]
@@ -104,9 +104,9 @@ mod tests {
         let mut cells = vec![Vec::new(); 4];
         let mut left = 100;
         while left > 0 {
-            let known: Vec<Known> = cells
+            let known: Vec<CellPrecision> = cells
                 .iter()
-                .map(|values: &Vec<f64>| Known {
+                .map(|values: &Vec<f64>| CellPrecision {
                     runs: values.len(),
                     width: mean(values, USUAL_CONFIDENCE)
                         .ok()

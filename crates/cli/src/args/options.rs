@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use linerate_studies::options::{
-    Given, Shown, Source, Takes, TestKind, TestOption, Usual, of_command,
+    HelpLevel, OptionValue, Source, Takes, TestKind, TestOption, Usual, of_command,
 };
 
 /// `command` with every option of this kind of test.
@@ -20,8 +20,8 @@ fn arg(kind: TestKind, option: &'static TestOption) -> Arg {
         .short(option.short)
         .aliases(option.aliases.iter().copied().chain(option.also))
         .short_alias(option.short_alias)
-        .hide(option.shown == Shown::Never)
-        .hide_short_help(option.shown != Shown::Short);
+        .hide(option.shown == HelpLevel::Never)
+        .hide_short_help(option.shown != HelpLevel::Short);
     let arg = match option.takes {
         Takes::Nothing => arg.action(ArgAction::SetTrue),
         Takes::Value(name) => arg.value_name(name).value_parser(values(kind, option)),
@@ -62,7 +62,7 @@ fn values(kind: TestKind, option: &'static TestOption) -> ValueParser {
 }
 
 /// What was given.
-pub(crate) fn given(kind: TestKind, matches: &ArgMatches) -> Vec<Given> {
+pub(crate) fn given(kind: TestKind, matches: &ArgMatches) -> Vec<OptionValue> {
     let is_given =
         |option: &TestOption| matches.value_source(option.name) == Some(ValueSource::CommandLine);
     let all = of_command(kind).map(|(_, option)| option);

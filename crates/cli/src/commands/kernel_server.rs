@@ -60,12 +60,12 @@ fn answer(events: &ServerEvents) -> Result<(), Failure> {
 /// What the server has said so far.
 #[derive(Debug, Default)]
 struct ServerEvents {
-    seen: Mutex<Seen>,
+    seen: Mutex<ServerCounts>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ServerCounts {
     is_serving: bool,
     is_over: bool,
     /// Streams that came to their end, each way.
@@ -82,21 +82,21 @@ impl ServerEvents {
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut Seen)) {
+    fn change(&self, change: impl FnOnce(&mut ServerCounts)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();
     }
 
     /// Waits until it holds, the server has ended, or time is up.
-    fn wait(&self, holds: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
+    fn wait(&self, holds: impl Fn(&ServerCounts) -> bool) -> MutexGuard<'_, ServerCounts> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |seen: &mut Seen| !(holds(seen) || seen.is_over);
+        let waits = |seen: &mut ServerCounts| !(holds(seen) || seen.is_over);
         let waited = self.changed.wait_timeout_while(seen, ENDING, waits);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
-impl Seen {
+impl ServerCounts {
     fn take(&mut self, event: &AgentEvent) {
         let AgentEvent::Counted { traffic, .. } = event else {
             return;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn streams_add_up_by_transport_and_way() {
-        let mut seen = Seen::default();
+        let mut seen = ServerCounts::default();
         for event in [
             counted(Side::Receiver, 1000, None),
             counted(Side::Receiver, 500, None),

@@ -12,21 +12,21 @@ use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcomman
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_studies::options::{Given, Request, Source, TestKind, find, request};
+use linerate_studies::options::{OptionValue, Request, Source, TestKind, find, request};
 use linerate_studies::run::{self, Test};
 
 /// A command that measures.
 #[derive(Debug, Clone)]
 pub(crate) struct Measure {
     kind: TestKind,
-    at: At,
-    given: Vec<Given>,
+    at: Location,
+    given: Vec<OptionValue>,
     live: LiveArgs,
 }
 
 /// Where it is measured.
 #[derive(Debug, Clone)]
-enum At {
+enum Location {
     /// At a peer.
     Peer(Box<TargetArgs>),
     /// Between ports of this host, which are among the options.
@@ -106,7 +106,7 @@ fn port((id, help): (&'static str, &'static str)) -> Arg {
 }
 
 /// The option that plans have for the two arguments.
-fn ports(matches: &ArgMatches) -> Option<Given> {
+fn ports(matches: &ArgMatches) -> Option<OptionValue> {
     let [a, b] = PORTS.map(|(id, _)| matches.get_one::<String>(id));
     let text = format!("{},{}", a?, b?);
     Some((find(TestKind::Switch, "ports")?, text))
@@ -135,9 +135,9 @@ impl FromArgMatches for Measure {
         let at = match kind {
             TestKind::Switch => {
                 given.extend(ports(own));
-                At::Ports
+                Location::Ports
             }
-            _ => At::Peer(Box::new(TargetArgs::from_arg_matches(own)?)),
+            _ => Location::Peer(Box::new(TargetArgs::from_arg_matches(own)?)),
         };
         Ok(Self {
             kind,
@@ -159,8 +159,8 @@ impl Measure {
         let output = &self.live.with(output)?;
         let mut request = self.request()?;
         let target = match &self.at {
-            At::Ports => Target::new(PeerAddress::parse("127.0.0.1")?),
-            At::Peer(args) => {
+            Location::Ports => Target::new(PeerAddress::parse("127.0.0.1")?),
+            Location::Peer(args) => {
                 let target = args.target()?;
                 if let Test::Latency(plan) = &mut request.test {
                     plan.measure_at(&target.far);

@@ -15,8 +15,8 @@ use linerate_model::consent::{Consent, Foreign};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::reproduce::{
-    self, Answer, JudgeOptions, Judged, Measurements, Package, PublishedTable, ReproducePlan,
-    Texts, audit_table, read_table, reproduce, write_package,
+    self, Answer, JudgeOptions, JudgedReproduction, Measurements, Package, PublishedTable,
+    ReproducePlan, Texts, audit_table, read_table, reproduce, write_package,
 };
 use std::path::{Path, PathBuf};
 
@@ -153,7 +153,7 @@ impl ReproduceArgs {
         let from = self.measurements(plan, source.consent, output)?;
         with_store(output, |context| {
             let (answer, studies) = reproduce(context, &asked, from)?;
-            let answer = Answer::Reproduction(Box::new(Judged {
+            let answer = Answer::Reproduction(Box::new(JudgedReproduction {
                 of: answer,
                 studies,
             }));

@@ -39,7 +39,7 @@ pub(crate) fn answer(
         }
         None => words::read(args, None),
     };
-    let mut asked = Asked::default();
+    let mut asked = ForeignCommand::default();
     match command.map(clap::Command::get_name) {
         Some("serve") => asked.serves = true,
         Some("udp") => asked.udp = true,
@@ -73,7 +73,7 @@ fn is_unknown_habit(refused: &clap::Error) -> bool {
 
 /// What a command line asks for.
 #[derive(Debug, Default)]
-struct Asked {
+struct ForeignCommand {
     serves: bool,
     udp: bool,
     host: Option<String>,
@@ -87,7 +87,7 @@ struct Asked {
     notes: Vec<String>,
 }
 
-impl Asked {
+impl ForeignCommand {
     fn take(&mut self, word: Word) {
         match word {
             Word::Free(host) if self.host.is_none() && !self.serves => self.host = Some(host),

@@ -32,7 +32,7 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The view, as a watcher of the command.
 pub(crate) struct LiveView {
-    state: Arc<Mutex<Shown>>,
+    state: Arc<Mutex<LiveState>>,
     screen: Arc<Screen>,
     /// Tells the thread that the command is over.
     over: Option<Sender<()>>,
@@ -44,7 +44,7 @@ pub(crate) struct LiveView {
 
 /// What is shown, and whether it has changed since it was drawn.
 #[derive(Default)]
-struct Shown {
+struct LiveState {
     live: Live,
     is_drawn: bool,
 }
@@ -62,7 +62,7 @@ impl LiveView {
         screen::restore_on_panic(&screen);
         let shown = Arc::clone(&screen);
         ending::before_end(move || shown.leave());
-        let state = Arc::new(Mutex::new(Shown::default()));
+        let state = Arc::new(Mutex::new(LiveState::default()));
         let (over, ended) = channel();
         let (ending, has_ended) = channel();
         let mut desk = Desk {
@@ -98,7 +98,7 @@ fn refused(why: &str) -> Failure {
 }
 
 /// What a panic of the other thread left is shown all the same.
-fn locked(state: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+fn locked(state: &Mutex<LiveState>) -> MutexGuard<'_, LiveState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,7 +146,7 @@ impl Drop for LiveView {
 
 /// The thread that reads keys and draws.
 struct Desk {
-    state: Arc<Mutex<Shown>>,
+    state: Arc<Mutex<LiveState>>,
     screen: Arc<Screen>,
     keyboard: Keyboard,
     /// Whether the view says that the test ends.

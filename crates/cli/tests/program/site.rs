@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, fixture};
 use linerate_model::WallTime;
-use linerate_site::{Answer, Asked, Explained, explain};
+use linerate_site::{Answer, ExplainOptions, Explanation, explain};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -30,10 +30,10 @@ fn import<'a>(given: &'a [(String, Vec<u8>)], options: &[&'a str]) -> Vec<&'a st
         .collect()
 }
 
-fn explained(given: Vec<(String, Vec<u8>)>, link_speed: &str) -> Explained {
-    let asked = Asked {
+fn explained(given: Vec<(String, Vec<u8>)>, link_speed: &str) -> Explanation {
+    let asked = ExplainOptions {
         link_speed: link_speed.to_owned(),
-        ..Asked::default()
+        ..ExplainOptions::default()
     };
     match explain(given, &asked, &WallTime::from_unix(0).unwrap()) {
         Answer::Explained(explained) => *explained,
@@ -134,7 +134,7 @@ fn what_is_refused_is_refused_in_the_same_words() {
         let ended = place.run(&["import", name]);
         let page = explain(
             vec![(name.to_owned(), bytes.to_vec())],
-            &Asked::default(),
+            &ExplainOptions::default(),
             &WallTime::from_unix(0).unwrap(),
         );
         let Answer::Refused { error } = page else {

@@ -12,7 +12,7 @@ use linerate_model::exit::Failure;
 use linerate_model::spec::Transport;
 use linerate_peers::{PeerKind, Protocol};
 use linerate_stacks::{Places, StackSpec};
-use routes::{At, Route, Started};
+use routes::{HostPort, Route, Started};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Effects for PeerAddress {
 impl From<SocketAddr> for PeerAddress {
     /// An agent of linerate's own.
     fn from(address: SocketAddr) -> Self {
-        Self::by(linerate_peers::own(), At::from(address))
+        Self::by(linerate_peers::own(), HostPort::from(address))
     }
 }
 

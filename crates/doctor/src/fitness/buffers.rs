@@ -6,33 +6,33 @@ use linerate_model::doctor::{Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
 
 /// Minimum value of a setting, and the value to set.
-struct Wanted {
+struct Minimum {
     name: &'static str,
     least: u64,
     set: u64,
 }
 
 /// Limits of `SO_RCVBUF` and `SO_SNDBUF`.
-const PLAIN: &[Wanted] = &[
-    Wanted {
+const PLAIN: &[Minimum] = &[
+    Minimum {
         name: "net.core.rmem_max",
         least: 4 << 20,
         set: 16 << 20,
     },
-    Wanted {
+    Minimum {
         name: "net.core.wmem_max",
         least: 4 << 20,
         set: 16 << 20,
     },
 ];
 /// The third value of these limits TCP's autotuning; `set` is the kernel's own default.
-const TCP: &[Wanted] = &[
-    Wanted {
+const TCP: &[Minimum] = &[
+    Minimum {
         name: "net.ipv4.tcp_rmem",
         least: 4 << 20,
         set: 6 << 20,
     },
-    Wanted {
+    Minimum {
         name: "net.ipv4.tcp_wmem",
         least: 4 << 20,
         set: 4 << 20,
@@ -78,7 +78,7 @@ struct Small {
 }
 
 impl Small {
-    fn plain(&mut self, condition: &Condition, wanted: &Wanted) {
+    fn plain(&mut self, condition: &Condition, wanted: &Minimum) {
         let value = condition.sysctl(wanted.name).and_then(|text| {
             let parsed = text.parse::<u64>();
             parsed.map_err(|_| format!("{} is {text:?}, no number", wanted.name))
@@ -100,7 +100,7 @@ impl Small {
         }
     }
 
-    fn tcp(&mut self, condition: &Condition, wanted: &Wanted) {
+    fn tcp(&mut self, condition: &Condition, wanted: &Minimum) {
         let text = match condition.sysctl(wanted.name) {
             Ok(text) => text,
             Err(why) => {
@@ -126,7 +126,7 @@ impl Small {
         }
     }
 
-    fn change(&mut self, wanted: &Wanted, value: String) {
+    fn change(&mut self, wanted: &Minimum, value: String) {
         self.set.push(format!("{}='{value}'", wanted.name));
         let knob = Knob::Sysctl {
             name: wanted.name.to_owned(),

@@ -26,7 +26,7 @@ mod tracing;
 mod tuned;
 mod words;
 
-use linerate_model::condition::{Condition, Known};
+use linerate_model::condition::{Condition, ReadResult};
 use linerate_model::doctor::{CheckOutcome, Checked, Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
 
@@ -61,7 +61,7 @@ pub struct FitnessCheck {
     /// What it checks, one sentence for help and the reference table.
     pub summary: &'static str,
     /// Its outcome; the error says why the check could not be made.
-    pub examine: fn(&Condition) -> Known<CheckOutcome>,
+    pub examine: fn(&Condition) -> ReadResult<CheckOutcome>,
 }
 
 /// Makes the checks named in `only`, or all if that is empty; the worst outcome first.

@@ -1,7 +1,7 @@
 //! Queueing discipline of the interface.
 
 use super::{FitnessCheck, fine, found, setting};
-use linerate_model::condition::{Condition, Known, RootQdisc};
+use linerate_model::condition::{Condition, ReadResult, RootQdisc};
 use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 use linerate_model::knob::{Consent, Knob, Setting};
 
@@ -79,7 +79,7 @@ fn plain(root: &RootQdisc, interface: &str) -> Option<Setting> {
 }
 
 /// Outcome for a multi-queue root: each queue has its own discipline, normally the default one.
-fn many_queues(condition: &Condition, interface: &str) -> Known<CheckOutcome> {
+fn many_queues(condition: &Condition, interface: &str) -> ReadResult<CheckOutcome> {
     let default = condition.sysctl("net.core.default_qdisc")?;
     if PLAIN.contains(&default) {
         return Ok(fine(format!(

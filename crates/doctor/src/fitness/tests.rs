@@ -9,7 +9,7 @@ fn cores(text: &str) -> CoreSet {
     CoreSet::parse(text).unwrap()
 }
 
-fn sysctls(values: &[(&str, &str)]) -> BTreeMap<String, Known<String>> {
+fn sysctls(values: &[(&str, &str)]) -> BTreeMap<String, ReadResult<String>> {
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), Ok((*value).to_owned()));
     values.iter().map(own).collect()
 }

@@ -203,8 +203,8 @@ fn write_qdisc(interface: &str, value: &str) -> io::Result<()> {
     let mut netlink = Netlink::new()?;
     let index = netlink.link_named(&name(interface)?)?.index;
     match wanted {
-        Wanted::Default => netlink.delete_root_qdisc(index),
-        Wanted::Exactly(qdisc) => netlink.replace_root_qdisc(index, &qdisc),
+        RequestedQdisc::Default => netlink.delete_root_qdisc(index),
+        RequestedQdisc::Exactly(qdisc) => netlink.replace_root_qdisc(index, &qdisc),
     }
 }
 
@@ -221,7 +221,7 @@ fn qdisc_text(qdisc: &Qdisc) -> String {
 
 /// Requested queueing discipline.
 #[derive(Debug, PartialEq)]
-enum Wanted {
+enum RequestedQdisc {
     /// The kernel's default.
     Default,
     /// This one.
@@ -231,14 +231,14 @@ enum Wanted {
 /// Kinds whose parameters survive reading and writing unchanged.
 const EXACT: &[&str] = &["bfifo", "fq_codel", "pfifo", "pfifo_fast"];
 
-fn parse_qdisc(text: &str) -> Option<Wanted> {
+fn parse_qdisc(text: &str) -> Option<RequestedQdisc> {
     let words: Vec<_> = text.split_whitespace().collect();
     let (kind, handle, options) = match words.as_slice() {
         [kind] => (*kind, 0, Vec::new()),
         [kind, handle, options] => {
             let handle = u32::from_str_radix(handle, 16).ok()?;
             if handle == 0 {
-                return Some(Wanted::Default);
+                return Some(RequestedQdisc::Default);
             }
             (*kind, handle, bytes(options)?)
         }
@@ -253,7 +253,7 @@ fn parse_qdisc(text: &str) -> Option<Wanted> {
         if kind == "fq_codel" {
             round_up_times(&mut qdisc.options);
         }
-        Wanted::Exactly(qdisc)
+        RequestedQdisc::Exactly(qdisc)
     })
 }
 
@@ -331,8 +331,11 @@ mod tests {
         };
         let text = qdisc_text(&qdisc);
         assert_eq!(text, "pfifo 80010000 0102ff");
-        assert_eq!(parse_qdisc(&text), Some(Wanted::Exactly(qdisc)));
-        assert_eq!(parse_qdisc("fq_codel 0 0800"), Some(Wanted::Default));
+        assert_eq!(parse_qdisc(&text), Some(RequestedQdisc::Exactly(qdisc)));
+        assert_eq!(
+            parse_qdisc("fq_codel 0 0800"),
+            Some(RequestedQdisc::Default)
+        );
         for bad in [
             "htb 80010000 -",
             "pfifo 80010000",

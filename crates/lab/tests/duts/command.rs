@@ -5,7 +5,7 @@ use linerate_model::run::{Forwarding, Place, Run, RunStatus, RunWork, Trial};
 use linerate_model::sample::StreamWork;
 use linerate_model::{PacketCount, PacketRate};
 use linerate_studies::context::unattended;
-use linerate_studies::options::{Given, Source, TestKind, find, request};
+use linerate_studies::options::{OptionValue, Source, TestKind, find, request};
 use linerate_studies::run::{After, Test, switch};
 use linerate_sys::netns::NetNamespace;
 use linerate_testkit::disturbance::undisturbed;
@@ -25,7 +25,7 @@ fn measured_with(options: &[(&str, &str)]) -> Run {
 
 /// The same, or why not.
 pub(crate) fn tried(options: &[(&str, &str)]) -> anyhow::Result<Run> {
-    let given = options.iter().map(|(name, value)| -> Given {
+    let given = options.iter().map(|(name, value)| -> OptionValue {
         let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));
         (option, (*value).to_owned())
     });

@@ -25,8 +25,9 @@ pub use crate::experiment::{
     ExperimentTrial, Observed, Part, Prediction, Probe,
 };
 pub use crate::origin::{
-    Asked, Config, DemoSettings, IpChoice, MethodSettings, SearchSettings, Source, StudyBudget,
-    StudyCell, StudyPlace, StudySeries, StudySettings, SwitchSettings, TargetConfig, Tool,
+    Config, DemoSettings, IpChoice, MethodSettings, RunRequest, SearchSettings, Source,
+    StudyBudget, StudyCell, StudyPlace, StudySeries, StudySettings, SwitchSettings, TargetConfig,
+    Tool,
 };
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};

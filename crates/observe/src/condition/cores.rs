@@ -3,7 +3,7 @@
 use super::{known, line, live, number, numbered};
 use crate::host_view::HostView;
 use crate::text::whole_lines;
-use linerate_model::condition::{ClockPolicy, ClockSource, CoreSet, IdleState, Known, Node};
+use linerate_model::condition::{ClockPolicy, ClockSource, CoreSet, IdleState, Node, ReadResult};
 use linerate_model::{Clock, Ratio};
 use linerate_sys::clock::MonoClock;
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use std::io::Read as _;
 
 const CPU: &str = "sys/devices/system/cpu";
 
-pub(super) fn online(host: &HostView<'_>) -> Known<CoreSet> {
+pub(super) fn online(host: &HostView<'_>) -> ReadResult<CoreSet> {
     list(host, "online")
 }
 
 /// A core list in a file of `/sys/devices/system/cpu`; newer kernels print an empty one as `(null)`.
-pub(super) fn list(host: &HostView<'_>, file: &str) -> Known<CoreSet> {
+pub(super) fn list(host: &HostView<'_>, file: &str) -> ReadResult<CoreSet> {
     let path = format!("{CPU}/{file}");
     let text = known(host.read(&path))?;
     let text = text.trim();
@@ -25,7 +25,7 @@ pub(super) fn list(host: &HostView<'_>, file: &str) -> Known<CoreSet> {
     CoreSet::parse(text).ok_or_else(|| format!("/{path} is not a list of cores"))
 }
 
-pub(super) fn clocks(host: &HostView<'_>) -> Known<Vec<ClockPolicy>> {
+pub(super) fn clocks(host: &HostView<'_>) -> ReadResult<Vec<ClockPolicy>> {
     let directory = format!("{CPU}/cpufreq");
     let numbers = numbered(host, &directory, "policy");
     if numbers.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn clocks(host: &HostView<'_>) -> Known<Vec<ClockPolicy>> {
 }
 
 /// Whether boost is enabled; `intel_pstate` reports the inverse of other drivers.
-pub(super) fn boost(host: &HostView<'_>) -> Known<bool> {
+pub(super) fn boost(host: &HostView<'_>) -> ReadResult<bool> {
     let others = number::<u8>(host, &format!("{CPU}/cpufreq/boost")).map(|on| on != 0);
     others.or_else(|why| {
         let without = number::<u8>(host, &format!("{CPU}/intel_pstate/no_turbo"));
@@ -61,7 +61,7 @@ pub(super) fn boost(host: &HostView<'_>) -> Known<bool> {
     })
 }
 
-pub(super) fn idle_states(host: &HostView<'_>) -> Known<Vec<IdleState>> {
+pub(super) fn idle_states(host: &HostView<'_>) -> ReadResult<Vec<IdleState>> {
     // Without a cpuidle driver there are no idle states; the file says so.
     line(host, &format!("{CPU}/cpuidle/current_driver"))?;
     let mut states = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn idle_states(host: &HostView<'_>) -> Known<Vec<IdleState>> {
 }
 
 /// The CPU wake-up latency limit in µs, in the host's byte order; only root may open the device.
-pub(super) fn wake_limit(host: &HostView<'_>) -> Known<u32> {
+pub(super) fn wake_limit(host: &HostView<'_>) -> ReadResult<u32> {
     live(host, || {
         let path = host.path("dev/cpu_dma_latency");
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -94,7 +94,7 @@ pub(super) fn wake_limit(host: &HostView<'_>) -> Known<u32> {
     })
 }
 
-pub(super) fn siblings(host: &HostView<'_>) -> Known<Vec<CoreSet>> {
+pub(super) fn siblings(host: &HostView<'_>) -> ReadResult<Vec<CoreSet>> {
     let mut groups = BTreeSet::new();
     for core in online(host)?.0 {
         let path = format!("{CPU}/cpu{core}/topology/thread_siblings_list");
@@ -108,7 +108,7 @@ pub(super) fn siblings(host: &HostView<'_>) -> Known<Vec<CoreSet>> {
     Ok(groups.into_iter().collect())
 }
 
-pub(super) fn nodes(host: &HostView<'_>) -> Known<Vec<Node>> {
+pub(super) fn nodes(host: &HostView<'_>) -> ReadResult<Vec<Node>> {
     const NODES: &str = "sys/devices/system/node";
     let numbers = numbered(host, NODES, "node");
     if numbers.is_empty() {
@@ -132,7 +132,7 @@ pub(super) fn nodes(host: &HostView<'_>) -> Known<Vec<Node>> {
 }
 
 /// Share of steal time since boot, from `user nice system idle iowait irq softirq steal` of the whole host.
-pub(super) fn stolen(host: &HostView<'_>) -> Known<Ratio> {
+pub(super) fn stolen(host: &HostView<'_>) -> ReadResult<Ratio> {
     const PATH: &str = "proc/stat";
     let text = known(host.text(PATH))?;
     let columns = whole_lines(&text).find_map(|line| line.strip_prefix("cpu "));
@@ -151,7 +151,7 @@ pub(super) fn stolen(host: &HostView<'_>) -> Known<Ratio> {
     }
 }
 
-pub(super) fn clock_source(host: &HostView<'_>) -> Known<ClockSource> {
+pub(super) fn clock_source(host: &HostView<'_>) -> ReadResult<ClockSource> {
     const AT: &str = "sys/devices/system/clocksource/clocksource0";
     let available = line(host, &format!("{AT}/available_clocksource"));
     Ok(ClockSource {

@@ -7,7 +7,7 @@ use crate::host_view::HostView;
 use crate::sysfs;
 use linerate_model::BitRate;
 use linerate_model::condition::{
-    Coalescing, CoreSet, Firewall, Interrupt, Known, Offloads, Rings, RootQdisc,
+    Coalescing, CoreSet, Firewall, Interrupt, Offloads, ReadResult, Rings, RootQdisc,
 };
 use linerate_sys::ethtool::{CoalescingField, Ethtool, Offload, Ring};
 use linerate_sys::netlink::{self, InterfaceName, Netlink};
@@ -16,7 +16,7 @@ use std::io;
 /// Maximum interrupts reported for one interface.
 const MAX_INTERRUPTS: usize = 512;
 
-pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
+pub(super) fn interrupts(host: &HostView<'_>) -> ReadResult<Vec<Interrupt>> {
     let found = known(interrupts_of_interface(host))?;
     let interrupt = |(number, name): (u32, String)| {
         let at = format!("proc/irq/{number}");
@@ -43,7 +43,7 @@ fn ask<T>(
     host: &HostView<'_>,
     what: &str,
     question: impl Fn(&Ethtool, &InterfaceName) -> io::Result<T>,
-) -> Known<T> {
+) -> ReadResult<T> {
     live(host, || {
         let name = known(host.interface_name())?;
         let answer = Ethtool::new().and_then(|ethtool| question(&ethtool, &name));
@@ -54,7 +54,7 @@ fn ask<T>(
     })
 }
 
-pub(super) fn coalescing(host: &HostView<'_>) -> Known<Coalescing> {
+pub(super) fn coalescing(host: &HostView<'_>) -> ReadResult<Coalescing> {
     ask(host, "interrupt coalescing", |ethtool, interface| {
         let value = |field| ethtool.coalescing(interface, field);
         Ok(Coalescing {
@@ -65,7 +65,7 @@ pub(super) fn coalescing(host: &HostView<'_>) -> Known<Coalescing> {
     })
 }
 
-pub(super) fn rings(host: &HostView<'_>) -> Known<Rings> {
+pub(super) fn rings(host: &HostView<'_>) -> ReadResult<Rings> {
     ask(host, "rings", |ethtool, interface| {
         let (rx, rx_max) = ethtool.ring(interface, Ring::Rx)?;
         let (tx, tx_max) = ethtool.ring(interface, Ring::Tx)?;
@@ -78,7 +78,7 @@ pub(super) fn rings(host: &HostView<'_>) -> Known<Rings> {
     })
 }
 
-pub(super) fn offloads(host: &HostView<'_>) -> Known<Offloads> {
+pub(super) fn offloads(host: &HostView<'_>) -> ReadResult<Offloads> {
     ask(host, "offloads", |ethtool, interface| {
         let on = |offload| ethtool.is_on(interface, offload);
         Ok(Offloads {
@@ -92,7 +92,7 @@ pub(super) fn offloads(host: &HostView<'_>) -> Known<Offloads> {
     })
 }
 
-pub(super) fn qdisc(host: &HostView<'_>) -> Known<RootQdisc> {
+pub(super) fn qdisc(host: &HostView<'_>) -> ReadResult<RootQdisc> {
     let link = known(host.link())?;
     let root = Netlink::new()
         .and_then(|mut netlink| netlink.root_qdisc(link.index))
@@ -111,7 +111,7 @@ pub(super) fn qdisc(host: &HostView<'_>) -> Known<RootQdisc> {
 }
 
 /// Chains of nftables, tables of the older iptables, and connection tracking, in this network namespace.
-pub(super) fn firewall(host: &HostView<'_>) -> Known<Firewall> {
+pub(super) fn firewall(host: &HostView<'_>) -> ReadResult<Firewall> {
     let chains = live(host, || {
         known(netlink::base_chains().map_err(ReadError::netlink("the chains of nftables")))
     })?;
@@ -135,7 +135,7 @@ pub(super) fn firewall(host: &HostView<'_>) -> Known<Firewall> {
 }
 
 /// NUMA node of the device; −1 means none.
-pub(super) fn node(host: &HostView<'_>) -> Known<Option<u32>> {
+pub(super) fn node(host: &HostView<'_>) -> ReadResult<Option<u32>> {
     let directory = known(sysfs::interface_directory(host))?;
     if !host.path(&format!("{directory}/device")).exists() {
         return Ok(None);
@@ -147,7 +147,7 @@ pub(super) fn node(host: &HostView<'_>) -> Known<Option<u32>> {
     }
 }
 
-pub(super) fn mtu(host: &HostView<'_>) -> Known<u32> {
+pub(super) fn mtu(host: &HostView<'_>) -> ReadResult<u32> {
     if let Ok(link) = host.link() {
         return Ok(link.mtu_bytes);
     }
@@ -156,7 +156,7 @@ pub(super) fn mtu(host: &HostView<'_>) -> Known<u32> {
 }
 
 /// Link speed that the device reports in Mbit/s; unknown for a device without hardware, whose speed is made up.
-pub(super) fn speed(host: &HostView<'_>) -> Known<BitRate> {
+pub(super) fn speed(host: &HostView<'_>) -> ReadResult<BitRate> {
     let directory = known(sysfs::interface_directory(host))?;
     let speed = if host.path(&format!("{directory}/device")).exists() {
         line(host, &format!("{directory}/speed"))

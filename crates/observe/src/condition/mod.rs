@@ -14,7 +14,7 @@ pub(crate) use cores::reading_cost;
 
 use crate::error::ReadError;
 use crate::host_view::{HostView, Scope};
-use linerate_model::condition::{Condition, Known};
+use linerate_model::condition::{Condition, ReadResult};
 
 /// Condition of the host in `scope`, as the calling thread sees it. `core` is the one to which measurements will be
 /// pinned.
@@ -50,18 +50,18 @@ pub fn condition(scope: &Scope, core: Option<u32>) -> Condition {
     }
 }
 
-fn known<T>(read: Result<T, ReadError>) -> Known<T> {
+fn known<T>(read: Result<T, ReadError>) -> ReadResult<T> {
     read.map_err(|error| error.to_string())
 }
 
 /// One line of a file.
-fn line(host: &HostView<'_>, path: &str) -> Known<String> {
+fn line(host: &HostView<'_>, path: &str) -> ReadResult<String> {
     let text = known(host.read(path))?;
     crate::text::tidy(&text).ok_or_else(|| format!("/{path} is empty"))
 }
 
 /// A number in a file.
-fn number<T: std::str::FromStr>(host: &HostView<'_>, path: &str) -> Known<T> {
+fn number<T: std::str::FromStr>(host: &HostView<'_>, path: &str) -> ReadResult<T> {
     let text = line(host, path)?;
     let parsed = text.parse();
     parsed.map_err(|_| format!("/{path} holds no number that it should"))
@@ -77,7 +77,7 @@ fn numbered(host: &HostView<'_>, path: &str, prefix: &str) -> Vec<u32> {
 }
 
 /// Runs `read` only on a live host; else the value is unknown.
-fn live<T>(host: &HostView<'_>, read: impl FnOnce() -> Known<T>) -> Known<T> {
+fn live<T>(host: &HostView<'_>, read: impl FnOnce() -> ReadResult<T>) -> ReadResult<T> {
     if host.is_live() {
         read()
     } else {

@@ -2,7 +2,7 @@
 
 use super::{known, line};
 use crate::host_view::HostView;
-use linerate_model::condition::{Known, Tracing};
+use linerate_model::condition::{ReadResult, Tracing};
 use linerate_sys::netns::is_fully_privileged;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const SETTINGS: &[&str] = &[
 /// Maximum processes inspected.
 const MAX_PROCESSES: usize = 100_000;
 
-pub(super) fn sysctl(host: &HostView<'_>) -> BTreeMap<String, Known<String>> {
+pub(super) fn sysctl(host: &HostView<'_>) -> BTreeMap<String, ReadResult<String>> {
     let read = |name: &&str| {
         let path = format!("proc/sys/{}", name.replace('.', "/"));
         let value = line(host, &path).map(|text| {
@@ -36,7 +36,7 @@ pub(super) fn sysctl(host: &HostView<'_>) -> BTreeMap<String, Known<String>> {
 }
 
 /// Whether irqbalance runs. A container shows only its own processes.
-pub(super) fn irqbalance(host: &HostView<'_>) -> Known<bool> {
+pub(super) fn irqbalance(host: &HostView<'_>) -> ReadResult<bool> {
     let names = host.names("proc");
     let processes: Vec<_> = names
         .iter()
@@ -53,7 +53,7 @@ pub(super) fn irqbalance(host: &HostView<'_>) -> Known<bool> {
     Ok(processes.iter().any(is_it))
 }
 
-pub(super) fn tuned(host: &HostView<'_>) -> Known<Option<String>> {
+pub(super) fn tuned(host: &HostView<'_>) -> ReadResult<Option<String>> {
     match host.read("etc/tuned/active_profile") {
         Ok(text) => Ok(crate::text::tidy(&text)),
         Err(error) if error.is_absent() => Ok(None),
@@ -61,7 +61,7 @@ pub(super) fn tuned(host: &HostView<'_>) -> Known<Option<String>> {
     }
 }
 
-pub(super) fn tracing(host: &HostView<'_>) -> Known<Tracing> {
+pub(super) fn tracing(host: &HostView<'_>) -> ReadResult<Tracing> {
     known(host.read("proc/sys/kernel/osrelease"))?;
     let tracers = [
         "sys/kernel/tracing/current_tracer",

@@ -60,7 +60,7 @@ pub(super) struct Stacks {
 
 /// Stacks as names.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct SymbolizedStacks {
     pub(super) samples: u64,
     pub(super) rest: u64,
     pub(super) names: Vec<String>,
@@ -114,7 +114,7 @@ impl Stacks {
     }
 
     /// Looks up all names. What cannot be named is noted in `remarks`.
-    pub(super) fn named(self, remarks: &mut Vec<String>) -> Named {
+    pub(super) fn named(self, remarks: &mut Vec<String>) -> SymbolizedStacks {
         let of = |context: Context| -> BTreeSet<u64> {
             let stacks = self.counts.keys().filter(|stack| stack.context == context);
             stacks.flat_map(Stack::lookups).collect()
@@ -167,13 +167,13 @@ impl Stack {
 type Frames<'a> = (Vec<&'a str>, bool);
 
 /// The heaviest stacks within the bounds of a profile; the others are summed up.
-fn heaviest(merged: BTreeMap<Frames<'_>, u64>, samples: u64) -> Named {
+fn heaviest(merged: BTreeMap<Frames<'_>, u64>, samples: u64) -> SymbolizedStacks {
     let mut by_weight: Vec<_> = merged.into_iter().collect();
     // Equal weights are ordered by name, so that a profile is reproducible.
     by_weight.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let mut named = Named {
+    let mut named = SymbolizedStacks {
         samples,
-        ..Named::default()
+        ..SymbolizedStacks::default()
     };
     let mut index: BTreeMap<&str, u32> = BTreeMap::new();
     let mut placed = 0;

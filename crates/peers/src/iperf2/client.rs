@@ -1,7 +1,7 @@
 //! The end that asks for a test: its data streams do it themselves. The drawing in [`super`] shows both ends.
 
 use super::closing::Closing;
-use super::header::{self, Amount, Request, Way};
+use super::header::{self, Amount, DataDirection, Request};
 use super::streams::{Counters, Opening, PeerRole, Streams, Width};
 use super::{AFTER, Iperf2, settle};
 use crate::error::ProtocolError;
@@ -434,9 +434,9 @@ fn format(spec: &TestSpec) -> Streams {
     let request = Request {
         transport: spec.transport(),
         way: match spec.direction {
-            Direction::Forward => Way::Forward { back: None },
-            Direction::Reverse => Way::Reverse,
-            Direction::Duplex => Way::FullDuplex,
+            Direction::Forward => DataDirection::Forward { back: None },
+            Direction::Reverse => DataDirection::Reverse,
+            Direction::Duplex => DataDirection::FullDuplex,
         },
         streams: if is_forward { spec.streams } else { 1 },
         buffer: u32::try_from(spec.payload().get()).unwrap_or(0),

@@ -42,7 +42,7 @@ mod flag {
 
 /// Direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum DataDirection {
     /// Client to server (`-d` and `-r` of every generation: and back over a connection of its own).
     Forward {
         /// Port to which the server connects back, and when.
@@ -78,7 +78,7 @@ pub enum Amount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Direction of the data.
-    pub way: Way,
+    pub way: DataDirection,
     /// Width of sequence number and time in its datagrams.
     pub width: Width,
     /// Bits of the sequence numbers of its datagrams.
@@ -99,7 +99,7 @@ pub struct Header {
 
 impl Header {
     const PLAIN: Self = Self {
-        way: Way::Forward { back: None },
+        way: DataDirection::Forward { back: None },
         width: Width::Narrow,
         counters: Counters::Bits32,
         is_extended: false,
@@ -185,12 +185,12 @@ impl Header {
         };
         Self {
             way: if upper & flag::UPPER_FULL_DUPLEX != 0 {
-                Way::FullDuplex
+                DataDirection::FullDuplex
             } else if upper & flag::UPPER_REVERSE != 0 {
-                Way::Reverse
+                DataDirection::Reverse
             } else {
                 let back = port.filter(|_| connects_back).map(|port| (port, back));
-                Way::Forward { back }
+                DataDirection::Forward { back }
             },
             buffer: field(12),
             rate: rate.filter(|rate| *rate > 0).map(BitRate::from_bps),
@@ -262,7 +262,7 @@ fn width(bytes: &[u8]) -> Width {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) transport: Transport,
-    pub(super) way: Way,
+    pub(super) way: DataDirection,
     pub(super) streams: u16,
     pub(super) buffer: u32,
     pub(super) rate: Option<BitRate>,
@@ -284,9 +284,9 @@ pub(super) fn write(request: &Request) -> Vec<u8> {
     let (is_udp, upper) = (
         request.transport == Transport::Udp,
         match request.way {
-            Way::Forward { .. } => 0,
-            Way::FullDuplex => flag::UPPER_FULL_DUPLEX,
-            Way::Reverse => flag::UPPER_REVERSE,
+            DataDirection::Forward { .. } => 0,
+            DataDirection::FullDuplex => flag::UPPER_FULL_DUPLEX,
+            DataDirection::Reverse => flag::UPPER_REVERSE,
         },
     );
     let mut flags = 0;

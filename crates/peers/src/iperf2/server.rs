@@ -1,7 +1,7 @@
 //! Server: one session for each data stream that arrives.
 
 use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
-use super::header::{Amount, Back, Header, Way};
+use super::header::{Amount, Back, DataDirection, Header};
 use super::streams::{Opening, PeerRole, Streams};
 use crate::error::ProtocolError;
 use crate::moves::{client_sends, server_sends, states};
@@ -132,7 +132,7 @@ impl Server {
             first: header.first,
             sends_from: header.first,
         };
-        if let Way::Forward {
+        if let DataDirection::Forward {
             back: Some((port, when)),
         } = header.way
         {
@@ -312,9 +312,9 @@ fn lesser(spec: &TestSpec, most: ByteCount) -> Option<Stop> {
 /// The test that a stream's header asks for.
 fn spec(transport: Transport, header: &Header, length: u64, limits: &Limits) -> TestSpec {
     let direction = match header.way {
-        Way::Forward { .. } => Direction::Forward,
-        Way::FullDuplex => Direction::Duplex,
-        Way::Reverse => Direction::Reverse,
+        DataDirection::Forward { .. } => Direction::Forward,
+        DataDirection::FullDuplex => Direction::Duplex,
+        DataDirection::Reverse => Direction::Reverse,
     };
     let pace = header
         .rate

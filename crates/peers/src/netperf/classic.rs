@@ -2,7 +2,7 @@
 
 use super::PAD;
 use super::block::{self, Block};
-use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
+use super::order::{Order, RequestValues, Wrong, errno, one_size, wrong};
 use super::test::Test;
 use linerate_model::sample::{EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
@@ -108,7 +108,7 @@ fn word(count: u64) -> u32 {
 
 /// Counts of this end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct LocalCounts {
     /// Datagrams or transactions sent.
     pub(super) sent: u64,
     /// L4 payload bytes received.
@@ -120,7 +120,7 @@ pub(super) struct Seen {
 pub(super) fn report(
     spec: &TestSpec,
     results: &Block,
-    seen: Seen,
+    seen: LocalCounts,
 ) -> Result<Vec<EndpointReport>, String> {
     let test = Test::from_spec(spec);
     let bytes = |at| {
@@ -168,7 +168,7 @@ pub(super) fn report(
 
 /// Bytes that a server sent. It leaves out the last write if the end of its time cut that short; the sent part of it
 /// was received, since the stream was read to its end.
-fn with_last_write(counted: ByteCount, seen: Seen, write: ByteCount) -> ByteCount {
+fn with_last_write(counted: ByteCount, seen: LocalCounts, write: ByteCount) -> ByteCount {
     let missing = seen.taken.saturating_sub(counted.get());
     if missing < write.get() {
         ByteCount::new(counted.get() + missing)
@@ -203,7 +203,7 @@ pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
             .map_err(|_| wrong(errno::MESSAGE_SIZE, format!("datagrams of {payload} bytes")))?,
         _ => 1,
     };
-    let asked = Asked {
+    let asked = RequestValues {
         payload,
         least,
         length: request.signed(places.time),
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_write_that_the_end_cut_short_was_sent_as_far_as_it_came() {
         let whole = |taken| {
-            let seen = Seen { sent: 0, taken };
+            let seen = LocalCounts { sent: 0, taken };
             with_last_write(ByteCount::new(2000), seen, ByteCount::new(1000)).get()
         };
         assert_eq!(whole(2000), 2000);
@@ -309,7 +309,7 @@ mod tests {
         let wrapped = messages.wrapping_mul(1448);
         let words = [messages, wrapped, block::seconds(Duration::from_secs(10))];
         let results = Block::new(kind::UDP_STREAM + 2, 0, &words);
-        let seen = Seen {
+        let seen = LocalCounts {
             sent: 10_000_001,
             taken: 0,
         };

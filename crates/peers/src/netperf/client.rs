@@ -1,7 +1,7 @@
 //! Client. The drawing in [`super`] shows both ends.
 
 use super::block::{self, Block, Size, kind};
-use super::classic::{self, Seen};
+use super::classic::{self, LocalCounts};
 use super::streams::Streams;
 use super::test::Test;
 use super::{DRAIN, Netperf};
@@ -51,7 +51,7 @@ pub(super) struct Client {
     /// Whether this end's senders have stopped.
     is_sent: bool,
     /// This end's counts, to interpret the server's.
-    seen: Seen,
+    seen: LocalCounts,
     has_reported: bool,
     results: Option<Block>,
 }
@@ -69,7 +69,7 @@ impl Client {
             spec: TestSpec::tcp_bulk(),
             guard: now,
             is_sent: false,
-            seen: Seen::default(),
+            seen: LocalCounts::default(),
             has_reported: false,
             results: None,
         }
@@ -163,7 +163,7 @@ impl Client {
         self.steps.act(Action::Send(request));
         self.spec = spec;
         (self.is_sent, self.has_reported) = (false, false);
-        (self.seen, self.results) = (Seen::default(), None);
+        (self.seen, self.results) = (LocalCounts::default(), None);
         self.steps.step(now, State::Preparing);
     }
 

@@ -3,7 +3,7 @@
 //! The request says which way the *server* sends, over which transport, and how long messages are.
 
 use super::block::{self, Block, kind};
-use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
+use super::order::{Order, RequestValues, Wrong, errno, one_size, wrong};
 use super::test::Test;
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{MAX_UDP_PAYLOAD, Transport};
@@ -75,7 +75,7 @@ pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
             return Err(wrong(errno::NOT_SUPPORTED, cause));
         }
     };
-    let asked = Asked {
+    let asked = RequestValues {
         payload: payload(test, request)?,
         // An empty datagram ends the stream, whatever the length of the others.
         least: 1,

@@ -66,7 +66,7 @@ pub(super) struct Order {
 
 /// Values that both kinds of request carry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct RequestValues {
     pub(super) payload: u64,
     pub(super) least: u16,
     /// Seconds; a negative value is a number of transactions or bytes.
@@ -75,7 +75,7 @@ pub(super) struct Asked {
     pub(super) receive_buffer: i32,
 }
 
-impl Asked {
+impl RequestValues {
     /// Validates the values for `test`.
     pub(super) fn order(self, test: Test, request: &Block) -> Result<Order, Wrong> {
         let length = u64::try_from(self.length).ok().filter(|time| *time > 0);

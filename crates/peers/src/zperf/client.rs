@@ -48,7 +48,7 @@ const STREAM_END: Duration = Duration::from_secs(5);
 
 /// Results of the test under way.
 #[derive(Debug, Default)]
-struct Known {
+struct TestResults {
     /// Reports of the board over the network.
     answer: Vec<EndpointReport>,
     /// How traffic to the board ended.
@@ -74,7 +74,7 @@ pub(super) struct Client {
     /// Session of the board's traffic in this test, once it has begun.
     receiver: Option<Box<dyn Session>>,
     spec: TestSpec,
-    known: Known,
+    known: TestResults,
     /// Test that begins when the shell has ended the last one.
     next: Option<TestSpec>,
 }
@@ -100,7 +100,7 @@ impl Client {
             sender: Iperf2.client(traffic, now),
             receiver: None,
             spec: TestSpec::tcp_bulk(),
-            known: Known::default(),
+            known: TestResults::default(),
             next: None,
             config,
         };
@@ -203,7 +203,7 @@ impl Client {
         if self.steps.refuses(&Zperf::DEFAULT, &spec) {
             return;
         }
-        self.known = Known::default();
+        self.known = TestResults::default();
         self.spec = spec;
         if self.spec.direction == Direction::Reverse {
             self.steps.state = State::Listening;

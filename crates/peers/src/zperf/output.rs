@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// A line or block that the shell printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ShellOutput {
     /// The board's server listens.
     ServerStarted,
     /// Its server listened already, with another user's settings.
@@ -111,7 +111,7 @@ enum Kind {
 
 impl Reader {
     /// Takes one line; returns what it means or completes.
-    pub(super) fn take(&mut self, line: &str) -> Option<Said> {
+    pub(super) fn take(&mut self, line: &str) -> Option<ShellOutput> {
         let text = line.trim();
         if let Some(said) = self.plain(text) {
             self.block = None;
@@ -135,38 +135,38 @@ impl Reader {
     }
 
     /// Interprets a line outside a block.
-    fn plain(&mut self, text: &str) -> Option<Said> {
+    fn plain(&mut self, text: &str) -> Option<ShellOutput> {
         let lower = text.to_ascii_lowercase();
         if lower.contains("<err>") || lower.contains("<wrn>") || lower.starts_with("can't ") {
             self.complaint = Some(text.to_owned());
         }
         if let Some(release) = text.strip_prefix("Zephyr version ") {
-            return Release::parse(release).map(Said::Zephyr);
+            return Release::parse(release).map(ShellOutput::Zephyr);
         }
         if let Some(version) = text.strip_prefix("Version: ") {
-            return Some(Said::Zperf(version.trim().to_owned()));
+            return Some(ShellOutput::Zperf(version.trim().to_owned()));
         }
         match text {
             "New session started." | "New TCP session started." => {
-                return Some(Said::SessionStarted);
+                return Some(ShellOutput::SessionStarted);
             }
-            "Starting..." => return Some(Said::UploadStarted),
+            "Starting..." => return Some(ShellOutput::UploadStarted),
             "UDP server already started!" | "TCP server already started!" => {
-                return Some(Said::AlreadyStarted);
+                return Some(ShellOutput::AlreadyStarted);
             }
             "UDP server stopped"
             | "TCP server stopped"
             | "UDP server not running!"
-            | "TCP server not running!" => return Some(Said::ServerStopped),
+            | "TCP server not running!" => return Some(ShellOutput::ServerStopped),
             _ => {}
         }
         if lower.contains("server started on port ") {
-            return Some(Said::ServerStarted);
+            return Some(ShellOutput::ServerStarted);
         }
         if lower.ends_with(": command not found") {
-            return Some(Said::NotFound);
+            return Some(ShellOutput::NotFound);
         }
-        is_failure(&lower).then(|| Said::Failed(self.with_complaint(text)))
+        is_failure(&lower).then(|| ShellOutput::Failed(self.with_complaint(text)))
     }
 
     fn with_complaint(&mut self, text: &str) -> String {
@@ -177,7 +177,7 @@ impl Reader {
     }
 
     /// A line of a block: `name: value`. The rate is its last.
-    fn field(&mut self, text: &str) -> Option<Said> {
+    fn field(&mut self, text: &str) -> Option<ShellOutput> {
         let block = self.block.as_mut()?;
         if text == "LAST PACKET NOT RECEIVED!!!" {
             block.has_report = false;
@@ -193,7 +193,7 @@ impl Reader {
         }
         let block = self.block.take()?;
         Some(block.complete().unwrap_or_else(|| {
-            Said::Failed("its numbers at the end of the test cannot be read".to_owned())
+            ShellOutput::Failed("its numbers at the end of the test cannot be read".to_owned())
         }))
     }
 }
@@ -226,10 +226,10 @@ fn is_failure(lower: &str) -> bool {
 }
 
 impl Block {
-    fn complete(self) -> Option<Said> {
+    fn complete(self) -> Option<ShellOutput> {
         match self.kind {
-            Kind::Download(transport) => self.download(transport).map(Said::Downloaded),
-            Kind::Upload => self.upload().map(Said::Uploaded),
+            Kind::Download(transport) => self.download(transport).map(ShellOutput::Downloaded),
+            Kind::Upload => self.upload().map(ShellOutput::Uploaded),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Conversation with the board's shell.
 
 use super::command::Job;
-use super::output::{Download, Reader, Said, Upload};
+use super::output::{Download, Reader, ShellOutput, Upload};
 use super::telnet::Telnet;
 use super::terminal::Terminal;
 use super::units::Release;
@@ -460,36 +460,39 @@ impl Shell {
         }
     }
 
-    fn hear(&mut self, now: MonoInstant, said: Said) -> Result<(), ShellError> {
+    fn hear(&mut self, now: MonoInstant, said: ShellOutput) -> Result<(), ShellError> {
         match (self.state, said) {
-            (State::Kernel, Said::Zephyr(release)) => {
+            (State::Kernel, ShellOutput::Zephyr(release)) => {
                 self.board.release = self.board.release.or(Some(release));
             }
-            (State::Zperf, Said::Zperf(version)) => self.board.zperf = version,
-            (State::Zperf, Said::NotFound) => return Err(ShellError::NoZperf),
+            (State::Zperf, ShellOutput::Zperf(version)) => self.board.zperf = version,
+            (State::Zperf, ShellOutput::NotFound) => return Err(ShellError::NoZperf),
             // Zephyr 2.6 has no `stop`: use the server that runs.
-            (State::Starting, Said::ServerStarted) | (State::Clearing, Said::AlreadyStarted) => {
+            (State::Starting, ShellOutput::ServerStarted)
+            | (State::Clearing, ShellOutput::AlreadyStarted) => {
                 self.state = State::Serving;
                 self.due = None;
                 self.events.push_back(Event::Serving);
             }
-            (State::Starting, Said::AlreadyStarted) => return self.clear(now),
-            (State::Serving, Said::Downloaded(numbers)) => self.numbers = Some(numbers),
-            (State::Collecting, Said::Downloaded(numbers)) => {
+            (State::Starting, ShellOutput::AlreadyStarted) => return self.clear(now),
+            (State::Serving, ShellOutput::Downloaded(numbers)) => self.numbers = Some(numbers),
+            (State::Collecting, ShellOutput::Downloaded(numbers)) => {
                 self.numbers = Some(numbers);
                 self.end_server(now);
             }
-            (State::Uploading, Said::UploadStarted) => self.events.push_back(Event::Uploading),
-            (State::Uploading, Said::Uploaded(numbers)) => {
+            (State::Uploading, ShellOutput::UploadStarted) => {
+                self.events.push_back(Event::Uploading);
+            }
+            (State::Uploading, ShellOutput::Uploaded(numbers)) => {
                 self.over();
                 self.events.push_back(Event::Uploaded(numbers));
             }
-            (State::Starting | State::Uploading, Said::NotFound) => {
+            (State::Starting | State::Uploading, ShellOutput::NotFound) => {
                 return Err(ShellError::NoZperf);
             }
             (
                 State::Starting | State::Serving | State::Collecting | State::Uploading,
-                Said::Failed(words),
+                ShellOutput::Failed(words),
             ) => return Err(self.failed(&words)),
             _ => {}
         }

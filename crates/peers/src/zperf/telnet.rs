@@ -16,13 +16,13 @@ const REFUSAL: usize = 3;
 /// Takes the protocol out of a stream of bytes.
 #[derive(Debug, Default)]
 pub(super) struct Telnet {
-    at: At,
+    at: TelnetState,
     refused: usize,
 }
 
 /// State of the telnet parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum TelnetState {
     #[default]
     Text,
     /// After a carriage return: a zero that follows belongs to it.
@@ -53,27 +53,31 @@ impl Telnet {
         self.refused
     }
 
-    fn step(&self, byte: u8, answer: &mut Vec<u8>) -> (At, Option<u8>) {
+    fn step(&self, byte: u8, answer: &mut Vec<u8>) -> (TelnetState, Option<u8>) {
         match (self.at, byte) {
-            (At::Text | At::Return, IAC) => (At::Command, None),
-            (At::Return, 0) => (At::Text, None),
-            (At::Text | At::Return, b'\r') => (At::Return, Some(byte)),
-            (At::Text | At::Return, _) => (At::Text, Some(byte)),
-            (At::Command, IAC) => (At::Text, Some(IAC)),
-            (At::Command, SB) => (At::Parameters, None),
-            (At::Command, WILL..=DONT) => (At::Option(byte), None),
-            (At::Command, _) | (At::ParametersCommand, SE) => (At::Text, None),
-            (At::Option(word), option) => {
+            (TelnetState::Text | TelnetState::Return, IAC) => (TelnetState::Command, None),
+            (TelnetState::Return, 0) => (TelnetState::Text, None),
+            (TelnetState::Text | TelnetState::Return, b'\r') => (TelnetState::Return, Some(byte)),
+            (TelnetState::Text | TelnetState::Return, _) => (TelnetState::Text, Some(byte)),
+            (TelnetState::Command, IAC) => (TelnetState::Text, Some(IAC)),
+            (TelnetState::Command, SB) => (TelnetState::Parameters, None),
+            (TelnetState::Command, WILL..=DONT) => (TelnetState::Option(byte), None),
+            (TelnetState::Command, _) | (TelnetState::ParametersCommand, SE) => {
+                (TelnetState::Text, None)
+            }
+            (TelnetState::Option(word), option) => {
                 match word {
                     DO => answer.extend([IAC, WONT, option]),
                     WILL => answer.extend([IAC, DONT, option]),
                     // Options are off from the start: there is nothing to switch off.
                     _ => {}
                 }
-                (At::Text, None)
+                (TelnetState::Text, None)
             }
-            (At::Parameters, IAC) => (At::ParametersCommand, None),
-            (At::Parameters | At::ParametersCommand, _) => (At::Parameters, None),
+            (TelnetState::Parameters, IAC) => (TelnetState::ParametersCommand, None),
+            (TelnetState::Parameters | TelnetState::ParametersCommand, _) => {
+                (TelnetState::Parameters, None)
+            }
         }
     }
 }

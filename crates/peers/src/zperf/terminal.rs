@@ -12,14 +12,14 @@ const PROMPT_ENDS: [char; 4] = ['$', '>', '#', '%'];
 /// Cuts a stream of characters into lines.
 #[derive(Debug, Default)]
 pub(super) struct Terminal {
-    at: At,
+    at: SequenceState,
     line: String,
     prompt: Option<String>,
 }
 
 /// State of the control-sequence parser (ECMA-48).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum SequenceState {
     #[default]
     Text,
     Escape,
@@ -30,17 +30,19 @@ impl Terminal {
     /// Takes one byte; returns a line that it ends, if not empty.
     pub(super) fn take(&mut self, byte: u8) -> Option<String> {
         match (self.at, byte) {
-            (_, 0x1b) => self.at = At::Escape,
-            (At::Escape, b'[') => self.at = At::Sequence,
-            (At::Escape, _) | (At::Sequence, 0x40..=0x7e) => self.at = At::Text,
-            (At::Text, b'\n') => {
+            (_, 0x1b) => self.at = SequenceState::Escape,
+            (SequenceState::Escape, b'[') => self.at = SequenceState::Sequence,
+            (SequenceState::Escape, _) | (SequenceState::Sequence, 0x40..=0x7e) => {
+                self.at = SequenceState::Text;
+            }
+            (SequenceState::Text, b'\n') => {
                 let line = self.shown();
                 self.line.clear();
                 return (!line.trim().is_empty()).then_some(line);
             }
-            (At::Text, b'\t' | b' '..=b'~') => self.keep(char::from(byte)),
-            (At::Text, 0x80..) => self.keep('\u{fffd}'),
-            (At::Sequence | At::Text, _) => {}
+            (SequenceState::Text, b'\t' | b' '..=b'~') => self.keep(char::from(byte)),
+            (SequenceState::Text, 0x80..) => self.keep('\u{fffd}'),
+            (SequenceState::Sequence | SequenceState::Text, _) => {}
         }
         None
     }

@@ -35,7 +35,7 @@ fn draw(run: &Run) -> Drawn {
 }
 
 /// The trials of a latency run whose whole distribution is kept, those that are drawn.
-pub(super) fn known(run: &Run) -> Vec<Known<'_>> {
+pub(super) fn known(run: &Run) -> Vec<NamedHistogram<'_>> {
     let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
     let named = |trial| Some((trial_name(run, trial), trial, histogram(trial)?));
     trials.into_iter().filter_map(named).collect()
@@ -47,9 +47,9 @@ fn histogram(trial: &Trial) -> Option<&Histogram> {
 }
 
 /// A trial with its name and its distribution.
-pub(super) type Known<'a> = (String, &'a Trial, &'a Histogram);
+pub(super) type NamedHistogram<'a> = (String, &'a Trial, &'a Histogram);
 
-fn chart(known: &[Known<'_>]) -> Chart {
+fn chart(known: &[NamedHistogram<'_>]) -> Chart {
     let (axis, unit) = delay_axis(known);
     let series = known.iter().enumerate().map(|(index, (name, trial, h))| {
         Series::new(
@@ -79,7 +79,7 @@ fn chart(known: &[Known<'_>]) -> Chart {
 }
 
 /// The axis of what was timed, and its unit: that of the largest median.
-pub(super) fn delay_axis(known: &[Known<'_>]) -> (Axis, Unit) {
+pub(super) fn delay_axis(known: &[NamedHistogram<'_>]) -> (Axis, Unit) {
     let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
     let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
     let of = known.first().and_then(|(_, trial, _)| trial.delay());
@@ -121,20 +121,20 @@ fn cumulative(histogram: &Histogram, all: u64, unit: Unit) -> Vec<Point> {
 }
 
 /// The trial, and how many values it has.
-pub(super) fn first_columns<'a>() -> Vec<Column<'a, Known<'a>>> {
+pub(super) fn first_columns<'a>() -> Vec<Column<'a, NamedHistogram<'a>>> {
     vec![
-        words("Trial", |(name, ..): &Known<'_>| name.clone()),
-        column("n", |(_, _, histogram): &Known<'_>| {
+        words("Trial", |(name, ..): &NamedHistogram<'_>| name.clone()),
+        column("n", |(_, _, histogram): &NamedHistogram<'_>| {
             Cell::count(Some(histogram.len()))
         }),
     ]
 }
 
-fn table(known: &[Known<'_>], unit: Unit) -> Table {
+fn table(known: &[NamedHistogram<'_>], unit: Unit) -> Table {
     let mut columns = first_columns();
     columns.extend(SHARES.iter().map(|share| {
         let head = format!("{} % within ({})", digits(share * 100.0), unit.symbol());
-        column(head, |(_, trial, _): &Known<'_>| {
+        column(head, |(_, trial, _): &NamedHistogram<'_>| {
             Cell::time(quantile(trial, *share), unit)
         })
     }));

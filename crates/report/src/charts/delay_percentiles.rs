@@ -1,6 +1,6 @@
 //! Delay at each percentile, the axis stretched towards the tail: each nine takes the same room.
 
-use super::delay_cdf::{Known, delay_axis, first_columns, known};
+use super::delay_cdf::{NamedHistogram, delay_axis, first_columns, known};
 use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
@@ -30,7 +30,7 @@ fn draw(run: &Run) -> Drawn {
     }
 }
 
-fn chart(known: &[Known<'_>]) -> Chart {
+fn chart(known: &[NamedHistogram<'_>]) -> Chart {
     let (y, unit) = delay_axis(known);
     let series = known
         .iter()
@@ -80,10 +80,10 @@ fn curve(histogram: &Histogram, unit: Unit) -> Vec<Point> {
     points
 }
 
-fn table(known: &[Known<'_>], unit: Unit) -> Table {
+fn table(known: &[NamedHistogram<'_>], unit: Unit) -> Table {
     let shares = SHARES.iter().map(|share| {
         let head = format!("p{} ({})", significant(*share), unit.symbol());
-        column(head, |(_, _, histogram): &Known<'_>| {
+        column(head, |(_, _, histogram): &NamedHistogram<'_>| {
             Cell::time(Some(histogram.quantile_nanos(*share)), unit)
         })
     });
@@ -91,7 +91,7 @@ fn table(known: &[Known<'_>], unit: Unit) -> Table {
     columns.extend(shares);
     columns.push(column(
         format!("max ({})", unit.symbol()),
-        |(_, _, histogram): &Known<'_>| Cell::time(Some(histogram.max_nanos()), unit),
+        |(_, _, histogram): &NamedHistogram<'_>| Cell::time(Some(histogram.max_nanos()), unit),
     ));
     Table::from_columns(known, columns)
 }

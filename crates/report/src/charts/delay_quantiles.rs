@@ -28,7 +28,7 @@ fn draw(run: &Run) -> Drawn {
 }
 
 /// A valid trial with its delay.
-struct Timed<'a> {
+struct DelayTrial<'a> {
     trial: &'a Trial,
     delay: &'a Delay,
 }
@@ -38,7 +38,7 @@ fn chart(run: &Run) -> Option<Chart> {
     let mut timed: Vec<_> = valid
         .filter_map(|trial| {
             let delay = trial.delay()?;
-            Some(Timed { trial, delay })
+            Some(DelayTrial { trial, delay })
         })
         .collect();
     let of = words::delay_of(timed.first()?.delay.of);
@@ -81,7 +81,7 @@ fn chart(run: &Run) -> Option<Chart> {
 }
 
 /// Whether every trial has a size of its own, at least three in all.
-fn distinct_sizes(timed: &[Timed<'_>]) -> bool {
+fn distinct_sizes(timed: &[DelayTrial<'_>]) -> bool {
     let sizes = timed.iter().map(|t| t.trial.payload_bytes);
     let Some(mut sizes) = sizes.collect::<Option<Vec<ByteCount>>>() else {
         return false;
@@ -92,7 +92,7 @@ fn distinct_sizes(timed: &[Timed<'_>]) -> bool {
     sizes.len() == all && all >= 3
 }
 
-fn series(timed: &[Timed<'_>], spaced: bool, unit: Unit) -> Vec<Series> {
+fn series(timed: &[DelayTrial<'_>], spaced: bool, unit: Unit) -> Vec<Series> {
     let all = QUANTILES.iter().enumerate().map(|(rank_of, (name, get))| {
         let points = timed.iter().enumerate().filter_map(|(index, t)| {
             let x = if spaced {
@@ -108,7 +108,7 @@ fn series(timed: &[Timed<'_>], spaced: bool, unit: Unit) -> Vec<Series> {
     all.filter(|series| !series.points.is_empty()).collect()
 }
 
-fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
+fn caption(run: &Run, timed: &[DelayTrial<'_>], by_size: bool, of: &str) -> String {
     let known: Vec<_> = timed
         .iter()
         .filter_map(|t| Some((t, float(t.delay.p50_ns?))))
@@ -116,7 +116,7 @@ fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
     let (Some((first, a)), Some((last, b))) = (known.first(), known.last()) else {
         return "No median was recorded.".to_owned();
     };
-    let name = |t: &Timed<'_>| match t.trial.payload_bytes {
+    let name = |t: &DelayTrial<'_>| match t.trial.payload_bytes {
         Some(size) if by_size => crate::figures::bytes(size),
         _ => trial_name(run, t.trial),
     };
@@ -143,21 +143,23 @@ fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
     )
 }
 
-fn table(run: &Run, timed: &[Timed<'_>], unit: Unit) -> Table {
+fn table(run: &Run, timed: &[DelayTrial<'_>], unit: Unit) -> Table {
     let symbol = unit.symbol();
     let mut columns = vec![
-        words("Trial", |one: &Timed<'_>| trial_name(run, one.trial)),
-        column("Message size (B)", |one: &Timed<'_>| {
+        words("Trial", |one: &DelayTrial<'_>| trial_name(run, one.trial)),
+        column("Message size (B)", |one: &DelayTrial<'_>| {
             Cell::count(one.trial.payload_bytes.map(ByteCount::get))
         }),
-        column("n", |one: &Timed<'_>| Cell::count(one.delay.count)),
+        column("n", |one: &DelayTrial<'_>| Cell::count(one.delay.count)),
     ];
-    columns.extend(quantile_columns(unit, |one: &Timed<'_>| one.delay));
-    columns.push(column(format!("mean ({symbol})"), |one: &Timed<'_>| {
-        Cell::number(one.delay.mean_ns, unit)
-    }));
-    columns.push(column(format!("stdev ({symbol})"), |one: &Timed<'_>| {
-        Cell::number(one.delay.stdev_ns, unit)
-    }));
+    columns.extend(quantile_columns(unit, |one: &DelayTrial<'_>| one.delay));
+    columns.push(column(
+        format!("mean ({symbol})"),
+        |one: &DelayTrial<'_>| Cell::number(one.delay.mean_ns, unit),
+    ));
+    columns.push(column(
+        format!("stdev ({symbol})"),
+        |one: &DelayTrial<'_>| Cell::number(one.delay.stdev_ns, unit),
+    ));
     Table::from_columns(timed, columns)
 }

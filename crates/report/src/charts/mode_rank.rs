@@ -43,19 +43,19 @@ fn uncounted(run: &Run, ranked: usize) -> Vec<&Trial> {
 }
 
 /// A valid trial with its median.
-struct Timed<'a> {
+struct ModeDelay<'a> {
     trial: &'a Trial,
     delay: &'a Delay,
     median: f64,
 }
 
 /// The slowest first: the last stands on top.
-fn timed(run: &Run) -> Vec<Timed<'_>> {
+fn timed(run: &Run) -> Vec<ModeDelay<'_>> {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let mut timed: Vec<_> = valid
         .filter_map(|trial| {
             let delay = trial.delay()?;
-            Some(Timed {
+            Some(ModeDelay {
                 trial,
                 delay,
                 median: float(delay.p50_ns?),
@@ -66,7 +66,7 @@ fn timed(run: &Run) -> Vec<Timed<'_>> {
     timed
 }
 
-fn chart(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial]) -> Chart {
+fn chart(run: &Run, timed: &[ModeDelay<'_>], uncounted: &[&Trial]) -> Chart {
     let unit = Unit::for_nanos(crate::figures::middle(timed.iter().map(|one| one.median)));
     let ranked = timed.iter().map(|one| row_name(run, one.trial));
     let bad = uncounted.iter();
@@ -96,7 +96,7 @@ fn chart(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial]) -> Chart {
     }
 }
 
-fn series(timed: &[Timed<'_>], uncounted: &[&Trial], unit: Unit) -> Vec<Series> {
+fn series(timed: &[ModeDelay<'_>], uncounted: &[&Trial], unit: Unit) -> Vec<Series> {
     let at = |index: usize, value: f64| {
         let place = Point::new(unit.of(value), float(index as u64));
         place.map(|point| point.note(nanos(value)))
@@ -140,7 +140,7 @@ fn series(timed: &[Timed<'_>], uncounted: &[&Trial], unit: Unit) -> Vec<Series> 
 }
 
 /// Medians far apart would squeeze the small ones together.
-fn scale(timed: &[Timed<'_>]) -> Scale {
+fn scale(timed: &[ModeDelay<'_>]) -> Scale {
     const WIDE: f64 = 8.0;
     let least = timed.last().map_or(1.0, |one| one.median);
     let most = timed
@@ -168,12 +168,12 @@ fn row_name(run: &Run, trial: &Trial) -> String {
     }
 }
 
-fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
+fn caption(run: &Run, timed: &[ModeDelay<'_>]) -> String {
     let (Some(slowest), Some(fastest)) = (timed.first(), timed.last()) else {
         return String::new();
     };
     let ratio = slowest.median / fastest.median.max(1.0);
-    let said = |one: &Timed<'_>| {
+    let said = |one: &ModeDelay<'_>| {
         let p99 = one
             .delay
             .p99_ns
@@ -198,7 +198,7 @@ fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
     )
 }
 
-fn table(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial], unit: Unit) -> Table {
+fn table(run: &Run, timed: &[ModeDelay<'_>], uncounted: &[&Trial], unit: Unit) -> Table {
     let symbol = unit.symbol();
     let ranked = timed.iter().rev().map(|one| one.trial);
     let trials: Vec<&Trial> = ranked.chain(uncounted.iter().copied()).collect();

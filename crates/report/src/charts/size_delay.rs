@@ -28,13 +28,13 @@ fn draw(run: &Run) -> Drawn {
 }
 
 /// A trial of one size that timed round trips.
-struct Timed<'a> {
+struct SizeDelay<'a> {
     size: u64,
     mode: String,
     delay: &'a Delay,
 }
 
-impl Timed<'_> {
+impl SizeDelay<'_> {
     /// Half a round trip from a value that was timed.
     fn half(&self, nanos: Option<u64>) -> Option<f64> {
         nanos.map(|nanos| float(nanos) * self.share())
@@ -61,13 +61,13 @@ pub(super) fn is_best_for(run: &Run) -> bool {
     sizes(&timed).is_some() && modes(&timed).len() > 1
 }
 
-fn timed(run: &Run) -> Vec<Timed<'_>> {
+fn timed(run: &Run) -> Vec<SizeDelay<'_>> {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let round_trips = valid.filter_map(|trial| {
         let delay = trial.delay()?;
         let fits = matches!(delay.of, DelayOf::RoundTrip | DelayOf::HalfRoundTrip);
         (run.kind() == RunKind::Latency && fits).then_some(())?;
-        Some(Timed {
+        Some(SizeDelay {
             size: trial.payload_bytes?.get(),
             mode: mode(trial),
             delay,
@@ -92,12 +92,12 @@ fn mode(trial: &Trial) -> String {
     .to_owned()
 }
 
-fn sizes(timed: &[Timed<'_>]) -> Option<SizeAxis> {
+fn sizes(timed: &[SizeDelay<'_>]) -> Option<SizeAxis> {
     SizeAxis::from_sizes(timed.iter().map(|one| one.size))
 }
 
 /// In the order of measuring the smallest size.
-fn modes<'a>(timed: &'a [Timed<'_>]) -> Vec<&'a str> {
+fn modes<'a>(timed: &'a [SizeDelay<'_>]) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
     for one in timed {
         if !all.contains(&one.mode.as_str()) {
@@ -107,7 +107,7 @@ fn modes<'a>(timed: &'a [Timed<'_>]) -> Vec<&'a str> {
     all
 }
 
-fn chart(timed: &[Timed<'_>], sizes: &SizeAxis) -> Chart {
+fn chart(timed: &[SizeDelay<'_>], sizes: &SizeAxis) -> Chart {
     let modes = modes(timed);
     let medians = timed.iter().filter_map(|one| one.half(one.delay.p50_ns));
     let unit = Unit::for_nanos(crate::figures::middle(medians));
@@ -141,7 +141,7 @@ fn chart(timed: &[Timed<'_>], sizes: &SizeAxis) -> Chart {
 }
 
 /// The median of each mode at the smallest and at the largest size.
-fn caption(timed: &[Timed<'_>], sizes: &[u64], modes: &[&str]) -> String {
+fn caption(timed: &[SizeDelay<'_>], sizes: &[u64], modes: &[&str]) -> String {
     let at = |mode: &str, size: u64| {
         let found = timed
             .iter()
@@ -166,19 +166,21 @@ fn caption(timed: &[Timed<'_>], sizes: &[u64], modes: &[&str]) -> String {
     text
 }
 
-fn table(timed: &[Timed<'_>], unit: Unit) -> Table {
+fn table(timed: &[SizeDelay<'_>], unit: Unit) -> Table {
     let symbol = unit.symbol();
     let half = |name: &str, get: fn(&Delay) -> Option<f64>| {
         column(
             format!("{name}, half round trip ({symbol})"),
-            move |one: &Timed<'_>| {
+            move |one: &SizeDelay<'_>| {
                 Cell::number(get(one.delay).map(|nanos| nanos * one.share()), unit)
             },
         )
     };
     let columns = [
-        column("Size (B)", |one: &Timed<'_>| Cell::count(Some(one.size))),
-        words("Condition", |one: &Timed<'_>| one.mode.clone()),
+        column("Size (B)", |one: &SizeDelay<'_>| {
+            Cell::count(Some(one.size))
+        }),
+        words("Condition", |one: &SizeDelay<'_>| one.mode.clone()),
         half("mean", |delay| delay.mean_ns),
         half("min", |delay| delay.min_ns.map(float)),
         half("median", |delay| delay.p50_ns.map(float)),
@@ -187,9 +189,11 @@ fn table(timed: &[Timed<'_>], unit: Unit) -> Table {
         half("deviation", |delay| delay.stdev_ns),
         column(
             format!("median, round trip ({symbol})"),
-            |one: &Timed<'_>| Cell::number(one.half(one.delay.p50_ns).map(|half| half * 2.0), unit),
+            |one: &SizeDelay<'_>| {
+                Cell::number(one.half(one.delay.p50_ns).map(|half| half * 2.0), unit)
+            },
         ),
-        column("n", |one: &Timed<'_>| Cell::count(one.delay.count)),
+        column("n", |one: &SizeDelay<'_>| Cell::count(one.delay.count)),
     ];
     Table::from_rows(timed, columns)
 }

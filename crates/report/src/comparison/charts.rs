@@ -24,11 +24,11 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Chart> {
 }
 
 /// A pair with its ratio.
-type Known<'a> = (&'a Pair, &'a MetricComparison, Estimate);
+type PairRatio<'a> = (&'a Pair, &'a MetricComparison, Estimate);
 
 /// B / A of each pair, with the ends of its interval.
 fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
-    let known: Vec<Known<'_>> = rows
+    let known: Vec<PairRatio<'_>> = rows
         .iter()
         .filter_map(|(pair, metric)| Some((*pair, *metric, metric.ratio?)))
         .collect();
@@ -52,7 +52,7 @@ fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -
 }
 
 /// Ratios that lie far apart cannot be told apart on equal steps.
-fn ratio_scale(known: &[Known<'_>]) -> Scale {
+fn ratio_scale(known: &[PairRatio<'_>]) -> Scale {
     const LOG_AXIS_RATIO: f64 = 5.0;
     let ratios = || known.iter().map(|(_, _, ratio)| ratio.point);
     let most = ratios().fold(1.0, f64::max);
@@ -65,7 +65,7 @@ fn ratio_scale(known: &[Known<'_>]) -> Scale {
 }
 
 /// The line of no difference, the ratios, and the ends of their intervals.
-fn ratio_series(known: &[Known<'_>]) -> Vec<Series> {
+fn ratio_series(known: &[PairRatio<'_>]) -> Vec<Series> {
     let points = |get: &dyn Fn(&Estimate) -> Option<f64>| -> Vec<Point> {
         let each = known.iter().enumerate();
         each.filter_map(|(at, (_, _, ratio))| Point::new(float(at as u64), get(ratio)?))
@@ -90,7 +90,7 @@ fn ratio_series(known: &[Known<'_>]) -> Vec<Series> {
     drawn.collect()
 }
 
-fn ratio_table(known: &[Known<'_>]) -> Table {
+fn ratio_table(known: &[PairRatio<'_>]) -> Table {
     let mut table = Table::new(["Pair", "B / A", "Low (95 %)", "High (95 %)", "Verdict"]);
     for (pair, metric, ratio) in known {
         let end = |end: Option<f64>| Cell::number(end, Unit::PLAIN);
@@ -108,7 +108,7 @@ fn ratio_table(known: &[Known<'_>]) -> Table {
 fn ratio_caption(
     comparison: &Comparison,
     metric: &MetricComparison,
-    known: &[Known<'_>],
+    known: &[PairRatio<'_>],
 ) -> String {
     let ratios = || known.iter().map(|(_, _, ratio)| ratio.point);
     let least = ratios().min_by(f64::total_cmp).unwrap_or(1.0);

@@ -35,7 +35,7 @@ fn scroll(table: &Table, name: &str) -> Markup {
 }
 
 /// A trial, the way of its packets, and their delays; or without these, why they are not known.
-type Way<'a> = (&'a Trial, (&'static str, &'a OneWay, Option<&'a Delay>));
+type DirectionDelay<'a> = (&'a Trial, (&'static str, &'a OneWay, Option<&'a Delay>));
 
 fn one_way(run: &Run) -> Table {
     let told = run.trials.iter().filter_map(|t| Some((t, t.one_way()?)));
@@ -50,18 +50,18 @@ fn one_way(run: &Run) -> Table {
         ways.into_iter().flatten().map(move |way| (trial, way))
     });
     let time = |head: &str, get: fn(&Delay) -> Option<u64>| {
-        column(head, move |(_, (.., delay)): &Way<'_>| {
+        column(head, move |(_, (.., delay)): &DirectionDelay<'_>| {
             Cell::time(delay.and_then(get), Unit::MICROS)
         })
     };
     let clock = |head: &str, unit: Unit, get: fn(&ClockRelation) -> f64| {
-        column(head, move |(_, (_, told, _)): &Way<'_>| {
+        column(head, move |(_, (_, told, _)): &DirectionDelay<'_>| {
             Cell::number(told.clock.as_ref().map(get), unit)
         })
     };
     let columns = [
         trial_column(run),
-        text("Way", |(_, (way, ..)): &Way<'_>| *way),
+        text("DirectionDelay", |(_, (way, ..)): &DirectionDelay<'_>| *way),
         time("Smallest (µs)", |delay| delay.min_ns),
         time("p50 (µs)", |delay| delay.p50_ns),
         time("p99 (µs)", |delay| delay.p99_ns),
@@ -69,18 +69,21 @@ fn one_way(run: &Run) -> Table {
         clock("Error at most (µs)", Unit::MICROS, |clock| {
             float(clock.uncertainty_ns)
         }),
-        column("Of it asymmetry (µs)", |(_, (_, told, _)): &Way<'_>| {
-            let clock = told.clock.as_ref();
-            clock.map_or_else(Cell::unknown, |clock| match clock.asymmetry_ns {
-                None => Cell::text("none"),
-                known => Cell::time(known, Unit::MICROS),
-            })
-        }),
+        column(
+            "Of it asymmetry (µs)",
+            |(_, (_, told, _)): &DirectionDelay<'_>| {
+                let clock = told.clock.as_ref();
+                clock.map_or_else(Cell::unknown, |clock| match clock.asymmetry_ns {
+                    None => Cell::text("none"),
+                    known => Cell::time(known, Unit::MICROS),
+                })
+            },
+        ),
         clock("Clocks' offset (µs)", Unit::MICROS, |clock| {
             words::signed(clock.offset_ns)
         }),
         clock("Skew (ppm)", Unit::PLAIN, |clock| clock.skew_ppm),
-        text("Clocks", |(_, (_, told, delay)): &Way<'_>| {
+        text("Clocks", |(_, (_, told, delay)): &DirectionDelay<'_>| {
             let clock = told.clock.as_ref().filter(|_| delay.is_some());
             let missing = told.missing.as_deref().unwrap_or_default();
             clock.map_or(missing, |clock| words::clock_method(clock.method))
@@ -90,11 +93,11 @@ fn one_way(run: &Run) -> Table {
 }
 
 fn variation(run: &Run) -> Table {
-    type Told<'a> = (&'a Trial, &'a Ipdv);
+    type IpdvTrial<'a> = (&'a Trial, &'a Ipdv);
     let known = run.trials.iter();
-    let known: Vec<Told<'_>> = known.filter_map(|t| Some((t, t.ipdv()?))).collect();
+    let known: Vec<IpdvTrial<'_>> = known.filter_map(|t| Some((t, t.ipdv()?))).collect();
     let micros = |head: &str, get: fn(&Ipdv) -> i64| {
-        column(head, move |(_, ipdv): &Told<'_>| {
+        column(head, move |(_, ipdv): &IpdvTrial<'_>| {
             Cell::number(Some(words::signed(get(ipdv))), Unit::MICROS)
         })
     };
@@ -105,10 +108,10 @@ fn variation(run: &Run) -> Table {
         micros("IPDV p99 (µs)", |ipdv| ipdv.p99_ns),
         micros("IPDV smallest (µs)", |ipdv| ipdv.min_ns),
         micros("IPDV largest (µs)", |ipdv| ipdv.max_ns),
-        column("Pairs", |(_, ipdv): &Told<'_>| {
+        column("Pairs", |(_, ipdv): &IpdvTrial<'_>| {
             Cell::count(Some(ipdv.count))
         }),
-        column("RFC 3550 jitter (µs)", |(trial, _): &Told<'_>| {
+        column("RFC 3550 jitter (µs)", |(trial, _): &IpdvTrial<'_>| {
             Cell::time(trial.rtp_jitter_ns(), Unit::MICROS)
         }),
     ];

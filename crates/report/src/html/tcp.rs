@@ -40,25 +40,25 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
 /// Trials that are told in words.
 const SHOWN: usize = 4;
 
-type Known<'a> = [Told<'a>];
+type TcpTrials<'a> = [TcpTrial<'a>];
 
 /// A trial and its TCP.
-type Told<'a> = (&'a Trial, &'a TcpSummary);
+type TcpTrial<'a> = (&'a Trial, &'a TcpSummary);
 
-fn shares(run: &Run, known: &Known<'_>) -> Table {
+fn shares(run: &Run, known: &TcpTrials<'_>) -> Table {
     let split = known.iter().filter(|(_, tcp)| tcp.shares.is_some());
     let mut columns = vec![trial_column(run)];
     columns.extend(TcpWait::ALL.iter().map(|wait| {
         column(
             format!("{} (%)", crate::words::tcp_wait(*wait)),
-            |(_, tcp): &Told<'_>| Cell::percent(tcp.shares.map(|shares| shares.of(*wait))),
+            |(_, tcp): &TcpTrial<'_>| Cell::percent(tcp.shares.map(|shares| shares.of(*wait))),
         )
     }));
     Table::from_columns(&split.copied().collect::<Vec<_>>(), columns)
 }
 
-fn windows(run: &Run, known: &Known<'_>) -> Table {
-    let of = |(_, tcp): &Told<'_>| tcp.windows.unwrap_or_default();
+fn windows(run: &Run, known: &TcpTrials<'_>) -> Table {
+    let of = |(_, tcp): &TcpTrial<'_>| tcp.windows.unwrap_or_default();
     let rates = known.iter().flat_map(|row| {
         let carried = row.0.received_rate;
         [carried, of(row).congestion_window_rate]
@@ -73,7 +73,7 @@ fn windows(run: &Run, known: &Known<'_>) -> Table {
         trial_column(run),
         column(
             format!("Received ({symbol}, L4 payload)"),
-            |row: &Told<'_>| Cell::rate(row.0.received_rate, unit),
+            |row: &TcpTrial<'_>| Cell::rate(row.0.received_rate, unit),
         ),
         rate(format!("Congestion window / RTT ({symbol})"), |of| {
             of.congestion_window_rate
@@ -94,8 +94,8 @@ fn windows(run: &Run, known: &Known<'_>) -> Table {
     Table::from_rows(known, columns)
 }
 
-fn rfc6349(run: &Run, known: &Known<'_>) -> Table {
-    let of = |(_, tcp): &Told<'_>| tcp.rfc6349.unwrap_or_default();
+fn rfc6349(run: &Run, known: &TcpTrials<'_>) -> Table {
+    let of = |(_, tcp): &TcpTrial<'_>| tcp.rfc6349.unwrap_or_default();
     let rates = known.iter().filter_map(|row| of(row).bottleneck);
     let unit = Unit::for_rate(rates.map(BitRate::as_f64).fold(0.0, f64::max));
     let columns = [
@@ -125,8 +125,8 @@ fn rfc6349(run: &Run, known: &Known<'_>) -> Table {
     Table::from_rows(known, columns)
 }
 
-fn retransmissions(run: &Run, known: &Known<'_>) -> Table {
-    let of = |(_, tcp): &Told<'_>| tcp.retransmissions.unwrap_or_default();
+fn retransmissions(run: &Run, known: &TcpTrials<'_>) -> Table {
+    let of = |(_, tcp): &TcpTrial<'_>| tcp.retransmissions.unwrap_or_default();
     let count = |head: &str, get: fn(&TcpRetransmissions) -> Option<u64>| {
         column(head, move |row| Cell::count(get(&of(row))))
     };

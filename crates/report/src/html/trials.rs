@@ -95,23 +95,23 @@ fn rates(run: &Run) -> Table {
 }
 
 fn tcp(run: &Run) -> Table {
-    type Told<'a> = (&'a Trial, &'a TcpSummary);
-    let known: Vec<Told<'_>> = run
+    type TcpTrial<'a> = (&'a Trial, &'a TcpSummary);
+    let known: Vec<TcpTrial<'_>> = run
         .trials
         .iter()
         .filter_map(|t| Some((t, t.tcp()?)))
         .collect();
     let share = |head: &str, get: fn(&TcpSummary) -> Option<Ratio>| {
-        column(head, move |(_, tcp): &Told<'_>| Cell::percent(get(tcp)))
+        column(head, move |(_, tcp): &TcpTrial<'_>| Cell::percent(get(tcp)))
     };
     let time = |head: &str, get: fn(&TcpSummary) -> Option<u64>| {
-        column(head, move |(_, tcp): &Told<'_>| {
+        column(head, move |(_, tcp): &TcpTrial<'_>| {
             Cell::time(get(tcp), Unit::MILLIS)
         })
     };
     let columns = [
         trial_column(run),
-        column("Congestion control", |(_, tcp): &Told<'_>| {
+        column("Congestion control", |(_, tcp): &TcpTrial<'_>| {
             let name = tcp.congestion_control.as_ref();
             name.map_or_else(Cell::unknown, Cell::text)
         }),
@@ -120,13 +120,14 @@ fn tcp(run: &Run) -> Table {
             tcp.rwnd_limited_ratio
         }),
         share("Limited by send buffer (%)", |tcp| tcp.sndbuf_limited_ratio),
-        column("Retransmitted segments", |(_, tcp): &Told<'_>| {
+        column("Retransmitted segments", |(_, tcp): &TcpTrial<'_>| {
             Cell::count(tcp.retransmitted_segments)
         }),
-        column("Congestion window, mean (KiB)", |(_, tcp): &Told<'_>| {
-            Cell::kib(tcp.cwnd_mean_bytes)
-        }),
-        column("Largest (KiB)", |(_, tcp): &Told<'_>| {
+        column(
+            "Congestion window, mean (KiB)",
+            |(_, tcp): &TcpTrial<'_>| Cell::kib(tcp.cwnd_mean_bytes),
+        ),
+        column("Largest (KiB)", |(_, tcp): &TcpTrial<'_>| {
             Cell::kib(tcp.cwnd_max_bytes)
         }),
         time("Smoothed RTT, mean (ms)", |tcp| tcp.srtt_mean_ns),

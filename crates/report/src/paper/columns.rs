@@ -14,13 +14,13 @@ const INDENT: usize = 2;
 const MIN_NAME: usize = 12;
 
 /// A line of the terminal.
-pub(super) struct Shown {
+pub(super) struct StyledLine {
     pub(super) ink: Ink,
     pub(super) text: String,
 }
 
 /// The lines of `rows`, at most `width` characters each.
-pub(super) fn lines(rows: &[Line], width: usize) -> Vec<Shown> {
+pub(super) fn lines(rows: &[Line], width: usize) -> Vec<StyledLine> {
     let count = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(|at| widest(rows, at)).collect();
     let Some((name, others)) = widths.split_first() else {
@@ -59,7 +59,7 @@ fn group(
     rows: &[Line],
     (from, to): (usize, usize),
     (name, widths): (usize, &[usize]),
-) -> Vec<Shown> {
+) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for row in rows {
         let (ink, cells) = (row.ink, &row.cells);
@@ -69,7 +69,7 @@ fn group(
         // The figures stand beside the last line of their name.
         let last = names.pop().unwrap_or_default();
         let indented = |text: &str| format!("{:indent$}{text}", "");
-        let above = names.iter().map(|text| Shown {
+        let above = names.iter().map(|text| StyledLine {
             ink,
             text: indented(text),
         });
@@ -79,7 +79,7 @@ fn group(
             let _ = write!(text, "{:GAP$}{cell:>width$}", "");
         }
         text.truncate(text.trim_end().len());
-        lines.push(Shown { ink, text });
+        lines.push(StyledLine { ink, text });
     }
     lines
 }

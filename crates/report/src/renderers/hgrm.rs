@@ -38,9 +38,9 @@ fn documents(report: &Report<'_>) -> Vec<ReportFile> {
     .collect()
 }
 
-type Found<'a> = (&'a Run, &'a Trial, &'a Histogram);
+type TrialHistogram<'a> = (&'a Run, &'a Trial, &'a Histogram);
 
-fn collect<'a>(run: &'a Run, into: &mut Vec<Found<'a>>) {
+fn collect<'a>(run: &'a Run, into: &mut Vec<TrialHistogram<'a>>) {
     for trial in run.trials.iter().filter(|trial| trial.valid) {
         let histogram = trial.delay().and_then(|delay| delay.histogram.as_ref());
         if let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) {

@@ -24,13 +24,13 @@ pub enum Answer {
     /// What the figures of a table contradict.
     Audit(Audit),
     /// Whether a published result holds.
-    Reproduction(Box<Judged>),
+    Reproduction(Box<JudgedReproduction>),
 }
 
 /// A reproduction and what it is judged by.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub struct Judged {
+pub struct JudgedReproduction {
     /// The verdicts.
     pub of: Reproduction,
     /// The studies, which its page shows as their own reports do.

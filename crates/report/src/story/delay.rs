@@ -18,10 +18,10 @@ pub(super) fn fastest_and_slowest(leaves: &[&Run]) -> Option<DelayStory> {
         let valid = run.trials.iter().filter(|trial| trial.valid);
         valid.filter_map(move |trial| Some((*run, trial, trial.delay()?)))
     });
-    let timed: Vec<Timed<'_>> = timed
+    let timed: Vec<DelayTrial<'_>> = timed
         .filter(|(.., delay)| typical(delay).is_some())
         .collect();
-    let key = |timed: &&Timed<'_>| typical(timed.2).map(f64::to_bits);
+    let key = |timed: &&DelayTrial<'_>| typical(timed.2).map(f64::to_bits);
     let best = timed.iter().filter(|one| !is_loaded(one.1)).min_by_key(key);
     let best = best.or_else(|| timed.iter().min_by_key(key))?;
     let worst = timed.iter().filter(|one| is_loaded(one.1)).max_by_key(key);
@@ -42,7 +42,7 @@ pub(super) fn fastest_and_slowest(leaves: &[&Run]) -> Option<DelayStory> {
     })
 }
 
-type Timed<'a> = (&'a Run, &'a Trial, &'a Delay);
+type DelayTrial<'a> = (&'a Run, &'a Trial, &'a Delay);
 
 /// Whether something else of the run went over the path. Imported logs tell it in their labels only.
 fn is_loaded(trial: &Trial) -> bool {
@@ -64,7 +64,7 @@ fn name(delay: &Delay) -> &'static str {
     }
 }
 
-fn said((run, trial, delay): &Timed<'_>, several: bool) -> String {
+fn said((run, trial, delay): &DelayTrial<'_>, several: bool) -> String {
     let what = words::delay_of(delay.of);
     let which = if several {
         format!(" with {}", clean(&trial_name(run, trial)))
@@ -78,7 +78,7 @@ fn said((run, trial, delay): &Timed<'_>, several: bool) -> String {
     )
 }
 
-fn figure((run, trial, delay): &Timed<'_>, several: bool) -> BigFigure {
+fn figure((run, trial, delay): &DelayTrial<'_>, several: bool) -> BigFigure {
     let which = if several {
         format!(" ({})", clean(&trial_name(run, trial)))
     } else {

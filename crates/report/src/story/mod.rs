@@ -108,7 +108,7 @@ pub(crate) fn leaves(runs: &[Run]) -> Vec<&Run> {
 
 /// The pictures that explain the rates, of runs with the limit that is said; of runs without any rate, that of the slowest
 /// round trips.
-fn paths(leaves: &[&Run], rates: &[rates::Rated<'_>]) -> Vec<PathPicture> {
+fn paths(leaves: &[&Run], rates: &[rates::DirectionRate<'_>]) -> Vec<PathPicture> {
     let of_rates = rates
         .iter()
         .filter_map(|rated| picture(&rated.agreeing(), rated.direction));

@@ -11,13 +11,13 @@ use linerate_model::{BitRate, Interval};
 use std::collections::BTreeMap;
 
 /// The runs that tell best what one direction carries.
-pub(super) struct Rated<'a> {
+pub(super) struct DirectionRate<'a> {
     pub(super) direction: Direction,
     pub(super) runs: Vec<&'a Run>,
     carried: Carried,
 }
 
-impl<'a> Rated<'a> {
+impl<'a> DirectionRate<'a> {
     /// The runs with the limit that is said of all; all of them where none is.
     pub(super) fn agreeing(&self) -> Vec<&'a Run> {
         let Some(Agreement { limit, .. }) = Agreement::of(&self.runs) else {
@@ -57,7 +57,7 @@ impl Carried {
 const KINDS: [RunKind; 3] = [RunKind::Saturate, RunKind::Udp, RunKind::Tcp];
 
 /// One for each direction in which something was carried.
-pub(super) fn by_direction<'a>(leaves: &[&'a Run]) -> Vec<Rated<'a>> {
+pub(super) fn by_direction<'a>(leaves: &[&'a Run]) -> Vec<DirectionRate<'a>> {
     let ways = [Direction::Forward, Direction::Reverse];
     ways.into_iter()
         .filter_map(|direction| {
@@ -65,7 +65,7 @@ pub(super) fn by_direction<'a>(leaves: &[&'a Run]) -> Vec<Rated<'a>> {
                 let went = |run: &&&Run| run.kind() == kind && carries(run, direction);
                 let runs: Vec<&Run> = leaves.iter().filter(went).copied().collect();
                 let carried = carried(&runs, direction)?;
-                Some(Rated {
+                Some(DirectionRate {
                     direction,
                     runs,
                     carried,
@@ -222,7 +222,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<SideBySide> {
 }
 
 /// The large figure of a direction.
-pub(super) fn figure(rated: &Rated<'_>) -> BigFigure {
+pub(super) fn figure(rated: &DirectionRate<'_>) -> BigFigure {
     let way = rated
         .runs
         .first()
@@ -243,7 +243,7 @@ pub(super) fn figure(rated: &Rated<'_>) -> BigFigure {
 }
 
 /// `A → B carries 94.3 Mbit/s (UDP, L4 payload); the link's rate limits; 3 of 4 runs agree`.
-pub(super) fn clauses(rates: &[Rated<'_>]) -> Vec<String> {
+pub(super) fn clauses(rates: &[DirectionRate<'_>]) -> Vec<String> {
     let each: Vec<Clause<'_>> = rates.iter().map(Clause::from_rated).collect();
     match each.as_slice() {
         [one, other] if one.limit == other.limit => {
@@ -266,7 +266,7 @@ struct Clause<'a> {
 }
 
 impl<'a> Clause<'a> {
-    fn from_rated(rated: &'a Rated<'_>) -> Self {
+    fn from_rated(rated: &'a DirectionRate<'_>) -> Self {
         let first = rated.runs.first();
         Self {
             way: first.map_or_else(String::new, |run| way(run, rated.direction)),

@@ -1,7 +1,7 @@
 //! The series of a study, each of which is compared within itself.
 
 use super::StudyView;
-use linerate_model::run::{Asked, Run, StudyPlace, StudySeries};
+use linerate_model::run::{Run, RunRequest, StudyPlace, StudySeries};
 
 /// Cells that vary the same factors, and what was measured of them.
 pub(crate) struct Series<'a> {
@@ -13,7 +13,7 @@ pub(crate) struct Series<'a> {
 /// Each series in the order of the plan, or the whole study; those of which something was measured.
 pub(crate) fn series(run: &Run) -> Vec<Series<'_>> {
     let named = match &run.config.asked {
-        Some(Asked::Study(settings)) => settings.series.as_slice(),
+        Some(RunRequest::Study(settings)) => settings.series.as_slice(),
         _ => &[],
     };
     if named.is_empty() {

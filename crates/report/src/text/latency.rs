@@ -11,7 +11,7 @@ use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 const MAX_QUANTILES: usize = 3;
 
 /// A trial with its delay.
-type Timed<'a> = (&'a Trial, &'a Delay);
+type DelayTrial<'a> = (&'a Trial, &'a Delay);
 
 /// Whether `run` has such a table: what was asked at a rate is shown by load, with its service time.
 pub(super) fn is_of(run: &Run) -> bool {
@@ -22,8 +22,8 @@ pub(super) fn is_of(run: &Run) -> bool {
 /// The half round trip of each trial, and the median of the whole; what is no round trip is shown as it is.
 pub(super) fn table(paper: &mut Paper, run: &Run) {
     let with_delay = |trial| Some((trial, Trial::delay(trial)?));
-    let all: Vec<Timed<'_>> = run.trials.iter().filter_map(with_delay).collect();
-    let valid: Vec<Timed<'_>> = all.iter().copied().filter(|one| one.0.valid).collect();
+    let all: Vec<DelayTrial<'_>> = run.trials.iter().filter_map(with_delay).collect();
+    let valid: Vec<DelayTrial<'_>> = all.iter().copied().filter(|one| one.0.valid).collect();
     // Of trials of which none counts there are figures all the same.
     let timed = if valid.is_empty() { all } else { valid };
     let Some((_, first)) = timed.first() else {
@@ -73,7 +73,7 @@ fn half_of(of: DelayOf) -> f64 {
 }
 
 /// Those that were asked for, without the median; else the usual ones that any trial has.
-fn quantiles(timed: &[Timed<'_>]) -> Vec<Quantile> {
+fn quantiles(timed: &[DelayTrial<'_>]) -> Vec<Quantile> {
     let mut found: Vec<Quantile> = Vec::new();
     let asked = timed.iter().flat_map(|(_, delay)| &delay.quantiles);
     let asked = asked.map(|quantile| Quantile(quantile.quantile_ratio));

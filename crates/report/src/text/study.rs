@@ -4,7 +4,7 @@ use crate::figures::{UNKNOWN, Unit, Value};
 use crate::paper::{Ink, Paper};
 use crate::study::{CommonLimit, runs_of};
 use crate::words;
-use linerate_model::run::{Asked, CellEstimate, Run, StudyFindings};
+use linerate_model::run::{CellEstimate, Run, RunRequest, StudyFindings};
 
 /// Every cell with its means and its limit, and how many runs they come from.
 pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], parts: &[Run]) {
@@ -82,7 +82,7 @@ fn alarm_or_comparison(findings: Option<&StudyFindings>) -> Option<String> {
 
 /// Whether there are several questions, so that the first answer does not stand for all.
 fn has_series(run: &Run) -> bool {
-    matches!(&run.config.asked, Some(Asked::Study(settings)) if settings.series.len() > 1)
+    matches!(&run.config.asked, Some(RunRequest::Study(settings)) if settings.series.len() > 1)
 }
 
 /// The means of each cell.

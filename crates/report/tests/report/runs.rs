@@ -2,10 +2,10 @@
 
 use linerate_model::Quantity;
 use linerate_model::run::{
-    Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence,
-    CpuSide, CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment,
-    ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole,
-    LedgerEntry, Limit, Observed, Packets, Place, Prediction, RuleOutcome, Run, RunKind, RunStatus,
+    Answer, Baseline, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence, CpuSide,
+    CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment, ExperimentOutcome,
+    ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole, LedgerEntry, Limit,
+    Observed, Packets, Place, Prediction, RuleOutcome, Run, RunKind, RunRequest, RunStatus,
     RunWork, Source, TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
 use linerate_model::sample::TcpSample;
@@ -355,7 +355,7 @@ pub(crate) fn search(direction: Direction) -> Run {
         "The link carries 93.3 Mbit/s of L4 payload and no more.",
     ));
     run.config.command = Some("linerate saturate 10.0.0.2 --loss-goal 0,0.5%".to_owned());
-    run.config.asked = Some(Asked::Test {
+    run.config.asked = Some(RunRequest::Test {
         test: TestSpec::udp_datagrams(Pace::Unpaced),
     });
     run

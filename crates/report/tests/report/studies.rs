@@ -2,9 +2,9 @@
 
 use crate::runs::{bare, report};
 use linerate_model::run::{
-    Asked, CellEstimate, Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place,
-    RepetitionLevel, Run, RunKind, RunStatus, RunWork, StudyPlace, StudySeries, StudySettings,
-    Trial, Verdict,
+    CellEstimate, Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place, RepetitionLevel,
+    Run, RunKind, RunRequest, RunStatus, RunWork, StudyPlace, StudySeries, StudySettings, Trial,
+    Verdict,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{BitRate, ByteCount, Estimate, PacketCount, Quantity, Ratio, WallTime};
@@ -255,7 +255,7 @@ fn in_series(mut run: Run) -> Run {
         name: name.to_owned(),
         title: title.map(str::to_owned),
     };
-    run.config.asked = Some(Asked::Study(StudySettings {
+    run.config.asked = Some(RunRequest::Study(StudySettings {
         host: "10.0.0.2".to_owned(),
         repetitions: 2,
         seed: 1,

@@ -16,7 +16,7 @@ use super::intervals::Intervals;
 use super::line::first_of;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::rounded::rate_unit;
-use super::test_builder::{TestBuilder, Way};
+use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{Command, Connection, Endpoint, LogFormat, ParsedTest, Rounded, Row, Totals, View};
 use linerate_model::spec::{Direction, Transport};
 
@@ -127,11 +127,11 @@ impl Draft for Output {
         if self.test.transport == Transport::Udp && self.test.view == View::Server {
             self.test.note("this tool's UDP server prints no losses");
         }
-        let way = Way {
+        let way = DirectionFigures {
             streams: 1,
             own: Some(own),
             rows,
-            ..Way::default()
+            ..DirectionFigures::default()
         };
         self.test.flow(Direction::Forward, way);
         tests.push(self.test.traffic());

@@ -11,7 +11,7 @@ use super::intervals::Intervals;
 use super::line::late;
 use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
 use super::streams::total;
-use super::test_builder::{TestBuilder, Way};
+use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{
     Command, Connection, Endpoint, ImportError, LogFormat, ParsedTest, Rounded, Row, Totals, View,
     reader,
@@ -480,7 +480,7 @@ impl reader::Draft for Draft {
             sum.start.low <= 0.0 && seconds.is_some_and(|own| sum.end.value >= 0.9 * own)
         };
         let sum = self.sum.filter(is_whole).zip(own);
-        let way = Way {
+        let way = DirectionFigures {
             streams: self.streams.len(),
             own: sum.map_or(own, |(sum, own)| {
                 let bytes = Some(sum.bytes);

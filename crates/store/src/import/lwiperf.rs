@@ -6,7 +6,7 @@
 //! - Its byte counter has 32 bits, and its rate is bytes per millisecond, cut off, times eight
 
 use super::reader::{Fault, Grammar, Log, Reader, Step};
-use super::test_builder::{TestBuilder, Way};
+use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{Connection, Endpoint, LogFormat, Rounded, Totals, View, exact};
 use linerate_model::spec::{Direction, Transport};
 
@@ -98,10 +98,10 @@ fn read(mut test: TestBuilder, report: &str) -> Option<TestBuilder> {
     let link = local.zip(remote);
     test.connections
         .extend(link.map(|(local, remote)| Connection { local, remote }));
-    let way = Way {
+    let way = DirectionFigures {
         streams: 1,
         own: Some(totals(bytes, millis, kbits)),
-        ..Way::default()
+        ..DirectionFigures::default()
     };
     test.flow(Direction::Forward, way);
     test.note(

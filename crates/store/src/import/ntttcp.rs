@@ -8,7 +8,7 @@
 //! - Rates are of 10^3 steps
 
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
-use super::test_builder::{TestBuilder, Way};
+use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{LogFormat, ParsedTest, Rounded, Totals, View};
 use linerate_model::spec::{Direction, Transport};
 
@@ -123,10 +123,10 @@ impl Draft for Output {
                 .filter(|_| self.test.view == View::Client),
             ..Totals::over(seconds)
         };
-        let way = Way {
+        let way = DirectionFigures {
             streams: self.connections.unwrap_or(0).into(),
             own: Some(own),
-            ..Way::default()
+            ..DirectionFigures::default()
         };
         self.test.flow(Direction::Forward, way);
         tests.push(self.test.traffic());

@@ -9,7 +9,7 @@
 use super::delay::DelayFigures;
 use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
 use super::rounded::decimal;
-use super::test_builder::{Exchanges, TestBuilder, Way};
+use super::test_builder::{DirectionFigures, Exchanges, TestBuilder};
 use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, exact};
 use linerate_model::run::{
     ClosedLoopResult, DelayOf, OpenLoopResult, Packets, Requests, TrialWork, UnitCounts,
@@ -454,10 +454,10 @@ impl Output {
                 datagrams: Some(messages).filter(|_| is_udp),
                 ..Totals::over(seconds)
             };
-            let way = Way {
+            let way = DirectionFigures {
                 streams: 1,
                 own: Some(own),
-                ..Way::default()
+                ..DirectionFigures::default()
             };
             self.test.flow(Direction::Forward, way);
         }

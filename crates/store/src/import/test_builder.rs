@@ -27,7 +27,7 @@ pub(super) struct TestBuilder {
 
 /// The figures of one direction, as the end that wrote the log knows them.
 #[derive(Debug, Default)]
-pub(super) struct Way {
+pub(super) struct DirectionFigures {
     /// Parallel streams.
     pub(super) streams: usize,
     /// What this end counted.
@@ -113,8 +113,8 @@ impl TestBuilder {
     }
 
     /// Adds a direction with what is known of it.
-    pub(super) fn flow(&mut self, direction: Direction, way: Way) {
-        let Way {
+    pub(super) fn flow(&mut self, direction: Direction, way: DirectionFigures) {
+        let DirectionFigures {
             streams,
             own,
             mut reported,

@@ -1,6 +1,6 @@
 //! What the witnesses of a test say of the same figures: its summary, its intervals, its connections and its counters.
 //!
-//! A format hands them over as they are ([`Way`](super::test_builder::Way)). Here they are compared, once for all
+//! A format hands them over as they are ([`DirectionFigures`](super::test_builder::Way)). Here they are compared, once for all
 //! formats. Where two contradict each other beyond their rounding the figure in question becomes an interval of both,
 //! if they are close, and else unknown; in a test that was ended early, and in one whose summary counts an omitted
 //! start, the intervals are what was measured. Each time the run says so.

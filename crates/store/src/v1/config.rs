@@ -4,7 +4,8 @@
 //! are not known are dropped, so that a run stays readable whatever its settings were.
 
 use linerate_model::run::{
-    Asked, Config, DemoSettings, SearchSettings, StudyCell, StudyPlace, StudySettings, TargetConfig,
+    Config, DemoSettings, RunRequest, SearchSettings, StudyCell, StudyPlace, StudySettings,
+    TargetConfig,
 };
 use linerate_model::spec::{
     Arrival, ByteStream, CatchUp, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams, DatapathChoice,
@@ -37,12 +38,12 @@ fn read<T: DeserializeOwned>(values: &Value) -> Option<T> {
     T::deserialize(values).ok()
 }
 
-fn asked(kind: &str, values: &Value) -> Option<Asked> {
+fn asked(kind: &str, values: &Value) -> Option<RunRequest> {
     let test = read::<Test>(values).and_then(Test::upgraded);
     match kind {
         "latency" => {
             let settings = read::<Latency>(values)?;
-            Some(Asked::Latency {
+            Some(RunRequest::Latency {
                 test,
                 modes: settings.modes,
                 rounds: settings.rounds,
@@ -50,13 +51,13 @@ fn asked(kind: &str, values: &Value) -> Option<Asked> {
                 wrap: settings.wrap,
             })
         }
-        "demo" => read::<DemoSettings>(values).map(Asked::Demo),
-        "study" => read::<Study>(values)?.upgraded().map(Asked::Study),
-        "saturate" => Some(Asked::Search {
+        "demo" => read::<DemoSettings>(values).map(RunRequest::Demo),
+        "study" => read::<Study>(values)?.upgraded().map(RunRequest::Study),
+        "saturate" => Some(RunRequest::Search {
             test: test?,
             search: read::<SearchSettings>(values)?,
         }),
-        _ => test.map(|test| Asked::Test { test }),
+        _ => test.map(|test| RunRequest::Test { test }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::draft::{duration, read, set};
 use super::search::loss_goals;
-use super::{Group, SWITCH as ONLY, Shown, Source, Usual, flag, list, option};
+use super::{Group, HelpLevel, SWITCH as ONLY, Source, Usual, flag, list, option};
 use crate::run::DeviceChoice;
 use linerate_model::spec::{Direction, FrameLengths};
 
@@ -15,13 +15,13 @@ pub(super) static DEVICE: Group = Group {
             .is_beside(true)
             .sets(|d, v| set(&mut d.device.ports, DeviceChoice::ports(v).map(Some))),
         option("dut", ONLY, "KIND", "Start a device of this kind and measure it, in place of two interfaces: `bridge`, `router,rules=100`; or set up the one between them: `p4runtime://HOST:9559`")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .is_beside(true)
             .page("devices.md")
             .sets(|d, v| set(&mut d.device.started, DeviceChoice::started(v).map(Some))),
         list("frame-size", ONLY, "BYTES", "Lengths of frames, from destination address to FCS; or a mix that repeats: `imix`, a genome of RFC 6985 (`aaabg`), or `7x64,4x594,1x1518`")
             .also("frame-sizes")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("64,512,1518")
             .usual_in_plans("64")
             .is_beside(true)
@@ -31,20 +31,20 @@ pub(super) static DEVICE: Group = Group {
             }),
         flag("reverse", ONLY, "From port B to port A")
             .short('R')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .excludes(&["duplex"])
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Reverse))),
         flag("duplex", ONLY, "Both ways at once: a goal is met if both ways meet it")
             .aliases(&["bidir", "full-duplex"])
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Duplex))),
         flag("both", ONLY, "From A to B, then from B to A")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .excludes(&["reverse", "duplex"])
             .only(Source::CommandLine)
             .sets(|d, _| set(&mut d.both, Ok(true))),
         option("flows", ONLY, "N", "Flows, each with pseudo-random addresses and ports (RFC 4814), to 1000000")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("1")
             .is_beside(true)
             .sets(|d, v| {
@@ -86,7 +86,7 @@ pub(super) static DEVICE: Group = Group {
             .is_beside(true)
             .sets(|d, v| set(&mut d.device.lowest, read(v))),
         list("loss-goal", ONLY, "LOSS_GOAL", "Loss ratios to search for, each a goal of its own: 0 finds the NDR, 0.5% the PDR")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("0,0.5%")
             .sets(loss_goals),
         option("budget", ONLY, "BUDGET", "Most trial time of each frame size and direction")

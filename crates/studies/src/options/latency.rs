@@ -2,7 +2,7 @@
 
 use super::choice::{arrivals, modes, transports};
 use super::draft::{duration, named, read, set};
-use super::{Group, LATENCY, Shown, Takes, Usual, flag, list, option};
+use super::{Group, HelpLevel, LATENCY, Takes, Usual, flag, list, option};
 use crate::run::{
     Iterations, Mode, RequestRate, Sending, USUAL_RISING, Wrap, parse_percentile, parse_rising,
     parse_stall, sizes,
@@ -15,12 +15,12 @@ pub(super) static MESSAGES: Group = Group {
     options: &[
         option("transport", LATENCY, "TRANSPORT", "Transport of the messages")
             .choices(transports)
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("udp")
             .sets(|d, v| set(&mut d.messages.transport, named(v))),
         list("sizes", LATENCY, "SIZES", "Message sizes in bytes, each alone (`64`), with a step (`64-256+64`) or a factor (`1-1Kx2`), or `sfnt`: the list of sfnt-pingpong for the transport")
             .also("payload")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .otherwise(Usual::Words("32; with sfnt:// that list"))
             .usual_in_plans("32")
             .sets(|d, v| {
@@ -30,20 +30,20 @@ pub(super) static MESSAGES: Group = Group {
             }),
         list("wait", LATENCY, "WAIT", "How both ends wait; several are measured in turns, in random order")
             .choices(modes)
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("block")
             .page("latency.md")
             .sets(|d, v| set(&mut d.messages.modes, v.split(',').map(read::<Mode>).collect())),
         option("time", LATENCY, "TIME", "Time per size and wait mode")
             .short('t')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("2s")
             .sets(|d, v| set(&mut d.time, duration(v))),
         option("warm-up", LATENCY, "WARM_UP", "Ping-pong for this long first without counting")
             .usual("100ms")
             .sets(|d, v| set(&mut d.spec.warm_up, duration(v))),
         option("load", LATENCY, "LOAD", "Measure again while traffic runs: `tcp`, `udp:RATE`, or either with `:reverse` or `:duplex` at its end")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .off("none")
             .is_beside(true)
             .sets(|d, v| set(&mut d.messages.load, read(v).map(Some))),
@@ -71,12 +71,12 @@ pub(super) static OPEN_LOOP: Group = Group {
     heading: "Open loop: requests at a rate, timed from when each was meant to be sent",
     options: &[
         option("rate", LATENCY, "RATE", "Ask at this rate (requests per second: `500`, `20k`) instead of one message after the other")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .sets(|d, v| set(&mut d.rate, read(v).map(|rate| Some(RequestRate::At(rate))))),
         option("curve", LATENCY, "", "Ask at rates that rise until they are not answered in full, and mark where delay leaves its level at the lowest: latency against load")
             .takes(Takes::Optional("LOWEST-HIGHEST"))
             .off("false")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .excludes(&["rate"])
             .is_beside(true)
             .sets(|d, v| {
@@ -84,7 +84,7 @@ pub(super) static OPEN_LOOP: Group = Group {
                 set(&mut d.rate, parse_rising(rates).map(Some))
             }),
         flag("rpm", LATENCY, "Round trips per minute while TCP streams fill the path, in each direction, in place of everything else (responsiveness, without TLS and HTTP)")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .excludes(&["rate", "curve", "load", "transport", "sizes", "wait"])
             .is_beside(true)
             .sets(|d, _| set(&mut d.messages.sending, Ok(Sending::Responsiveness))),

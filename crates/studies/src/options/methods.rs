@@ -1,7 +1,7 @@
 //! Options of the methods by which a device is measured.
 
 use super::draft::{duration, read, set};
-use super::{Group, SWITCH as ONLY, Shown, Usual, choice, list, option};
+use super::{Group, HelpLevel, SWITCH as ONLY, Usual, choice, list, option};
 use linerate_model::Ratio;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) static METHODS: Group = Group {
             "METHOD",
             "How the device is measured, one after the other",
         )
-        .shown(Shown::Short)
+        .shown(HelpLevel::Short)
         .usual("throughput")
         .choices(choice::methods)
         .is_beside(true)

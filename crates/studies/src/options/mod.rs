@@ -164,7 +164,7 @@ pub enum Usual {
 
 /// Which help of a command shows an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum HelpLevel {
     /// `-h` and `--help`.
     Short,
     /// `--help`.
@@ -195,7 +195,7 @@ pub struct TestOption {
     /// Their letter.
     pub short_alias: Option<char>,
     /// Which help shows it.
-    pub shown: Shown,
+    pub shown: HelpLevel,
     /// Names of options that cannot be given with it.
     pub excludes: &'static [&'static str],
     /// Names of options, one of which it requires.
@@ -231,7 +231,7 @@ const fn option(
         also: None,
         aliases: &[],
         short_alias: None,
-        shown: Shown::Long,
+        shown: HelpLevel::Long,
         excludes: &[],
         needs: &[],
         usual: Usual::Off,
@@ -279,7 +279,7 @@ setters! {
     short_alias(letter: char) short_alias = Some(letter);
     also(name: &'static str) also = Some(name);
     aliases(names: &'static [&'static str]) aliases = names;
-    shown(shown: Shown) shown = shown;
+    shown(shown: HelpLevel) shown = shown;
     choices(choices: fn() -> Vec<Choice>) choices = Some(choices);
     excludes(names: &'static [&'static str]) excludes = names;
     needs(one_of: &'static [&'static str]) needs = one_of;
@@ -380,7 +380,7 @@ pub fn find(kind: TestKind, key: &str) -> Option<&'static TestOption> {
 }
 
 /// An option, and its value as it was written.
-pub type Given = (&'static TestOption, String);
+pub type OptionValue = (&'static TestOption, String);
 
 /// Why options make no test.
 #[derive(Debug)]
@@ -392,7 +392,7 @@ pub struct Refused {
 }
 
 /// What these options ask for. It is not checked yet as a whole: see [`Request::check`].
-pub fn request(kind: TestKind, source: Source, given: &[Given]) -> Result<Request, Refused> {
+pub fn request(kind: TestKind, source: Source, given: &[OptionValue]) -> Result<Request, Refused> {
     let whole = |message| Refused { at: None, message };
     together(source, given).map_err(whole)?;
     let mut draft = Draft::new(kind);
@@ -430,12 +430,12 @@ pub fn request(kind: TestKind, source: Source, given: &[Given]) -> Result<Reques
 }
 
 impl TestOption {
-    fn is_among(&self, given: &[Given]) -> bool {
+    fn is_among(&self, given: &[OptionValue]) -> bool {
         given.iter().any(|(other, _)| ptr::eq(*other, self))
     }
 
     /// Whether one that it excludes is given in its place.
-    fn is_replaced(&self, given: &[Given]) -> bool {
+    fn is_replaced(&self, given: &[OptionValue]) -> bool {
         given
             .iter()
             .any(|(other, _)| self.excludes.contains(&other.name))
@@ -443,8 +443,8 @@ impl TestOption {
 }
 
 /// Refuses options that exclude each other, and those without one that they require.
-fn together(source: Source, given: &[Given]) -> Result<(), String> {
-    let is_on = |(option, value): &&Given| option.off != Some(value);
+fn together(source: Source, given: &[OptionValue]) -> Result<(), String> {
+    let is_on = |(option, value): &&OptionValue| option.off != Some(value);
     let on: Vec<_> = given
         .iter()
         .filter(is_on)

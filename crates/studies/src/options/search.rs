@@ -1,7 +1,9 @@
 //! Options of a search, and of what looks for the limit afterwards.
 
 use super::draft::{Draft, duration, read, set};
-use super::{BULK, Group, ONE_WAY, SEARCH as ONLY, SEARCHES, Shown, Source, flag, list, option};
+use super::{
+    BULK, Group, HelpLevel, ONE_WAY, SEARCH as ONLY, SEARCHES, Source, flag, list, option,
+};
 use crate::run::parse_delay_goal;
 
 /// Sets the loss ratios to search for.
@@ -25,7 +27,7 @@ pub(super) static SEARCH: Group = Group {
             "LOSS_GOAL",
             "Loss ratios to search for, each a goal of its own",
         )
-        .shown(Shown::Short)
+        .shown(HelpLevel::Short)
         .usual("0,0.1%,0.5%")
         .sets(loss_goals),
         option(
@@ -34,7 +36,7 @@ pub(super) static SEARCH: Group = Group {
             "QUANTILE<TIME",
             "Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial)",
         )
-        .shown(Shown::Short)
+        .shown(HelpLevel::Short)
         .sets(delay_goal),
         option(
             "min",
@@ -50,7 +52,7 @@ pub(super) static SEARCH: Group = Group {
             "MAX",
             "Highest load to try, in bit/s of L4 payload",
         )
-        .shown(Shown::Short)
+        .shown(HelpLevel::Short)
         .usual("10G")
         .sets(|d, v| set(&mut d.search.max_load, read(v))),
         option(
@@ -83,7 +85,7 @@ pub(super) static LIMITS: Group = Group {
             .is_beside(true)
             .sets(|d, v| set(&mut d.after.diagnose, duration(v))),
         flag("prove", ONE_WAY, "Then run the experiment that the verdict proposes: only what it agrees with is confirmed")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .only(Source::CommandLine)
             .page("report.md#prove-it")
             .sets(|d, _| set(&mut d.after.prove, Ok(true))),

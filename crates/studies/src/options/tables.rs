@@ -1,6 +1,6 @@
 //! The options as the tables of the guide have them.
 
-use super::{ALL, Group, Shown, Source, Takes, TestKind, TestOption, Usual};
+use super::{ALL, Group, HelpLevel, Source, Takes, TestKind, TestOption, Usual};
 
 /// The keys of plans, as Markdown.
 pub fn plan_table() -> String {
@@ -67,7 +67,7 @@ impl TestOption {
     }
 
     fn is_shown(&self) -> bool {
-        self.shown != Shown::Never
+        self.shown != HelpLevel::Never
     }
 
     /// `-t`, `--time TIME`.

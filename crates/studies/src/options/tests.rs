@@ -5,7 +5,7 @@ use linerate_model::spec::{Pace, Pinning};
 use std::time::Duration;
 
 /// Options of the command line by their names.
-fn given(kind: TestKind, words: &[(&str, &str)]) -> Vec<Given> {
+fn given(kind: TestKind, words: &[(&str, &str)]) -> Vec<OptionValue> {
     let of = |(name, value): &(&str, &str)| {
         let mut known = of_command(kind).map(|(_, option)| option);
         let option = known.find(|option| option.name == *name);

@@ -3,7 +3,7 @@
 use super::choice::{directions, extents, waits};
 use super::draft::{duration, named, pace, read, set};
 use super::{
-    ANY, BULK, DATAGRAMS, Group, ONE_WAY, SINGLE, Shown, Source, TCP, UDP, Usual, flag, option,
+    ANY, BULK, DATAGRAMS, Group, HelpLevel, ONE_WAY, SINGLE, Source, TCP, UDP, Usual, flag, option,
 };
 use crate::run::{PayloadChoice, parse_pinning};
 use linerate_model::spec::{Direction, Imitation, Observe, WorkloadId};
@@ -15,19 +15,19 @@ pub(super) static TRAFFIC: Group = Group {
     options: &[
         option("rate", UDP, "RATE", "Intended load over all streams in bit/s of L4 payload (`10M`, `1G`), or `max` for unpaced")
             .also("pace")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .otherwise(Usual::Needed)
             .excludes(&["bitrate"])
             .sets(|d, v| pace(v).map(|pace| d.spec.work.set_pace(pace))),
         option("bitrate", SINGLE, "RATE", "Intended load of each stream; 0 is unpaced")
             .short('b')
             .aliases(&["bandwidth"])
-            .shown(Shown::Never)
+            .shown(HelpLevel::Never)
             .only(Source::CommandLine)
             .sets(|d, v| set(&mut d.each, read(v).map(Some))),
         flag("udp", UDP, "For those who are used to it; this is UDP")
             .short('u')
-            .shown(Shown::Never)
+            .shown(HelpLevel::Never)
             .only(Source::CommandLine),
         option("workload", TCP, "ID", "Workload in place of the usual one, by its id")
             .usual("bulk")
@@ -39,13 +39,13 @@ pub(super) static TRAFFIC: Group = Group {
             .sets(|d, v| set(&mut d.spec.workload, Ok(WorkloadId::new(v)))),
         option("time", SINGLE, "TIME", "Length of the test")
             .short('t')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("10s")
             .sets(|d, v| set(&mut d.time, duration(v))),
         option("streams", SINGLE, "STREAMS", "Parallel streams, 1 to 10000; more than 128, TCP only, share threads")
             .short('P')
             .aliases(&["parallel"])
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("1")
             .page("flows.md")
             .sets(|d, v| set(&mut d.spec.streams, read(v))),
@@ -56,13 +56,13 @@ pub(super) static TRAFFIC: Group = Group {
         option("payload", TCP, "PAYLOAD", "Size of each write")
             .aliases(&["length", "len"])
             .short_alias('l')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("128K")
             .sets(|d, v| read(v).map(|size| d.spec.work.set_payload(size))),
         option("payload", DATAGRAMS, "PAYLOAD", "Payload of each datagram, or `fit`: 1448 B or what the path's MTU takes in one packet, if that is less")
             .aliases(&["length", "len"])
             .short_alias('l')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("1448")
             .sets(|d, v| match v {
                 "fit" => set(&mut d.after.payload, Ok(PayloadChoice::Fit)),
@@ -70,13 +70,13 @@ pub(super) static TRAFFIC: Group = Group {
             }),
         option("pace", TCP, "RATE", "Intended load over all streams in bit/s of L4 payload, or `max` for unpaced")
             .also("rate")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .usual("max")
             .excludes(&["bitrate"])
             .sets(|d, v| pace(v).map(|pace| d.spec.work.set_pace(pace))),
         option("congestion", TCP, "CONGESTION", "Congestion control algorithm: `cubic`, `reno`, `bbr`, what both hosts have")
             .short('C')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .otherwise(THE_SYSTEMS)
             .sets(|d, v| set(&mut d.spec.socket.congestion_control, Ok(Some(v.to_owned())))),
         option("warm-up", SINGLE, "WARM_UP", "Send for this long first without counting")
@@ -86,7 +86,7 @@ pub(super) static TRAFFIC: Group = Group {
             .sets(|d, v| set(&mut d.spec.warm_up, duration(v))),
         option("interval", SINGLE, "INTERVAL", "Length of a reporting interval")
             .short('i')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .otherwise(Usual::Words("1s, longer where a test would have too many"))
             .sets(|d, v| set(&mut d.interval, duration(v).map(Some))),
         option("wait", SINGLE, "WAIT", "How traffic threads wait")
@@ -95,15 +95,15 @@ pub(super) static TRAFFIC: Group = Group {
             .sets(|d, v| set(&mut d.spec.wait, named(v))),
         flag("reverse", BULK, "The peer sends")
             .short('R')
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .excludes(&["duplex"])
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Reverse))),
         flag("duplex", BULK, "Both ends send at once")
             .aliases(&["bidir", "full-duplex"])
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .sets(|d, _| set(&mut d.spec.direction, Ok(Direction::Duplex))),
         flag("both", BULK, "One direction after the other, a run for each: first this end sends, then the peer")
-            .shown(Shown::Short)
+            .shown(HelpLevel::Short)
             .excludes(&["reverse", "duplex"])
             .only(Source::CommandLine)
             .sets(|d, _| set(&mut d.both, Ok(true))),

@@ -3,7 +3,7 @@ use crate::options;
 use crate::run::{LatencyPlan, RequestRate, Sending, Test};
 use linerate_client::address::IpChoice;
 use linerate_model::ByteCount;
-use linerate_model::run::{Asked, StudyPlace};
+use linerate_model::run::{RunRequest, StudyPlace};
 use linerate_model::spec::{Arrival, Direction, Pace, TestSpec, TestWork};
 use std::time::Duration;
 
@@ -55,9 +55,9 @@ fn kinds_are_a_factor_like_any_other() {
         matches!(
             kinds[..],
             [
-                Asked::Test { .. },
-                Asked::Latency { .. },
-                Asked::Search { .. }
+                RunRequest::Test { .. },
+                RunRequest::Latency { .. },
+                RunRequest::Search { .. }
             ]
         ),
         "{kinds:?}"

@@ -9,6 +9,6 @@ mod table;
 pub use exit::exit_code;
 pub use judge::{Measurements, ReproducePlan, reproduce};
 pub use linerate_analysis::published::{JudgeOptions, PublishedTable};
-pub use linerate_report::{Answer, Judged};
+pub use linerate_report::{Answer, JudgedReproduction};
 pub use package::{Package, Texts, check_package, write_package};
 pub use table::{audit_table, read_table};

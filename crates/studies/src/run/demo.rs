@@ -3,12 +3,12 @@
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::{LatencyPlan, Load, SaturatePlan, diagnose, latency, saturate, single};
-use crate::watch::Scaled;
+use crate::watch::ScaledWatcher;
 use anyhow::{Context as _, Result};
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
-use linerate_model::run::{Asked, DemoSettings, Run, RunKind};
+use linerate_model::run::{DemoSettings, Run, RunKind, RunRequest};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
@@ -98,7 +98,7 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
         if context.interrupted() {
             break;
         }
-        let mut watcher = Scaled {
+        let mut watcher = ScaledWatcher {
             inner: &mut *context.watcher,
             name: part.name,
             offset: before / total,
@@ -123,7 +123,7 @@ fn header(plan: &DemoPlan) -> Header {
         kind: RunKind::Demo,
         title: "two hosts on one machine".to_owned(),
         target: None,
-        asked: Asked::Demo(DemoSettings {
+        asked: RunRequest::Demo(DemoSettings {
             link_rate: plan.link_rate,
             link_layer: Layer::L1,
             link_delay: plan.link_delay,

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::run::bench::{Bench, NoTrial};
-use crate::watch::{Event, Scaled};
+use crate::watch::{Event, ScaledWatcher};
 use linerate_analysis::{NextProbe, any_probe, next_probe};
 use linerate_client::Target;
 use linerate_model::Clock as _;
@@ -78,7 +78,7 @@ fn probe(
         }
         let began = MonoClock.now();
         let label = format!("what limits: {}", next.change);
-        let mut watcher = Scaled {
+        let mut watcher = ScaledWatcher {
             inner: &mut *context.watcher,
             name: &label,
             offset: (spent.as_secs_f64() / time.as_secs_f64()).min(1.0),

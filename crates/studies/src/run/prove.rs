@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::run::bench::{Bench, NoTrial};
-use crate::watch::{Event, Scaled};
+use crate::watch::{Event, ScaledWatcher};
 use anyhow::Result;
 use linerate_analysis::experiment::{
     Design, MAX_PAIRS, Next, NotRun, describe, judge, next, repeatable,
@@ -292,7 +292,7 @@ impl<'a> Log<'a> {
         part: Part,
     ) -> Result<Option<Trial>, NoTrial> {
         let label = self.label(part);
-        let mut watcher = Scaled {
+        let mut watcher = ScaledWatcher {
             inner: &mut *context.watcher,
             name: &label,
             offset: self.done(),

@@ -3,7 +3,7 @@
 use super::{Measurement, PayloadChoice, is_of_peer};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::stack::{Counted, note_stack};
+use crate::run::stack::{TrafficScope, note_stack};
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
@@ -13,7 +13,7 @@ use linerate_analysis::search::{
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{
-    Asked, DatagramsResult, DelayTrial, Run, RunKind, RunWork, SearchSettings, Trial,
+    DatagramsResult, DelayTrial, Run, RunKind, RunRequest, RunWork, SearchSettings, Trial,
 };
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
@@ -66,8 +66,8 @@ impl SaturatePlan {
     }
 
     /// What a run says was asked for.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked::Search {
+    pub(crate) fn asked(&self) -> RunRequest {
+        RunRequest::Search {
             test: self.spec.clone(),
             search: self.settings(),
         }
@@ -192,7 +192,7 @@ pub(super) fn sized(
         };
         at_bounds(&mut run, plan)?;
     }
-    note_stack(&mut recorder, &mut client, Counted::Part)?;
+    note_stack(&mut recorder, &mut client, TrafficScope::Part)?;
     Ok(recorder.finish(context))
 }
 

@@ -3,11 +3,11 @@
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::exchange::measure_between;
-use crate::run::stack::{Counted, note_stack};
+use crate::run::stack::{TrafficScope, note_stack};
 use crate::run::{Measurement, PayloadChoice};
 use anyhow::Result;
 use linerate_client::{Client, Target};
-use linerate_model::run::{Asked, Run, RunKind};
+use linerate_model::run::{Run, RunKind, RunRequest};
 use linerate_model::spec::{Direction, TestSpec, Transport};
 
 /// Runs one test against `target`.
@@ -33,7 +33,7 @@ pub(super) fn sized(
         },
         title: title(spec, target),
         target: Some(target.config()),
-        asked: Asked::Test { test: spec.clone() },
+        asked: RunRequest::Test { test: spec.clone() },
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
@@ -47,9 +47,9 @@ pub(super) fn sized(
     measure_between(&mut run, spec)?;
     let is_whole = spec.warm_up.is_zero() && !context.interrupted();
     let counted = if is_whole {
-        Counted::Whole
+        TrafficScope::Whole
     } else {
-        Counted::Part
+        TrafficScope::Part
     };
     note_stack(&mut recorder, &mut client, counted)?;
     Ok(recorder.finish(context))

@@ -9,13 +9,13 @@ use linerate_client::Client;
 pub(super) fn note_stack(
     recorder: &mut Recorder,
     client: &mut Client,
-    counts: Counted,
+    counts: TrafficScope,
 ) -> Result<()> {
     let Some(report) = client.stack_report()? else {
         return Ok(());
     };
     let run = recorder.run_mut();
-    if counts == Counted::Whole {
+    if counts == TrafficScope::Whole {
         let differing = linerate_analysis::stack::differences(&report, &run.trials);
         run.notes.extend(differing);
         linerate_analysis::stack::complete(&report, &mut run.trials);
@@ -26,7 +26,7 @@ pub(super) fn note_stack(
 
 /// What of the traffic on a stack the trials of a run count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum TrafficScope {
     /// All.
     Whole,
     /// Not what came before a trial began to count, or not every test.

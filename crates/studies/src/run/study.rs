@@ -4,16 +4,16 @@ use crate::context::Context;
 use crate::plan::{Cell, StudyPlan};
 use crate::recorder::{Header, Recorder};
 use crate::run::{After, Test, is_of_peer};
-use crate::watch::Scaled;
+use crate::watch::ScaledWatcher;
 use anyhow::{Context as _, Result};
 use linerate_analysis::study::findings;
-use linerate_analysis::study::rounds::{Known, next_round};
+use linerate_analysis::study::rounds::{CellPrecision, next_round};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
 use linerate_model::consent::Allowed;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
-use linerate_model::run::{Asked, Run, RunKind, RunStatus, RunWork, StudyPlace};
+use linerate_model::run::{Run, RunKind, RunRequest, RunStatus, RunWork, StudyPlace};
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_sys::clock::MonoClock;
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,13 +161,13 @@ impl Measuring<'_, '_> {
     }
 
     /// What is known of each cell, and of the control.
-    fn known(&mut self) -> Vec<Known> {
+    fn known(&mut self) -> Vec<CellPrecision> {
         let plan = self.plan;
         let parts = self.parts();
         let of_place = |place: usize| {
             let label = plan.place(place).map_or("", |(_, label)| label);
             let of_cell = parts.iter().filter(|part| part.is_of_cell(label));
-            Known::from_runs(&of_cell.collect::<Vec<_>>())
+            CellPrecision::from_runs(&of_cell.collect::<Vec<_>>())
         };
         (0..plan.places()).map(of_place).collect()
     }
@@ -201,7 +201,7 @@ impl Measuring<'_, '_> {
         // The control is called like the cell that it measures, so that nobody treats it as another.
         let name = format!("{} (repetition {})", cell.label, next.repetition);
         let (offset, end) = next.shares;
-        let mut watcher = Scaled {
+        let mut watcher = ScaledWatcher {
             inner: &mut *self.context.watcher,
             name: &name,
             offset,
@@ -269,7 +269,7 @@ fn header(plan: &StudyPlan) -> Header {
         kind: RunKind::Study,
         title: plan.title.clone(),
         target: None,
-        asked: Asked::Study(plan.settings()),
+        asked: RunRequest::Study(plan.settings()),
         hosts: Vec::new(),
     }
 }
@@ -283,7 +283,7 @@ fn finished_parts(plan: &StudyPlan, earlier: Run) -> Result<Vec<Run>, Failure> {
     let RunWork::Study { parts, .. } = earlier.work else {
         return refuse("it is not a study; give the id of an incomplete one");
     };
-    if earlier.config.asked != Some(Asked::Study(plan.settings())) {
+    if earlier.config.asked != Some(RunRequest::Study(plan.settings())) {
         return refuse("its plan was another one; leave out --resume to begin anew");
     }
     if earlier.status != RunStatus::Incomplete {

@@ -7,7 +7,7 @@ use crate::context::Context;
 use anyhow::Result;
 use linerate_client::Target;
 use linerate_model::consent::Effect;
-use linerate_model::run::{Asked, Run};
+use linerate_model::run::{Run, RunRequest};
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_peers::Tests;
 use std::time::Duration;
@@ -92,9 +92,9 @@ impl Test {
     }
 
     /// What a run says was asked for.
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> RunRequest {
         match self {
-            Self::Single(spec) => Asked::Test { test: spec.clone() },
+            Self::Single(spec) => RunRequest::Test { test: spec.clone() },
             Self::Latency(plan) => plan.asked(Tests::Many),
             Self::Saturate(plan) => plan.asked(),
             Self::Switch(plan) => plan.asked(),

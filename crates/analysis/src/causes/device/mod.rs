@@ -1,6 +1,6 @@
 //! The device under test: what it dropped by its own counters, or what its work costs on the cores of this host.
 
-use super::evidence::{Delays, Evidence, Placed};
+use super::evidence::{Delays, Evidence, LossPlaces};
 use super::{Cause, link, path_loss, policer, sender_cpu, tool, words};
 use crate::readings::device_cores;
 use crate::thresholds::ceiling::NEAR;
@@ -29,7 +29,7 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     }
     let evidence = Evidence::new(run, direction, &[]);
     if let Some(placed) =
-        Placed::from_evidence(&evidence).filter(|p| p.share(&[Place::Device]) >= MOST)
+        LossPlaces::from_evidence(&evidence).filter(|p| p.share(&[Place::Device]) >= MOST)
     {
         dropped(&placed, &evidence, verdict);
     } else if is_silent(&evidence, verdict) {
@@ -40,7 +40,7 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
 }
 
 /// The device dropped most of what was lost.
-fn dropped(placed: &Placed, evidence: &Evidence<'_>, verdict: &mut Verdict) {
+fn dropped(placed: &LossPlaces, evidence: &Evidence<'_>, verdict: &mut Verdict) {
     let claim = format!(
         "The device under test limits: it dropped {} by its own counters, first at its {}.",
         placed.figure(&[Place::Device]),
@@ -72,7 +72,7 @@ fn is_silent(evidence: &Evidence<'_>, verdict: &Verdict) -> bool {
     let is_of_path = [&link::CAUSE, &path_loss::CAUSE, &policer::CAUSE]
         .iter()
         .any(|cause| cause.is_in(verdict));
-    let placed = Placed::from_evidence(evidence);
+    let placed = LossPlaces::from_evidence(evidence);
     let between = placed.is_some_and(|placed| placed.share(&BETWEEN) >= MOST);
     between && (is_of_path || verdict.limit.is_unknown())
 }
@@ -84,7 +84,7 @@ const BETWEEN: [Place; 2] = [Place::Device, Place::Network];
 /// a process that falls behind has a full queue, in which every frame waits that it forwards; what polices forwards at once or
 /// not at all.
 fn dropped_silently(evidence: &Evidence<'_>, verdict: &mut Verdict) {
-    let Some(placed) = Placed::from_evidence(evidence) else {
+    let Some(placed) = LossPlaces::from_evidence(evidence) else {
         return;
     };
     let delays = Delays::one_way(evidence);

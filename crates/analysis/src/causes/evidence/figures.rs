@@ -245,7 +245,7 @@ fn pdv_median(trial: &Trial) -> Option<f64> {
 
 /// Where the packets of the stressed trials were lost.
 #[derive(Debug, Clone, Default)]
-pub(in crate::causes) struct Placed {
+pub(in crate::causes) struct LossPlaces {
     /// All packets lost.
     lost: u64,
     /// Each trial that lost packets and says where: how many, and at which places.
@@ -253,7 +253,7 @@ pub(in crate::causes) struct Placed {
     sources: Vec<(Place, String)>,
 }
 
-impl Placed {
+impl LossPlaces {
     /// `None` when no stressed trial that lost packets says where.
     pub(in crate::causes) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let mut placed = Self::default();

@@ -13,7 +13,7 @@ use crate::thresholds::load::{ABOVE_BOUND, SHORT_RATIO};
 pub(super) use bucket::Bucket;
 pub(crate) use bucket::has_bucket;
 pub(super) use cpu::Cpu;
-pub(super) use figures::{Delays, Gap, Placed, Plateau};
+pub(super) use figures::{Delays, Gap, LossPlaces, Plateau};
 pub(super) use overload::Overload;
 pub(super) use reader::Reader;
 pub(super) use tcp::{

@@ -87,7 +87,7 @@ impl Need {
                 receivers.any(|receiver| !receiver.delay_floor_ns.is_empty())
             }),
             Self::IntendedLoad => any(|t| t.intended_load.is_some()),
-            Self::Ledger => super::Placed::from_evidence(evidence).is_some(),
+            Self::Ledger => super::LossPlaces::from_evidence(evidence).is_some(),
             Self::LinkSpeed => evidence.link_speed().is_some(),
             Self::Loss => any(|t| {
                 let retransmitted = t.tcp().and_then(|tcp| tcp.retransmitted_segments);

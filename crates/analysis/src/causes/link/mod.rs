@@ -3,7 +3,7 @@
 mod tcp;
 mod udp;
 
-use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
+use super::evidence::{Cpu, Delays, Evidence, LossPlaces, Need, Plateau, Regime};
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof_from, supported_if, words};
 use crate::readings::packet;
 use crate::thresholds::link::QUEUE_LEFT;
@@ -71,7 +71,7 @@ struct View<'a> {
     speed: Option<f64>,
     plateau: Option<Plateau>,
     delays: Option<Delays>,
-    placed: Option<Placed>,
+    placed: Option<LossPlaces>,
 }
 
 impl<'a> View<'a> {
@@ -83,7 +83,8 @@ impl<'a> View<'a> {
             plateau: Plateau::from_evidence(evidence),
             delays: Delays::from_evidence(evidence),
             // What could not be placed decides nothing.
-            placed: Placed::from_evidence(evidence).filter(|p| p.share(&[Place::Unknown]) < 0.5),
+            placed: LossPlaces::from_evidence(evidence)
+                .filter(|p| p.share(&[Place::Unknown]) < 0.5),
         }
     }
 

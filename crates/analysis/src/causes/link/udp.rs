@@ -1,7 +1,7 @@
 //! The link as datagrams see it: a flat rate, or a queue that stands or overflows.
 
 use super::{BEFORE_RECEIVER, CAUSE, View};
-use crate::causes::evidence::{Need, Placed, Plateau};
+use crate::causes::evidence::{LossPlaces, Need, Plateau};
 use crate::causes::own_shaper;
 use crate::causes::{RuleOutcome, clear, not_recorded, words};
 use crate::thresholds::plateau::FAR_RATIO;
@@ -103,7 +103,7 @@ impl View<'_> {
     }
 }
 
-fn whereabouts(placed: &Placed) -> &'static str {
+fn whereabouts(placed: &LossPlaces) -> &'static str {
     if placed.at(&[Place::Network]) * 2 >= placed.at(BEFORE_RECEIVER) {
         "in the network"
     } else {

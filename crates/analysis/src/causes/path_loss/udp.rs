@@ -1,7 +1,7 @@
 //! Loss of datagrams: the same share at light and at heavy load.
 
 use super::CAUSE;
-use crate::causes::evidence::{Bucket, Delays, Evidence, Need, Overload, Placed, load};
+use crate::causes::evidence::{Bucket, Delays, Evidence, LossPlaces, Need, Overload, load};
 use crate::causes::{
     Case, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
 };
@@ -95,8 +95,8 @@ impl Loss {
 }
 
 /// The ledger, when it shows that the network lost next to nothing.
-fn elsewhere(evidence: &Evidence<'_>) -> Option<Placed> {
-    Placed::from_evidence(evidence)
+fn elsewhere(evidence: &Evidence<'_>) -> Option<LossPlaces> {
+    LossPlaces::from_evidence(evidence)
         .filter(|placed| placed.share(&[Place::Network, Place::Unknown]) < 0.1)
 }
 
@@ -159,7 +159,7 @@ fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         ));
     }
     let Some(placed) =
-        Placed::from_evidence(evidence).filter(|p| p.share(&[Place::Network]) >= 0.5)
+        LossPlaces::from_evidence(evidence).filter(|p| p.share(&[Place::Network]) >= 0.5)
     else {
         return not_evaluated(
             "proof that the packets were lost in the network, or trials at two or more loads",

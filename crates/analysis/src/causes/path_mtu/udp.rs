@@ -1,7 +1,7 @@
 //! Datagrams of one size: all of them vanish.
 
 use super::CAUSE;
-use crate::causes::evidence::{Evidence, Need, Placed};
+use crate::causes::evidence::{Evidence, LossPlaces, Need};
 use crate::causes::{
     Case, RuleOutcome, clear, not_evaluated, not_recorded, proof, supported_if, words,
 };
@@ -41,7 +41,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     }
     let here = [Place::ReceiverSocket, Place::ReceiverBacklog];
     if let Some(placed) =
-        Placed::from_evidence(evidence).filter(|placed| placed.share(&here) >= 0.5)
+        LossPlaces::from_evidence(evidence).filter(|placed| placed.share(&here) >= 0.5)
     {
         return clear(format!(
             "{} were lost inside the receiver",

@@ -1,6 +1,6 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
-use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
+use super::evidence::{Bucket, Delays, Evidence, LossPlaces, Need, Plateau, Regime};
 use super::{
     Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, proof_from, supported_if, words,
 };
@@ -44,7 +44,7 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         None => return not_recorded(&[Need::SeveralLoads]),
     }
     let (Some(placed), Some(delays)) = (
-        Placed::from_evidence(evidence),
+        LossPlaces::from_evidence(evidence),
         Delays::from_evidence(evidence),
     ) else {
         let missing = Need::missing(&[Need::Ledger, Need::Delay], evidence);
@@ -69,7 +69,7 @@ fn below_the_rate() -> Experiment {
 fn decide(
     evidence: &Evidence<'_>,
     plateau: Plateau,
-    placed: &Placed,
+    placed: &LossPlaces,
     (delays, bucket): (Delays, Option<Bucket>),
 ) -> RuleOutcome {
     let share = placed.share(&[Place::Network]);

@@ -1,7 +1,7 @@
 //! Datagrams: the queue at the socket never runs empty.
 
 use super::CAUSE;
-use crate::causes::evidence::{Cpu, Evidence, Need, Placed, Reader};
+use crate::causes::evidence::{Cpu, Evidence, LossPlaces, Need, Reader};
 use crate::causes::{Case, RuleOutcome, clear, not_recorded, place, proof, words};
 use crate::thresholds::reader::RESTS;
 use linerate_model::ByteCount;
@@ -19,7 +19,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 }
 
 /// Whether the queue at the socket, where `share` was lost, is the application's doing.
-fn queued(evidence: &Evidence<'_>, placed: &Placed, share: f64) -> RuleOutcome {
+fn queued(evidence: &Evidence<'_>, placed: &LossPlaces, share: f64) -> RuleOutcome {
     let reader = Reader::from_evidence(evidence);
     match reader.stands {
         None => return not_recorded(&[Need::DelayFloor]),

@@ -1,6 +1,6 @@
 //! The receiver's CPU: the receiving host could not take packets fast enough.
 
-use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
+use super::evidence::{Cpu, Evidence, LossPlaces, Need, Reader, Regime, receiver_window_share};
 use super::overload_cpu::requests;
 use super::sender_cpu::not_busy;
 use super::{Case, Cause, clear, not_recorded, proof, proof_from, words};
@@ -59,7 +59,7 @@ fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 }
 
 fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
-    let Some(placed) = Placed::from_evidence(evidence) else {
+    let Some(placed) = LossPlaces::from_evidence(evidence) else {
         return not_recorded(&[Need::Ledger]);
     };
     let softirq = cpu.softirq_is_hot();

@@ -1,6 +1,6 @@
 //! What is left when something gave way and no other rule found why.
 
-use super::evidence::{Evidence, Need, Placed, Plateau, Regime, WindowEffect};
+use super::evidence::{Evidence, LossPlaces, Need, Plateau, Regime, WindowEffect};
 use super::{Case, Cause, RuleOutcome, clear, not_evaluated, not_recorded, words};
 use linerate_model::run::{Confidence, Experiment, Place};
 use linerate_model::spec::Side;
@@ -89,7 +89,7 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
         .fold(0.0, f64::max);
     let plateau = Plateau::from_evidence(evidence);
     let Some(falling) = plateau.filter(Plateau::falls) else {
-        let places = Placed::from_evidence(evidence).map(|placed| {
+        let places = LossPlaces::from_evidence(evidence).map(|placed| {
             format!(
                 "{} could not be placed: {}.",
                 placed.figure(&[Place::Unknown]),

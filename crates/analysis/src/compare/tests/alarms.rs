@@ -57,7 +57,7 @@ fn interleaved(seed: u64) -> Comparison {
         }
     }
     let [a, again, b] = sides.map(side);
-    let named = |run| Named { name: "a", run };
+    let named = |run| NamedRun { name: "a", run };
     compare_in_turns(named(&a), named(&again), named(&b), &strict(), 10, seed)
 }
 

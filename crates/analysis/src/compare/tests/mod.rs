@@ -49,8 +49,8 @@ fn delay_trial(size: u64, mode: &str, median_ns: u64, count: u64) -> Trial {
 
 fn against(a: &Run, b: &Run, options: &Options) -> Comparison {
     compare(
-        Named { name: "a", run: a },
-        Named { name: "b", run: b },
+        NamedRun { name: "a", run: a },
+        NamedRun { name: "b", run: b },
         options,
     )
 }

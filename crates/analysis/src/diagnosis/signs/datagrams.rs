@@ -1,9 +1,9 @@
 //! Signs of datagrams: what became of those that were to be sent.
 
-use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
+use super::{RECEIVER_THREAD, SHAPER, Sign, SignInput};
 use crate::causes;
 use crate::diagnosis::class::classes;
-use crate::diagnosis::outcome::{self, Around, Outcome};
+use crate::diagnosis::outcome::{self, Outcome, ReferenceTrials};
 use crate::diagnosis::queue::{Queue, queue};
 use crate::diagnosis::thread::{Spent, spent};
 use linerate_model::BitRate;
@@ -53,7 +53,7 @@ classes! {
     }
 }
 
-fn bucket(shown: &Shown<'_>) -> Option<BucketState> {
+fn bucket(shown: &SignInput<'_>) -> Option<BucketState> {
     shown.goal?;
     let is_queued = || queue(shown.trial, shown.half) == Queue::Standing;
     let has_bucket = causes::has_bucket(shown.run, shown.trial.direction);
@@ -73,8 +73,8 @@ fn bounded_by(goal: &GoalResult) -> Option<Bound> {
     }
 }
 
-fn outcome_of(shown: &Shown<'_>) -> Option<usize> {
-    let around = Around {
+fn outcome_of(shown: &SignInput<'_>) -> Option<usize> {
+    let around = ReferenceTrials {
         limited: None,
         half: shown.half,
     };

@@ -18,11 +18,11 @@ pub(super) struct Sign {
     /// The ids of its classes.
     pub(super) classes: &'static [&'static str],
     /// The class, by its position; `None` where the trial does not tell.
-    pub(super) read: fn(&Shown<'_>) -> Option<usize>,
+    pub(super) read: fn(&SignInput<'_>) -> Option<usize>,
 }
 
 /// The trials that signs are read from.
-pub(super) struct Shown<'a> {
+pub(super) struct SignInput<'a> {
     pub(super) run: &'a Run,
     /// The run's own, which is to be explained; of a search one above the bound that it found, since what is carried whole
     /// shows no limit.

@@ -1,6 +1,6 @@
 //! Signs of a byte stream: what TCP waited for and who was late, what it sent again and what waited where.
 
-use super::{RECEIVER_THREAD, SHAPER, Shown, Sign};
+use super::{RECEIVER_THREAD, SHAPER, Sign, SignInput};
 use crate::diagnosis::class::classes;
 use crate::diagnosis::thread::{Spent, Thread, spent, thread};
 use crate::readings::{cross_traffic, mean, unread_shares};
@@ -284,7 +284,7 @@ classes! {
     }
 }
 
-fn cross_traffic_class(shown: &Shown<'_>) -> Option<CrossTraffic> {
+fn cross_traffic_class(shown: &SignInput<'_>) -> Option<CrossTraffic> {
     let sides = [Side::Sender, Side::Receiver].into_iter();
     let shares = sides.filter_map(|side| Some(cross_traffic(shown.trial, side)?.share));
     if shares.max_by(f64::total_cmp)? < HOUSEKEEPING {
@@ -298,7 +298,7 @@ fn cross_traffic_class(shown: &Shown<'_>) -> Option<CrossTraffic> {
 }
 
 /// The share that others took of what datagrams at half the rate left of it.
-fn room_taken(shown: &Shown<'_>) -> Option<f64> {
+fn room_taken(shown: &SignInput<'_>) -> Option<f64> {
     let half = shown.half?;
     let received = |trial: &Trial| Some(trial.received_rate?.as_f64());
     let others = |trial| Some(cross_traffic(trial, Side::Sender)?.rate);

@@ -4,7 +4,7 @@ use super::BUDGET;
 use super::of;
 use crate::causes::{self, link};
 use crate::diagnosis::counts::key;
-use crate::diagnosis::likelihoods::{Fitted, Likelihoods};
+use crate::diagnosis::likelihoods::{LikelihoodData, Likelihoods};
 use crate::diagnosis::weights::{Suspect, Suspects};
 use crate::diagnosis::{Counts, SURE, most_telling, probes, signs};
 use linerate_model::random::Random;
@@ -23,9 +23,9 @@ fn the_classes_of_every_suspect_add_up_to_one() {
         let signs = signs::of(transport).iter();
         for (id, classes) in tables.chain(signs.map(|sign| (sign.id, sign.classes))) {
             let key = key(transport, id);
-            assert_eq!(Fitted::built_in().classes(&key), classes, "{key}");
+            assert_eq!(LikelihoodData::built_in().classes(&key), classes, "{key}");
             for (suspect, _) in &suspects {
-                let chances = Fitted::built_in().judged(&key, suspect);
+                let chances = LikelihoodData::built_in().judged(&key, suspect);
                 let sum: f64 = chances.iter().sum();
                 let of = format!("{transport:?} {id} {suspect:?}: {sum}");
                 assert!((sum - 1.0).abs() < 1e-9, "{of}");
@@ -43,7 +43,7 @@ fn the_classes_of_every_suspect_add_up_to_one() {
 fn the_table_is_of_known_causes_and_classes() {
     let is_cause = |id: &String| causes::ALL.iter().any(|cause| cause.id == id);
     for (key, counted) in &Counts::built_in().0 {
-        let classes = Fitted::built_in().classes(key);
+        let classes = LikelihoodData::built_in().classes(key);
         let (transport, id) = key.split_once('/').unwrap();
         let transport = if transport == "tcp" {
             Transport::Tcp
@@ -59,7 +59,7 @@ fn the_table_is_of_known_causes_and_classes() {
             assert!(counts.keys().all(is_known), "{key}: {counts:?}");
         }
     }
-    assert!(Fitted::built_in().named().all(is_cause));
+    assert!(LikelihoodData::built_in().named().all(is_cause));
 }
 
 /// Draws one of `weights`, which add up to 1.
@@ -107,7 +107,7 @@ fn is_calibrated(transport: Transport) {
             };
             let probe = probes.swap_remove(next);
             left -= probe.cost();
-            let chances = Fitted::built_in().judged(&key(transport, probe.id()), truth);
+            let chances = LikelihoodData::built_in().judged(&key(transport, probe.id()), truth);
             let table = Likelihoods::of(transport, probe.id(), &counts);
             let answer = drawn(&mut random, chances.into_iter());
             suspects.update(&table, &[answer], 1.0);

@@ -1,8 +1,8 @@
 //! Loss that comes with the rate, and loss that comes at any.
 
 use super::{search, trial};
-use crate::diagnosis::outcome::{self, Around, INTERVAL, Outcome};
-use crate::diagnosis::{Compared, Probe as _, half_load};
+use crate::diagnosis::outcome::{self, INTERVAL, Outcome, ReferenceTrials};
+use crate::diagnosis::{Probe as _, ProbeComparison, half_load};
 use linerate_model::run::Trial;
 use linerate_model::{BitRate, Ratio};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn second(megabits: u32, percentages: [u32; 10]) -> Trial {
 }
 
 fn outcome_above(trial: &Trial, half: &Trial) -> Option<Outcome> {
-    let around = Around {
+    let around = ReferenceTrials {
         limited: Some(half),
         half: Some(half),
     };
@@ -73,7 +73,7 @@ fn tenths_of_few_datagrams_do_not_show_that_loss_comes_with_the_rate() {
 fn half_the_load_says_nothing_where_it_would_not_show_the_loss() {
     let answer = |megabits: u32, run: &Trial| {
         let half = second(megabits, [0; 10]);
-        let answer = half_load::HalfLoad.read(&Compared {
+        let answer = half_load::HalfLoad.read(&ProbeComparison {
             run: &search(),
             limited: run,
             baseline: run,

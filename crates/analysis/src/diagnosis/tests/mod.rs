@@ -20,8 +20,8 @@ mod short_queue;
 mod starved;
 mod window;
 
-use super::explained::Explained;
-use super::likelihoods::Fitted;
+use super::explained::LimitedTrials;
+use super::likelihoods::LikelihoodData;
 use super::weights::Suspect;
 use super::{Counts, NextProbe, Observation, limited, next_by, open_probes};
 use crate::causes::{link, own_shaper, sender_app, sender_cpu};
@@ -109,16 +109,16 @@ fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
 
 /// Every suspect of what `transport` carries, with its weight before anything is known of the run.
 fn of(transport: Transport) -> Vec<(Suspect, f64)> {
-    Fitted::built_in().priors(transport)
+    LikelihoodData::built_in().priors(transport)
 }
 
 /// The ids of what may limit `trial` of `run`, beside what `exclusion` rules out.
 fn left_by(
-    exclusion: fn(&Explained<'_>, Suspect) -> bool,
+    exclusion: fn(&LimitedTrials<'_>, Suspect) -> bool,
     run: &Run,
     trial: &Trial,
 ) -> Vec<&'static str> {
-    let explained = Explained {
+    let explained = LimitedTrials {
         run,
         limited: trial,
         shown: trial,

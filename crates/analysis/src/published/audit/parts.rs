@@ -2,7 +2,7 @@
 
 use super::{Check, Contradiction, Examined};
 use crate::published::levels::label;
-use crate::published::statement::{Held, Statement};
+use crate::published::statement::{Statement, StatementCase};
 use crate::published::table::PublishedTable;
 
 pub(super) const CHECK: Check = Check {
@@ -33,7 +33,7 @@ pub(super) fn statements(
         let asked = statement.ask(table);
         let count = asked.len();
         examined.count += count as u64;
-        let failed: Vec<Held> = asked
+        let failed: Vec<StatementCase> = asked
             .into_iter()
             .filter(|held| held.holds == Some(false))
             .collect();

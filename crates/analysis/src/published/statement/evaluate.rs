@@ -18,7 +18,7 @@ pub(in crate::published) trait Cells {
 
 /// One combination of levels that a statement was asked of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct StatementCase {
     /// The levels of the factors that the statement does not name.
     pub levels: Levels,
     /// The cells that it reads, by their index.
@@ -31,7 +31,7 @@ pub struct Held {
 
 impl Statement {
     /// Asks it of every combination of the factors that it does not name, and that has all its cells.
-    pub(in crate::published) fn ask(&self, cells: &dyn Cells) -> Vec<Held> {
+    pub(in crate::published) fn ask(&self, cells: &dyn Cells) -> Vec<StatementCase> {
         let levels = cells.levels();
         let selectors = self.selectors();
         let named: BTreeSet<&str> = selectors
@@ -60,7 +60,12 @@ impl Statement {
             .collect()
     }
 
-    fn held(&self, cells: &dyn Cells, levels: &[&Levels], combination: Levels) -> Option<Held> {
+    fn held(
+        &self,
+        cells: &dyn Cells,
+        levels: &[&Levels],
+        combination: Levels,
+    ) -> Option<StatementCase> {
         let mut work = Work {
             cells,
             levels,
@@ -84,7 +89,7 @@ impl Statement {
         } else {
             String::new()
         };
-        Some(Held {
+        Some(StatementCase {
             holds: compare(left.range, self.comparison, wider),
             arithmetic: format!(
                 "{} {sign} {}{slack}: {} against {}",

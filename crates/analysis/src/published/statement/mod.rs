@@ -16,7 +16,7 @@ mod evaluate;
 mod parse;
 
 pub(super) use evaluate::Cells;
-pub use evaluate::Held;
+pub use evaluate::StatementCase;
 
 /// A statement about cells.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,7 +18,7 @@
 //! - Prediction intervals of replications: Spence, Stanley, PLOS ONE 11 (2016), 10.1371/journal.pone.0162874
 
 use super::levels::{Levels, label};
-use super::statement::{Cells, Held, Statement};
+use super::statement::{Cells, Statement, StatementCase};
 use super::table::{PublishedCell, PublishedTable};
 use crate::statistics::{
     Confidence, Moments, TestDesign, USUAL_CONFIDENCE, Welch, exponential, holm, mean, to_f64,
@@ -412,8 +412,8 @@ fn claims(table: &PublishedTable, measured: &[Measured]) -> Vec<ClaimVerdict> {
         .collect()
 }
 
-fn counted(points: &[Held], intervals: &[Held]) -> ClaimTally {
-    let count = |held: &[Held], wanted: bool| {
+fn counted(points: &[StatementCase], intervals: &[StatementCase]) -> ClaimTally {
+    let count = |held: &[StatementCase], wanted: bool| {
         let held = held.iter().filter(|held| held.holds == Some(wanted));
         u32::try_from(held.count()).unwrap_or(u32::MAX)
     };
@@ -425,8 +425,8 @@ fn counted(points: &[Held], intervals: &[Held]) -> ClaimTally {
     }
 }
 
-fn agree(published: &[Held], measured: &[Held]) -> u32 {
-    let same = |held: &&Held| {
+fn agree(published: &[StatementCase], measured: &[StatementCase]) -> u32 {
+    let same = |held: &&StatementCase| {
         let mut others = measured.iter();
         let other = others.find(|other| other.levels == held.levels);
         other.is_some_and(|other| held.holds.is_some() && other.holds == held.holds)

@@ -13,12 +13,12 @@ use std::fmt;
 use std::net::SocketAddr;
 
 /// A host, by its name or address, and a port.
-pub(crate) struct At {
+pub(crate) struct HostPort {
     host: String,
     port: u16,
 }
 
-impl From<SocketAddr> for At {
+impl From<SocketAddr> for HostPort {
     fn from(address: SocketAddr) -> Self {
         Self {
             host: address.ip().to_string(),
@@ -61,11 +61,11 @@ pub(super) static KIND: RouteKind = RouteKind {
                 .ok_or(BadAddress::NoHost)?,
         };
         let host = host.to_owned();
-        Ok(PeerAddress::by(kind, At { host, port }))
+        Ok(PeerAddress::by(kind, HostPort { host, port }))
     },
 };
 
-impl Route for At {
+impl Route for HostPort {
     fn show(&self, kind: &dyn PeerKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if kind.about().is_foreign {
             write!(f, "{}://", kind.id())?;

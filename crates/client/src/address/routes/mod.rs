@@ -8,7 +8,7 @@ mod shell;
 mod ssh;
 mod stack;
 
-pub(crate) use direct::At;
+pub(crate) use direct::HostPort;
 pub(crate) use stack::of_stack;
 
 use crate::address::{IpChoice, PeerAddress};

@@ -1,6 +1,6 @@
 //! Headers and reports of every generation.
 
-use super::super::header::{Amount, Back, Header, Request, Way, opening_len, write};
+use super::super::header::{Amount, Back, DataDirection, Header, Request, opening_len, write};
 use super::super::report::Report;
 use super::{datagram, words};
 use crate::iperf2::streams::{Counters, Opening, Width};
@@ -78,7 +78,7 @@ fn every_generation_is_told_by_its_first_datagram() {
             (width, counters, first),
             "{name}"
         );
-        assert_eq!(header.way, Way::Forward { back: None }, "{name}");
+        assert_eq!(header.way, DataDirection::Forward { back: None }, "{name}");
     }
     assert_eq!(Header::of_udp(&datagram(u32::MAX, &base)), None);
 }
@@ -99,7 +99,7 @@ fn a_tcp_stream_is_data_unless_its_flags_say_a_header() {
     assert_eq!(header.skip, 24);
     assert_eq!(
         header.way,
-        Way::Forward {
+        DataDirection::Forward {
             back: Some((5002, Back::AtOnce))
         }
     );
@@ -111,7 +111,7 @@ fn a_tcp_stream_is_data_unless_its_flags_say_a_header() {
 #[test]
 fn what_is_asked_for_is_read_as_it_was_meant() {
     for transport in [Transport::Tcp, Transport::Udp] {
-        for way in [Way::Reverse, Way::FullDuplex] {
+        for way in [DataDirection::Reverse, DataDirection::FullDuplex] {
             let rate = BitRate::from_bps(12_000_000_000);
             let request = Request {
                 transport,
@@ -144,7 +144,7 @@ fn what_is_asked_for_is_read_as_it_was_meant() {
 fn headers_cut_off_anywhere_or_of_any_bytes_are_survived() {
     let request = Request {
         transport: Transport::Tcp,
-        way: Way::FullDuplex,
+        way: DataDirection::FullDuplex,
         streams: 1,
         buffer: 1400,
         rate: None,

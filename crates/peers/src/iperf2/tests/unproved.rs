@@ -1,6 +1,6 @@
 //! A server sends no more UDP to an address than came from it, unless it may.
 
-use super::super::header::{Amount, Request, Way, write};
+use super::super::header::{Amount, DataDirection, Request, write};
 use super::super::server::Server;
 use super::sessions::{START, actions, report, server_config};
 use super::words;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const PAYLOAD: u64 = 1000;
 
 /// The first datagram of a client that wants ten seconds at 100 Mbit/s.
-fn opening(way: Way) -> Vec<u8> {
+fn opening(way: DataDirection) -> Vec<u8> {
     let request = Request {
         transport: Transport::Udp,
         way,
@@ -88,7 +88,7 @@ fn is_curtailed(all: &[Action]) -> bool {
 
 /// Hears a client repeat its opening, and has answered it then.
 fn collected(repeats: u64) -> (Server, MonoInstant) {
-    let bytes = opening(Way::Reverse);
+    let bytes = opening(DataDirection::Reverse);
     let mut server = opened(UnprovedSending::AtMostReceived, &bytes);
     for _ in 0..repeats {
         let again = StreamEvent::Datagram {
@@ -145,7 +145,7 @@ fn as_much_as_came_is_sent_and_the_ends_are_part_of_it() {
 
 #[test]
 fn nothing_is_sent_beside_what_comes() {
-    let bytes = opening(Way::FullDuplex);
+    let bytes = opening(DataDirection::FullDuplex);
     let mut server = opened(UnprovedSending::AtMostReceived, &bytes);
     let (all, _) = actions(&mut server);
     assert!(is_curtailed(&all), "{all:?}");
@@ -189,8 +189,8 @@ fn a_test_back_at_once_waits_until_enough_has_come() {
 fn who_is_allowed_gets_what_was_asked_for() {
     let ten = Stop::After(Duration::from_secs(10));
     for (way, direction) in [
-        (Way::Reverse, Direction::Reverse),
-        (Way::FullDuplex, Direction::Duplex),
+        (DataDirection::Reverse, Direction::Reverse),
+        (DataDirection::FullDuplex, Direction::Duplex),
     ] {
         let mut server = opened(UnprovedSending::AsAsked, &opening(way));
         let (all, _) = actions(&mut server);
@@ -207,7 +207,7 @@ fn who_is_allowed_gets_what_was_asked_for() {
 fn an_end_is_not_answered_by_more_bytes_than_it_has() {
     let mut server = running(
         UnprovedSending::AtMostReceived,
-        &opening(Way::Forward { back: None }),
+        &opening(DataDirection::Forward { back: None }),
     );
     let receiver = DatagramReceiver {
         sent_there: Some(PacketCount::new(1)),

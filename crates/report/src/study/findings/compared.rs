@@ -11,7 +11,7 @@ pub(crate) const THINGS: [&str; 2] = ["stack", "host"];
 
 /// The comparison that a study was made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Compared {
+pub(crate) struct MainComparison {
     pub(crate) sentence: String,
     /// Ratios to the first, the largest first.
     pub(crate) figures: Vec<BigFigure>,
@@ -23,7 +23,7 @@ pub(super) fn is_of_things(main: &MainEffect) -> bool {
 }
 
 /// `None` where the study compares no such things, or several series of them.
-pub(crate) fn compared(findings: &StudyFindings) -> Option<Compared> {
+pub(crate) fn compared(findings: &StudyFindings) -> Option<MainComparison> {
     let of_things = |one: &&MainEffect| {
         is_of_things(one) && one.series.is_none() && one.effect.scale == EffectScale::Ratio
     };
@@ -50,7 +50,7 @@ pub(crate) fn compared(findings: &StudyFindings) -> Option<Compared> {
     } else {
         ", on average over all tests"
     };
-    Some(Compared {
+    Some(MainComparison {
         sentence: format!(
             "{}, against {against}: {}{over}.",
             capital(&quantity),

@@ -25,7 +25,7 @@ const MAX_SENTENCES: usize = 12;
 
 /// What a study shows, what matters most first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct StudySentences {
     /// That a cell differs from itself, so that the rest may not be the factors'.
     pub(crate) alarm: Option<String>,
     /// Effects that are shown, then what could have been shown of the rest.
@@ -35,10 +35,10 @@ pub(crate) struct Said {
 }
 
 /// The sentences of a study.
-pub(crate) fn said(findings: &StudyFindings) -> Said {
+pub(crate) fn said(findings: &StudyFindings) -> StudySentences {
     let mut runs: Vec<String> = findings.control.iter().filter_map(quiet).collect();
     runs.extend(runs::sentences(findings));
-    Said {
+    StudySentences {
         alarm: alarm(findings),
         effects: effects(findings),
         runs,

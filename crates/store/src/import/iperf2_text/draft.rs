@@ -6,7 +6,7 @@ use crate::import::delay::DelayFigures;
 use crate::import::line::{DataLine, Kind, Loss, connection, kind, remark};
 use crate::import::reader::{self, Fault, Log};
 use crate::import::streams::{Figures, MIXED, Streams};
-use crate::import::test_builder::{Exchanges, TestBuilder, Way};
+use crate::import::test_builder::{DirectionFigures, Exchanges, TestBuilder};
 use crate::import::{
     Command, Connection, ImportError, Intended, ParsedTest, Rounded, Row, Totals, View, command,
 };
@@ -294,11 +294,11 @@ impl Draft {
             );
         }
         let (rows, total) = self.rows.split(direction).ok_or(NO_TOTAL)?;
-        let mut way = Way {
+        let mut way = DirectionFigures {
             streams,
             own: Some(Totals::of_line(&total)),
             rows,
-            ..Way::default()
+            ..DirectionFigures::default()
         };
         if self.test.sends(direction) {
             if self.test.view == View::Client && self.test.transport == Transport::Udp {

@@ -1,7 +1,7 @@
 //! Makes documents, and tests of these, of what is found in a log.
 
 use super::document::{Document, part};
-use super::scanner::{Broken, Found, Piece, Scanner, Why};
+use super::scanner::{Broken, JsonItem, Piece, Scanner, Why};
 use super::sums::Sums;
 use super::test;
 use super::value::{Fault, Object, Parser};
@@ -60,20 +60,20 @@ impl LogReader for Reader {
 }
 
 impl Documents {
-    fn take(&mut self, found: Found<'_>) {
+    fn take(&mut self, found: JsonItem<'_>) {
         match found {
-            Found::Text(text) => {
+            JsonItem::Text(text) => {
                 self.torn(text);
                 let command = Command::find(text, &["iperf3"]);
                 self.log.command = command.or_else(|| self.log.command.take());
             }
-            Found::Interval(list, piece) => match self.object(piece) {
+            JsonItem::Interval(list, piece) => match self.object(piece) {
                 Ok(interval) => self.intervals[list as usize].add(&interval),
                 Err(error) => {
                     self.damage.get_or_insert(error);
                 }
             },
-            Found::Document(piece) => {
+            JsonItem::Document(piece) => {
                 let read = match self.damage.take() {
                     Some(damage) => Err(damage),
                     None => self.object(piece),
@@ -84,7 +84,7 @@ impl Documents {
                 }
                 self.intervals = <[Sums; 2]>::default();
             }
-            Found::Fault(broken) => {
+            JsonItem::Fault(broken) => {
                 let error = self.damage.take().unwrap_or_else(|| self.broken(&broken));
                 self.refuse(broken.line, error);
                 self.intervals = <[Sums; 2]>::default();

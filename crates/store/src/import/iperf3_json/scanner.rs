@@ -22,7 +22,7 @@ pub(super) enum List {
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum JsonItem<'a> {
     /// A line outside of any document.
     Text(&'a str),
     /// A member of a list of intervals.
@@ -119,7 +119,7 @@ impl Scanner {
     }
 
     /// Takes the next piece of the log.
-    pub(super) fn take(&mut self, line: &Line<'_>, found: &mut dyn FnMut(Found<'_>)) {
+    pub(super) fn take(&mut self, line: &Line<'_>, found: &mut dyn FnMut(JsonItem<'_>)) {
         let mut at = 0;
         if self.place == Place::Damaged && !line.is_rest && line.text.starts_with('{') {
             self.place = Place::Outside;
@@ -147,9 +147,9 @@ impl Scanner {
     }
 
     /// Ends the log.
-    pub(super) fn finish(&mut self, found: &mut dyn FnMut(Found<'_>)) {
+    pub(super) fn finish(&mut self, found: &mut dyn FnMut(JsonItem<'_>)) {
         if self.place == Place::Inside {
-            found(Found::Fault(Broken {
+            found(JsonItem::Fault(Broken {
                 line: self.line,
                 why: Why::Fault(Fault::Cut),
                 text: "",
@@ -159,7 +159,12 @@ impl Scanner {
     }
 
     /// Goes on from `at` outside of a document; returns to where.
-    fn outside(&mut self, line: &Line<'_>, at: usize, found: &mut dyn FnMut(Found<'_>)) -> usize {
+    fn outside(
+        &mut self,
+        line: &Line<'_>,
+        at: usize,
+        found: &mut dyn FnMut(JsonItem<'_>),
+    ) -> usize {
         let rest = &line.text[at..];
         let text = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
         let begin = at + rest.len() - text.len();
@@ -173,13 +178,13 @@ impl Scanner {
         }
         if !text.is_empty() {
             self.place = Place::OtherLine;
-            found(Found::Text(text.trim_end()));
+            found(JsonItem::Text(text.trim_end()));
         }
         line.text.len()
     }
 
     /// Goes on from `at` in a document, to its end or that of the line.
-    fn inside(&mut self, line: &Line<'_>, at: usize, found: &mut dyn FnMut(Found<'_>)) -> usize {
+    fn inside(&mut self, line: &Line<'_>, at: usize, found: &mut dyn FnMut(JsonItem<'_>)) -> usize {
         let bytes = line.text.as_bytes();
         let mut copied = at;
         for (at, byte) in bytes.iter().copied().enumerate().skip(at) {
@@ -226,7 +231,7 @@ impl Scanner {
         }
         self.text.push_str(&line.text[copied..]);
         if self.text.len() > MAX_DOCUMENT_BYTES {
-            found(Found::Fault(Broken {
+            found(JsonItem::Fault(Broken {
                 line: self.line,
                 why: Why::TooLarge,
                 text: "",
@@ -267,11 +272,11 @@ impl Scanner {
     }
 
     /// Hands out what has ended.
-    fn end(&mut self, ended: Open, line: usize, found: &mut dyn FnMut(Found<'_>)) {
+    fn end(&mut self, ended: Open, line: usize, found: &mut dyn FnMut(JsonItem<'_>)) {
         match (ended, self.open.last()) {
             (_, None) => {
                 self.place = Place::Outside;
-                found(Found::Document(Piece {
+                found(JsonItem::Document(Piece {
                     text: &self.text,
                     line: self.line,
                     jumps: &self.jumps,
@@ -284,7 +289,7 @@ impl Scanner {
                         line: first,
                         jumps: &[],
                     };
-                    found(Found::Interval(*list, piece));
+                    found(JsonItem::Interval(*list, piece));
                     self.text.truncate(begin);
                     // What was quoted last is gone with it.
                     self.quoted = (begin, begin);
@@ -301,9 +306,9 @@ impl Scanner {
         line: &Line<'_>,
         at: usize,
         wanted: &'static str,
-        found: &mut dyn FnMut(Found<'_>),
+        found: &mut dyn FnMut(JsonItem<'_>),
     ) -> usize {
-        found(Found::Fault(Broken {
+        found(JsonItem::Fault(Broken {
             line: self.line,
             why: Why::Fault(Fault::Damaged {
                 line: line.number,
@@ -335,14 +340,16 @@ mod tests {
     fn scan(log: &str, width: usize) -> Vec<String> {
         let mut all = Vec::new();
         let mut scanner = Scanner::new();
-        let mut say = |found: Found<'_>| {
+        let mut say = |found: JsonItem<'_>| {
             all.push(match found {
-                Found::Text(text) => format!("text {text}"),
-                Found::Interval(list, piece) => format!("{list:?} {} {}", piece.line, piece.text),
-                Found::Document(piece) => {
+                JsonItem::Text(text) => format!("text {text}"),
+                JsonItem::Interval(list, piece) => {
+                    format!("{list:?} {} {}", piece.line, piece.text)
+                }
+                JsonItem::Document(piece) => {
                     format!("document {} {} {:?}", piece.line, piece.text, piece.jumps)
                 }
-                Found::Fault(broken) => format!("fault {} {:?}", broken.line, broken.why),
+                JsonItem::Fault(broken) => format!("fault {} {:?}", broken.line, broken.why),
             });
         };
         for (index, line) in log.split_inclusive('\n').enumerate() {

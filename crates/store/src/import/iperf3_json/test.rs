@@ -6,7 +6,7 @@ use super::sums::{jitter, time};
 use super::value::Object;
 use crate::import::line::{Fingerprint, late};
 use crate::import::reader::{self, Fault, Log};
-use crate::import::test_builder::{TestBuilder, Way};
+use crate::import::test_builder::{DirectionFigures, TestBuilder};
 use crate::import::witness::covers;
 use crate::import::{
     Connection, Coverage, Endpoint, Intended, ParsedTest, Rounded, Row, Series, Totals, View,
@@ -172,12 +172,12 @@ impl<'d> Reader<'d> {
         // What the other end says comes at the very end, and to the client only.
         let is_told = self.test.view == View::Client && self.test.interrupted.is_none();
         let own = self.test.or_early(own, &rows);
-        let way = Way {
+        let way = DirectionFigures {
             streams: ends.len(),
             own: Some(own.ok_or("its summary (\"end\") is not there")?),
             reported: reported.filter(|_| is_told),
             rows,
-            ..Way::default()
+            ..DirectionFigures::default()
         };
         self.test.flow(direction, way);
         Ok(())

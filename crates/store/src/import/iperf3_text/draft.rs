@@ -6,7 +6,7 @@ use crate::import::line::{DataLine, Kind, Loss, connection, figure, kind, remark
 use crate::import::reader::{self, Fault, Log};
 use crate::import::rounded::{byte_unit, decimal};
 use crate::import::streams::{Figures, MIXED, Streams, total};
-use crate::import::test_builder::{TestBuilder, Way};
+use crate::import::test_builder::{DirectionFigures, TestBuilder};
 use crate::import::witness::covers;
 use crate::import::{
     Command, Connection, Coverage, Origin, ParsedTest, Row, Series, Totals, View, iperf3,
@@ -355,7 +355,7 @@ impl Draft {
         if streams > 1 && lacks_sum && !is_early && !self.is_inner {
             return Err("its summary lacks the sum of its streams".into());
         }
-        let way = Way {
+        let way = DirectionFigures {
             streams,
             own,
             reported,
@@ -387,7 +387,7 @@ impl Draft {
     }
 
     /// What this end counted over the whole test of one direction, and what the other end reported.
-    fn totals(&self, sends: bool, summary: &[(Ending, Figures)], rows: &[Row]) -> Way {
+    fn totals(&self, sends: bool, summary: &[(Ending, Figures)], rows: &[Row]) -> DirectionFigures {
         let [sender, receiver, single] =
             [Ending::Sender, Ending::Receiver, Ending::None].map(|ending| told(summary, ending));
         let single = single.total.filter(|_| self.is_single());
@@ -462,13 +462,13 @@ fn told(summary: &[(Ending, Figures)], ending: Ending) -> End {
 }
 
 /// What both ends told.
-fn way(own: &End, reported: &End) -> Way {
-    Way {
+fn way(own: &End, reported: &End) -> DirectionFigures {
+    DirectionFigures {
         own: own.total,
         own_streams: own.streams,
         reported: reported.total,
         reported_streams: reported.streams,
-        ..Way::default()
+        ..DirectionFigures::default()
     }
 }
 

@@ -58,7 +58,7 @@ pub fn import_table(
             ));
         }
         let sheet = Sheet::read(&file, part, columns)?;
-        let made = Made {
+        let made = TableOrigin {
             file: &file,
             fingerprint: Fingerprint::of(std::iter::once(sheet.text())).get(),
             is_study,
@@ -88,7 +88,7 @@ pub fn import_table(
 }
 
 /// What all runs of a part of a table share.
-struct Made<'a> {
+struct TableOrigin<'a> {
     file: &'a str,
     fingerprint: u64,
     is_study: bool,
@@ -99,7 +99,7 @@ struct Made<'a> {
 /// Transport and kind that the trials of one run share.
 type Kind = (Transport, bool);
 
-impl Made<'_> {
+impl TableOrigin<'_> {
     /// The runs of a part, in the order of their first lines.
     fn read(
         &self,

@@ -5,7 +5,7 @@ use super::units::{Rate, Units, seconds};
 use crate::import::line::late;
 use crate::import::reader::{self, Fault, Log};
 use crate::import::streams::MIXED;
-use crate::import::test_builder::{TestBuilder, Way};
+use crate::import::test_builder::{DirectionFigures, TestBuilder};
 use crate::import::{Intended, ParsedTest, Rounded, Totals, View, exact};
 use linerate_model::spec::{Direction, Transport};
 
@@ -223,10 +223,10 @@ impl Draft {
             );
         }
         let packets = self.own.packets;
-        let mut way = Way {
+        let mut way = DirectionFigures {
             streams: 1,
             own: Self::totals(&self.own, units),
-            ..Way::default()
+            ..DirectionFigures::default()
         };
         if let Some(own) = &mut way.own {
             match self.test.view {

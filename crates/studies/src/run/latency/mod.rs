@@ -24,7 +24,7 @@ use anyhow::Result;
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, ExchangeConditions, Run, RunKind};
+use linerate_model::run::{ExchangeConditions, Run, RunKind, RunRequest};
 use linerate_model::spec::{
     ClosedLoop, Imitation, Observe, Pinning, Stall, Stop, TestSpec, TestWork, TransactionBounds,
     Transport,
@@ -87,20 +87,20 @@ pub enum Sending {
 
 /// One of the ways that each size is measured in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct ModeVariant {
     pub(crate) mode: Mode,
     /// Whether the asking end runs under the wrapper.
     pub(crate) is_wrapped: bool,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ModeVariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrapped = if self.is_wrapped { ", wrapped" } else { "" };
         write!(f, "{}{wrapped}", self.mode)
     }
 }
 
-impl Way {
+impl ModeVariant {
     /// What a trial says of how it was measured.
     fn conditions(&self, load: Option<Load>) -> ExchangeConditions {
         ExchangeConditions {
@@ -206,8 +206,8 @@ impl LatencyPlan {
     }
 
     /// What a run says was asked for.
-    pub(crate) fn asked(&self, tests: Tests) -> Asked {
-        Asked::Latency {
+    pub(crate) fn asked(&self, tests: Tests) -> RunRequest {
+        RunRequest::Latency {
             test: self.specs().into_iter().next(),
             modes: self
                 .modes
@@ -221,12 +221,12 @@ impl LatencyPlan {
     }
 
     /// Every way to measure a size.
-    pub(crate) fn ways(&self) -> Vec<Way> {
+    pub(crate) fn ways(&self) -> Vec<ModeVariant> {
         let wrapped = [false, true]
             .into_iter()
             .take(1 + usize::from(self.wrap.is_some()));
         let both = |mode: &Mode| {
-            let way = |is_wrapped| Way {
+            let way = |is_wrapped| ModeVariant {
                 mode: mode.clone(),
                 is_wrapped,
             };
@@ -348,7 +348,7 @@ fn sweep(
 }
 
 /// `32 B, spin, 1000/s, idle`.
-fn label(spec: &TestSpec, way: &Way, load: Option<Load>) -> String {
+fn label(spec: &TestSpec, way: &ModeVariant, load: Option<Load>) -> String {
     let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
     let size = spec.payload().get();
     match &spec.work {
@@ -360,7 +360,7 @@ fn label(spec: &TestSpec, way: &Way, load: Option<Load>) -> String {
     }
 }
 
-fn spec(plan: &LatencyPlan, size: ByteCount, way: &Way) -> TestSpec {
+fn spec(plan: &LatencyPlan, size: ByteCount, way: &ModeVariant) -> TestSpec {
     let spec = TestSpec {
         imitation: plan.stall.map(Imitation::StallingResponder),
         work: TestWork::ClosedLoop(ClosedLoop {

@@ -1,6 +1,6 @@
 //! Requests at a rate: the open loop beside the ping-pong, and latency against load.
 
-use super::{LatencyPlan, Load, Way};
+use super::{LatencyPlan, Load, ModeVariant};
 use crate::recorder::Recorder;
 use crate::run::Measurement;
 use anyhow::Result;
@@ -143,7 +143,7 @@ pub(super) fn curves(
 /// What has a curve of its own.
 struct Cell<'a> {
     size: ByteCount,
-    way: &'a Way,
+    way: &'a ModeVariant,
     load: Option<Load>,
 }
 

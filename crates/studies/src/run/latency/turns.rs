@@ -2,11 +2,11 @@
 
 use super::order::Grid;
 use super::wrap::Wrapped;
-use super::{LatencyPlan, Load, Mode, Way, label, parts, spec};
+use super::{LatencyPlan, Load, Mode, ModeVariant, label, parts, spec};
 use crate::context::Context;
 use crate::recorder::Recorder;
 use crate::run::Measurement;
-use crate::watch::{Event, Scaled};
+use crate::watch::{Event, ScaledWatcher};
 use anyhow::Result;
 use linerate_analysis::assemble::{TurnReports, cut_short, trial_of_turns};
 use linerate_client::planned_time;
@@ -66,7 +66,7 @@ impl Bench<'_> {
 /// One message size in one way.
 struct Cell<'a> {
     size: ByteCount,
-    way: &'a Way,
+    way: &'a ModeVariant,
     turns: Vec<TurnReports>,
 }
 
@@ -183,7 +183,7 @@ fn turn(
     spec: &TestSpec,
     share: Share<'_>,
 ) -> Result<Option<TurnReports>> {
-    let mut watcher = Scaled {
+    let mut watcher = ScaledWatcher {
         inner: &mut *context.watcher,
         name: share.label,
         offset: share.part(share.done),

@@ -21,7 +21,7 @@ use linerate_model::estimate::Interval;
 use linerate_model::exit::Failure;
 use linerate_model::mesh::{FlowStanding, MeshFlow, MeshPair, MeshPlan, MeshReport, SCHEMA};
 use linerate_model::run::{
-    Asked, Config, Host, Run, RunKind, RunWork, StudyCell, StudyPlace, StudySettings,
+    Config, Host, Run, RunKind, RunRequest, RunWork, StudyCell, StudyPlace, StudySettings,
 };
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_peers::key::Key;
@@ -161,7 +161,7 @@ fn header(hosts: &Hosts, plan: &MeshPlan, spec: &TestSpec) -> Header {
     let flows = pairs().flat_map(|pair| pair.flows());
     let cells = flows.map(|flow| StudyCell {
         cell: hosts.label(flow),
-        test: Asked::Test { test: spec.clone() },
+        test: RunRequest::Test { test: spec.clone() },
         beside: None,
     });
     let cells: Vec<_> = cells.collect();
@@ -169,7 +169,7 @@ fn header(hosts: &Hosts, plan: &MeshPlan, spec: &TestSpec) -> Header {
         kind: RunKind::Study,
         title: plan.title.clone(),
         target: None,
-        asked: Asked::Study(StudySettings {
+        asked: RunRequest::Study(StudySettings {
             host: plan.hosts.join(", "),
             repetitions: plan.repetitions,
             seed: plan.seed,
@@ -284,7 +284,7 @@ impl Measuring<'_, '_> {
             title: Some(format!("{label} (repetition {repetition})")),
             config: Config {
                 command: Some(self.context.command.clone()),
-                asked: Some(Asked::Test { test: spec.clone() }),
+                asked: Some(RunRequest::Test { test: spec.clone() }),
                 place: Some(StudyPlace {
                     cell: label,
                     repetition,

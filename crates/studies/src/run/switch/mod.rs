@@ -19,7 +19,7 @@ use super::after::After;
 use super::{SaturatePlan, saturate};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::watch::Scaled;
+use crate::watch::ScaledWatcher;
 use anyhow::Result;
 use ceiling::{Ceilings, ceilings};
 use linerate_client::Client;
@@ -147,7 +147,7 @@ impl Ports {
             let ceiling = settled.ceilings.get(&cell);
             let mut row = Some(Forwarding::new(cell.frames.nominal(), cell.way));
             if plan.searches() {
-                let mut watcher = Scaled {
+                let mut watcher = ScaledWatcher {
                     inner: &mut *context.watcher,
                     name: &name,
                     offset: share * f64::from(index),

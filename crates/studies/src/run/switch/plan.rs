@@ -5,7 +5,7 @@ use crate::run::SaturatePlan;
 use linerate_model::consent::Effect;
 use linerate_model::dut::DutChoice;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, MethodSettings, SwitchSettings};
+use linerate_model::run::{MethodSettings, RunRequest, SwitchSettings};
 use linerate_model::spec::{
     DatapathChoice, Direction, FrameLengths, MIN_NUMBERED_PAYLOAD, TestSpec,
 };
@@ -253,8 +253,8 @@ impl SwitchPlan {
     }
 
     /// What a run says was asked for.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked::Switch(SwitchSettings {
+    pub(crate) fn asked(&self) -> RunRequest {
+        RunRequest::Switch(SwitchSettings {
             device: self.device.name(),
             frame_bytes: self.frame_sizes.iter().map(FrameLengths::nominal).collect(),
             frame_mixes: self

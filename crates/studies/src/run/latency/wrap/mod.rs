@@ -193,7 +193,7 @@ impl Wrapped {
         let mut input = memory_file()?;
         serde_json::to_writer(&mut input, request)?;
         input.rewind()?;
-        let mut said = Said::new()?;
+        let mut said = ChildOutput::new()?;
         let mut child = self.spawn(input, &said)?;
         let waited = wait(&child, limit, idle);
         // Whatever it started ends with it; one that is gone already is what was wanted.
@@ -215,7 +215,7 @@ impl Wrapped {
         Err(self.failure(&what).into())
     }
 
-    fn spawn(&self, input: File, said: &Said) -> Result<Child> {
+    fn spawn(&self, input: File, said: &ChildOutput) -> Result<Child> {
         let mut words = self.wrap.words.iter();
         let program = words.next().expect("invariant: parse refuses no words");
         let mut command = Command::new(program);
@@ -260,12 +260,12 @@ fn wait(child: &Child, limit: Duration, idle: &mut dyn FnMut() -> Result<bool>) 
 }
 
 /// What a child writes. Files in memory: nobody has to read while it writes, and what goes on after it holds up nobody.
-struct Said {
+struct ChildOutput {
     output: File,
     errors: File,
 }
 
-impl Said {
+impl ChildOutput {
     fn new() -> io::Result<Self> {
         Ok(Self {
             output: memory_file()?,

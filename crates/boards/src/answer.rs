@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 /// Answer of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Said {
+pub(crate) enum Answer {
     /// The board is ready, or its link is as requested.
     Ready(Record),
     /// An error.
@@ -22,7 +22,7 @@ pub(crate) enum Said {
     },
 }
 
-impl From<&Failure> for Said {
+impl From<&Failure> for Answer {
     fn from(failure: &Failure) -> Self {
         Self::Failed {
             code: failure.code as i32,
@@ -31,7 +31,7 @@ impl From<&Failure> for Said {
     }
 }
 
-impl Said {
+impl Answer {
     /// The board's record, or the error.
     pub(crate) fn into_record(self) -> Result<Record, Failure> {
         match self {
@@ -46,7 +46,7 @@ impl Said {
 }
 
 /// Writes an answer. A reader that has gone away is noticed elsewhere.
-pub(crate) fn say(output: &mut impl Write, said: &Said) {
+pub(crate) fn say(output: &mut impl Write, said: &Answer) {
     if let Ok(text) = serde_json::to_string(said) {
         let _ = writeln!(output, "{text}").and_then(|()| output.flush());
     }
