@@ -77,7 +77,7 @@ impl<'a> CellCollector<'a> {
             match &mut cell.seen {
                 _ if !trial.valid => cell.invalid += 1,
                 CellContent::Trials(_) if is_repetition => {
-                    together.entry(name).or_default().push(trial)
+                    together.entry(name).or_default().push(trial);
                 }
                 CellContent::Trials(all) => all.push(repetition(run, vec![trial])),
                 CellContent::Goals(_) => {}

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use linerate_model::spec::Transport;
 use linerate_report::figures::rate;
-use linerate_studies::options::{Shown, Source, Takes, TestKind, TestOption, Usual};
+use linerate_studies::options::{HelpLevel, Source, Takes, TestKind, TestOption, Usual};
 use maud::{Markup, html};
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ pub(crate) async fn stop(State(site): State<Arc<Site>>, headers: HeaderMap) -> R
 fn form(kind: TestKind, fields: &Fields, refusal: Option<&Refusal>) -> Markup {
     let all = offered(kind).map(|(_, option)| option);
     let (first, rest): (Vec<&TestOption>, Vec<&TestOption>) =
-        all.partition(|option| option.shown == Shown::Short);
+        all.partition(|option| option.shown == HelpLevel::Short);
     let is_filled_in = |option: &&TestOption| value(fields, option.name).is_some();
     let is_open = rest.iter().any(is_filled_in);
     let wrong = |name: &str| refusal.filter(|refusal| refusal.field.as_deref() == Some(name));

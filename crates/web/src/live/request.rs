@@ -2,7 +2,9 @@
 //!
 //! Pure. The form's options are the command line's, with their help; what cannot be is refused before anything starts.
 
-use linerate_studies::options::{self, Given, Shown, Source, Takes, TestKind, TestOption};
+use linerate_studies::options::{
+    self, HelpLevel, OptionValue, Source, Takes, TestKind, TestOption,
+};
 
 /// Options that start programs of this host; the site starts one program only.
 const LEFT_OUT: [&str; 1] = ["wrap"];
@@ -16,7 +18,7 @@ const MAX_TARGET_BYTES: usize = 500;
 /// The options that the form of a kind of test has, under their headings.
 pub(crate) fn offered(kind: TestKind) -> impl Iterator<Item = (&'static str, &'static TestOption)> {
     options::of_command(kind)
-        .filter(|(_, option)| option.shown != Shown::Never && !LEFT_OUT.contains(&option.name))
+        .filter(|(_, option)| option.shown != HelpLevel::Never && !LEFT_OUT.contains(&option.name))
 }
 
 /// What is wrong with a form.
@@ -61,7 +63,7 @@ pub(crate) fn request(kind: TestKind, fields: &Fields) -> Result<Request, Refusa
         let value = value(fields, option.name)?;
         Some((option, value.to_owned()))
     });
-    let given: Vec<Given> = given.collect();
+    let given: Vec<OptionValue> = given.collect();
     let test = options::request(kind, Source::CommandLine, &given).map_err(|refused| Refusal {
         field: refused.at.map(|at| given[at].0.name.to_owned()),
         message: refused.message,
@@ -71,7 +73,7 @@ pub(crate) fn request(kind: TestKind, fields: &Fields) -> Result<Request, Refusa
         message,
     };
     test.check(kind, Source::CommandLine).map_err(whole)?;
-    let argument = |(option, value): &Given| match option.takes {
+    let argument = |(option, value): &OptionValue| match option.takes {
         Takes::Nothing => format!("--{}", option.name),
         Takes::Value(_) | Takes::List(_) | Takes::Optional(_) => {
             format!("--{}={value}", option.name)

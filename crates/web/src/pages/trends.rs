@@ -7,7 +7,7 @@ use crate::site::Site;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use linerate_analysis::changes::{ChangePoint, Rules, change_points};
-use linerate_analysis::compare::{Named, Options, compare};
+use linerate_analysis::compare::{NamedRun, Options, compare};
 use linerate_archive::{self as archive, Entry, Figure, Kept};
 use linerate_model::comparison::Difference;
 use linerate_report::document::{DocumentFormat, render};
@@ -124,7 +124,7 @@ fn explained(site: &Site, points: &[TrendPoint], change: ChangePoint) -> TrendCh
         load(before).zip(load(change.at))
     });
     let differences = neighbours.map_or_else(Vec::new, |(a, b)| {
-        let named = |run| Named { name: "", run };
+        let named = |run| NamedRun { name: "", run };
         let comparison = compare(named(&a), named(&b), &Options::default());
         let version = Difference {
             role: None,
