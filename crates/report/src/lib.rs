@@ -60,5 +60,5 @@ pub use text::{
     explanation_text, interval_heading, interval_line, listed_figure, listing_text, sparkline,
     summaries_text, summary_text, to_the_minute, trial_heading, trial_line,
 };
-pub use trend::{Trend, TrendChange, TrendFigure, TrendPoint};
+pub use trend::{Trend, TrendChange, TrendFigure, TrendPoint, TrendSeries};
 pub use words::{agent_event, progress};

@@ -558,10 +558,17 @@ fn a_trend_tells_where_a_series_changed() {
     let site = Site::over(folder, &[]);
     let document = site.get("/trends/document?tag=nightly*");
     assert!(
-        document.contains("1 changes of level in 20 runs") && document.contains("−10 %"),
+        document.contains("One change of level in 20 runs: −10 %"),
         "{document:.3000}"
     );
     assert!(document.contains("since 20260101-000010-tcp-00000001"));
+    // Without a tag each title is a test, and of the other one there is one run only.
+    let document = site.get("/trends/document");
+    assert!(
+        document.contains("One change of level in 20 runs")
+            && document.contains("one run, left out: 1."),
+        "{document:.3000}"
+    );
     assert!(
         site.get("/trends?tag=nightly*")
             .contains("/trends/document?tag=nightly%2A")

@@ -7,6 +7,7 @@ mod chart;
 use crate::document::{Block, Document, DocumentFormat, Head, Sheet};
 use crate::figures::{Unit, digits, middle, significant};
 use crate::table::{Cell, Column, column, words};
+use crate::words::counted;
 use linerate_model::Estimate;
 use linerate_model::comparison::Difference;
 use serde::Serialize;
@@ -16,14 +17,23 @@ use serde::Serialize;
 pub struct Trend {
     /// Which runs, in words.
     pub title: String,
+    /// Runs that can be compared, each test by itself.
+    pub series: Vec<TrendSeries>,
+    /// What was left out, and what else is to be known.
+    pub notes: Vec<String>,
+}
+
+/// Runs of one test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrendSeries {
+    /// Which test, in words.
+    pub title: String,
     /// What is followed.
     pub figure: TrendFigure,
     /// The runs, oldest first.
     pub points: Vec<TrendPoint>,
     /// Where the level changes, in order.
     pub changes: Vec<TrendChange>,
-    /// What was left out, and what else is to be known.
-    pub notes: Vec<String>,
 }
 
 /// The figure of each run that is followed.
@@ -87,22 +97,88 @@ impl TrendFigure {
 }
 
 impl Trend {
+    fn conclusion(&self) -> String {
+        let all = match &self.series[..] {
+            [] => return "No runs to follow.".to_owned(),
+            [one] => return one.conclusion(),
+            all => all,
+        };
+        let changed = all.iter().filter(|series| !series.changes.is_empty());
+        let changed: Vec<_> = changed
+            .map(|series| format!("{}: {}", series.title, series.conclusion()))
+            .collect();
+        if changed.is_empty() {
+            return format!("No change of level shown in {} tests.", all.len());
+        }
+        format!(
+            "The level of {} of {} tests changed. {}",
+            changed.len(),
+            all.len(),
+            changed.join(" ")
+        )
+    }
+
+    fn table(&self) -> Option<Sheet> {
+        type Row<'a> = (&'a TrendSeries, &'a TrendChange);
+        let all = self.series.iter();
+        let rows: Vec<_> = all
+            .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
+            .collect();
+        let mut columns: Vec<Column<'_, Row<'_>>> = vec![
+            words("since run", |(series, change): &Row<'_>| {
+                series.first_run(change).to_owned()
+            }),
+            words("change", |(_, change): &Row<'_>| relative(change)),
+            words("level before", |(series, change): &Row<'_>| {
+                series.level(&change.before)
+            }),
+            words("level after", |(series, change): &Row<'_>| {
+                series.level(&change.after)
+            }),
+            column("p", |(_, change): &Row<'_>| {
+                Cell::text(probability(change.p))
+            }),
+            words("what else changed there", |(_, change): &Row<'_>| {
+                let all: Vec<_> = change.differences.iter().map(changed).collect();
+                if all.is_empty() {
+                    "nothing that both runs record".to_owned()
+                } else {
+                    all.join("; ")
+                }
+            }),
+        ];
+        if self.series.len() > 1 {
+            columns.insert(
+                0,
+                words("test", |(series, _): &Row<'_>| series.title.clone()),
+            );
+        }
+        (!rows.is_empty()).then(|| Sheet::new("Changes of level", &rows, columns))
+    }
+}
+
+impl TrendSeries {
     fn unit(&self) -> Unit {
         let values = self.points.iter().map(|point| point.value);
         self.figure.unit(middle(values))
     }
 
+    /// Id of the first run of a level.
+    fn first_run(&self, change: &TrendChange) -> &str {
+        self.points.get(change.at).map_or("", |point| &*point.id)
+    }
+
     fn conclusion(&self) -> String {
-        let runs = self.points.len();
+        let runs = counted(self.points.len(), "run");
         let Some(last) = self.changes.last() else {
-            return format!("No change of level shown in {runs} runs.");
+            return format!("No change of level shown in {runs}.");
         };
-        let since = self.points.get(last.at).map_or("", |point| &*point.id);
-        format!(
-            "{} changes of level in {runs} runs; the last is {}, since {since}.",
-            self.changes.len(),
-            relative(last)
-        )
+        let changes = match self.changes.len() {
+            1 => "One change of level".to_owned(),
+            many => format!("{many} changes of level, the last"),
+        };
+        let since = self.first_run(last);
+        format!("{changes} in {runs}: {} since {since}.", relative(last))
     }
 
     fn level(&self, level: &Estimate) -> String {
@@ -169,42 +245,9 @@ impl Document for Trend {
 
     fn blocks(&self) -> Vec<Block<'_>> {
         let mut blocks = vec![Block::title(self.conclusion())];
-        if !self.points.is_empty() {
-            blocks.push(Block::Charts(vec![chart::course(self)]));
-        }
-        let id = |change: &TrendChange| {
-            self.points
-                .get(change.at)
-                .map_or_else(String::new, |point| point.id.clone())
-        };
-        let columns: Vec<Column<'_, TrendChange>> = vec![
-            words("since run", id),
-            words("change", relative),
-            words("level before", |change: &TrendChange| {
-                self.level(&change.before)
-            }),
-            words("level after", |change: &TrendChange| {
-                self.level(&change.after)
-            }),
-            column("p", |change: &TrendChange| {
-                Cell::text(probability(change.p))
-            }),
-            words("what else changed there", |change: &TrendChange| {
-                let all: Vec<_> = change.differences.iter().map(changed).collect();
-                if all.is_empty() {
-                    "nothing that both runs record".to_owned()
-                } else {
-                    all.join("; ")
-                }
-            }),
-        ];
-        if !self.changes.is_empty() {
-            blocks.push(Block::Table(Sheet::new(
-                "Changes of level",
-                &self.changes,
-                columns,
-            )));
-        }
+        blocks.extend(self.table().map(Block::Table));
+        let charts = self.series.iter().enumerate();
+        blocks.extend(charts.map(|(nth, series)| Block::Charts(vec![chart::course(nth, series)])));
         if !self.notes.is_empty() {
             blocks.push(Block::Notes(self.notes.clone()));
         }
@@ -249,21 +292,25 @@ mod tests {
             started: None,
             value: value(n),
         };
+        let change = TrendChange {
+            at: 5,
+            before: estimate(100e6),
+            after: estimate(90e6),
+            p: 1e-9,
+            differences: vec![Difference {
+                role: Some(HostRole::Server),
+                what: "kernel".to_owned(),
+                a: Some("6.1".to_owned()),
+                b: Some("</script><b>6.12".to_owned()),
+            }],
+        };
         Trend {
             title: "tagged nightly*".to_owned(),
-            figure: TrendFigure::Received,
-            points: (0..10).map(point).collect(),
-            changes: vec![TrendChange {
-                at: 5,
-                before: estimate(100e6),
-                after: estimate(90e6),
-                p: 1e-9,
-                differences: vec![Difference {
-                    role: Some(HostRole::Server),
-                    what: "kernel".to_owned(),
-                    a: Some("6.1".to_owned()),
-                    b: Some("</script><b>6.12".to_owned()),
-                }],
+            series: vec![TrendSeries {
+                title: "TCP to a.example".to_owned(),
+                figure: TrendFigure::Received,
+                points: (0..10).map(point).collect(),
+                changes: vec![change],
             }],
             notes: Vec::new(),
         }
@@ -284,13 +331,34 @@ mod tests {
         }
         let html = render(&trend(), DocumentFormat::Html, &made).unwrap();
         assert!(html.contains("&lt;/script&gt;") && !html.contains("</script><b>"));
-        let flat = Trend {
-            changes: Vec::new(),
-            ..trend()
-        };
+        let mut flat = trend();
+        flat.series[0].changes.clear();
         let text = render(&flat, DocumentFormat::Text, &made).unwrap();
         assert!(
             text.contains("No change of level shown in 10 runs"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn tests_are_followed_each_by_itself() {
+        let made = WallTime::from_unix(1_790_000_000).unwrap();
+        let mut two = trend();
+        let mut other = two.series[0].clone();
+        other.title = "TCP to b.example".to_owned();
+        other.changes.clear();
+        two.series.push(other);
+        let text = render(&two, DocumentFormat::Text, &made).unwrap();
+        let changed = "TCP to a.example: One change of level in 10 runs: −10 % since run-5.";
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains(&format!("The level of 1 of 2 tests changed. {changed}")),
+            "{text}"
+        );
+        two.series[0].changes.clear();
+        let text = render(&two, DocumentFormat::Text, &made).unwrap();
+        assert!(
+            text.contains("No change of level shown in 2 tests."),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! One figure over the runs that a filter lets through, with the changes of its level.
+//! A figure over the runs of each test that a filter lets through, with the changes of its level.
 
 use super::runs::Wanted;
 use super::{Answered, document, in_thread, shown};
@@ -11,9 +11,11 @@ use linerate_analysis::compare::{NamedRun, Options, compare};
 use linerate_archive::{self as archive, Entry, Figure, Kept};
 use linerate_model::comparison::Difference;
 use linerate_report::document::{DocumentFormat, render};
-use linerate_report::{Trend, TrendChange, TrendFigure, TrendPoint, to_the_minute};
+use linerate_report::{Trend, TrendChange, TrendFigure, TrendPoint, TrendSeries, to_the_minute};
 use linerate_sys::clock::wall_now;
 use maud::html;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The trend of what the form asks for, below the form.
@@ -22,7 +24,7 @@ pub(crate) async fn page(State(_): State<Arc<Site>>, Query(wanted): Query<Wanted
         let form = html! {
             details open[wanted.is_any()] {
                 summary { "Which runs" }
-                p { "Runs of one test, made again and again: give them a tag that begins alike, such as nightly-1 and nightly-2." }
+                p { "A test made again and again: runs with the same title, or with tags that begin alike, such as nightly-1 and nightly-2." }
                 (wanted.form("/trends"))
             }
         };
@@ -39,26 +41,79 @@ pub(crate) async fn trend(State(site): State<Arc<Site>>, Query(wanted): Query<Wa
 
 fn followed(site: &Site, wanted: &Wanted) -> Answered {
     let kept = archive::list(&site.store, &wanted.filter())?;
-    let (figure, points) = series(&kept);
-    let left_out = kept.len() - points.len();
-    let values: Vec<f64> = points.iter().map(|point| point.value).collect();
-    let changes = change_points(&values, &Rules::default());
-    let changes = changes
-        .into_iter()
-        .map(|change| explained(site, &points, change));
-    let note = "were left out: they have no figure, or another one than most";
+    let mut tests = by_test(&kept, wanted.tag.is_empty());
+    let all = tests.len();
+    tests.retain(|runs| runs.len() > 1);
+    let mut notes = Vec::new();
+    if tests.len() < all {
+        let once = all - tests.len();
+        notes.push(format!(
+            "Tests of which there is one run, left out: {once}."
+        ));
+    }
+    // Those of which most is known.
+    tests.sort_by_key(|runs| Reverse(runs.len()));
+    if tests.len() > MOST_TESTS {
+        let others = tests.len() - MOST_TESTS;
+        notes.push(format!(
+            "Left out: {others} tests of which there are fewer runs."
+        ));
+        tests.truncate(MOST_TESTS);
+    }
+    let mut without = 0;
+    let followed: Vec<_> = tests
+        .iter()
+        .map(|runs| {
+            let one = one_test(site, runs);
+            without += runs.len() - one.points.len();
+            one
+        })
+        .collect();
+    if without > 0 {
+        notes.push(format!(
+            "{without} runs were left out: they have no figure, or another one than most of their test."
+        ));
+    }
     let trend = Trend {
         title: title(wanted),
-        figure,
-        changes: changes.collect(),
-        points,
-        notes: (left_out > 0)
-            .then(|| format!("{left_out} runs {note}."))
-            .into_iter()
-            .collect(),
+        series: followed,
+        notes,
     };
     let html = render(&trend, DocumentFormat::Html, &wall_now());
     Ok(document(html.map_err(anyhow::Error::from)?))
+}
+
+/// Most tests of which a page draws the course.
+const MOST_TESTS: usize = 20;
+
+/// The runs of each test, oldest first. A tag makes one test of all that have it; else those with the same title are.
+fn by_test(kept: &[Kept], is_by_title: bool) -> Vec<Vec<&Kept>> {
+    let mut tests: BTreeMap<Option<&str>, Vec<&Kept>> = BTreeMap::new();
+    for one in kept {
+        if let Entry::Run(run) = &one.listed.entry {
+            let test = is_by_title.then_some(run.title.as_deref()).flatten();
+            tests.entry(test).or_default().push(one);
+        }
+    }
+    tests.into_values().collect()
+}
+
+fn one_test(site: &Site, runs: &[&Kept]) -> TrendSeries {
+    let (figure, points) = series(runs);
+    let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+    let changes = change_points(&values, &Rules::default()).into_iter();
+    let changes = changes.map(|change| explained(site, &points, change));
+    let newest = runs.last().map(|kept| &kept.listed.entry);
+    let name = newest.and_then(|entry| match entry {
+        Entry::Run(run) => run.title.clone(),
+        Entry::Broken { .. } => None,
+    });
+    TrendSeries {
+        title: name.unwrap_or_else(|| "Runs without a title".to_owned()),
+        figure,
+        changes: changes.collect(),
+        points,
+    }
 }
 
 fn title(wanted: &Wanted) -> String {
@@ -82,14 +137,14 @@ fn title(wanted: &Wanted) -> String {
 }
 
 /// The figure that most runs have, and its value in each of them.
-fn series(kept: &[Kept]) -> (TrendFigure, Vec<TrendPoint>) {
+fn series(kept: &[&Kept]) -> (TrendFigure, Vec<TrendPoint>) {
     const FIGURES: [TrendFigure; 4] = [
         TrendFigure::Received,
         TrendFigure::LowerBound,
         TrendFigure::Median,
         TrendFigure::Frames,
     ];
-    let all: Vec<_> = kept.iter().filter_map(point).collect();
+    let all: Vec<_> = kept.iter().filter_map(|kept| point(kept)).collect();
     let count = |figure: &TrendFigure| all.iter().filter(|(of, _)| of == figure).count();
     // The first of several that are equally many.
     let most = FIGURES.iter().rev().max_by_key(|figure| count(figure));
