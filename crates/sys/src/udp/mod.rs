@@ -1,4 +1,4 @@
-//! Batches of datagrams over a connected UDP socket: `sendmmsg` and `recvmmsg`.
+//! Batches of datagrams over a UDP socket, connected or with an address each: `sendmmsg` and `recvmmsg`.
 //!
 //! Both types own their memory; message headers point into it only during a call, because they
 //! are rebuilt before each one. Nothing is allocated after construction.
@@ -6,6 +6,10 @@
     unsafe_code,
     reason = "sendmmsg, recvmmsg and their control messages are not in rustix"
 )]
+
+mod address;
+
+pub use address::Address;
 
 use crate::control::{Control, messages};
 use crate::failure::Failure;
@@ -59,14 +63,51 @@ impl SendBatch {
         blocking: Blocking,
     ) -> Result<usize, Failure> {
         let messages = self.prepare(count);
+        self.send_messages(socket, messages, blocking)
+            .map(|sent| (sent * self.group).min(count))
+    }
+
+    /// Sends the first datagrams to an address each, one for each of `to`; not for segmented ones. Returns how many the
+    /// kernel accepted, at least one unless there is none.
+    pub fn send_to<Fd: AsFd>(
+        &mut self,
+        socket: Fd,
+        to: &[Address],
+        blocking: Blocking,
+    ) -> Result<usize, Failure> {
+        assert_eq!(
+            self.group, 1,
+            "invariant: a segmented message has one address"
+        );
+        let messages = self.prepare(to.len());
+        for (message, to) in self.headers.messages.iter_mut().zip(to) {
+            // The kernel only reads it.
+            message.msg_hdr.msg_name = to.as_ptr().cast_mut().cast();
+            message.msg_hdr.msg_namelen = fit(to.used());
+        }
+        let sent = self.send_messages(socket, messages, blocking);
+        for message in &mut self.headers.messages {
+            message.msg_hdr.msg_name = ptr::null_mut();
+            message.msg_hdr.msg_namelen = 0;
+        }
+        sent
+    }
+
+    /// Sends the first `messages` messages, which are prepared; returns how many were accepted.
+    fn send_messages<Fd: AsFd>(
+        &mut self,
+        socket: Fd,
+        messages: usize,
+        blocking: Blocking,
+    ) -> Result<usize, Failure> {
         let flags = fit(libc::MSG_NOSIGNAL | dont_wait(blocking));
         let fd = socket.as_fd().as_raw_fd();
         let headers = self.headers.messages[..messages].as_mut_ptr();
         // SAFETY: `prepare` made the first `messages` headers point at live iovecs and bytes of this value, which
-        // stay where they are during the call; `fd` is borrowed and so open.
+        // stay where they are during the call; their addresses are null, or borrowed by `send_to` during the call; `fd`
+        // is borrowed and so open.
         let sent = unsafe { libc::sendmmsg(fd, headers, fit(messages), flags) };
-        let sent = usize::try_from(sent).map_err(|_| Failure::last("sendmmsg"))?;
-        Ok((sent * self.group).min(count))
+        usize::try_from(sent).map_err(|_| Failure::last("sendmmsg"))
     }
 
     /// Points the headers at the first `count` datagrams; returns the number of messages.
@@ -102,6 +143,8 @@ pub struct RecvBatch {
     slot: usize,
     headers: Headers,
     controls: Box<[Control<CONTROL_LEN>]>,
+    /// Room for the senders' addresses; empty unless they are wanted.
+    sources: Box<[Address]>,
     received: usize,
     overflow: Option<u32>,
 }
@@ -114,9 +157,25 @@ impl RecvBatch {
             slot,
             headers: Headers::new(messages),
             controls: vec![Control([0; CONTROL_LEN]); messages].into_boxed_slice(),
+            sources: Box::default(),
             received: 0,
             overflow: None,
         }
+    }
+
+    /// The same, with the senders' addresses.
+    #[must_use]
+    pub fn with_sources(self) -> Self {
+        let messages = self.headers.messages.len();
+        Self {
+            sources: vec![Address::EMPTY; messages].into_boxed_slice(),
+            ..self
+        }
+    }
+
+    /// Address of the sender of message `index` of the last call; `None` unless they are wanted.
+    pub fn source(&self, index: usize) -> Option<&Address> {
+        self.sources[..self.received.min(self.sources.len())].get(index)
     }
 
     /// Receives messages, waiting for the first one if `blocking`. Returns their number.
@@ -127,8 +186,8 @@ impl RecvBatch {
         let fd = socket.as_fd().as_raw_fd();
         let headers = &mut self.headers.messages;
         let (first, count) = (headers.as_mut_ptr(), fit(headers.len()));
-        // SAFETY: `prepare` made all `count` headers point at live iovecs, bytes and control buffers of this value,
-        // which stay where they are during the call; `fd` is borrowed and so open.
+        // SAFETY: `prepare` made all `count` headers point at live iovecs, bytes, control buffers and addresses of this
+        // value, which stay where they are during the call; `fd` is borrowed and so open.
         let got = unsafe { libc::recvmmsg(fd, first, count, flags, ptr::null_mut()) };
         self.received = usize::try_from(got).map_err(|_| Failure::last("recvmmsg"))?;
         Ok(self.received)
@@ -169,6 +228,12 @@ impl RecvBatch {
             header.msg_control = control.0.as_mut_ptr().cast();
             header.msg_controllen = fit(CONTROL_LEN);
             header.msg_flags = 0;
+            if let Some(source) = self.sources.get_mut(index) {
+                // The kernel writes as much as the family has: the rest would be left over of a longer one.
+                *source = Address::EMPTY;
+                header.msg_name = source.as_mut_ptr().cast();
+                header.msg_namelen = fit(Address::size());
+            }
         }
     }
 }

@@ -71,6 +71,33 @@ fn joined_datagrams_say_their_segment_length() {
 }
 
 #[test]
+fn one_socket_reaches_many_addresses_and_knows_whose_answer_came() {
+    let one = UdpSocket::bind("127.0.0.1:0").unwrap();
+    sockopt::set_receive_timeout(&one, Duration::from_secs(5)).unwrap();
+    let many: Vec<_> = (0..3)
+        .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let addresses: Vec<_> = many
+        .iter()
+        .map(|socket| Address::from(socket.local_addr().unwrap()))
+        .collect();
+    let mut out = SendBatch::new(3, 10, 1);
+    numbered(&mut out, 10, 3);
+    assert_eq!(out.send_to(&one, &addresses, Blocking::Yes), Ok(3));
+    let mut inbox = RecvBatch::new(4, 64).with_sources();
+    for (socket, number) in many.iter().zip(0_u8..) {
+        let mut bytes = [0; 20];
+        let (length, from) = socket.recv_from(&mut bytes).unwrap();
+        assert_eq!(bytes[..length], [number; 10]);
+        socket.send_to(&bytes[..1], from).unwrap();
+        assert_eq!(inbox.receive(&one, Blocking::Yes), Ok(1));
+        let source = inbox.source(0).unwrap().decoded();
+        assert_eq!(source, socket.local_addr().ok());
+        assert_eq!(inbox.source(1), None);
+    }
+}
+
+#[test]
 fn empty_datagrams_are_datagrams() {
     let (a, b) = pair();
     let mut out = SendBatch::new(1, 0, 1);
