@@ -9,6 +9,7 @@ use linerate_wire::{Stamp, distance_48};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The data streams of one test, the same value for all of them.
@@ -18,6 +19,15 @@ pub trait StreamFormat: SameFormat + fmt::Debug + Send + Sync {
     /// The header of the datagrams of this stream, all of `payload` bytes; `None`: the protocol has no one-way
     /// datagrams.
     fn datagrams(&self, _stream: u8, _payload: usize) -> Option<Box<dyn DatagramFormat>> {
+        None
+    }
+    /// The header of the datagrams of these streams where one thread carries them in turns: number `n` is number
+    /// `n / streams` of the stream `n % streams` places after the first; `None`: the protocol has no such datagrams.
+    fn datagrams_in_turns(&self, _streams: Range<u16>) -> Option<Box<dyn DatagramFormat>> {
+        None
+    }
+    /// The stream of this test to which a datagram says that it belongs; `None`: another test's, or it does not say.
+    fn stream_of(&self, _datagram: &[u8]) -> Option<u16> {
         None
     }
     /// Format of this stream's messages; `None`: the protocol has no request and response.
@@ -46,7 +56,7 @@ pub trait StreamFormat: SameFormat + fmt::Debug + Send + Sync {
         0
     }
     /// Handshake of a datagram stream before its traffic; `None`: there is none.
-    fn handshake(&self, _stream: u8) -> Option<Box<dyn Handshake>> {
+    fn handshake(&self, _stream: u16) -> Option<Box<dyn Handshake>> {
         None
     }
     /// Whether messages flow only as far as grants let them, and streams go on from test to test.

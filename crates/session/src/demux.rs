@@ -145,7 +145,7 @@ pub struct StreamMark {
 
 impl StreamMark {
     fn answer(&self, request: &[u8]) -> Option<Vec<u8>> {
-        match self.format.handshake(self.stream)?.hear(request) {
+        match self.format.handshake(self.stream.into())?.hear(request) {
             HandshakeStep::Answer(said) => Some(said),
             HandshakeStep::Confirmed | HandshakeStep::Ignored => None,
         }

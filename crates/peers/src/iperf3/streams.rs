@@ -88,7 +88,7 @@ impl StreamFormat for Streams {
         self.cookie.as_bytes().to_vec()
     }
 
-    fn handshake(&self, _stream: u8) -> Option<Box<dyn Handshake>> {
+    fn handshake(&self, _stream: u16) -> Option<Box<dyn Handshake>> {
         Some(Box::new(*self))
     }
 

@@ -62,6 +62,7 @@ mod server;
 mod state;
 mod streams;
 mod test;
+mod turns;
 
 pub use linerate_wire::frame::VERSION;
 pub use linerate_wire::header as wire;

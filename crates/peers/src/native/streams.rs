@@ -6,10 +6,14 @@
 //!    │◄────────────── ack ────────────────────│  connects its socket to the sender
 //!    │── done ───────────────────────────────►│  settled; or: no hello for a while
 //! ```
+//! A header has one byte for its stream. Where a thread carries many, the first of the six bytes of the number holds
+//! the upper one: see `turns`. Streams below 256 look alike both ways.
+//!
 //! A lost ack brings another hello, which brings another ack. The server answers nothing that does not carry the
 //! token from the control connection's address, and never with more bytes than came: it cannot be used to reflect
 //! or amplify.
 
+use super::turns::{Number, Turns};
 use crate::stream_format::{
     Arrival, DatagramFormat, DatagramHeader, DatagramMark, Handshake, HandshakeStep, Message,
     MessageFormat, Numbers, Part, Reading, SendTime, StreamFormat,
@@ -17,6 +21,7 @@ use crate::stream_format::{
 use linerate_model::MonoInstant;
 use linerate_wire::Stamp;
 use linerate_wire::header::{COUNTED_MARK, HEADER_LEN, Header, Kind};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Length of a TCP stream's opening, bytes: token and number.
@@ -67,8 +72,18 @@ impl StreamFormat for Streams {
         [&token[..], &stream[..]].concat()
     }
 
-    fn handshake(&self, stream: u8) -> Option<Box<dyn Handshake>> {
-        Some(Box::new(self.stream(stream)))
+    fn handshake(&self, stream: u16) -> Option<Box<dyn Handshake>> {
+        let token = self.token;
+        Some(Box::new(Greetings { token, stream }))
+    }
+
+    fn datagrams_in_turns(&self, streams: Range<u16>) -> Option<Box<dyn DatagramFormat>> {
+        Some(Box::new(Turns::new(self.token, streams)))
+    }
+
+    fn stream_of(&self, datagram: &[u8]) -> Option<u16> {
+        let header = Header::read(datagram).filter(|header| header.token == self.token)?;
+        Some(Number::of(&header).stream)
     }
 }
 
@@ -100,14 +115,6 @@ impl Stream {
     #[inline]
     fn own(&self, bytes: &[u8]) -> Option<Header> {
         Header::read(bytes).filter(|h| h.token == self.token && h.stream == self.stream)
-    }
-
-    /// Handshake datagram of this kind.
-    fn greeting(&self, kind: Kind) -> Vec<u8> {
-        let mut bytes = vec![0; HEADER_LEN];
-        self.header(kind, 0, MonoInstant::default())
-            .write(&mut bytes);
-        bytes
     }
 }
 
@@ -180,7 +187,33 @@ impl MessageFormat for Stream {
     }
 }
 
-impl Handshake for Stream {
+/// Handshake of one datagram stream.
+struct Greetings {
+    token: u32,
+    stream: u16,
+}
+
+impl Greetings {
+    /// Its datagram of this kind.
+    fn greeting(&self, kind: Kind) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER_LEN];
+        let number = Number {
+            stream: self.stream,
+            sequence: 0,
+        };
+        number
+            .header(self.token, kind, MonoInstant::default())
+            .write(&mut bytes);
+        bytes
+    }
+
+    /// Header of a datagram, if it belongs to this stream.
+    fn own(&self, bytes: &[u8]) -> Option<Header> {
+        Header::read(bytes).filter(|h| h.token == self.token && Number::of(h).stream == self.stream)
+    }
+}
+
+impl Handshake for Greetings {
     fn request(&self) -> Vec<u8> {
         self.greeting(Kind::Hello)
     }

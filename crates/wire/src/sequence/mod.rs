@@ -151,6 +151,12 @@ pub struct Counts {
     pub too_old: u64,
 }
 
+impl<M: Memory + Default> Default for Tracker<M> {
+    fn default() -> Self {
+        Self::new(M::default())
+    }
+}
+
 impl<M: Memory> Tracker<M> {
     /// A tracker with this memory, which must be empty.
     pub const fn new(memory: M) -> Self {
@@ -164,6 +170,11 @@ impl<M: Memory> Tracker<M> {
             extent_max: 0,
             too_old: 0,
         }
+    }
+
+    /// Its memory.
+    pub const fn memory(&self) -> &M {
+        &self.memory
     }
 
     /// Resets in place: a new value may be too large for a stack.
