@@ -3,7 +3,9 @@
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
 use linerate_model::BitRate;
-use linerate_model::spec::{DatapathChoice, Imitation, MAX_STREAMS, MAX_THREADS, Pace, TestSpec};
+use linerate_model::spec::{
+    DatapathChoice, Imitation, MAX_STREAMS, MAX_THREADS, Pace, TestSpec, WaitMode,
+};
 use linerate_peers::StreamFormat;
 use std::time::Duration;
 
@@ -70,10 +72,12 @@ fn check_threads(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), Engin
         format!("it takes 1 to {MAX_THREADS}, and no more than there are streams")
     } else if !format.identifies_test() {
         "streams share threads only with `linerate serve` at the peer".to_owned()
-    } else if spec.workload.as_str() != "bulk" {
-        "streams share threads in the workload bulk only".to_owned()
+    } else if !matches!(spec.workload.as_str(), "bulk" | "datagrams") {
+        "streams share threads in the workloads bulk and datagrams only".to_owned()
     } else if spec.datapath != DatapathChoice::default() {
         "streams share threads on the datapath sockets only, without parameters".to_owned()
+    } else if spec.wait == WaitMode::BusyPoll {
+        "streams share threads with the wait modes block and spin only".to_owned()
     } else if spec.imitation.is_some() {
         "an imitated slow application has a thread per stream".to_owned()
     } else {

@@ -14,29 +14,29 @@
 use linerate_model::one_way::SignedHistogram;
 use linerate_peers::distance_48;
 
-/// IPDV of one stream.
+/// Sequence number and transit time of the previous datagram of a stream.
+pub(crate) type Neighbour = Option<(u64, u64)>;
+
+/// IPDV of the streams of one thread.
 pub(crate) struct Ipdv {
-    /// Sequence number and transit of the previous datagram.
-    last: Option<(u64, u64)>,
     /// Histogram, created with the first difference.
     histogram: Option<SignedHistogram>,
     equal: u64,
 }
 
 impl Ipdv {
-    /// IPDV of a stream without datagrams yet.
+    /// IPDV of streams without datagrams yet.
     pub(crate) fn new() -> Self {
         Self {
-            last: None,
             histogram: None,
             equal: 0,
         }
     }
 
-    /// Records datagram `sequence` with its transit time in nanoseconds modulo 2^48.
+    /// Records datagram `sequence` with its transit time in nanoseconds modulo 2^48; `neighbour` is of its stream.
     #[inline]
-    pub(crate) fn record(&mut self, sequence: u64, transit: u64) {
-        if let Some((before, last)) = self.last
+    pub(crate) fn record(&mut self, neighbour: &mut Neighbour, sequence: u64, transit: u64) {
+        if let Some((before, last)) = *neighbour
             && sequence == before.wrapping_add(1)
         {
             match distance_48(transit, last) {
@@ -44,7 +44,7 @@ impl Ipdv {
                 difference => self.histogram.get_or_insert_default().record(difference),
             }
         }
-        self.last = Some((sequence, transit));
+        *neighbour = Some((sequence, transit));
     }
 
     /// The distribution; `None` if there was no pair.
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn only_neighbours_that_came_in_order_are_compared() {
-        let mut ipdv = Ipdv::new();
+        let (mut ipdv, mut last) = (Ipdv::new(), None);
         for (sequence, transit) in [
             (0, 100),
             (1, 130),
@@ -71,7 +71,7 @@ mod tests {
             (5, 40),
             (6, 30),
         ] {
-            ipdv.record(sequence, transit);
+            ipdv.record(&mut last, sequence, transit);
         }
         let histogram = ipdv.finish().unwrap();
         assert_eq!(histogram.len(), 3);
@@ -82,16 +82,16 @@ mod tests {
 
     #[test]
     fn the_offset_of_the_clocks_cancels_across_its_wrap() {
-        let mut ipdv = Ipdv::new();
-        ipdv.record(7, (1 << 48) - 5);
-        ipdv.record(8, 10);
+        let (mut ipdv, mut last) = (Ipdv::new(), None);
+        ipdv.record(&mut last, 7, (1 << 48) - 5);
+        ipdv.record(&mut last, 8, 10);
         assert_eq!(ipdv.finish().unwrap().quantile_nanos(1.0), 15);
     }
 
     #[test]
     fn a_single_datagram_has_none() {
-        let mut ipdv = Ipdv::new();
-        ipdv.record(0, 5);
+        let (mut ipdv, mut last) = (Ipdv::new(), None);
+        ipdv.record(&mut last, 0, 5);
         assert!(ipdv.finish().is_none());
     }
 }

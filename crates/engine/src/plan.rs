@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use linerate_model::spec::{
     CatchUp, Direction, Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork,
-    TransactionBounds, WaitMode,
+    TransactionBounds, Transport, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
@@ -45,7 +45,7 @@ impl EndpointPlan {
     /// Whether this end opened the way of a stream of datagrams, as the handshake does, and then only receives.
     fn keeps_way_open(&self, index: u8) -> bool {
         let only_receives = self.role == Role::Client && self.spec.direction == Direction::Reverse;
-        only_receives && self.format.handshake(index).is_some()
+        only_receives && self.format.handshake(index.into()).is_some()
     }
 
     /// Plan of stream `index`.
@@ -56,6 +56,8 @@ impl EndpointPlan {
         StreamPlan {
             index,
             streams: streams.end - streams.start,
+            in_turns: (spec.threads.is_some() && spec.transport() == Transport::Udp)
+                .then(|| streams.clone()),
             format: Arc::clone(&self.format),
             keeps_way_open: self.keeps_way_open(index),
             payload: spec.payload().as_usize(),
@@ -120,6 +122,8 @@ pub struct StreamPlan {
     pub(crate) index: u8,
     /// Streams that it is the sum of, where a thread carries several.
     pub(crate) streams: u16,
+    /// Those whose datagrams take turns, where a thread carries several.
+    pub(crate) in_turns: Option<Range<u16>>,
     pub(crate) format: Arc<dyn StreamFormat>,
     /// Whether a receiver sends something now and then, so that NATs on its way do not forget the stream.
     pub(crate) keeps_way_open: bool,
@@ -142,7 +146,10 @@ pub struct StreamPlan {
 impl StreamPlan {
     /// Format of its datagrams.
     pub(crate) fn datagrams(&self) -> Result<Box<dyn DatagramFormat>, EngineError> {
-        let format = self.format.datagrams(self.index, self.payload);
+        let format = match &self.in_turns {
+            Some(streams) => self.format.datagrams_in_turns(streams.clone()),
+            None => self.format.datagrams(self.index, self.payload),
+        };
         format.ok_or_else(no_datagrams)
     }
 

@@ -4,25 +4,36 @@ use linerate_model::PacketCount;
 use linerate_model::sample::SequenceCount;
 use linerate_wire::sequence::{Counts, Jump, Memory};
 
-/// Window of 65 536 sequence numbers.
+/// Words of the memory of a stream that has a thread: a window of 65 536 sequence numbers.
+pub(crate) const WORDS: usize = 2048;
+
+/// Memory of so many words, on the heap.
 #[derive(Debug)]
-pub(crate) struct Remembered {
+pub(crate) struct Remembered<const COUNT: usize = WORDS> {
     words: Box<[u64]>,
     /// Allocated on demand: a stream without loss needs none.
     jumps: Vec<Jump>,
 }
 
-impl Default for Remembered {
+impl<const COUNT: usize> Default for Remembered<COUNT> {
     fn default() -> Self {
         Self {
-            words: vec![0; Self::WORDS].into_boxed_slice(),
+            words: vec![0; COUNT].into_boxed_slice(),
             jumps: Vec::new(),
         }
     }
 }
 
-impl Memory for Remembered {
-    const WORDS: usize = 2048;
+#[cfg(test)]
+impl<const COUNT: usize> Remembered<COUNT> {
+    /// Bytes on the heap.
+    pub(crate) const fn allocated(&self) -> usize {
+        size_of_val::<[u64]>(&self.words) + self.jumps.capacity() * size_of::<Jump>()
+    }
+}
+
+impl<const COUNT: usize> Memory for Remembered<COUNT> {
+    const WORDS: usize = COUNT;
 
     #[inline]
     fn words(&self) -> &[u64] {

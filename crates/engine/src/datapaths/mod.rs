@@ -17,6 +17,7 @@ pub use linerate_peers::Span;
 use linerate_sys::failure::Failure;
 use linerate_sys::timestamps::Wall;
 use linerate_sys::{sockopt, tcp_info};
+pub(crate) use sockets::{TurnSockets, TurnsPath, TurnsSetup};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream, UdpSocket};
@@ -329,6 +330,10 @@ pub trait DatagramPath: Send {
     /// Dropped runs of datagrams, modulo 2^32, where the system counts those; see [`Run`].
     fn dropped_runs(&mut self) -> Option<u32> {
         None
+    }
+    /// Sockets that it receives from; [`Arrivals::overflows`] are those of one.
+    fn sockets(&self) -> usize {
+        1
     }
     /// Buffer sizes.
     fn buffers(&self) -> Buffers;

@@ -7,13 +7,14 @@
 mod held;
 mod primed;
 mod tcp;
+mod turns;
 mod udp;
 
 pub use held::HeldSockets;
 pub use primed::Early;
 
 use crate::check::check;
-use crate::datapaths::{self, PathSetup};
+use crate::datapaths::{self, PathSetup, TurnSockets, TurnsPath, TurnsSetup};
 use crate::error::EngineError;
 use crate::plan::{EndpointPlan, Role, opening_at_one_port};
 use crate::task::StreamTask;
@@ -28,6 +29,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
+use turns::SharedSocket;
 
 /// One side of one direction, with open sockets and no threads yet. Owns all handles.
 pub struct Opened {
@@ -54,6 +56,8 @@ enum Sockets {
     Tcp(Vec<TcpStream>),
     /// Bound, and connected once the handshake is over.
     Udp(Vec<UdpSocket>),
+    /// The server's for streams that take turns, one for each thread.
+    UdpShared(Vec<SharedSocket>),
 }
 
 static CLOCK: MonoClock = MonoClock;
@@ -92,10 +96,13 @@ impl Opened {
     /// scope is not).
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
-        check_descriptors(&plan.spec)?;
+        check_descriptors(&plan)?;
         let local = canonical(local, 0);
         let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
+            Transport::Udp if plan.spec.threads.is_some() => {
+                Sockets::UdpShared(turns::bind(&plan, local)?)
+            }
             Transport::Udp => Sockets::Udp(udp::bind(&plan, local)?),
         };
         Ok(Self::new(plan, sockets))
@@ -108,6 +115,7 @@ impl Opened {
             Sockets::Listening(all) => all.iter().map(|s| port(s.local_addr())).collect(),
             Sockets::Tcp(all) => all.iter().map(|s| port(s.local_addr())).collect(),
             Sockets::Udp(all) => all.iter().map(|s| port(s.local_addr())).collect(),
+            Sockets::UdpShared(all) => all.iter().map(|s| port(s.socket.local_addr())).collect(),
         }
     }
 
@@ -121,7 +129,7 @@ impl Opened {
         timeout: Duration,
     ) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
-        check_descriptors(&plan.spec)?;
+        check_descriptors(&plan)?;
         let streams = usize::from(plan.spec.streams);
         let ports: &[u16] = &per_stream(&plan.spec, ports)?;
         let only = match ports {
@@ -149,6 +157,9 @@ impl Opened {
         };
         let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, &opening, timeout)?),
+            Transport::Udp if plan.spec.threads.is_some() => {
+                Sockets::Udp(turns::connect(&plan, &remotes, timeout)?)
+            }
             Transport::Udp => Sockets::Udp(udp::connect(&plan, &remotes, timeout)?),
         };
         Ok(Self::new(plan, sockets))
@@ -168,7 +179,7 @@ impl Opened {
             deadline: CLOCK.now().after(timeout),
             is_over,
         };
-        match &self.sockets {
+        match &mut self.sockets {
             Sockets::Listening(listeners) => {
                 let streams = tcp::accept(&self.plan, listeners, from, &wait)?;
                 let listeners = std::mem::replace(&mut self.sockets, Sockets::Tcp(streams));
@@ -180,6 +191,7 @@ impl Opened {
                 Ok(())
             }
             Sockets::Udp(sockets) => udp::welcome(&self.plan, sockets, from, &wait),
+            Sockets::UdpShared(sockets) => turns::welcome(&self.plan, sockets, from, &wait),
             Sockets::Tcp(_) => Ok(()),
         }
     }
@@ -208,7 +220,7 @@ impl Opened {
                 .map_err(|error| EngineError::io("set up", &"a data socket", error))?;
         }
         if plan.format.arrival() != Arrival::Handshake {
-            udp::probe_path(&plan, &sockets);
+            udp::probe_path(&plan, sockets.first().map(|socket| (socket, None)));
         }
         let sockets = Sockets::Udp(sockets);
         Ok(Self::new(plan, sockets))
@@ -228,6 +240,7 @@ impl Opened {
             Sockets::Listening(all) => clones(all, TcpListener::try_clone).map(Sockets::Listening),
             Sockets::Tcp(all) => clones(all, TcpStream::try_clone).map(Sockets::Tcp),
             Sockets::Udp(all) => clones(all, UdpSocket::try_clone).map(Sockets::Udp),
+            Sockets::UdpShared(all) => clones(all, SharedSocket::try_clone).map(Sockets::UdpShared),
         };
         Ok(Self::new(plan, sockets.map_err(failed)?))
     }
@@ -258,7 +271,8 @@ impl Opened {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let mut kept = KeptStreams::default();
         match &self.sockets {
-            Sockets::Listening(_) => {}
+            // Tests of threads that carry several streams share none with the next.
+            Sockets::Listening(_) | Sockets::UdpShared(_) => {}
             Sockets::Tcp(all) => kept.tcp = clones(all, TcpStream::try_clone).map_err(failed)?,
             Sockets::Udp(all) => kept.udp = clones(all, UdpSocket::try_clone).map_err(failed)?,
         }
@@ -313,7 +327,19 @@ impl Opened {
                 if let Some(stream) = alone {
                     return Err(EngineError::NotConnected { stream });
                 }
-                all.into_iter().map(OpenSocket::Udp).collect()
+                if plan.spec.threads.is_some() {
+                    let threads = by_thread(&plan.spec, all).map(TurnSockets::Own);
+                    threads.map(OpenSocket::Turns).collect()
+                } else {
+                    all.into_iter().map(OpenSocket::Udp).collect()
+                }
+            }
+            Sockets::UdpShared(all) => {
+                if let Some(stream) = all.iter().position(|shared| shared.clients.is_empty()) {
+                    return Err(EngineError::NotConnected { stream });
+                }
+                let shared = |s: SharedSocket| TurnSockets::Shared(s.socket, s.clients);
+                all.into_iter().map(shared).map(OpenSocket::Turns).collect()
             }
         };
         (0..).zip(sockets).map(task).collect()
@@ -325,6 +351,8 @@ enum OpenSocket {
     /// Those of one thread.
     Streams(Vec<TcpStream>),
     Tcp(TcpStream),
+    /// Of the datagram streams of one thread.
+    Turns(TurnSockets),
     Udp(UdpSocket),
 }
 
@@ -332,13 +360,19 @@ enum OpenSocket {
 const OTHER_DESCRIPTORS: u64 = 200;
 
 /// Refuses a test whose streams need more descriptors than this process may have, before any is opened.
-fn check_descriptors(spec: &TestSpec) -> Result<(), EngineError> {
+fn check_descriptors(plan: &EndpointPlan) -> Result<(), EngineError> {
+    let spec = &plan.spec;
     let directions = if spec.direction == Direction::Duplex {
         2
     } else {
         1
     };
-    let needed = u64::from(spec.streams) * directions + OTHER_DESCRIPTORS;
+    // The server of datagrams has a socket for each thread.
+    let sockets = match (plan.role, spec.transport()) {
+        (Role::Server, Transport::Udp) => spec.traffic_threads(),
+        (Role::Client, _) | (Role::Server, Transport::Tcp) => spec.streams,
+    };
+    let needed = u64::from(sockets) * directions + OTHER_DESCRIPTORS;
     match process::max_open_files().filter(|most| needed > *most) {
         None => Ok(()),
         Some(most) => Err(EngineError::Host {
@@ -415,6 +449,17 @@ fn task(
         OpenSocket::Connections(ends) => Path::Connections(ends),
         OpenSocket::Streams(sockets) => Path::Streams(sockets),
         OpenSocket::Tcp(socket) => Path::Stream(datapath.stream(socket, &setup)?),
+        OpenSocket::Turns(sockets) => {
+            let setup = TurnsSetup {
+                format: Arc::clone(&plan.format),
+                first: plan.spec.streams_of_thread(index.into()).start,
+                side: plan.side,
+                payload: stream.payload,
+                batch: setup.calls.most(),
+                wait: setup.wait,
+            };
+            Path::Datagrams(Box::new(TurnsPath::new(sockets, setup)?))
+        }
         OpenSocket::Udp(socket) => {
             let path = datapath.datagrams(socket, &setup)?;
             Path::Datagrams(primed::with(early, path))

@@ -265,3 +265,60 @@ fn a_stream_that_came_to_a_shared_port_gets_the_options_of_its_test() {
     let error = Opened::with_tcp(plan(Role::Server, &spec), vec![same]);
     assert!(error.is_err());
 }
+
+#[test]
+fn a_datagram_of_another_address_is_no_streams_although_it_has_the_token() {
+    let spec = TestSpec {
+        streams: 300,
+        threads: Some(2),
+        stop: Stop::Transactions(600),
+        ..TestSpec::udp_datagrams(Pace::At(linerate_model::BitRate::from_bps(8_000_000)))
+            .with_payload(ByteCount::new(100))
+    };
+    let mut server = server(&spec);
+    let ports = server.ports();
+    assert_eq!(ports.len(), 2);
+    let client = std::thread::spawn({
+        let (client, ports) = (plan(Role::Client, &spec), ports.clone());
+        let remote = "127.0.0.1:0".parse().unwrap();
+        move || Opened::connect(client, remote, &ports, TEST_TIMEOUT).unwrap()
+    });
+    server
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT, &|| false)
+        .unwrap();
+    let client = client.join().unwrap();
+    let receiver = server.start().unwrap();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut datagram = [0; 100];
+    let header = native::wire::Header {
+        token: 0xfeed_beef,
+        stream: 7,
+        kind: native::wire::Kind::Counted,
+        sequence: 1,
+        sent: linerate_peers::Stamp::from_instant(MonoInstant::default()),
+    };
+    header.write(&mut datagram);
+    stranger
+        .send_to(&datagram, ("127.0.0.1", ports[0]))
+        .unwrap();
+    let sent = client.start().unwrap().join();
+    let counts = sent.iter().map(|report| report.packets).collect();
+    receiver.finish(
+        linerate_peers::Sent::Packets(counts),
+        Duration::from_millis(300),
+    );
+    let received = receiver.join();
+    let of = |report: &StreamReport| {
+        let work = report
+            .work
+            .get::<linerate_model::sample::DatagramReceiver>();
+        let sequence = work.unwrap().sequence;
+        (
+            sequence.received.get(),
+            sequence.duplicated.get(),
+            sequence.foreign.get(),
+        )
+    };
+    assert_eq!(of(&received[0]), (300, 0, 1));
+    assert_eq!(of(&received[1]), (300, 0, 0));
+}

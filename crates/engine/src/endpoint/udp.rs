@@ -19,7 +19,7 @@ use std::time::Duration;
 const SETTLED_AFTER_REQUESTS: u32 = 5;
 
 /// Receive buffer for handshake datagrams, bytes.
-const MAX_HANDSHAKE_BYTES: usize = 64;
+pub(super) const MAX_HANDSHAKE_BYTES: usize = 64;
 
 pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSocket>, EngineError> {
     let open = |_| open(plan, local);
@@ -27,7 +27,7 @@ pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSock
     all.map_err(|error| EngineError::io("bind data ports on", &local.ip(), error))
 }
 
-fn open(plan: &EndpointPlan, local: SocketAddr) -> io::Result<UdpSocket> {
+pub(super) fn open(plan: &EndpointPlan, local: SocketAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(local)?;
     apply_buffers(&socket, &plan.spec.socket)?;
     apply_class(&socket, &plan.spec.socket)?;
@@ -44,11 +44,7 @@ pub(super) fn connect(
         .zip(remotes)
         .map(|(stream, remote)| {
             let failed = |error| EngineError::io("open a data socket to", &remote, error);
-            let any = match remote {
-                SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
-                SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
-            };
-            let socket = open(plan, SocketAddr::new(any, 0)).map_err(failed)?;
+            let socket = open(plan, from_any(*remote)).map_err(failed)?;
             socket.connect(remote).map_err(failed)?;
             let Some(handshake) = plan.format.handshake(stream) else {
                 return Ok(socket);
@@ -65,8 +61,17 @@ pub(super) fn connect(
         })
         .collect();
     let sockets = sockets?;
-    probe_path(plan, &sockets);
+    probe_path(plan, sockets.first().map(|socket| (socket, None)));
     Ok(sockets)
+}
+
+/// Any address and port of this host from which `remote` can be reached.
+pub(super) fn from_any(remote: SocketAddr) -> SocketAddr {
+    let any = match remote {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(any, 0)
 }
 
 /// Payload that every path of IPv6 carries in one packet, bytes (RFC 8200 §5: 1280 B), and nearly every one of IPv4.
@@ -77,8 +82,9 @@ const DISCARD_PORT: u16 = 9;
 
 /// Sends one datagram of full length that no receiver counts: a router that carries less answers before the traffic
 /// begins, and the system cuts what follows into fragments. One is enough, since the system keeps the path's MTU by address.
-pub(super) fn probe_path(plan: &EndpointPlan, sockets: &[UdpSocket]) {
-    let (Side::Sender, Some(socket)) = (plan.side, sockets.first()) else {
+/// `stream` is the first one's socket, and its address where that is not connected.
+pub(super) fn probe_path(plan: &EndpointPlan, stream: Option<(&UdpSocket, Option<SocketAddr>)>) {
+    let (Side::Sender, Some((socket, to))) = (plan.side, stream) else {
         return;
     };
     let payload = plan.stream(0).payload;
@@ -101,7 +107,10 @@ pub(super) fn probe_path(plan: &EndpointPlan, sockets: &[UdpSocket]) {
     });
     // A failure shows again in the traffic.
     if is_marked {
-        drop(socket.send(&datagram));
+        drop(match to {
+            Some(to) => socket.send_to(&datagram, to),
+            None => socket.send(&datagram),
+        });
     } else {
         drop(discarded(plan, socket, &datagram));
     }
@@ -154,14 +163,14 @@ fn greet(handshake: &dyn Handshake, socket: &UdpSocket, deadline: MonoInstant) -
 
 /// Progress of the handshake of one stream at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HandshakeState {
+pub(super) enum HandshakeState {
     Awaited,
     Answered { last: MonoInstant },
     Settled,
 }
 
 impl HandshakeState {
-    fn is_settled(self, now: MonoInstant, handshake: &dyn Handshake) -> bool {
+    pub(super) fn is_settled(self, now: MonoInstant, handshake: &dyn Handshake) -> bool {
         let silence = handshake.repeats().unwrap_or_default() * SETTLED_AFTER_REQUESTS;
         match self {
             Self::Awaited => false,
@@ -202,7 +211,7 @@ pub(super) fn welcome(
             };
             match take_requests(&handshakes, sockets, from, wait).map_err(failed)? {
                 None => {
-                    probe_path(plan, sockets);
+                    probe_path(plan, sockets.first().map(|socket| (socket, None)));
                     Ok(())
                 }
                 Some(stream) => Err(awaited(stream, "UDP hello")),

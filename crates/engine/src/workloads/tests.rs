@@ -1,11 +1,13 @@
 //! Every workload runs over every datapath, and both ends agree on what happened.
 
+mod threads;
+
 use super::*;
 use crate::datapaths::DatapathKind;
 use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
 use linerate_model::sample::{
-    ConnectionOpener, DatagramReceiver, DatagramSender, FlowCounts, MarkedByteStreamSender,
-    OpenLoopRequester, StreamWork,
+    ConnectionOpener, DatagramReceiver, DatagramSender, MarkedByteStreamSender, OpenLoopRequester,
+    StreamWork,
 };
 use linerate_model::spec::{
     DatapathChoice, Imitation, OpenLoop, Pace, SocketChoice, Stop, TestWork, Transport, WaitMode,
@@ -211,58 +213,6 @@ fn bulk_bytes_all_arrive() {
             assert_eq!(sum, 3_000_001);
         }
     }
-}
-
-/// Counts of each stream, thread after thread.
-fn of_streams(reports: &[StreamReport]) -> Vec<u64> {
-    let counts = reports.iter().filter_map(|report| report.flows.as_ref());
-    counts.flat_map(FlowCounts::iter).collect()
-}
-
-#[test]
-fn streams_that_share_threads_are_each_counted_alike_at_both_ends() {
-    for pace in [Pace::Unpaced, Pace::At(BitRate::from_bps(400_000_000))] {
-        for side in [Side::Sender, Side::Receiver] {
-            let spec = TestSpec {
-                streams: 200,
-                threads: Some(3),
-                ..bulk(20_000_003).with_pace(pace)
-            };
-            let (sent, received) = exchange(&spec, side, "127.0.0.1:0");
-            assert_eq!((sent.len(), received.len()), (3, 3));
-            assert_eq!(total_bytes(&sent), 20_000_003, "{side:?}, {pace:?}");
-            assert_eq!(total_bytes(&received), 20_000_003, "{side:?}, {pace:?}");
-            let (sent, received) = (of_streams(&sent), of_streams(&received));
-            assert_eq!(sent.len(), 200);
-            assert_eq!(sent, received, "{side:?}, {pace:?}");
-            assert_eq!(sent.iter().sum::<u64>(), 20_000_003);
-        }
-    }
-}
-
-#[test]
-fn threads_are_refused_where_streams_cannot_share_them() {
-    let format = native::Streams { token: 7 };
-    let refused = |spec: &TestSpec| check(spec, &format).unwrap_err().to_string();
-    let many = TestSpec {
-        streams: 200,
-        ..bulk(1)
-    };
-    assert!(refused(&many).contains("set threads"), "{}", refused(&many));
-    let shared = |spec: TestSpec| TestSpec {
-        streams: 4,
-        threads: Some(2),
-        ..spec
-    };
-    assert!(check(&shared(bulk(1)), &format).is_ok());
-    let datapath = shared(over("io-uring", bulk(1)));
-    assert!(refused(&datapath).contains("datapath sockets only"));
-    assert!(refused(&shared(datagrams(1))).contains("bulk only"));
-    let more = TestSpec {
-        streams: 1,
-        ..shared(bulk(1))
-    };
-    assert!(refused(&more).contains("no more than there are streams"));
 }
 
 #[test]

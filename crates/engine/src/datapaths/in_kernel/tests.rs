@@ -439,7 +439,7 @@ proptest! {
             }
         }
         arrivals.sort_unstable();
-        let (mut tracker, mut jitter) = (Tracker::new(Remembered::default()), Jitter::default());
+        let (mut tracker, mut jitter) = (Tracker::<Remembered>::default(), Jitter::default());
         let mut now = 10_000_000;
         for ((_, number), (_, _, transit)) in arrivals.iter().zip(moves.iter().cycle()) {
             now += 3000;

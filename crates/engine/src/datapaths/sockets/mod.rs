@@ -5,6 +5,7 @@
 //! for, because they change what is measured: the stack is then passed once per run.
 
 mod single;
+mod turns;
 mod waiting;
 
 use super::{
@@ -24,6 +25,7 @@ use std::io;
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
+pub(crate) use turns::{TurnSockets, TurnsPath, TurnsSetup};
 use waiting::Waiting;
 
 /// The kernel's sockets.

@@ -3,7 +3,7 @@
 //! Does not judge loss (see `analysis`). Invariant: the sequence numbers of counted datagrams are
 //! dense per stream and count only what the system accepted, so loss is the sender's count minus
 //! the receiver's distinct ones. Warm-up datagrams are marked in their header and not counted at
-//! either end.
+//! either end. Streams that share a thread take turns: see [`sequences`].
 
 mod counted;
 mod dropped;
@@ -11,6 +11,7 @@ mod end_datagrams;
 mod generated;
 mod receiver;
 mod sender;
+mod sequences;
 
 pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 

@@ -1,6 +1,7 @@
 //! The receiving side of a datagram stream.
 
 use super::dropped::Dropped;
+use super::sequences::Sequences;
 use crate::control::{Received, StreamControl};
 use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
@@ -9,7 +10,7 @@ use crate::error::EngineError;
 use crate::ipdv::Ipdv;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
-use crate::sequence::{Remembered, reported};
+use crate::sequence::reported;
 use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
 use crate::workloads::{Step, StreamSetup, Work};
@@ -21,8 +22,8 @@ use linerate_model::spec::Side;
 use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::{DatagramFormat, Numbers, Reading, Stamp};
 use linerate_sys::failure::{Failure, FailureClass};
-use linerate_wire::Jitter;
-use linerate_wire::sequence::{Arrival, Tracker};
+use linerate_wire::sequence::Arrival;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ struct Counts {
     progress: Arc<StreamProgress>,
     /// Created with the first counted datagram.
     tally: Option<Tally>,
-    tracker: Tracker<Remembered>,
+    sequences: Sequences,
     pdv: DelayVariation,
     floor: DelayFloor,
     /// Only where the sender reports how many it sent, but not in which time.
@@ -73,7 +74,6 @@ struct Counts {
     emptying_reads: u64,
     /// Maximum datagrams per read.
     most: usize,
-    jitter: Jitter,
     ipdv: Ipdv,
     dropped: Dropped,
     /// Only where send times are on a clock that can be compared.
@@ -103,6 +103,7 @@ impl Receiver {
             path,
             counts: Counts {
                 most: super::most_per_call(Side::Receiver, &setup.plan),
+                sequences: Sequences::new(setup.plan.in_turns.as_ref().map(Range::len)),
                 numbers: format.numbers(),
                 transit: format.shows_clock().then(Transit::new),
                 departures: tells_its_end.then(Departures::default),
@@ -112,12 +113,10 @@ impl Receiver {
                 plan: setup.plan,
                 progress: setup.progress,
                 tally: None,
-                tracker: Tracker::new(Remembered::default()),
                 pdv: DelayVariation::default(),
                 foreign: 0,
                 reads: 0,
                 emptying_reads: 0,
-                jitter: Jitter::default(),
                 ipdv: Ipdv::new(),
                 dropped: Dropped::default(),
                 counted_from: MonoInstant::default(),
@@ -170,12 +169,12 @@ impl Counts {
             return false;
         }
         if self.omitted.is_none() {
-            let highest = self.tracker.next_expected();
+            let highest = self.sequences.next_expected();
             self.omitted = Some(Omitted {
                 packets: PacketCount::new(highest),
-                missing: PacketCount::new(highest.saturating_sub(self.tracker.received())),
+                missing: PacketCount::new(highest.saturating_sub(self.sequences.received())),
             });
-            self.jitter = Jitter::default();
+            self.sequences.restart_jitter();
         }
         true
     }
@@ -202,15 +201,14 @@ impl Counts {
             if let Some(departures) = &mut self.departures {
                 departures.record(sequence, sent);
             }
-            self.ipdv.record(sequence, transit);
         } else {
             self.pdv.refer_to(transit);
         }
         if let Some(times) = &mut self.transit {
             times.record(sent, now, counts);
         }
-        self.jitter.record(transit);
-        let is_first = self.tracker.record(sequence) == Arrival::Distinct;
+        let ipdv = counts.then_some(&mut self.ipdv);
+        let is_first = self.sequences.record(sequence, transit, ipdv) == Arrival::Distinct;
         is_first && counts && !self.was_omitted(sequence)
     }
 
@@ -228,7 +226,7 @@ impl Counts {
         let mut sum = Sum::default();
         let mut readings = std::mem::take(&mut self.readings);
         readings.clear();
-        let expected = self.tracker.next_expected();
+        let expected = self.sequences.next_expected();
         self.format
             .read(arrivals.datagrams(), expected, &mut readings);
         let lengths = arrivals.spans.iter().map(|span| u64::from(span.length));
@@ -253,7 +251,7 @@ impl Counts {
             tally.count(now, bytes, packets);
             if self.numbers != Numbers::None {
                 let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
-                tally.expect(self.tracker.next_expected().saturating_sub(before));
+                tally.expect(self.sequences.next_expected().saturating_sub(before));
             }
         }
         if counted && first {
@@ -288,12 +286,12 @@ impl Counts {
         taken: Taken,
         sum: &mut Sum,
     ) {
-        let expected = self.tracker.next_expected();
+        let expected = self.sequences.next_expected();
         let Some(first) = datagrams.next() else {
             return;
         };
         if self.take_one(first, taken, sum) {
-            let next = self.tracker.next_expected();
+            let next = self.sequences.next_expected();
             self.dropped.came(run, next.checked_sub(expected + 1));
         } else if self.tally.is_none() && !sum.counted {
             self.dropped.skip(run);
@@ -350,14 +348,14 @@ impl Counts {
     fn has_ended(&self, now: MonoInstant) -> bool {
         self.end.is_some_and(|(sent, at)| {
             // Without sequence numbers the datagrams still under way are unknown.
-            let is_all = sent.is_none_or(|sent| self.tracker.received() >= sent);
+            let is_all = sent.is_none_or(|sent| self.sequences.received() >= sent);
             is_all || now.saturating_since(self.last.max(at)) >= REORDERING_TIMEOUT
         })
     }
 
     /// Sequence counts after the warm-up. Datagrams sent after the last one received are missing like any other.
     fn sequence(&self) -> SequenceCount {
-        let mut sequence = reported(self.tracker.counts(), self.foreign);
+        let mut sequence = reported(self.sequences.counts(), self.foreign);
         let sent = self.end.and_then(|(sent, _)| sent).unwrap_or(0);
         sequence.next_expected = sequence.next_expected.max(sent);
         self.omitted
@@ -381,7 +379,7 @@ impl Counts {
             sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
             sent_in: self.departures.and_then(time_of_all),
             sequence,
-            rtp_jitter_ns: self.jitter.finish(),
+            rtp_jitter_ns: self.sequences.jitter_ns(),
             warm_up: (self.numbers == Numbers::PerPart).then(|| PacketCount::new(self.warm_up)),
             omitted: self.omitted,
             times: MessageTimes {
@@ -412,11 +410,15 @@ impl Work for Receiver {
             Ok(arrivals) => {
                 self.last = now;
                 let came = arrivals.came.unwrap_or(now);
+                let drops = arrivals.overflows.map(u64::from);
                 if self.counts.take(arrivals, came) == Batch::FirstCounted
                     && !self.counts.plan.warm_up.is_zero()
                 {
-                    // Drops before this batch was queued belong to the warm-up.
-                    let drops = arrivals.overflows.map(u64::from);
+                    // Drops before this batch was queued belong to the warm-up. Of many sockets only one tells them.
+                    let drops = match self.path.sockets() {
+                        1 => drops,
+                        _ => self.path.overflows(),
+                    };
                     self.overflows_before = drops.or(self.overflows_before);
                 }
                 let pause = self.counts.plan.receiver_pause();
@@ -428,7 +430,7 @@ impl Work for Receiver {
         let index = usize::from(self.counts.plan.index);
         let is_numbered = self.counts.numbers != Numbers::None;
         let received = if is_numbered {
-            Received::Packets(PacketCount::new(self.counts.tracker.received()))
+            Received::Packets(PacketCount::new(self.counts.sequences.received()))
         } else {
             Received::Unknown
         };
@@ -455,6 +457,7 @@ impl Work for Receiver {
         };
         let (index, tally) = (self.counts.plan.index, self.counts.tally.take());
         StreamReport {
+            flows: self.counts.sequences.by_stream(),
             errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),

@@ -1,6 +1,7 @@
 //! The sending side of a datagram stream.
 
 use super::end_datagrams::EndDatagrams;
+use super::sequences::sent_in_turns;
 use crate::control::StreamControl;
 use crate::datapaths::DatagramPath;
 use crate::error::EngineError;
@@ -335,7 +336,9 @@ impl Work for Sender {
                 missing: PacketCount::new(0),
             }),
         };
+        let streams = self.plan.in_turns.as_ref();
         StreamReport {
+            flows: streams.map(|streams| sent_in_turns(self.tally.packets(), streams.len())),
             errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),

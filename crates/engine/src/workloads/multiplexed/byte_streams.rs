@@ -14,6 +14,7 @@ use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, FlowCounts, PathReport, StreamReport, StreamWork,
     TcpSample,
 };
+use linerate_model::spec::WaitMode;
 use linerate_model::{BitRate, ByteCount, Histogram, MonoInstant};
 use linerate_sys::epoll::{Interest, Readiness};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -100,7 +101,11 @@ impl Streams {
     fn wait(&mut self, limit: Duration, now: MonoInstant) -> Vec<usize> {
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
-        if let Err(error) = self.readiness.wait(limit.min(MAX_WAIT), &mut ready) {
+        let most = match self.counts.plan.wait {
+            WaitMode::Spin => Duration::ZERO,
+            WaitMode::Block | WaitMode::BusyPoll => MAX_WAIT,
+        };
+        if let Err(error) = self.readiness.wait(limit.min(most), &mut ready) {
             self.counts
                 .failures
                 .count(Failure::from_io("epoll_wait", &error), now);
