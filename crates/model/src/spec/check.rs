@@ -106,16 +106,11 @@ pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
 
 fn threads(spec: &TestSpec) -> Result<(), SpecError> {
     match spec.threads {
-        Some(threads) if spec.transport() == Transport::Udp => Err(SpecError {
-            key: "threads",
-            value: threads.to_string(),
-            valid: "left out with UDP".to_owned(),
-        }),
         Some(threads) => within("threads", threads, 1, MAX_THREADS.min(spec.streams)),
         None if spec.streams > MAX_THREADS => Err(SpecError {
             key: "streams",
             value: spec.streams.to_string(),
-            valid: format!("at most {MAX_THREADS}, or with TCP shared by threads"),
+            valid: format!("at most {MAX_THREADS}, or shared by threads"),
         }),
         None => Ok(()),
     }
@@ -326,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn many_streams_share_threads_and_only_those_of_tcp() {
+    fn many_streams_share_threads() {
         let threads = |threads, streams, spec: TestSpec| {
             let spec = TestSpec {
                 streams,
@@ -343,7 +338,8 @@ mod tests {
                 threads(None, 129, TestSpec::tcp_bulk()),
                 Some("at most 128"),
             ),
-            (threads(Some(2), 129, udp), Some("left out with UDP")),
+            (threads(Some(2), 10_000, udp.clone()), None),
+            (threads(None, 129, udp), Some("shared by threads")),
             (
                 threads(Some(3), 2, TestSpec::tcp_bulk()),
                 Some("from 1 to 2"),

@@ -37,7 +37,7 @@ fn of_streams(shares: &StreamShares, streams: u16) -> Vec<String> {
         rest.push(format!("{} received nothing", shares.silent));
     }
     if let Some(with_loss) = shares.with_loss {
-        rest.push(format!("{with_loss} lost datagrams"));
+        rest.push(format!("{with_loss} with lost datagrams"));
     }
     let slowest = shares.slowest.iter().map(|share| {
         let lost = share.lost.map(|lost| format!(", lost {lost}"));

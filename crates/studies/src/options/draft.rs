@@ -144,7 +144,7 @@ impl Draft {
                 total => Pace::At(BitRate::from_bps(total)),
             });
         }
-        if spec.streams > MAX_THREADS && spec.transport() == Transport::Tcp {
+        if spec.streams > MAX_THREADS {
             let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
             let threads = u16::try_from(cores).unwrap_or(MAX_THREADS).min(MAX_THREADS);
             spec.threads.get_or_insert(threads);

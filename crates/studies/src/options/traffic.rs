@@ -42,14 +42,14 @@ pub(super) static TRAFFIC: Group = Group {
             .shown(HelpLevel::Short)
             .usual("10s")
             .sets(|d, v| set(&mut d.time, duration(v))),
-        option("streams", SINGLE, "STREAMS", "Parallel streams, 1 to 10000; more than 128, TCP only, share threads")
+        option("streams", SINGLE, "STREAMS", "Parallel streams, 1 to 10000; more than 128 share threads")
             .short('P')
             .aliases(&["parallel"])
             .shown(HelpLevel::Short)
             .usual("1")
             .page("flows.md")
             .sets(|d, v| set(&mut d.spec.streams, read(v))),
-        option("threads", TCP, "THREADS", "Traffic threads of each end that share the streams, 1 to 128")
+        option("threads", SINGLE, "THREADS", "Traffic threads of each end that share the streams, 1 to 128")
             .otherwise(Usual::Words("one per stream; above 128 streams one per core of this host"))
             .page("flows.md")
             .sets(|d, v| set(&mut d.spec.threads, read(v).map(Some))),
