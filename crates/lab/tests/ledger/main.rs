@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are part of the result")]
 
 mod bench;
+mod many;
 mod places;
 mod together;
 
@@ -28,6 +29,8 @@ const CASES: &[Case] = cases![
     places::at_the_receiving_interface,
     places::at_the_receiving_socket,
     places::at_the_receiving_socket_in_runs,
+    many::of_a_thousand_at_the_sending_socket,
+    many::of_a_thousand_from_the_server,
     together::in_the_queue_and_in_the_network,
     together::at_the_socket_the_queue_and_the_network,
     together::at_both_sockets_and_in_the_network,
