@@ -114,6 +114,9 @@ impl Draft for Output {
         };
         if self.retransmitted.is_none() {
             self.test.transport = Transport::Udp;
+            self.test.note(
+                "NTttcp names the transport nowhere: without a line \"retrans segs\", which it prints of TCP, it is taken as UDP",
+            );
         }
         let own = Totals {
             bytes: Some(Rounded::exact(super::exact(bytes))),

@@ -22,7 +22,7 @@ pub(super) static FORMAT: LogFormat = LogFormat {
     reader: |file, _| Reader::boxed(file, Nuttcp),
 };
 
-/// A test begins with its first figures.
+/// A test begins with its command line, or its first figures.
 struct Nuttcp;
 
 /// What is printed of a test.
@@ -30,6 +30,8 @@ struct Output {
     test: TestBuilder,
     rows: Intervals,
     end: Rounded,
+    /// Whether an interval told of datagrams.
+    has_datagrams: bool,
     last: Option<Figures>,
 }
 
@@ -55,6 +57,10 @@ impl Figures {
         let figure = |text: &str, decimals| {
             Rounded::with_decimals(text.split_whitespace().next_back()?, decimals)
         };
+        let is_last = rest.contains("%TX");
+        if is_last && !Self::is_whole(rest) {
+            return None;
+        }
         Some(Self {
             bytes: figure(megabytes, 4)?.scaled(MB),
             seconds: figure(seconds, 2)?,
@@ -63,8 +69,18 @@ impl Figures {
             retransmitted: rest
                 .split_once(" retrans")
                 .and_then(|(before, _)| before.split_whitespace().next_back()?.parse().ok()),
-            is_last: rest.contains("%TX"),
+            is_last,
         })
+    }
+
+    /// Whether what follows the rate of a whole test goes on to the use of both CPUs and, where more follows, to what that is
+    /// a count of.
+    fn is_whole(rest: &str) -> bool {
+        let Some((_, more)) = rest.split_once("%RX") else {
+            return false;
+        };
+        let is_named = |key: &&str| more.contains(*key);
+        more.trim().is_empty() || ["drop/pkt", "retrans", "msRTT"].iter().any(is_named)
     }
 
     fn datagrams(rest: &str) -> Option<(u64, u64)> {
@@ -85,10 +101,15 @@ impl Grammar for Nuttcp {
         line: &str,
     ) -> Result<Step<Output>, Fault> {
         if let Some(command) = Command::find(line, &["nuttcp"]) {
+            let is_server = command.has('S', "") || command.has('1', "");
             log.command = Some(command);
-            return Ok(Step::Between);
+            return Ok(if is_server {
+                Step::Between
+            } else {
+                Step::Begin(Output::new(log))
+            });
         }
-        if open.is_none() && Figures::find(line).is_some() {
+        if open.is_none() && line.contains(" MB / ") {
             return Ok(Step::Begin(Output::new(log)));
         }
         Ok(Step::Inside)
@@ -121,6 +142,7 @@ impl Draft for Output {
             figures.bytes,
             figures.bps,
         );
+        self.has_datagrams |= figures.datagrams.is_some();
         (row.lost, row.datagrams) = figures.datagrams.unzip();
         self.rows.add(&row);
         Ok(())
@@ -146,6 +168,13 @@ impl Draft for Output {
             Some(true) => Direction::Reverse,
             _ => Direction::Forward,
         };
+        let is_of_datagrams = |command: &Command| command.has('u', "");
+        let is_asked = self.test.command.as_ref().is_some_and(is_of_datagrams);
+        if (self.has_datagrams || is_asked) && whole.datagrams.is_none() {
+            return Err(Fault::Missing(
+                "its last line has no drop/pkt, though datagrams were sent".to_owned(),
+            ));
+        }
         let (lost, sent) = whole.datagrams.unzip();
         if sent.is_some() {
             self.test.transport = Transport::Udp;
@@ -177,6 +206,7 @@ impl Output {
             test,
             rows: Intervals::default(),
             end: Rounded::exact(0.0),
+            has_datagrams: false,
             last: None,
         }
     }

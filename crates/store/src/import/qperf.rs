@@ -107,9 +107,11 @@ impl Draft for Output {
             return Ok(());
         };
         let (key, value) = (key.trim(), value.trim());
+        // What carries every byte has one bandwidth, what may lose some has two.
         let is_twice = match key {
-            "bw" | "recv_bw" => self.received.is_some(),
-            "send_bw" => self.sent.is_some(),
+            "bw" => self.received.is_some() || self.sent.is_some(),
+            "recv_bw" => self.received.is_some(),
+            "send_bw" => self.sent.is_some() || self.received.is_some(),
             "latency" => self.latency.is_some(),
             _ => false,
         };
@@ -149,6 +151,9 @@ impl Draft for Output {
         let received = self
             .received
             .ok_or_else(|| Fault::Missing("its bandwidth is not there".to_owned()))?;
+        if self.test.transport == Transport::Udp && self.sent.is_none() {
+            return Err(Fault::Missing("its send_bw is not there".to_owned()));
+        }
         let Some(seconds) = self.seconds.or_else(|| self.commanded()) else {
             let reason = "how long it took is not told: give qperf's output with -vc, or with its command line and -t";
             tests.push(self.test.skipped(reason));
