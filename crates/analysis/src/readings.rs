@@ -1,7 +1,7 @@
 //! Figures of one trial that rules and signs both read.
 
 use crate::thresholds::exclusion::ALLOWED;
-use linerate_model::run::{Run, Trial, TrialInterval};
+use linerate_model::run::{CpuSide, Run, Trial, TrialInterval};
 use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
 use linerate_model::signals::{CGROUP_THROTTLED_NS, NIC_RX_BYTES, NIC_TX_BYTES};
 use linerate_model::spec::{Side, Transport};
@@ -125,8 +125,8 @@ pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
         .filter_map(held)
 }
 
-/// Share of all cores of `side`'s host that was neither idle nor went to soft interrupts, the hypervisor, the traffic
-/// threads of both ends or the device under test, as far as these are known.
+/// Share of all cores of `side`'s host in which programs ran, also those of low priority, which were neither the traffic
+/// threads of an end nor the device under test, as far as these are known.
 pub(crate) fn others_share(trial: &Trial, side: Side) -> Option<f64> {
     let cpu = trial.cpu_of(side)?;
     let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
@@ -135,7 +135,14 @@ pub(crate) fn others_share(trial: &Trial, side: Side) -> Option<f64> {
         .into_iter()
         .filter_map(|side| trial.cpu_of(side)?.thread_cores);
     let own = (threads.sum::<f64>() + device_cores(trial)) / f64::from(cores);
-    Some(cpu.host_ratio?.get() - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
+    let busy = used_share(cpu)?;
+    Some(busy - share(cpu.softirq_ratio) - share(cpu.steal_ratio) - own)
+}
+
+/// Share of all cores of a host that was not idle, with what programs of low priority took.
+pub(crate) fn used_share(cpu: &CpuSide) -> Option<f64> {
+    let niced = cpu.niced_ratio.map_or(0.0, Ratio::get);
+    Some((cpu.host_ratio?.get() + niced).min(1.0))
 }
 
 /// Cores that the threads of the device under test used, where linerate started one.

@@ -34,7 +34,7 @@ macro_rules! signals {
 }
 
 signals! {
-    /// Whole host, time in user mode (`/proc/stat` user + nice).
+    /// Whole host, time in user mode at usual priority or above (`/proc/stat` user).
     CPU_USER_NS = "cpu.user_ns", Counter;
     /// Whole host, time in kernel mode outside interrupts (`/proc/stat` system).
     CPU_SYSTEM_NS = "cpu.system_ns", Counter;
@@ -42,8 +42,10 @@ signals! {
     CPU_SOFTIRQ_NS = "cpu.softirq_ns", Counter;
     /// Whole host, time in hard interrupts (`/proc/stat` irq).
     CPU_IRQ_NS = "cpu.irq_ns", Counter;
-    /// Whole host, time idle or waiting for I/O (`/proc/stat` idle + iowait).
+    /// Whole host, time idle, waiting for I/O, or left to programs of low priority (`/proc/stat` idle + iowait + nice).
     CPU_IDLE_NS = "cpu.idle_ns", Counter;
+    /// Whole host, the part of the idle time in which programs of low priority ran (`/proc/stat` nice).
+    CPU_NICE_NS = "cpu.nice_ns", Counter;
     /// Whole host, time taken by the hypervisor (`/proc/stat` steal).
     CPU_STEAL_NS = "cpu.steal_ns", Counter;
     /// Hardware interrupts served, all cores (`/proc/stat` `intr`).

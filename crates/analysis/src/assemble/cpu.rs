@@ -47,6 +47,7 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         host_ratio: host.and_then(Times::busy_ratio),
         softirq_ratio: host.and_then(|times| times.share(times.softirq)),
         steal_ratio: host.and_then(|times| times.share(times.steal)),
+        niced_ratio: host.and_then(|times| times.share(times.niced)),
         busiest_core_ratio: cores
             .iter()
             .copied()
@@ -227,6 +228,8 @@ fn core_numbers(report: &EndpointReport) -> Vec<u32> {
 struct Times {
     whole: u64,
     idle: u64,
+    /// Part of `idle`.
+    niced: Option<u64>,
     user: Option<u64>,
     system: Option<u64>,
     softirq: Option<u64>,
@@ -242,6 +245,7 @@ impl Times {
         let times = Self {
             whole: 0,
             idle,
+            niced: gained("nice_ns"),
             user: gained("user_ns"),
             system: gained("system_ns"),
             softirq: gained("softirq_ns"),

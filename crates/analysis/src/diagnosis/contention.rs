@@ -5,7 +5,7 @@
 
 use super::weights::Suspect;
 use crate::causes::{receiver_cpu, sender_cpu};
-use crate::readings::{are_apart, others_share};
+use crate::readings::{are_apart, others_share, used_share};
 use crate::thresholds::contention::{FULL, IDLE_FREE, TAKEN};
 use linerate_model::Ratio;
 use linerate_model::run::{Run, Trial};
@@ -29,8 +29,8 @@ pub(super) fn contention(run: &Run, shown: &Trial) -> Option<Ratio> {
 pub(super) fn is_full(trial: &Trial) -> bool {
     let mut sides = [Side::Sender, Side::Receiver].into_iter();
     sides.any(|side| {
-        let busy = trial.cpu_of(side).and_then(|cpu| cpu.host_ratio);
-        busy.is_some_and(|busy| busy.get() >= IDLE_FREE)
+        let busy = trial.cpu_of(side).and_then(used_share);
+        busy.is_some_and(|busy| busy >= IDLE_FREE)
     })
 }
 
@@ -48,6 +48,6 @@ fn filled(run: &Run, trial: &Trial) -> Option<f64> {
 /// What other programs took of all cores of `side`'s host; `None` also where the host had time left.
 fn taken(trial: &Trial, side: Side) -> Option<f64> {
     let cpu = trial.cpu_of(side)?;
-    let is_full = cpu.host_ratio.is_some_and(|busy| busy.get() >= FULL);
+    let is_full = used_share(cpu).is_some_and(|busy| busy >= FULL);
     others_share(trial, side).filter(|_| is_full)
 }

@@ -28,6 +28,9 @@ pub struct CpuSide {
     /// Share of all cores that the hypervisor took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ratio: Option<Ratio>,
+    /// Share of all cores that programs of low priority (nice) took; it counts as idle in the other shares of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub niced_ratio: Option<Ratio>,
     /// The busiest core's share that was not idle.
     #[serde(default)]
     pub busiest_core_ratio: Option<Ratio>,

@@ -182,6 +182,7 @@ fn cpu(run: &Run) -> Table {
             side.softirq_ratio
         }),
         share("Steal (% of all cores)", |side| side.steal_ratio),
+        share("Low priority (% of all cores)", |side| side.niced_ratio),
         share("Thread waited for a core (%)", |side| side.run_delay_ratio),
         share("Thread paused by its own schedule (%)", |side| {
             side.paused_ratio

@@ -114,6 +114,7 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
         ("cpu.system_ns", 200),
         ("cpu.softirq_ns", 100),
         ("cpu.idle_ns", 600),
+        ("cpu.nice_ns", 500),
         ("cpu.0.idle_ns", 100),
         ("cpu.0.user_ns", 300),
         ("cpu.1.idle_ns", 500),
@@ -127,6 +128,8 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
     let cpu = trial.cpu.clone().unwrap().sender.unwrap();
     assert_eq!(cpu.host_ratio, Some(Ratio::clamped(0.4)));
     assert_eq!(cpu.softirq_ratio, Some(Ratio::clamped(0.1)));
+    // Part of the idle time.
+    assert_eq!(cpu.niced_ratio, Some(Ratio::clamped(0.5)));
     assert_eq!(cpu.busiest_core_ratio, Some(Ratio::clamped(0.75)));
     assert_eq!(cpu.cores.len(), 2);
     assert_eq!(cpu.thread_ratio, Some(Ratio::clamped(0.4)));

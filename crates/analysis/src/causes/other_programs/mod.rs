@@ -1,13 +1,14 @@
 //! Other programs: what a traffic thread lacked of its host's CPU, they took.
 
 use super::evidence::Evidence;
-use super::{Cause, receiver_cpu, sender_cpu, words};
+use super::{Cause, receiver_cpu, receiver_socket, sender_cpu, tool, words};
 use crate::readings::{are_apart, others_share, throttled_share};
 use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
 use crate::thresholds::exclusion::LEAST_GAIN;
 use crate::thresholds::others::{LEAST_CORES, SAID};
+use crate::thresholds::thread::LATE;
 use linerate_model::Ratio;
-use linerate_model::run::{Confidence, CpuSide, Experiment, Run, Trial, Verdict};
+use linerate_model::run::{Confidence, CpuSide, Experiment, Limit, Run, Trial, Verdict};
 use linerate_model::spec::{Direction, Side};
 
 /// Programs that have nothing to do with the test use the cores that it needs.
@@ -19,21 +20,36 @@ pub(crate) static CAUSE: Cause = Cause {
     ..Cause::BASE
 };
 
-/// Says first what other programs used of the hosts, if it was much; and of a verdict that blames a CPU, that they are why,
-/// where they took what the thread waited for.
+/// Says first what other programs used of the hosts, if it was much; and of a verdict that blames a CPU, a sender that did
+/// not send more, or the socket before a reader, that they are why, where they took what the thread waited for.
 pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     // An emulator, and the link of a demonstration, are programs too, and no others.
     if run.has_emulated_link() {
         return;
     }
     let evidence = Evidence::new(run, direction, &[]);
-    let side = match &verdict.limit {
-        limit if *limit == sender_cpu::CAUSE.limit() => Some(Side::Sender),
-        limit if *limit == receiver_cpu::CAUSE.limit() => Some(Side::Receiver),
-        _ => None,
+    let held_up = |side| HeldUp::from_evidence(run, &evidence, side);
+    let is_senders = |limit: &Limit| {
+        *limit == sender_cpu::CAUSE.limit()
+            || *limit == tool::CAUSE.limit() && verdict.side == Some(Side::Sender)
     };
-    if let Some(held_up) = side.and_then(|side| HeldUp::from_evidence(run, &evidence, side)) {
-        held_up.judge(verdict);
+    match &verdict.limit {
+        limit if is_senders(limit) => {
+            if let Some(held_up) = held_up(Side::Sender) {
+                held_up.judge(verdict);
+            }
+        }
+        limit if *limit == receiver_cpu::CAUSE.limit() => {
+            if let Some(held_up) = held_up(Side::Receiver) {
+                held_up.judge(verdict);
+            }
+        }
+        limit if *limit == receiver_socket::CAUSE.limit() => {
+            if let Some(held_up) = held_up(Side::Receiver) {
+                held_up.judge_socket(verdict);
+            }
+        }
+        _ => {}
     }
     match used(run, &evidence) {
         // Round trips are the answer themselves: what they were measured beside belongs to it.
@@ -153,16 +169,28 @@ impl HeldUp {
         }
     }
 
-    /// What kept the thread from running is not known, so its CPU is not shown to be short.
+    /// A socket fills while its reader waits for a core: whether more room would hold what comes meanwhile, or a free core
+    /// is wanted, a full socket does not tell.
+    fn judge_socket(&self, verdict: &mut Verdict) {
+        weaken(verdict);
+        match self.others {
+            Others::Programs(used) if self.waited >= LATE => self.name(verdict, used),
+            Others::Programs(used) | Others::OrFarEnd(used) => self.doubt(verdict, used),
+        }
+    }
+
+    /// What kept the thread from running is not known, or may have been too little to matter.
     fn doubt(&self, verdict: &mut Verdict, used: f64) {
         let side = self.side.as_str();
-        if verdict.confidence == Confidence::Supported {
-            verdict.confidence = Confidence::Weak;
-        }
+        let whose = match self.others {
+            Others::Programs(_) => String::new(),
+            Others::OrFarEnd(_) => format!(", or the far end if it runs on the {side}'s host,"),
+        };
+        weaken(verdict);
         verdict.evidence.insert(
             0,
             format!(
-                "The {side}'s traffic thread waited for a core {} of the time while other programs, or the far end if it runs on the {side}'s host, used {} of that.",
+                "The {side}'s traffic thread waited for a core {} of the time while other programs{whose} used {} of the {side}'s host.",
                 words::percent(self.waited),
                 words::percent(used)
             ),
@@ -189,6 +217,13 @@ impl HeldUp {
                 "the rate grows as the thread no longer waits",
             )));
         }
+    }
+}
+
+/// Makes a verdict that no experiment confirmed weak.
+fn weaken(verdict: &mut Verdict) {
+    if verdict.confidence == Confidence::Supported {
+        verdict.confidence = Confidence::Weak;
     }
 }
 
@@ -255,6 +290,48 @@ mod tests {
         };
         apply(&run, Direction::Forward, &mut verdict);
         (verdict.limit.id().to_owned(), verdict.confidence)
+    }
+
+    /// What is said of a receiver's full socket whose reader waited for a core for `waited` of the time beside others.
+    fn before_a_late_reader(waited: f64) -> (String, Confidence) {
+        let side = |waited: f64| {
+            json!({
+                "host_ratio": 0.4, "niced_ratio": 0.55, "softirq_ratio": 0.05, "cores": [0.4, 0.4], "thread_cores": 0.1,
+                "thread_ratio": 0.1, "run_delay_ratio": waited
+            })
+        };
+        let trial = json!({
+            "index": 0, "transport": "udp", "direction": "forward", "valid": true, "work": "datagrams",
+            "origin": "measured", "received_bps": 300_000_000, "duration_s": 1.0,
+            "cpu": {"sender": side(0.0), "receiver": side(waited)}
+        });
+        let run: Run = serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "udp", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {}, "trials": [trial]
+        }))
+        .unwrap();
+        let mut verdict = Verdict {
+            limit: receiver_socket::CAUSE.limit(),
+            confidence: Confidence::Supported,
+            ..causes::undecided(String::new(), Vec::new())
+        };
+        apply(&run, Direction::Forward, &mut verdict);
+        (verdict.limit.id().to_owned(), verdict.confidence)
+    }
+
+    #[test]
+    fn a_full_socket_before_a_reader_that_others_delay_is_shown_by_nothing() {
+        let said = |limit: &str, confidence| (limit.to_owned(), confidence);
+        let socket = "receiver-socket";
+        assert_eq!(
+            before_a_late_reader(0.3),
+            said("other-programs", Confidence::Weak)
+        );
+        assert_eq!(before_a_late_reader(0.05), said(socket, Confidence::Weak));
+        assert_eq!(
+            before_a_late_reader(0.0),
+            said(socket, Confidence::Supported)
+        );
     }
 
     #[test]

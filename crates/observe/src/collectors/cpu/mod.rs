@@ -14,8 +14,8 @@ use crate::host_view::HostView;
 use crate::text::{field, tidy, whole_lines};
 use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
-    self, CPU_CONTEXT_SWITCHES, CPU_IDLE_NS, CPU_INTERRUPTS, CPU_IRQ_NS, CPU_SOFTIRQ_NS,
-    CPU_STEAL_NS, CPU_SYSTEM_NS, CPU_USER_NS,
+    self, CPU_CONTEXT_SWITCHES, CPU_IDLE_NS, CPU_INTERRUPTS, CPU_IRQ_NS, CPU_NICE_NS,
+    CPU_SOFTIRQ_NS, CPU_STEAL_NS, CPU_SYSTEM_NS, CPU_USER_NS,
 };
 
 const PATH: &str = "proc/stat";
@@ -29,7 +29,8 @@ struct Part {
 }
 
 /// Columns: `user nice system idle iowait irq softirq steal guest guest_nice`; the last two are included in user and
-/// nice. Low-priority programs (nice) yield to a test: their time counts as idle.
+/// nice. Low-priority programs (nice) yield most of a core to a test, so that their time counts as idle; yet not all of it,
+/// and a thread that wakes up may wait for them, so that the host's is recorded beside ([`NICED`]).
 const PARTS: &[Part] = &[
     part(CPU_USER_NS, "user_ns", &[0]),
     part(CPU_SYSTEM_NS, "system_ns", &[2]),
@@ -38,6 +39,9 @@ const PARTS: &[Part] = &[
     part(CPU_SOFTIRQ_NS, "softirq_ns", &[6]),
     part(CPU_STEAL_NS, "steal_ns", &[7]),
 ];
+
+/// Part of the idle time of the whole host.
+const NICED: Part = part(CPU_NICE_NS, "nice_ns", &[1]);
 
 const fn part(host_signal: &'static str, in_core: &'static str, columns: &'static [usize]) -> Part {
     Part {
@@ -52,6 +56,7 @@ pub(super) static COLLECTOR: Collector = Collector {
         CPU_USER_NS,
         CPU_SYSTEM_NS,
         CPU_IDLE_NS,
+        CPU_NICE_NS,
         CPU_IRQ_NS,
         CPU_SOFTIRQ_NS,
         CPU_STEAL_NS,
@@ -133,7 +138,7 @@ fn ticks(columns: &str) -> Ticks {
 }
 
 fn put_host(ticks: &Ticks, hertz: u64, into: &mut Snapshot) {
-    for part in PARTS {
+    for part in PARTS.iter().chain([&NICED]) {
         let nanos = part
             .nanos(ticks, hertz)
             .ok_or_else(|| ReadError::no_field(PATH, format!("column of {}", part.in_core)));

@@ -24,7 +24,8 @@ fn parsed(text: &str, hertz: u64) -> Snapshot {
 fn ticks_become_nanoseconds_for_host_and_cores() {
     let values = parsed(TWO_CORES, 100).values;
     assert_eq!(values[CPU_USER_NS], 18_340 * 10_000_000);
-    // Time of niced programs counts as idle.
+    // Time of niced programs counts as idle, and is known by itself.
+    assert_eq!(values[CPU_NICE_NS], 10 * 10_000_000);
     assert_eq!(values[CPU_IDLE_NS], (10 + 268_756 + 1593) * 10_000_000);
     assert_eq!(values[CPU_STEAL_NS], 35 * 10_000_000);
     assert_eq!(values["cpu.1.softirq_ns"], 35 * 10_000_000);
@@ -48,7 +49,7 @@ fn many_cores_are_all_there() {
     }
     let values = parsed(&text, 100).values;
     assert_eq!(values["cpu.127.user_ns"], 127 * 10_000_000);
-    assert_eq!(values.len(), 129 * PARTS.len());
+    assert_eq!(values.len(), 129 * PARTS.len() + 1);
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_cut_or_empty_file_makes_everything_missing() {
     for text in ["", "cpu  1 2 3 4 5 6 7 8", "\0\0\0", "cpu\n", "cpu x\n"] {
         let snapshot = parsed(text, 100);
         assert_eq!(snapshot.values.len(), 0, "{text:?}");
-        assert_eq!(snapshot.missing.len(), PARTS.len() + 2, "{text:?}");
+        assert_eq!(snapshot.missing.len(), PARTS.len() + 3, "{text:?}");
     }
 }
 
