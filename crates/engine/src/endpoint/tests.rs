@@ -287,7 +287,7 @@ fn a_datagram_of_another_address_is_no_streams_although_it_has_the_token() {
         .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT, &|| false)
         .unwrap();
     let client = client.join().unwrap();
-    let receiver = server.start().unwrap();
+    let far_end = server.start().unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut datagram = [0; 100];
     let header = native::wire::Header {
@@ -303,11 +303,11 @@ fn a_datagram_of_another_address_is_no_streams_although_it_has_the_token() {
         .unwrap();
     let sent = client.start().unwrap().join();
     let counts = sent.iter().map(|report| report.packets).collect();
-    receiver.finish(
+    far_end.finish(
         linerate_peers::Sent::Packets(counts),
         Duration::from_millis(300),
     );
-    let received = receiver.join();
+    let received = far_end.join();
     let of = |report: &StreamReport| {
         let work = report
             .work
