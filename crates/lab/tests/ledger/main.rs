@@ -31,6 +31,7 @@ const CASES: &[Case] = cases![
     places::at_the_receiving_socket_in_runs,
     many::of_a_thousand_at_the_sending_socket,
     many::of_a_thousand_from_the_server,
+    many::of_ten_thousand,
     together::in_the_queue_and_in_the_network,
     together::at_the_socket_the_queue_and_the_network,
     together::at_both_sockets_and_in_the_network,

@@ -4,7 +4,7 @@ use crate::bench::{Bench, PAYLOAD, datagrams};
 use linerate_model::ByteCount;
 use linerate_model::run::{Place, Trial};
 use linerate_model::sample::FlowCounts;
-use linerate_model::spec::{Direction, SocketChoice, TestSpec};
+use linerate_model::spec::{Direction, MAX_STREAMS, SocketChoice, Stop, TestSpec};
 
 const STREAMS: u16 = 1000;
 
@@ -65,5 +65,30 @@ pub(crate) fn of_a_thousand_from_the_server() {
     }
     let bytes = trial.raw()[1].streams[0].bytes;
     assert_eq!(bytes.get(), u64::from(STREAMS) * EACH * PAYLOAD);
+    bench.close();
+}
+
+/// As many as there may be: a filter drops the first 5000, half of the first datagrams of all streams together.
+pub(crate) fn of_ten_thousand() {
+    const LOST: u64 = 5000;
+    linerate_sys::process::raise_open_files();
+    let bench = Bench::direct();
+    bench.drop_at_egress(LOST);
+    let spec = TestSpec {
+        streams: MAX_STREAMS,
+        threads: Some(2),
+        ..of_a_thousand(Direction::Forward)
+    };
+    let spec = TestSpec {
+        stop: Stop::Transactions(u64::from(MAX_STREAMS) * 2),
+        ..spec
+    };
+    let place = Place::SenderSocket;
+    let trial = bench.check("ten thousand", &spec, &[(place, &Bench::dropped_by_filter)]);
+    assert_eq!(of_streams(&trial, 0), vec![2; usize::from(MAX_STREAMS)]);
+    let received = of_streams(&trial, 1);
+    assert_eq!(received.len(), usize::from(MAX_STREAMS));
+    let lost: u64 = received.iter().map(|received| 2 - received).sum();
+    assert_eq!(lost, LOST);
     bench.close();
 }
