@@ -5,8 +5,9 @@
 //!  | token | stream | flags | sequence (48) | send time (48) | padding …
 //! ```
 //! Big-endian. The sequence numbers the counted datagrams of one stream densely from 0; warm-up
-//! datagrams have their own. The send time is nanoseconds on the sender's monotonic clock modulo
-//! 2^48 (78 hours), read once per batch.
+//! datagrams have their own. Hosts whose threads carry many streams take its first byte for the
+//! upper one of the stream's number, which is 0 below 256. The send time is nanoseconds on the
+//! sender's monotonic clock modulo 2^48 (78 hours), read once per batch.
 
 use crate::{MonoInstant, Stamp};
 use core::ops::Range;
