@@ -16,8 +16,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Streams that are being opened at once: what comes of them fits the usual receive buffer of the server's socket.
-const GREETED_AT_ONCE: usize = 64;
+/// Streams that are being opened at once: a datagram of each, which takes 768 bytes there, fits the usual receive buffer
+/// of the server's socket (208 KiB).
+const GREETED_AT_ONCE: usize = 200;
 
 /// A server's socket for the streams of one thread, and where their clients are once they are known.
 pub(super) struct SharedSocket {
