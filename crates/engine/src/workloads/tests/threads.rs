@@ -11,11 +11,16 @@ fn of_streams(reports: &[StreamReport]) -> Vec<u64> {
 
 #[test]
 fn streams_that_share_threads_are_each_counted_alike_at_both_ends() {
-    for pace in [Pace::Unpaced, Pace::At(BitRate::from_bps(400_000_000))] {
+    for (pace, wait) in [
+        (Pace::Unpaced, WaitMode::Block),
+        (Pace::Unpaced, WaitMode::Spin),
+        (Pace::At(BitRate::from_bps(400_000_000)), WaitMode::Block),
+    ] {
         for side in [Side::Sender, Side::Receiver] {
             let spec = TestSpec {
                 streams: 200,
                 threads: Some(3),
+                wait,
                 ..bulk(20_000_003).with_pace(pace)
             };
             let (sent, received) = exchange(&spec, side, "127.0.0.1:0");
