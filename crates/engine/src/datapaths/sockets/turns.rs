@@ -4,7 +4,7 @@
 //! network cards spread streams. The server has one for all of them: a call takes or sends what there is of any. Which
 //! stream a datagram is of, stands in it; its address must be that stream's.
 
-use super::{Waiting, room_for};
+use super::{SLOT_ALIGN, Waiting, room_for};
 use crate::datapaths::{Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, Span};
 use crate::error::EngineError;
 use linerate_model::spec::{Side, WaitMode};
@@ -19,6 +19,9 @@ use std::time::Duration;
 
 /// Datagrams of one receiving call at the socket of one stream: few come of each at a time.
 const MOST_OF_ONE: usize = 16;
+
+/// Datagrams that a sender discards in one call.
+const DISCARDED_AT_ONCE: usize = 64;
 
 /// Sockets of the streams of one thread.
 pub(crate) enum TurnSockets {
@@ -153,6 +156,11 @@ fn send_each(
     Ok(count)
 }
 
+/// Takes what clients send to keep their ways open: a queue of it that fills would count as drops of this host.
+fn discard(socket: &UdpSocket, batch: &mut RecvBatch) {
+    while batch.receive(socket, Blocking::No) == Ok(DISCARDED_AT_ONCE) {}
+}
+
 /// Receives from the next ready socket, waiting for one at most `limit`.
 fn receive_any(
     sockets: &[UdpSocket],
@@ -201,7 +209,12 @@ impl DatagramPath for TurnsPath {
                     let client = place(setup, slot).and_then(|place| clients.get(place));
                     *client.expect("invariant: the sender fills in its own streams")
                 }));
-                batch.send_to(socket, &self.to, waiting.blocking())
+                let sent = batch.send_to(socket, &self.to, waiting.blocking());
+                if setup.side == Side::Sender {
+                    let fresh = || RecvBatch::new(DISCARDED_AT_ONCE, SLOT_ALIGN);
+                    discard(socket, self.incoming.get_or_insert_with(fresh));
+                }
+                sent
             }
         }
     }
@@ -312,5 +325,49 @@ impl DatagramPath for TurnsPath {
                 socket, waiting, ..
             } => waiting.diagnostics(&*socket),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::MonoInstant;
+    use linerate_peers::{Batch, Part, SendTime, native};
+
+    #[test]
+    fn what_keeps_the_ways_of_clients_open_fills_no_queue_of_the_sender() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.connect(server.local_addr().unwrap()).unwrap();
+        let format = native::Streams { token: 3 };
+        let setup = TurnsSetup {
+            format: Arc::new(format),
+            first: 0,
+            side: Side::Sender,
+            payload: 64,
+            batch: 1,
+            wait: WaitMode::Block,
+        };
+        let shared = TurnSockets::Shared(
+            server.try_clone().unwrap(),
+            vec![client.local_addr().unwrap()],
+        );
+        let mut path = TurnsPath::new(shared, setup).unwrap();
+        let header = format.datagrams_in_turns(0..1).unwrap();
+        // Far more than the queue holds.
+        for first in 0..20 {
+            for _ in 0..100 {
+                client.send(&[]).unwrap();
+            }
+            let sent = SendTime {
+                monotonic: MonoInstant::default(),
+                wall_ns: 0,
+            };
+            let part = Part::Counted;
+            header.write(path.slots(), 64, Batch { part, first, sent });
+            assert_eq!(path.send(1), Ok(1));
+            assert_eq!(client.recv(&mut [0; 100]).unwrap(), 64);
+        }
+        assert_eq!(sockopt::socket_drops(&server).unwrap(), 0);
     }
 }
