@@ -8,13 +8,20 @@ use crate::access::is_in;
 use crate::threads::start_thread;
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
+use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_peers::{DelegatedTest, Delegation, Refusal, RefusalCode};
+use linerate_model::time::MonoInstant;
+use linerate_peers::{DelegatedTest, Delegation, MAX_DELAY, Refusal, RefusalCode};
+use linerate_sys::clock::{MonoClock, sleep_until};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
+use std::time::Duration;
+
+/// How long a test that begins later does not notice that it is stopped.
+const WAIT_STEP: Duration = Duration::from_millis(50);
 
 type Outcome = Result<Box<DelegatedTest>, Refusal>;
 
@@ -36,8 +43,9 @@ impl DelegatedRun {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let delegation = delegation.clone();
+        let begin = MonoClock.now().after(delegation.delay.min(MAX_DELAY));
         let work = move || {
-            let made = make(to, &delegation, &stopped);
+            let made = make(to, &delegation, begin, &stopped);
             // The session that asked may be over.
             let _ = tell.send(made.map_err(|error| refusal(&error)));
         };
@@ -96,6 +104,7 @@ fn allowed(plan: &AgentPlan, delegation: &Delegation) -> Result<SocketAddr, Refu
 fn make(
     to: SocketAddr,
     delegation: &Delegation,
+    begin: MonoInstant,
     stop: &AtomicBool,
 ) -> anyhow::Result<Box<DelegatedTest>> {
     let target = Target {
@@ -103,6 +112,9 @@ fn make(
         ..Target::new(PeerAddress::from(to))
     };
     let mut client = Client::connect(&target)?;
+    while MonoClock.now() < begin && !stop.load(Ordering::Relaxed) {
+        sleep_until(begin.min(MonoClock.now().after(WAIT_STEP)));
+    }
     let outcome = client.run(&delegation.spec, &mut |_| !stop.load(Ordering::Relaxed))?;
     Ok(Box::new(outcome.into_delegated(client.hosts())))
 }
@@ -132,6 +144,7 @@ mod tests {
             port: 5301,
             key: None,
             spec,
+            delay: Duration::ZERO,
         };
         allowed(plan, &delegation)
     }

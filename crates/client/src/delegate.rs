@@ -10,17 +10,19 @@ use linerate_model::spec::TestSpec;
 use linerate_peers::{Delegation, PeerEvent};
 use linerate_session::SessionEvent;
 use linerate_sys::ending;
+use std::time::Duration;
 
 /// Longest name of a host (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 255;
 
 impl Client {
-    /// Has the peer make this test with the agent at `endpoint`, while `go_on` returns true; the reports of both ends, and
+    /// Has the peer make this test with the agent at `endpoint`, `delay` after it is asked, while `go_on` returns true; the reports of both ends, and
     /// both hosts.
     pub fn delegate(
         &mut self,
         endpoint: &Endpoint,
         spec: &TestSpec,
+        delay: Duration,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<(TestOutcome, Vec<Host>)> {
         if endpoint.host.len() > MAX_HOST {
@@ -32,6 +34,7 @@ impl Client {
             port: endpoint.port,
             key: endpoint.key.clone(),
             spec: Box::new(spec.clone()),
+            delay,
         };
         let asked = self.driver().delegate(delegation);
         asked.map_err(|error| self.failed(error))?;

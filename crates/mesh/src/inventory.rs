@@ -4,6 +4,7 @@
 //! [mesh]
 //! time = "5s"            # of each test in each direction
 //! repetitions = 3        # of each pair; one alone has no interval
+//! shared-links = true    # then search for links that nobody declared
 //! key = "mesh.key"       # file of the key that the agents ask for
 //!
 //! [hosts.a]
@@ -50,6 +51,8 @@ pub struct Inventory {
     pub partners: usize,
     /// How often each pair is tested.
     pub repetitions: u32,
+    /// Whether links that nobody declared are searched for.
+    pub shared_links: bool,
     /// Most L4 payload of all tests together.
     pub budget: Option<ByteCount>,
     /// File of the key that running agents ask for.
@@ -105,6 +108,8 @@ struct MeshTable {
     seed: u64,
     partners: Option<Spanned<usize>>,
     repetitions: Option<Spanned<u32>>,
+    #[serde(default, rename = "shared-links")]
+    shared_links: bool,
     budget: Option<Spanned<String>>,
     key: Option<String>,
 }
@@ -142,6 +147,7 @@ impl Inventory {
             seed: 0,
             partners: PARTNERS,
             repetitions: 1,
+            shared_links: false,
             budget: None,
             key: None,
             hosts,
@@ -182,6 +188,7 @@ impl Inventory {
             seed,
             partners,
             repetitions,
+            shared_links,
             budget,
             key,
         } = file.mesh;
@@ -210,6 +217,7 @@ impl Inventory {
             seed,
             partners,
             repetitions,
+            shared_links,
             budget: value(budget.as_ref(), "budget", ByteCount::from_str)?,
             key,
             hosts,
@@ -291,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_inventory_is_read_with_all_its_keys() {
-        let text = "[mesh]\ntime = \"2s\"\nbudget = \"1G\"\nseed = 7\n\
+        let text = "[mesh]\ntime = \"2s\"\nbudget = \"1G\"\nseed = 7\nshared-links = true\n\
             [hosts.a]\naddress = \"10.0.0.1\"\nrack = \"one\"\nrate = \"1G\"\n\
             [hosts.b]\naddress = \"ssh://b\"\naccepts = false\n\
             [links.up]\nracks = [\"one\"]\n";
@@ -302,6 +310,7 @@ mod tests {
             Some(BitRate::from_bps(1_000_000_000))
         );
         assert!(!inventory.hosts[1].accepts);
+        assert!(inventory.shared_links);
         assert_eq!(inventory.links[0].hosts, BTreeSet::from([0]));
     }
 

@@ -3,9 +3,10 @@
 use crate::colouring;
 use crate::inventory::Inventory;
 use crate::pairs::{self, Pairs};
+use crate::shared;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::mesh::{MeshPair, MeshPlan, SCHEMA};
+use linerate_model::mesh::{MeshPair, MeshPlan, SCHEMA, SearchBounds};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -52,10 +53,17 @@ pub fn plan(inventory: &Inventory) -> Result<MeshPlan, Failure> {
         .into_iter()
         .filter(|round| !round.is_empty())
         .collect();
-    let bytes = most_bytes(inventory, rounds.iter().flatten());
+    let bytes = most_bytes(inventory, inventory.time, rounds.iter().flatten());
     let times = u64::from(inventory.repetitions);
     let bytes = bytes.map(|once| ByteCount::new(once.get().saturating_mul(times)));
-    check_budget(inventory, bytes)?;
+    let search = inventory.shared_links.then(|| search(inventory, &rounds));
+    let all = match &search {
+        Some(search) => bytes
+            .zip(search.bytes)
+            .map(|(tests, crowds)| ByteCount::new(tests.get().saturating_add(crowds.get()))),
+        None => bytes,
+    };
+    check_budget(inventory, all)?;
     let count = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
     let count = count.saturating_mul(inventory.repetitions);
     Ok(MeshPlan {
@@ -74,8 +82,28 @@ pub fn plan(inventory: &Inventory) -> Result<MeshPlan, Failure> {
         test: inventory.time,
         time: (inventory.time * 2 + BETWEEN) * count,
         bytes,
+        search,
         rounds,
     })
+}
+
+/// Bounds of the search for shared links: as many crowds as it may take, each as large as the largest round.
+fn search(inventory: &Inventory, rounds: &[Vec<MeshPair>]) -> SearchBounds {
+    let most = rounds.iter().map(Vec::len).max().unwrap_or_default();
+    let crowds = shared::most_crowds(most);
+    let bytes = rounds.iter().map(|round| {
+        let sent = |time| most_bytes(inventory, time, round.iter());
+        // A round's tests in one direction after the other are a crowd's in both at once.
+        sent(inventory.time + shared::WARM_UP + shared::TAIL)
+    });
+    let bytes = bytes.max().flatten();
+    let times = u64::try_from(crowds).unwrap_or(u64::MAX);
+    let count = u32::try_from(crowds).unwrap_or(u32::MAX);
+    SearchBounds {
+        crowds,
+        time: (shared::DELAY + shared::WARM_UP + shared::TAIL + inventory.time + BETWEEN) * count,
+        bytes: bytes.map(|once| ByteCount::new(once.get().saturating_mul(times))),
+    }
 }
 
 fn collect(pairs: &[MeshPair], of: &[usize]) -> Vec<Vec<MeshPair>> {
@@ -90,13 +118,14 @@ fn collect(pairs: &[MeshPair], of: &[usize]) -> Vec<Vec<MeshPair>> {
 /// Both directions of each pair at the rate of its slower interface; unknown where one does not declare it.
 fn most_bytes<'a>(
     inventory: &Inventory,
+    time: Duration,
     pairs: impl Iterator<Item = &'a MeshPair>,
 ) -> Option<ByteCount> {
     let mut bytes = 0u64;
     for pair in pairs {
         let rate = |place: usize| inventory.hosts[place].rate;
         let slower = rate(pair.dialer)?.min(rate(pair.listener)?);
-        let one = slower.bytes_in(inventory.time).get();
+        let one = slower.bytes_in(time).get();
         bytes = bytes.saturating_add(one.saturating_mul(2));
     }
     Some(ByteCount::new(bytes))
@@ -109,7 +138,7 @@ fn check_budget(inventory: &Inventory, bytes: Option<ByteCount>) -> Result<(), F
     let message = match bytes {
         Some(bytes) if bytes <= budget => return Ok(()),
         Some(bytes) => format!(
-            "the tests of this mesh send up to {bytes}, its budget is {budget}: shorten `time`, or leave out hosts"
+            "the tests of this mesh send up to {bytes}, its budget is {budget}: shorten `time`, leave out hosts, or do not search for shared links"
         ),
         None => format!(
             "budget = {budget}: what the tests send is known only if every host declares its `rate`"

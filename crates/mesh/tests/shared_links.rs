@@ -1,5 +1,5 @@
 //! Shared links are found in simulated networks, and nothing is found where nothing is shared. The constants were chosen
-//! with these networks in sight, so the tests guard what there is and judge nothing.
+//! with seeds below 1000 in sight; what the search is worth on others is said in the guide.
 
 mod simulation;
 
@@ -16,31 +16,32 @@ const USUAL: Scene = Scene {
 
 fn all(scene: Scene, seeds: u64) -> Score {
     let mut sum = Score::default();
-    for seed in 1000..1000 + seeds {
+    for seed in 0..seeds {
         sum.add(run(scene, seed));
     }
     sum
 }
 
-/// What the search is worth today where each flow passes two links: see the guide. Worse than this is a regression.
+/// What the search is worth: see the guide. Worse than this is a regression.
 fn is_as_good_as_known(score: Score) {
-    assert!(score.right >= 2 * score.wrong, "{score:?}");
-    assert!(score.right * 3 >= score.missed, "{score:?}");
-    assert!(score.within * 4 >= score.links, "{score:?}");
+    assert!(score.right > 5 * score.wrong, "{score:?}");
+    assert!(score.found * 2 > score.there, "{score:?}");
+    assert!(score.within * 10 > score.links * 8, "{score:?}");
 }
 
 #[test]
 fn uplinks_are_found_with_their_capacity() {
-    is_as_good_as_known(all(USUAL, 40));
+    is_as_good_as_known(all(USUAL, 10));
 }
 
 #[test]
-fn unequal_round_trips_do_not_split_a_link() {
+fn unequal_shares_do_not_split_a_link() {
     let scene = Scene {
-        unfair: 0.2,
+        noise: 0.03,
+        unfair: 0.35,
         ..USUAL
     };
-    is_as_good_as_known(all(scene, 40));
+    is_as_good_as_known(all(scene, 10));
 }
 
 #[test]
@@ -57,11 +58,21 @@ fn nothing_is_found_where_nothing_is_shared() {
 }
 
 #[test]
+fn paths_that_change_from_test_to_test_are_no_link() {
+    let scene = Scene {
+        trap: Trap::Ecmp,
+        ..USUAL
+    };
+    let score = all(scene, 20);
+    assert!(score.links <= 4, "{score:?}");
+}
+
+#[test]
 fn slow_hosts_are_not_taken_for_links() {
     let scene = Scene {
         trap: Trap::HostLimits,
         ..USUAL
     };
-    let score = all(scene, 40);
-    assert!(score.right >= 2 * score.wrong, "{score:?}");
+    let score = all(scene, 20);
+    assert!(score.right > 9 * score.wrong, "{score:?}");
 }

@@ -84,6 +84,28 @@ pub struct MeshPlan {
         skip_serializing_if = "Option::is_none"
     )]
     pub bytes: Option<ByteCount>,
+    /// The search for links that nobody declared, after the tests of the pairs; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchBounds>,
+}
+
+/// What a search for shared links takes at most: it ends when what was seen is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct SearchBounds {
+    /// Crowds: several pairs at once, both ways.
+    #[serde(rename = "most_crowds")]
+    pub crowds: usize,
+    /// Their length, with what is between them.
+    #[serde(rename = "most_time_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub time: Duration,
+    /// Their L4 payload; absent where a host's rate is not declared.
+    #[serde(
+        rename = "most_bytes",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub bytes: Option<ByteCount>,
 }
 
 impl MeshPlan {
@@ -138,30 +160,42 @@ pub enum FlowStanding {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkCertainty {
-    /// With the others left out, a flow of the group got more, and its interval excludes no gain.
+    /// With half of the group left out the others got more, and the interval excludes no gain.
     Proven,
-    /// The flows' rates move together, and no intervention confirmed it.
+    /// They got more, and the interval does not exclude no gain.
     Suspected,
 }
 
 /// A link that nobody declared and that several pairs share.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SharedLink {
-    /// The flows that share it, sender and receiver.
-    pub flows: Vec<(usize, usize)>,
+    /// The flows that share it.
+    pub flows: Vec<LinkFlow>,
     /// Receiver-side L4 payload rate of the group while the link was saturated, bit/s.
     #[serde(rename = "capacity_bps")]
     pub capacity: Estimate,
     /// How sure it is.
     pub certainty: LinkCertainty,
-    /// The intervention: rate of the flow with the others left out over its rate with them, with a 95 % interval.
+    /// The intervention: rates of the flows with half of the group left out over those with it, with a 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain_ratio: Option<GainRatio>,
     /// What shares: a link of the network, or the hosts' own resource where their verdicts name one.
     pub place: SharedPlace,
 }
 
-/// How much more a flow got while the others of its group were left out.
+/// A flow of a shared link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct LinkFlow {
+    /// Place of the sending host.
+    pub from: usize,
+    /// Place of the receiving host.
+    pub to: usize,
+    /// Receiver-side L4 payload rate while few flows or none beside it were active.
+    #[serde(rename = "alone_bps", default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<BitRate>,
+}
+
+/// How much more flows got while half of their group was left out.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct GainRatio {
     /// Geometric mean.
@@ -188,7 +222,7 @@ pub enum SharedPlace {
 /// Rates of one crowd round: several flows at once.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CrowdRound {
-    /// What it was for: `all`, `subset`, `without-others`.
+    /// What it was for.
     pub purpose: CrowdPurpose,
     /// Each active flow with its receiver-side L4 payload rate; a flow whose test failed is left out.
     pub rates: Vec<CrowdRate>,
@@ -200,9 +234,15 @@ pub struct CrowdRound {
 pub enum CrowdPurpose {
     /// All flows at once.
     All,
-    /// Random subsets of the flows that dropped.
+    /// Few pairs at a time, or one alone.
+    Few,
+    /// The flows of one group alone.
+    Group,
+    /// A group's smallest part that does not fill its link, with other flows: do they fill it?
+    Members,
+    /// Random parts of the flows that were held back.
     Subset,
-    /// An intervention: one group's flows but one are left out.
+    /// An intervention: one half of a group is left out.
     WithoutOthers,
 }
 

@@ -10,7 +10,7 @@ use linerate_mesh::{Inventory, plan};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::mesh::{FlowStanding, MeshReport};
 use linerate_model::units::parse_duration;
-use linerate_studies::run::{Crowds, Hosts, mesh};
+use linerate_studies::run::{Hosts, mesh};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,7 @@ impl MeshArgs {
         let mut inventory = self.inventory()?;
         inventory.time = self.time.unwrap_or(inventory.time);
         inventory.repetitions = self.repetitions.unwrap_or(inventory.repetitions);
+        inventory.shared_links |= self.shared_links;
         if let Some(title) = &output.title {
             inventory.title.clone_from(title);
         }
@@ -74,15 +75,10 @@ impl MeshArgs {
         let key = self.key_file(&inventory);
         let key = key.as_deref().map(key_in).transpose()?;
         let hosts = Hosts::new(inventory, key.as_ref())?;
-        let crowds = if self.shared_links {
-            Crowds::Search
-        } else {
-            Crowds::Skip
-        };
         let mut unsaved = None;
         let mut interrupted = false;
         let (_, report) = with_store(output, |context| {
-            let made = mesh(context, &hosts, crowds);
+            let made = mesh(context, &hosts);
             unsaved = context.unsaved.take();
             interrupted = context.interrupted();
             made

@@ -12,7 +12,7 @@ use linerate_mesh::Inventory;
 use linerate_model::mesh::MeshReport;
 use linerate_peers::key::Key;
 use linerate_studies::context::unattended;
-use linerate_studies::run::{Crowds, Hosts, mesh as measure};
+use linerate_studies::run::{Hosts, mesh as measure};
 use linerate_sys::netns::NetNamespace;
 use std::fmt::Write as _;
 use std::fs;
@@ -91,12 +91,12 @@ fn shell(script: &str) {
     assert!(output.status.success(), "{script}: {complaint}");
 }
 
-/// Measures the mesh while agents run on the first `serving` hosts.
-pub(crate) fn mesh(between: Between, serving: usize) -> MeshReport {
+/// Measures the mesh and searches for shared links while agents run on the first `serving` hosts.
+pub(crate) fn mesh(between: Between, serving: usize, seed: u64) -> MeshReport {
     let work = move || {
         let _network = NetNamespace::unshare().unwrap();
         let hosts = build(between, serving);
-        let report = found();
+        let report = found(seed);
         for host in hosts {
             drop(host.scripts);
             host.thread.join().unwrap();
@@ -144,8 +144,8 @@ fn build(between: Between, serving: usize) -> Vec<Running> {
     hosts
 }
 
-fn found() -> MeshReport {
-    let mut text = "[mesh]\ntime = \"2s\"\n".to_owned();
+fn found(seed: u64) -> MeshReport {
+    let mut text = format!("[mesh]\ntime = \"2s\"\nshared-links = true\nseed = {seed}\n");
     for number in 0..HOSTS {
         let address = number + 1;
         writeln!(
@@ -157,6 +157,6 @@ fn found() -> MeshReport {
     let inventory = Inventory::from_toml("mesh.toml", &text).unwrap();
     let key = Key::new(KEY).unwrap();
     let hosts = Hosts::new(inventory, Some(&key)).unwrap();
-    let (_, report) = unattended(|context| measure(context, &hosts, Crowds::Search)).unwrap();
+    let (_, report) = unattended(|context| measure(context, &hosts)).unwrap();
     report
 }

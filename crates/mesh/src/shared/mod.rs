@@ -3,45 +3,68 @@
 //! Two flows alone are blind to a link that is faster than both together; many at once are not.
 //!
 //! ```text
-//!  scan:      all pairs of several random matchings at once; the one whose flows lose most is searched
-//!  subsets:   random 60 % of the flows that dropped: flows that share a link rise and fall together
-//!  groups:    flows whose ratio stays the same whenever both are active; their sum is the link's capacity
-//!  confirm:   all, then all but the others of a group, in turns: does the one that stays rise?
+//!  scan:     all pairs of several random matchings at once; the one whose flows carry least is searched
+//!  few:      its pairs few at a time: what each flow carries while nothing that it shares is full
+//!  core:     of the flows that were held back at once, the fewest that fill one link: any of them sets the others free
+//!  members:  the core less one, with some of the other flows: those that fill the link again pass it
+//!  confirm:  the group alone, and its halves alone, in turns: does each flow rise without the other half?
 //! ```
+//!
+//! The last three are made again for what the links found so far do not explain. Effects are those of whole flows, not of
+//! how rates are correlated: TCP shares no link evenly.
 //!
 //! Does no I/O: [`Search::next_crowd`] says what to run at once, [`Search::record`] takes the rates. A pair is two flows, one
 //! each way, since the directions of a link are separate.
 //!
 //! # References
 //! - Interference of concurrent transfers: Legrand, Mazoit, Quinson, INRIA RR-5792 (2006)
+//! - The fewest inputs that show an effect: Zeller, Hildebrandt, IEEE Transactions on Software Engineering 28(2) (2002)
 
-mod groups;
+mod confirm;
+mod core;
+mod explain;
+mod members;
+mod reference;
 
-use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
-use linerate_model::estimate::{Estimate, Interval};
+use confirm::{Confirmation, Outcome};
+use core::{CoreSearch, Step};
+use linerate_model::estimate::Estimate;
 use linerate_model::mesh::{CrowdPurpose, GainRatio, LinkCertainty};
 use linerate_model::random::Random;
-use std::collections::BTreeMap;
+use members::MemberSearch;
+use reference::{Rates, References};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-/// A flow has dropped below this share of what it carries alone. TCP's rate scatters by some 5 % between tests on an idle
-/// path; what costs less than a tenth is no bottleneck.
-const DROPPED: f64 = 0.85;
-/// Random subsets of the flows that dropped, of few flows; each doubling takes one more.
-const SUBSETS: usize = 12;
-/// Share of the flows that are active in a subset, of ten. The two ways of a pair are drawn apart: the directions of a link
-/// could not be told otherwise.
-const ACTIVE_OF_TEN: usize = 6;
+/// What is left out at the beginning of each flow: TCP's shares of a link that others fill settle in a second.
+pub const WARM_UP: Duration = Duration::from_secs(2);
+/// After which the tests of a crowd begin: by then all have been asked for.
+pub const DELAY: Duration = Duration::from_secs(1);
+/// What is left out at the end: flows that end later than others have the link for themselves.
+pub const TAIL: Duration = Duration::from_millis(500);
+/// Matchings that are scanned.
+const MATCHINGS: usize = 4;
+/// Crowds in which the pairs are run few at a time; fewer pairs are run alone.
+const FEW_CROWDS: usize = 16;
+/// Crowds for each link that may be there, on average: half of them to find its flows, as many to confirm them.
+const CROWDS_OF_LINK: usize = 40;
+/// Links that are searched for at most, as far as the crowds go.
+const MOST_LINKS: usize = 16;
 /// Readings with the others, and as many without: at a gain of a tenth and a scatter of 5 %, four find it with power 0.8.
 const READINGS: usize = 4;
 /// A gain below this is within what TCP's rate scatters, however narrow its interval.
 const LEAST_GAIN: f64 = 1.1;
+/// A rate below this share of what the links found explain has another cause.
+const UNEXPLAINED: f64 = 0.85;
+/// Searches in a row that found nothing, after which the search is over.
+const MOST_FAILURES: usize = 6;
 
-/// Pairs that can be active at once, since they share no interface and no declared link: what their flows carry alone,
-/// forward and reverse, bit/s. `None` where it is not known.
+/// Pairs that can be active at once, since they share no interface and no declared link: what their flows carry at most as
+/// far as the rounds of the plan showed, forward and reverse, bit/s. `None` where it is not known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matching {
     /// Forward and reverse rate of each pair.
-    pub alone: Vec<[Option<f64>; 2]>,
+    pub expected: Vec<[Option<f64>; 2]>,
 }
 
 /// Pairs to run at once, all of one matching.
@@ -62,25 +85,24 @@ pub struct FoundLink {
     pub matching: usize,
     /// Pair and direction (0 forward, 1 reverse) of each flow.
     pub flows: Vec<(usize, usize)>,
-    /// Rate of all its flows together while it was saturated, bit/s.
+    /// Rate of all its flows together while they alone were active, bit/s.
     pub capacity: Estimate,
     /// How sure it is.
     pub certainty: LinkCertainty,
-    /// The intervention; absent if it could not be made.
-    pub gain: Option<GainRatio>,
+    /// The intervention.
+    pub gain: GainRatio,
 }
 
 /// Where the search is.
 #[derive(Debug)]
 enum Phase {
-    Scan { next: usize },
-    Subsets { left: usize },
-    Confirm { group: usize, left: usize },
+    Confirm(Confirmation),
+    Core(CoreSearch),
     Done,
+    Few { next: usize },
+    Members(MemberSearch),
+    Scan { next: usize },
 }
-
-/// Rates of one round: of each flow that was active and measured.
-type Rates = Vec<Option<f64>>;
 
 /// The search for shared links.
 #[derive(Debug)]
@@ -92,188 +114,259 @@ pub struct Search {
     scans: Vec<Rates>,
     /// The matching that is searched.
     chosen: usize,
-    /// Its flows that dropped, by number: pair times two plus direction.
-    dropped: Vec<usize>,
-    rounds: Vec<Rates>,
-    groups: Vec<Vec<usize>>,
-    /// With and without the others, for each group.
-    readings: Vec<[Vec<f64>; 2]>,
+    /// Its pairs, few at a time.
+    few: Vec<Vec<usize>>,
+    reference: References,
+    /// Its flows that were held back in the scan, by number: pair times two plus direction.
+    held_back: Vec<usize>,
+    links: Vec<FoundLink>,
+    /// Flows of groups whose sums were not those of one link.
+    given_up: BTreeSet<usize>,
+    /// Groups whose sums were not those of one link.
+    unsteady: usize,
+    failures: usize,
+    crowds: usize,
+}
+
+/// Crowds of a search among so many pairs at once, at most.
+pub fn most_crowds(pairs: usize) -> usize {
+    MATCHINGS + FEW_CROWDS.min(pairs) + CROWDS_OF_LINK * MOST_LINKS.min(pairs)
 }
 
 impl Search {
-    /// Searches in these matchings.
-    pub const fn new(matchings: Vec<Matching>, seed: u64) -> Self {
+    /// Searches in the first of these, of which none has more pairs than the first.
+    pub fn new(mut matchings: Vec<Matching>, seed: u64) -> Self {
+        matchings.truncate(MATCHINGS);
         Self {
             matchings,
             random: Random::new(seed),
             phase: Phase::Scan { next: 0 },
             scans: Vec::new(),
             chosen: 0,
-            dropped: Vec::new(),
-            rounds: Vec::new(),
-            groups: Vec::new(),
-            readings: Vec::new(),
+            few: Vec::new(),
+            reference: References::default(),
+            held_back: Vec::new(),
+            links: Vec::new(),
+            given_up: BTreeSet::new(),
+            unsteady: 0,
+            failures: 0,
+            crowds: 0,
         }
     }
 
     /// What to run next; `None` when the search is over.
     pub fn next_crowd(&mut self) -> Option<Crowd> {
-        let crowd = |matching, flows: Vec<usize>, purpose| {
-            let mut ways: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
-            for flow in flows {
-                ways.entry(flow / 2).or_default()[flow % 2] = true;
-            }
-            Some(Crowd {
-                matching,
-                pairs: ways.into_iter().collect(),
-                purpose,
-            })
-        };
-        match self.phase {
+        let (matching, flows, purpose) = match &mut self.phase {
             Phase::Scan { next } => {
-                let flows = (0..self.matchings.get(next)?.alone.len() * 2).collect();
-                crowd(next, flows, CrowdPurpose::All)
+                let flows = 0..self.matchings.get(*next)?.expected.len() * 2;
+                (*next, flows.collect(), CrowdPurpose::All)
             }
-            Phase::Subsets { .. } => {
-                let mut flows = self.dropped.clone();
-                let active = (flows.len() * ACTIVE_OF_TEN).div_ceil(10).max(2);
-                self.random.shuffle(&mut flows);
-                flows.truncate(active);
-                flows.sort_unstable();
-                crowd(self.chosen, flows, CrowdPurpose::Subset)
+            Phase::Few { next } => {
+                let pairs = self.few.get(*next)?.iter();
+                let flows = pairs.flat_map(|pair| [pair * 2, pair * 2 + 1]);
+                (self.chosen, flows.collect(), CrowdPurpose::Few)
             }
-            Phase::Confirm { group, left } => {
-                let flows = self.dropped.iter().copied();
-                if left.is_multiple_of(2) {
-                    return crowd(self.chosen, flows.collect(), CrowdPurpose::All);
-                }
-                let stays = self.representative(group);
-                let others = &self.groups[group];
-                let flows = flows.filter(|flow| *flow == stays || !others.contains(flow));
-                crowd(self.chosen, flows.collect(), CrowdPurpose::WithoutOthers)
+            Phase::Core(search) => {
+                let flows = search.next(&mut self.random);
+                (self.chosen, flows, CrowdPurpose::Subset)
             }
-            Phase::Done => None,
+            Phase::Members(search) => (self.chosen, search.next()?, CrowdPurpose::Members),
+            Phase::Confirm(confirmation) => {
+                let (flows, purpose) = confirmation.next(&mut self.random);
+                (self.chosen, flows, purpose)
+            }
+            Phase::Done => return None,
+        };
+        let mut ways: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
+        for flow in flows {
+            ways.entry(flow / 2).or_default()[flow % 2] = true;
         }
+        Some(Crowd {
+            matching,
+            pairs: ways.into_iter().collect(),
+            purpose,
+        })
     }
 
     /// Takes what the flows of the last crowd carried: pair, forward and reverse rate, bit/s.
-    pub fn record(&mut self, crowd: &Crowd, rates: &[(usize, [Option<f64>; 2])]) {
-        let pairs = self.matchings[crowd.matching].alone.len();
-        let mut round = vec![None; pairs * 2];
-        for (pair, both) in rates {
-            round[pair * 2] = both[0].filter(|rate| *rate > 0.0);
-            round[pair * 2 + 1] = both[1].filter(|rate| *rate > 0.0);
+    pub fn record(&mut self, rates: &[(usize, [Option<f64>; 2])]) {
+        let flows = rates.iter().flat_map(|(pair, both)| {
+            [0, 1].map(|way| Some((pair * 2 + way, both[way].filter(|rate| *rate > 0.0)?)))
+        });
+        let rates: Rates = flows.flatten().collect();
+        self.crowds += 1;
+        if !matches!(self.phase, Phase::Scan { .. }) {
+            self.reference.record(&rates);
         }
-        match self.phase {
+        let phase = std::mem::replace(&mut self.phase, Phase::Done);
+        self.phase = self.after(phase, rates);
+        let pairs = self.matchings.first().map_or(0, |most| most.expected.len());
+        if self.crowds >= most_crowds(pairs) {
+            self.phase = Phase::Done;
+        }
+    }
+
+    fn after(&mut self, phase: Phase, rates: Rates) -> Phase {
+        match phase {
             Phase::Scan { next } => {
-                self.scans.push(round);
-                self.phase = if next + 1 < self.matchings.len() {
-                    Phase::Scan { next: next + 1 }
-                } else {
-                    self.choose()
-                };
-            }
-            Phase::Subsets { left } => {
-                self.rounds.push(round);
-                self.phase = if left > 1 {
-                    Phase::Subsets { left: left - 1 }
-                } else {
-                    self.group()
-                };
-            }
-            Phase::Confirm { group, left } => {
-                let stays = self.representative(group);
-                if let Some(rate) = round[stays] {
-                    self.readings[group][left % 2].push(rate);
+                self.scans.push(rates);
+                if next + 1 < self.matchings.len() {
+                    return Phase::Scan { next: next + 1 };
                 }
-                if left.is_multiple_of(2) {
-                    self.rounds.push(round);
-                }
-                self.phase = match left {
-                    0 if group + 1 < self.groups.len() => Self::confirm(group + 1),
-                    0 => Phase::Done,
-                    _ => Phase::Confirm {
-                        group,
-                        left: left - 1,
-                    },
-                };
+                self.choose();
+                Phase::Few { next: 0 }
             }
-            Phase::Done => {}
+            Phase::Few { next } if next + 1 < self.few.len() => Phase::Few { next: next + 1 },
+            Phase::Few { .. } => self.search_on(),
+            Phase::Core(mut search) => match search.record(&rates, &self.reference) {
+                Step::Running => Phase::Core(search),
+                Step::Nothing => self.failed(&[]),
+                Step::Done(core) => {
+                    let others = self.reference.not_free(&self.scans[self.chosen]);
+                    Self::members(MemberSearch::new(core, &others, &mut self.random))
+                }
+            },
+            Phase::Members(mut search) => {
+                match search.record(&rates, &self.reference, &mut self.random) {
+                    Step::Done(members) => Phase::Confirm(Confirmation::new(members)),
+                    Step::Running | Step::Nothing => Phase::Members(search),
+                }
+            }
+            Phase::Confirm(mut confirmation) => {
+                match confirmation.record(&rates, &self.reference) {
+                    None => Phase::Confirm(confirmation),
+                    Some(outcome) => self.conclude(outcome, confirmation.flows()),
+                }
+            }
+            Phase::Done => Phase::Done,
         }
     }
 
-    const fn confirm(group: usize) -> Phase {
-        Phase::Confirm {
-            group,
-            left: READINGS * 2 - 1,
+    fn members(search: MemberSearch) -> Phase {
+        match search.next() {
+            Some(_) => Phase::Members(search),
+            None => Phase::Confirm(Confirmation::new(search.members())),
         }
     }
 
-    /// The matching whose flows lose most, if any lose at all.
-    fn choose(&mut self) -> Phase {
+    fn conclude(&mut self, outcome: Outcome, group: &[usize]) -> Phase {
+        match outcome {
+            Outcome::Refuted => self.failed(&[]),
+            Outcome::Unsteady => {
+                self.unsteady += 1;
+                self.failed(group)
+            }
+            Outcome::Link {
+                flows,
+                capacity,
+                certainty,
+                gain,
+            } => {
+                let is_new = self.add(FoundLink {
+                    matching: self.chosen,
+                    flows: flows.iter().map(|flow| (flow / 2, flow % 2)).collect(),
+                    capacity,
+                    certainty,
+                    gain,
+                });
+                if is_new {
+                    self.failures = 0;
+                    self.search_on()
+                } else {
+                    self.failed(&[])
+                }
+            }
+        }
+    }
+
+    /// Adds a link; false if it is one that was found before, which gets the flows that are new.
+    fn add(&mut self, found: FoundLink) -> bool {
+        let is_same = |link: &&mut FoundLink| {
+            let common = found.flows.iter().filter(|flow| link.flows.contains(flow));
+            common.count() * 2 > found.flows.len().min(link.flows.len())
+        };
+        if let Some(link) = self.links.iter_mut().find(is_same) {
+            let new = found
+                .flows
+                .into_iter()
+                .filter(|flow| !link.flows.contains(flow));
+            let new: Vec<_> = new.collect();
+            link.flows.extend(new);
+            return false;
+        }
+        self.links.push(found);
+        true
+    }
+
+    fn failed(&mut self, flows: &[usize]) -> Phase {
+        self.failures += 1;
+        self.given_up.extend(flows);
+        self.search_on()
+    }
+
+    /// Searches what is not explained yet.
+    fn search_on(&mut self) -> Phase {
+        self.held_back = self.reference.held_back(&self.scans[self.chosen]);
+        let left = self.unexplained();
+        if left.len() < 2 || self.failures >= MOST_FAILURES {
+            Phase::Done
+        } else {
+            Phase::Core(CoreSearch::new(left))
+        }
+    }
+
+    /// Flows that were held back in the scan by more than the links that were found.
+    fn unexplained(&self) -> Vec<usize> {
+        let scan = &self.scans[self.chosen];
+        let alone = scan
+            .keys()
+            .filter_map(|flow| Some((*flow, self.reference.rate(*flow)?)));
+        let flows: Vec<Vec<usize>> = self
+            .links
+            .iter()
+            .map(|link| {
+                link.flows
+                    .iter()
+                    .map(|(pair, way)| pair * 2 + way)
+                    .collect()
+            })
+            .collect();
+        let links: Vec<_> = self
+            .links
+            .iter()
+            .zip(&flows)
+            .map(|(link, flows)| explain::Shared {
+                flows,
+                capacity: link.capacity.point,
+            })
+            .collect();
+        let expected = explain::expected(&alone.collect(), &links);
+        let is_unexplained = |flow: &usize| {
+            let rates = scan.get(flow).zip(expected.get(flow));
+            !self.given_up.contains(flow)
+                && rates.is_some_and(|(rate, expected)| rate < &(expected * UNEXPLAINED))
+        };
+        let held_back = self.held_back.iter().copied();
+        held_back.filter(is_unexplained).collect()
+    }
+
+    /// The matching whose flows lose most against what is expected of them.
+    fn choose(&mut self) {
         let lost = |matching: &usize| -> f64 {
-            let flows = self.dropped_in(*matching);
-            let share = |flow: &usize| {
-                let alone = self.alone(*matching, *flow)?;
-                Some(1.0 - self.scans[*matching][*flow]? / alone)
+            let rates = self.scans[*matching].iter();
+            let share = |(flow, rate): (&usize, &f64)| {
+                let expected = self.matchings[*matching].expected[flow / 2][flow % 2]?;
+                Some((1.0 - rate / expected).max(0.0))
             };
-            flows.iter().filter_map(share).sum()
+            rates.filter_map(share).sum()
         };
         let all = 0..self.scans.len();
         let most = all.max_by(|a, b| lost(a).total_cmp(&lost(b)).then(b.cmp(a)));
-        let Some(chosen) = most else {
-            return Phase::Done;
-        };
-        self.chosen = chosen;
-        self.dropped = self.dropped_in(chosen);
-        self.rounds.push(self.scans[chosen].clone());
-        let flows = self.dropped.len();
-        if flows < 2 {
-            return Phase::Done;
-        }
-        let doublings = usize::try_from(flows.ilog2()).unwrap_or_default();
-        Phase::Subsets {
-            left: SUBSETS + doublings,
-        }
-    }
-
-    fn group(&mut self) -> Phase {
-        let alone: Vec<_> = (0..self.rounds[0].len())
-            .map(|flow| self.alone(self.chosen, flow))
-            .collect();
-        self.groups = groups::find(&self.dropped, &alone, &self.rounds);
-        self.readings = vec![[Vec::new(), Vec::new()]; self.groups.len()];
-        if self.groups.is_empty() {
-            Phase::Done
-        } else {
-            Self::confirm(0)
-        }
-    }
-
-    fn alone(&self, matching: usize, flow: usize) -> Option<f64> {
-        self.matchings[matching].alone[flow / 2][flow % 2]
-    }
-
-    fn dropped_in(&self, matching: usize) -> Vec<usize> {
-        let rates = self.scans[matching].iter().enumerate();
-        let dropped = rates.filter(|(flow, rate)| {
-            let alone = self.alone(matching, *flow);
-            rate.zip(alone)
-                .is_some_and(|(rate, alone)| rate < DROPPED * alone)
-        });
-        dropped.map(|(flow, _)| flow).collect()
-    }
-
-    /// The flow of a group that stays active while its others are left out: the one that lost most in the scan.
-    fn representative(&self, group: usize) -> usize {
-        let kept = |flow: &usize| {
-            let rate = self.scans[self.chosen][*flow];
-            let alone = self.alone(self.chosen, *flow);
-            rate.zip(alone).map_or(1.0, |(rate, alone)| rate / alone)
-        };
-        let flows = self.groups[group].iter().copied();
-        let most = flows.min_by(|a, b| kept(a).total_cmp(&kept(b)));
-        most.expect("invariant: a group has at least two flows")
+        self.chosen = most.unwrap_or_default();
+        let mut pairs: Vec<usize> = (0..self.matchings[self.chosen].expected.len()).collect();
+        self.random.shuffle(&mut pairs);
+        let size = pairs.len().div_ceil(FEW_CROWDS).max(1);
+        self.few = pairs.chunks(size).map(<[usize]>::to_vec).collect();
     }
 
     /// The matching that was searched.
@@ -281,75 +374,23 @@ impl Search {
         self.chosen
     }
 
-    /// Flows of the searched matching that carried less at once than alone: pair and direction.
-    pub fn dropped(&self) -> Vec<(usize, usize)> {
-        self.dropped
-            .iter()
-            .map(|flow| (flow / 2, flow % 2))
-            .collect()
+    /// Groups that held each other back, but not as one link does.
+    pub const fn unsteady(&self) -> usize {
+        self.unsteady
+    }
+
+    /// Flows of the searched matching that carried less at once than few at a time: pair and direction.
+    pub fn held_back(&self) -> Vec<usize> {
+        self.held_back.clone()
+    }
+
+    /// What a flow of the searched matching, by number, carried while few were active, bit/s.
+    pub fn reference(&self, flow: usize) -> Option<f64> {
+        self.reference.rate(flow)
     }
 
     /// The links that were found. Groups that an intervention refuted are none.
-    pub fn links(&self) -> Vec<FoundLink> {
-        let groups = self.groups.iter().zip(&self.readings);
-        let links = groups.filter_map(|(flows, [with, without])| {
-            let capacity = self.capacity(flows)?;
-            let gain = gain(with, without);
-            let certainty = match gain {
-                Some(gain) if is_proof(&gain) => LinkCertainty::Proven,
-                // The flow that stayed got no more: the others are not what held it back.
-                Some(gain) if gain.point < LEAST_GAIN => return None,
-                _ => LinkCertainty::Suspected,
-            };
-            Some(FoundLink {
-                matching: self.chosen,
-                flows: flows.iter().map(|flow| (flow / 2, flow % 2)).collect(),
-                capacity,
-                certainty,
-                gain,
-            })
-        });
-        links.collect()
+    pub fn links(&self) -> &[FoundLink] {
+        &self.links
     }
-
-    /// What the flows of a group carry together while their link is saturated.
-    fn capacity(&self, flows: &[usize]) -> Option<Estimate> {
-        let alone = |flow: usize| self.alone(self.chosen, flow);
-        let sums = groups::full(&groups::saturated_sums(flows, &alone, &self.rounds));
-        let mut estimate = mean(&sums, USUAL_CONFIDENCE).ok()?;
-        estimate.interval = estimate.interval.map(|interval| Interval {
-            low: interval.low.max(0.0),
-            ..interval
-        });
-        Some(estimate)
-    }
-}
-
-/// Rate without the others over rate with them, from readings in turns. The bound of [`READINGS`] pairs of turns: what
-/// drifts over the search is in both of a pair.
-fn gain(with: &[f64], without: &[f64]) -> Option<GainRatio> {
-    let logs: Vec<f64> = with
-        .iter()
-        .zip(without)
-        .map(|(with, without)| (without / with).ln())
-        .collect();
-    let estimate = mean(&logs, USUAL_CONFIDENCE).ok()?;
-    Some(GainRatio {
-        point: estimate.point.exp(),
-        interval: estimate.interval.map(|interval| Interval {
-            low: interval.low.exp(),
-            high: interval.high.exp(),
-        }),
-        with_others: count_of(with.len()),
-        without_others: count_of(without.len()),
-    })
-}
-
-fn count_of(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-fn is_proof(gain: &GainRatio) -> bool {
-    let excludes_none = gain.interval.is_some_and(|interval| interval.low > 1.0);
-    gain.point >= LEAST_GAIN && excludes_none
 }

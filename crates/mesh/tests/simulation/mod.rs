@@ -1,6 +1,6 @@
 //! A network in which flows share links as TCP does on average: weighted max-min, with noise, and traps.
 
-use linerate_mesh::shared::{Crowd, FoundLink, Matching, Search};
+use linerate_mesh::shared::{Crowd, Matching, Search};
 use linerate_model::mesh::LinkCertainty;
 use linerate_model::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,16 +41,24 @@ pub(crate) enum Trap {
 /// What a search was worth.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Score {
-    /// Pairs of flows that share their bottleneck and were found together, in proven links.
-    pub(crate) right: usize,
-    /// Pairs of flows in one proven link that do not share their bottleneck.
-    pub(crate) wrong: usize,
-    /// Pairs of dropped flows that share their bottleneck and were not found together.
-    pub(crate) missed: usize,
     /// Proven links.
     pub(crate) links: usize,
-    /// Those whose capacity is within 5 % of the link's.
+    /// Those whose flows all pass one link of the network.
+    pub(crate) pure: usize,
+    /// Those whose capacity is within 5 % of that link's.
     pub(crate) within: usize,
+    /// Links of the network that limit two flows at least while all are active.
+    pub(crate) there: usize,
+    /// Those of them that were found.
+    pub(crate) found: usize,
+    /// Pairs of flows in one proven link that pass one link of the network.
+    pub(crate) right: usize,
+    /// Pairs of flows in one proven link that do not.
+    pub(crate) wrong: usize,
+    /// Pairs of flows that one link limits while all are active, and that were found together.
+    pub(crate) seen: usize,
+    /// Those that were not.
+    pub(crate) missed: usize,
     /// Crowd rounds.
     pub(crate) rounds: usize,
 }
@@ -58,34 +66,25 @@ pub(crate) struct Score {
 struct Network {
     /// Capacities.
     links: Vec<f64>,
+    /// How many of them, the first, several pairs pass.
+    shared: usize,
     /// Links of each flow of each matching; of an uplink of two links, the first.
     paths: Vec<Vec<Vec<usize>>>,
     weights: Vec<Vec<f64>>,
     bundled: BTreeSet<usize>,
+    /// Scatter of a flow's share from crowd to crowd, of the logarithm.
+    unfair: f64,
 }
 
 pub(crate) fn run(scene: Scene, seed: u64) -> Score {
     let mut random = Random::new(seed);
     let network = Network::new(scene, &mut random);
     let noise = |random: &mut Random| (scene.noise * random.normal()).exp();
-    let matchings = network
-        .paths
-        .iter()
-        .zip(&network.weights)
-        .map(|(paths, weights)| {
-            let alone = |flow: usize, random: &mut Random| {
-                let chosen = network.choose(&paths[flow], random);
-                let rates = network.share(&[(chosen, weights[flow])]);
-                Some(rates[0].0 * noise(random))
-            };
-            let pairs = 0..paths.len() / 2;
-            let alone = pairs.map(|pair| [0, 1].map(|way| alone(pair * 2 + way, &mut random)));
-            Matching {
-                alone: alone.collect(),
-            }
-        });
-    let matchings: Vec<_> = matchings.collect();
-    let mut search = Search::new(matchings, seed);
+    // What a mesh knows before: the interfaces' rates.
+    let matchings = network.paths.iter().map(|paths| Matching {
+        expected: vec![[Some(NIC); 2]; paths.len() / 2],
+    });
+    let mut search = Search::new(matchings.collect(), seed);
     let mut score = Score::default();
     while let Some(crowd) = search.next_crowd() {
         let rates = network.crowd(&crowd, &mut random);
@@ -93,10 +92,10 @@ pub(crate) fn run(scene: Scene, seed: u64) -> Score {
         let rates: Vec<_> = rates
             .map(|(pair, both)| (pair, both.map(|rate| Some(rate?.0 * noise(&mut random)))))
             .collect();
-        search.record(&crowd, &rates);
+        search.record(&rates);
         score.rounds += 1;
     }
-    network.judge(&search, &search.links(), &mut score);
+    network.judge(&search, &mut score);
     score
 }
 
@@ -120,12 +119,17 @@ impl Network {
                 links.len() - 2
             })
             .collect();
+        let shared = if capacity.is_finite() {
+            scene.racks * 2 * width as usize
+        } else {
+            0
+        };
         let link = |rack: usize, down: usize| (rack * 2 + down) * width as usize;
         let (mut paths, mut weights) = (Vec::new(), Vec::new());
         for _ in 0..4 {
             let mut places: Vec<_> = (0..scene.hosts).collect();
             random.shuffle(&mut places);
-            let (mut of_matching, mut shares) = (Vec::new(), Vec::new());
+            let (mut of_matching, mut preferences) = (Vec::new(), Vec::new());
             for pair in places.chunks_exact(2) {
                 for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
                     let mut path = vec![host_nic[from], host_nic[to] + 1];
@@ -138,11 +142,11 @@ impl Network {
                         path.push(links.len() - 1);
                     }
                     of_matching.push(path);
-                    shares.push((scene.unfair * random.normal()).exp());
+                    preferences.push((scene.unfair * random.normal()).exp());
                 }
             }
             paths.push(of_matching);
-            weights.push(shares);
+            weights.push(preferences);
         }
         let uplinks = scene.racks * 2 * 2;
         let bundled = if width == 2 {
@@ -152,9 +156,11 @@ impl Network {
         };
         Self {
             links,
+            shared,
             paths,
             weights,
             bundled,
+            unfair: scene.unfair,
         }
     }
 
@@ -215,7 +221,10 @@ impl Network {
         let flows: Vec<_> = places
             .iter()
             .map(|(pair, way)| pair * 2 + way)
-            .map(|flow| (self.choose(&paths[flow], random), weights[flow]))
+            .map(|flow| {
+                let share = weights[flow] * (self.unfair * random.normal()).exp();
+                (self.choose(&paths[flow], random), share)
+            })
             .collect();
         let mut all: BTreeMap<usize, BothWays> = BTreeMap::new();
         for ((pair, way), rate) in places.iter().zip(self.share(&flows)) {
@@ -224,8 +233,8 @@ impl Network {
         all.into_iter().collect()
     }
 
-    fn judge(&self, search: &Search, links: &[FoundLink], score: &mut Score) {
-        let matching = search.searched();
+    /// Flows that each link of the network limits while all are active, where it limits two at least.
+    fn limited(&self, matching: usize) -> BTreeMap<usize, Vec<(usize, usize)>> {
         let crowd = Crowd {
             matching,
             pairs: (0..self.paths[matching].len() / 2)
@@ -233,29 +242,51 @@ impl Network {
                 .collect(),
             purpose: linerate_model::mesh::CrowdPurpose::All,
         };
-        let mut random = Random::new(0);
-        let truth: BTreeMap<(usize, usize), usize> = self
-            .crowd(&crowd, &mut random)
-            .into_iter()
-            .flat_map(|(pair, both)| {
-                let link = move |way: usize| Some(((pair, way), both[way]?.1));
-                [0, 1].into_iter().filter_map(link)
-            })
-            .collect();
+        let mut limited: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for (pair, both) in self.crowd(&crowd, &mut Random::new(0)) {
+            for (way, rate) in both.into_iter().enumerate() {
+                if let Some((_, link)) = rate.filter(|(_, link)| *link < self.shared) {
+                    limited.entry(link).or_default().push((pair, way));
+                }
+            }
+        }
+        limited.retain(|_, flows| flows.len() > 1);
+        limited
+    }
+
+    fn judge(&self, search: &Search, score: &mut Score) {
+        let matching = search.searched();
+        let paths = &self.paths[matching];
+        let passes = |flow: &(usize, usize), link: usize| {
+            // Of a bundle no link is passed by every test.
+            self.bundled.is_empty() && paths[flow.0 * 2 + flow.1].contains(&link)
+        };
+        let limited = self.limited(matching);
+        score.there = limited.len();
+        let links = search.links().iter();
         let proven: Vec<_> = links
-            .iter()
             .filter(|link| link.certainty == LinkCertainty::Proven)
             .collect();
-        let mut found = BTreeSet::new();
+        let (mut together, mut found) = (BTreeSet::new(), BTreeSet::new());
         for link in &proven {
             score.links += 1;
-            let of = truth[&link.flows[0]];
-            let error = link.capacity.point / self.links[of] - 1.0;
-            score.within += usize::from(error.abs() <= 0.05);
+            let count = |shared: &usize| {
+                link.flows
+                    .iter()
+                    .filter(|flow| passes(flow, *shared))
+                    .count()
+            };
+            let most = (0..self.shared).max_by_key(count);
+            if let Some(most) = most.filter(|most| count(most) * 2 > link.flows.len()) {
+                found.insert(most);
+                score.pure += usize::from(count(&most) == link.flows.len());
+                let error = link.capacity.point / self.links[most] - 1.0;
+                score.within += usize::from(error.abs() <= 0.05);
+            }
             for (at, a) in link.flows.iter().enumerate() {
                 for b in &link.flows[..at] {
-                    found.insert((*a.min(b), *a.max(b)));
-                    if truth[a] == truth[b] {
+                    together.insert((*a.min(b), *a.max(b)));
+                    if (0..self.shared).any(|link| passes(a, link) && passes(b, link)) {
                         score.right += 1;
                     } else {
                         score.wrong += 1;
@@ -263,11 +294,17 @@ impl Network {
                 }
             }
         }
-        let dropped = search.dropped();
-        for (at, a) in dropped.iter().enumerate() {
-            for b in &dropped[..at] {
-                let key = (*a.min(b), *a.max(b));
-                score.missed += usize::from(truth[a] == truth[b] && !found.contains(&key));
+        score.found = limited.keys().filter(|link| found.contains(link)).count();
+        for flows in limited.values() {
+            for (at, a) in flows.iter().enumerate() {
+                for b in &flows[..at] {
+                    let key = (*a.min(b), *a.max(b));
+                    if together.contains(&key) {
+                        score.seen += 1;
+                    } else {
+                        score.missed += 1;
+                    }
+                }
             }
         }
     }
@@ -275,8 +312,12 @@ impl Network {
 
 impl Score {
     pub(crate) fn add(&mut self, other: Self) {
+        self.pure += other.pure;
+        self.there += other.there;
+        self.found += other.found;
         self.right += other.right;
         self.wrong += other.wrong;
+        self.seen += other.seen;
         self.missed += other.missed;
         self.links += other.links;
         self.within += other.within;

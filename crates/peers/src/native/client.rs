@@ -140,6 +140,7 @@ impl Client {
         self.core.test = Test::new(number, &delegation.spec, Role::Client, &self.limits);
         // The server has as long for each step there as this end has here, and says why one failed.
         let limit = self.core.test.delegated(self.core.steps.timeout) + self.core.steps.timeout;
+        let limit = limit + delegation.delay;
         let delegate = Message::Delegate(Delegate {
             test: number,
             delegation,

@@ -4,7 +4,9 @@ use crate::key::Key;
 use linerate_model::run::Host;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
+use linerate_model::time::as_seconds;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// A test that a server is to make with another server, as its client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,7 +20,14 @@ pub struct Delegation {
     pub key: Option<Key>,
     /// The test; its directions are those between the delegated client and the other server.
     pub spec: Box<TestSpec>,
+    /// How long after its receipt the test begins, at most [`MAX_DELAY`]: tests that are to load one path together begin
+    /// at once although their connections take unequal times.
+    #[serde(rename = "delay_s", with = "as_seconds", default)]
+    pub delay: Duration,
 }
+
+/// Longest delay of a delegated test.
+pub const MAX_DELAY: Duration = Duration::from_mins(1);
 
 /// What came of a delegated test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

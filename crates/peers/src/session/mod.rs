@@ -33,7 +33,7 @@ pub use config::{
     ClientConfig, EMULATED_TIMEOUT, FIRST_ANSWER, Limits, RANDOM_BYTES, ServerConfig, TIMEOUT,
     UnprovedSending, Wire,
 };
-pub use delegation::{DelegatedTest, Delegation};
+pub use delegation::{DelegatedTest, Delegation, MAX_DELAY};
 pub use input::{Ending, Input, Refusal, StreamEvent, StreamPorts};
 pub use kind::{Capabilities, Control, CredentialKind, Demux, PeerKind, Tests};
 pub(crate) use kind::{whole_seconds, with_whole_seconds_back};

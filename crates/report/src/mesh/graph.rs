@@ -40,11 +40,11 @@ fn one(report: &MeshReport, link: &SharedLink) -> Markup {
                 text x=(COLUMN + BOX / 2) y=(middle) text-anchor="middle" fill="currentColor" font-size="14" { (capacity) }
                 @for (at, flow) in flows.iter().enumerate() {
                     @let y = (at + 1) * LINE;
-                    @let loses = lost(report, link, **flow).map_or_else(String::new, |share| format!(" −{share}"));
+                    @let loses = lost(link, flow).map_or_else(String::new, |share| format!(" −{share}"));
                     line x1="120" y1=(y) x2=(COLUMN) y2=(y) stroke="currentColor" {}
                     line x1=(COLUMN + BOX) y1=(y) x2=(COLUMN + BOX + 60) y2=(y) stroke="currentColor" {}
-                    text x="114" y=(y + 4) text-anchor="end" fill="currentColor" font-size="12" { (report.host(flow.0)) }
-                    text x=(COLUMN + BOX + 66) y=(y + 4) fill="currentColor" font-size="12" { (report.host(flow.1)) (loses) }
+                    text x="114" y=(y + 4) text-anchor="end" fill="currentColor" font-size="12" { (report.host(flow.from)) }
+                    text x=(COLUMN + BOX + 66) y=(y + 4) fill="currentColor" font-size="12" { (report.host(flow.to)) (loses) }
                 }
             }
             figcaption { (label) "; behind each receiver, what the flow loses while all are active." }

@@ -8,12 +8,13 @@ use crate::document::{Block, Document, DocumentFormat, Head, Most, PAGE, Sheet, 
 use crate::figures::{Unit, Value, percent};
 use crate::table::{Cell, column, words};
 use crate::words::counted;
-use linerate_model::Ratio;
 use linerate_model::estimate::Estimate;
 use linerate_model::mesh::{
-    FlowStanding, LinkCertainty, MeshFlow, MeshReport, SharedLink, SharedPlace,
+    FlowStanding, LinkCertainty, LinkFlow, MeshFlow, MeshReport, SharedLink, SharedPlace,
 };
+use linerate_model::{BitRate, Ratio};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Hosts of which a terminal or page shows every pair.
 const MATRIX: usize = 16;
@@ -25,9 +26,12 @@ const WORST: Most = Most {
 /// Notes that a terminal shows; the document has all.
 const NOTES: usize = 12;
 
+/// Hosts of a link that are named.
+const NAMES: usize = 12;
+
 const READING: &str = "Rates are receiver-side L4 payload with no other test on the interfaces and declared links of a \
-    pair. A link is proven if a flow got more while the others of its group were left out, with a 95 % interval that \
-    excludes no gain; suspected if its flows' rates move together; what is not listed was not seen at this load.";
+    pair. A shared link is proven if its flows got more while half of them were left out, with a 95 % interval that \
+    excludes no gain; suspected if the interval does not. A link that is not listed was not seen at this load.";
 
 impl Document for MeshReport {
     const FORMATS: &'static [DocumentFormat] = &[
@@ -112,11 +116,31 @@ impl Document for MeshReport {
 /// Places of a mesh's documents may come from anywhere.
 trait Named {
     fn host(&self, place: usize) -> &str;
+
+    /// Names of the senders, and of the receivers, of a link's flows.
+    fn ends(&self, link: &SharedLink) -> [String; 2];
 }
 
 impl Named for MeshReport {
     fn host(&self, place: usize) -> &str {
         self.plan.hosts.get(place).map_or("?", String::as_str)
+    }
+
+    fn ends(&self, link: &SharedLink) -> [String; 2] {
+        let names = |host: fn(&LinkFlow) -> usize| {
+            let hosts: BTreeSet<usize> = link.flows.iter().map(host).collect();
+            let shown: Vec<&str> = hosts
+                .iter()
+                .take(NAMES)
+                .map(|host| self.host(*host))
+                .collect();
+            let mut names = shown.join(", ");
+            if let Some(more) = hosts.len().checked_sub(NAMES).filter(|more| *more > 0) {
+                names = format!("{names} and {more} more");
+            }
+            names
+        };
+        [names(|flow| flow.from), names(|flow| flow.to)]
     }
 }
 
@@ -219,29 +243,38 @@ impl Figures for MeshReport {
     }
 
     fn link(&self, link: &SharedLink, unit: Unit) -> Block<'static> {
-        let label = match link.certainty {
-            LinkCertainty::Proven => "proven link",
-            LinkCertainty::Suspected => "suspected link",
+        let certainty = match link.certainty {
+            LinkCertainty::Proven => "proven",
+            LinkCertainty::Suspected => "suspected",
         };
         let place = match link.place {
-            SharedPlace::Hosts => "the hosts share",
-            SharedPlace::Network => "the network shares",
+            SharedPlace::Hosts => ", and the hosts' own limit rather than the network's",
+            SharedPlace::Network => "",
         };
         let capacity = value(Some(&link.capacity)).map_or_else(|| "?".to_owned(), |v| v.show(unit));
-        let flows = link.flows.iter();
-        let flows = flows.map(|(from, to)| format!("{} → {}", self.host(*from), self.host(*to)));
-        let flows: Vec<_> = flows.collect();
-        let gain = link.gain_ratio.map_or_else(String::new, |gain| {
+        let [from, to] = self.ends(link);
+        let count = counted(link.flows.len(), "direction");
+        let mut text =
+            format!("{capacity}, {certainty}{place}: {count} from {{{from}}} to {{{to}}} share it");
+        let alone: Option<Vec<f64>> = link
+            .flows
+            .iter()
+            .map(|flow| flow.alone.map(BitRate::as_f64))
+            .collect();
+        if let Some(alone) = alone {
+            let middle = crate::figures::middle(alone.into_iter());
+            text = format!("{text}, each carries {} alone", unit.show(middle));
+        }
+        if let Some(gain) = link.gain_ratio {
             let interval = gain.interval.map_or_else(String::new, |interval| {
                 format!(" [{:.2}, {:.2}]", interval.low, interval.high)
             });
-            format!(
-                "; without the others one got {:.2}{interval} times as much",
+            text = format!(
+                "{text}, and {:.2}{interval} times as much without half of the others as with all",
                 gain.point
-            )
-        });
-        let text = format!("{place} {capacity} among {}{gain}", flows.join(", "));
-        Block::toned(Tone::Strong, label, text)
+            );
+        }
+        Block::toned(Tone::Strong, "shared link", text)
     }
 }
 
@@ -261,24 +294,14 @@ fn value(estimate: Option<&Estimate>) -> Option<Value> {
     Some(Value { estimate })
 }
 
-/// What a flow loses by a link: its share of the capacity against its rate alone.
-fn lost(report: &MeshReport, link: &SharedLink, flow: (usize, usize)) -> Option<String> {
-    let alone = report
-        .flows
-        .iter()
-        .find(|known| (known.from, known.to) == flow);
-    let alone = alone?.received.as_ref()?.point;
+/// What a flow of a link loses while all are active: its fair share of the capacity against its rate alone.
+fn lost(link: &SharedLink, flow: &LinkFlow) -> Option<String> {
+    let alone = flow.alone?.as_f64();
     let all: f64 = link
         .flows
         .iter()
-        .filter_map(|shared| {
-            let known = report
-                .flows
-                .iter()
-                .find(|known| (known.from, known.to) == *shared);
-            Some(known?.received.as_ref()?.point)
-        })
-        .sum();
+        .map(|flow| flow.alone.map(BitRate::as_f64))
+        .sum::<Option<f64>>()?;
     let kept = (link.capacity.point / all).min(1.0);
     (alone > 0.0).then(|| percent(Ratio::clamped(1.0 - kept)))
 }

@@ -51,6 +51,17 @@ impl Document for MeshPlan {
             Block::fact("payload", sent),
             Block::fact("fewest rounds", self.rounds_bound.to_string()),
         ];
+        if let Some(search) = &self.search {
+            let sent = search
+                .bytes
+                .map_or_else(String::new, |most| format!(", {}", bytes(most)));
+            let text = format!(
+                "then searched for with at most {}, {}{sent}",
+                counted(search.crowds, "crowd"),
+                time(search.time)
+            );
+            blocks.push(Block::fact("shared links", text));
+        }
         if self.coverage == MeshCoverage::Sampled {
             let text = format!("a sample of the pairs, by seed {}", self.seed);
             blocks.push(Block::fact("coverage", text));

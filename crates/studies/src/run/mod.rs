@@ -26,7 +26,7 @@ pub use latency::{
     CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Sending,
     USUAL_RISING, Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
 };
-pub use mesh::{Crowds, Hosts, mesh};
+pub use mesh::{Hosts, mesh};
 pub use prove::{ProofConsent, prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;

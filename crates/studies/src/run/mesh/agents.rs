@@ -4,11 +4,15 @@ use super::Hosts;
 use anyhow::Result;
 use linerate_client::address::{Endpoint, endpoint_for_others};
 use linerate_client::{Client, Target, TestOutcome};
+use linerate_model::Clock as _;
 use linerate_model::mesh::MeshPair;
 use linerate_model::run::Host;
 use linerate_model::spec::TestSpec;
+use linerate_model::time::MonoInstant;
+use linerate_sys::clock::MonoClock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// Hosts that are reached at once before the first test: each may start an ssh.
 const AT_ONCE: usize = 16;
@@ -50,10 +54,17 @@ impl Agents {
     }
 
     /// Makes these tests of each pair, one after the other, all pairs at once; in the order of the pairs.
-    pub(super) fn at_once(&self, jobs: &[Job], interrupt: &AtomicBool) -> Vec<Vec<Made>> {
+    /// The tests of several pairs begin together, `delay` from now on.
+    pub(super) fn at_once(
+        &self,
+        jobs: &[Job],
+        delay: Duration,
+        interrupt: &AtomicBool,
+    ) -> Vec<Vec<Made>> {
+        let begin = MonoClock.now().after(delay);
         thread::scope(|scope| {
             let started = jobs.iter().map(|(pair, specs)| {
-                let work = move || self.of_pair(*pair, specs, interrupt);
+                let work = move || self.of_pair(*pair, specs, begin, interrupt);
                 (
                     specs.len(),
                     thread::Builder::new().spawn_scoped(scope, work),
@@ -73,7 +84,13 @@ impl Agents {
         })
     }
 
-    fn of_pair(&self, pair: MeshPair, specs: &[TestSpec], interrupt: &AtomicBool) -> Vec<Made> {
+    fn of_pair(
+        &self,
+        pair: MeshPair,
+        specs: &[TestSpec],
+        begin: MonoInstant,
+        interrupt: &AtomicBool,
+    ) -> Vec<Made> {
         let all = |why: String| vec![Err(why); specs.len()];
         for host in [pair.dialer, pair.listener] {
             if let Some(why) = self.away(host) {
@@ -93,7 +110,8 @@ impl Agents {
             if let Some(why) = &broken {
                 return Err(String::clone(why));
             }
-            let made = client.delegate(endpoint, spec, &mut go_on);
+            let delay = begin.saturating_since(MonoClock.now());
+            let made = client.delegate(endpoint, spec, delay, &mut go_on);
             made.map_err(|error| {
                 let why = format!("{error:#}");
                 // Neither direction is likelier than the other to pass a session that failed.

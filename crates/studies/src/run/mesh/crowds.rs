@@ -2,19 +2,23 @@
 
 use super::agents::Job;
 use super::{Measuring, average};
-use linerate_client::DirectionOutcome;
-use linerate_mesh::shared::{Crowd, FoundLink, Matching, Search};
-use linerate_model::mesh::{CrowdRate, CrowdRound, MeshPair, MeshReport, SharedLink, SharedPlace};
+use linerate_client::{DirectionOutcome, TestOutcome};
+use linerate_mesh::shared::{Crowd, DELAY, FoundLink, Matching, Search, TAIL, WARM_UP};
+use linerate_model::mesh::{
+    CrowdRate, CrowdRound, LinkFlow, MeshPair, MeshReport, SharedLink, SharedPlace,
+};
 use linerate_model::random::Random;
-use linerate_model::spec::{Direction, TestSpec};
+use linerate_model::run::Trial;
+use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_model::{BitRate, Clock as _};
 use linerate_sys::clock::MonoClock;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Rounds of the plan that are looked at as crowds.
-const MATCHINGS: usize = 8;
-/// What is left out at the beginning of each flow: tests of a crowd do not begin in the same instant.
-const WARM_UP: Duration = Duration::from_secs(1);
+/// Of what rates are counted.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// TCP connections of each flow: the shares of several scatter less than those of one.
+const STREAMS: u16 = 4;
 /// Limits of a verdict that are the hosts' own.
 const OF_HOSTS: &[&str] = &[
     "other-programs",
@@ -32,8 +36,16 @@ impl Measuring<'_, '_> {
     /// Searches for shared links, and puts what it found into the report.
     pub(super) fn search(&mut self, report: &mut MeshReport) {
         let crowds = self.crowds(report);
+        let fastest = self.fastest();
+        let expected = |flow: (usize, usize)| {
+            let (from, to) = (fastest[0].get(&flow.0)?, fastest[1].get(&flow.1)?);
+            Some(from.min(*to))
+        };
         let matchings = crowds.iter().map(|pairs| Matching {
-            alone: pairs.iter().map(|pair| self.alone(*pair)).collect(),
+            expected: pairs
+                .iter()
+                .map(|pair| pair.flows().map(expected))
+                .collect(),
         });
         let mut search = Search::new(matchings.collect(), report.plan.seed);
         let begun = MonoClock.now();
@@ -41,12 +53,16 @@ impl Measuring<'_, '_> {
         while let Some(crowd) = search.next_crowd() {
             let number = rounds.len() + 1;
             let text = format!(
-                "shared links, crowd {number}: {} pairs at once",
-                crowd.pairs.len()
+                "shared links, crowd {number}: {} at once",
+                match crowd.pairs.len() {
+                    1 => "1 pair".to_owned(),
+                    pairs => format!("{pairs} pairs"),
+                }
             );
+            let most = report.plan.search.map_or(number, |search| search.crowds);
             self.tell(
-                number,
-                number + 1,
+                number - 1,
+                most,
                 &text,
                 MonoClock.now().saturating_since(begun),
             );
@@ -56,23 +72,23 @@ impl Measuring<'_, '_> {
                 report.notes.push(note.to_owned());
                 break;
             }
-            search.record(&crowd, &rates);
+            search.record(&rates);
             rounds.push((crowd, rates));
         }
         let searched = search.searched();
         let flows = crowds.get(searched).into_iter().flatten();
-        report.crowd_flows = flows
-            .flat_map(|pair| [(pair.dialer, pair.listener), (pair.listener, pair.dialer)])
-            .collect();
+        report.crowd_flows = flows.flat_map(|pair| pair.flows()).collect();
         let of_searched = rounds
             .iter()
             .filter(|(crowd, _)| crowd.matching == searched);
         report.crowds = of_searched.map(raw).collect();
-        let links = search.links();
-        report.links = links.iter().map(|link| self.link(&crowds, link)).collect();
+        let links = search.links().iter();
+        report.links = links
+            .map(|link| self.link(&crowds, link, &search))
+            .collect();
         report
             .notes
-            .push(Self::conclusion(report, &search, crowds.len()));
+            .push(conclusion(report, &search, crowds.len(), rounds.len()));
     }
 
     /// Runs the pairs of a crowd at once; the rates of each pair that was measured.
@@ -87,16 +103,20 @@ impl Measuring<'_, '_> {
             let spec = TestSpec {
                 direction: direction(*ways),
                 warm_up: WARM_UP,
+                streams: STREAMS,
+                stop: Stop::After(self.hosts.inventory.time + TAIL),
+                interval: INTERVAL,
                 ..self.specs[0].clone()
             };
             (pairs[*pair], vec![spec])
         };
+        let time = self.hosts.inventory.time;
         let jobs: Vec<Job> = crowd.pairs.iter().map(job).collect();
-        let made = self.agents.at_once(&jobs, self.context.interrupt);
+        let made = self.agents.at_once(&jobs, DELAY, self.context.interrupt);
         let mut rates = Vec::new();
         for (((place, _), made), (pair, specs)) in crowd.pairs.iter().zip(made).zip(&jobs) {
             match made.into_iter().next() {
-                Some(Ok((outcome, _))) => rates.push((*place, of_ways(&specs[0], outcome))),
+                Some(Ok((outcome, _))) => rates.push((*place, of_ways(&specs[0], outcome, time))),
                 Some(Err(why)) => {
                     let label = self.hosts.label((pair.dialer, pair.listener));
                     report.notes.push(format!("crowd {number}: {label}: {why}"));
@@ -111,29 +131,47 @@ impl Measuring<'_, '_> {
     fn crowds(&self, report: &MeshReport) -> Vec<Vec<MeshPair>> {
         let mut rounds: Vec<Vec<MeshPair>> = report.plan.rounds.clone();
         for round in &mut rounds {
-            round.retain(|pair| self.alone(*pair).iter().any(Option::is_some));
+            round.retain(|pair| pair.flows().iter().any(|flow| self.rate(*flow).is_some()));
         }
         rounds.retain(|round| round.len() > 1);
         // Of rounds with as many pairs, random ones: neighbours in a plan are neighbours in racks.
         Random::new(report.plan.seed).shuffle(&mut rounds);
         rounds.sort_by_key(|round| std::cmp::Reverse(round.len()));
-        rounds.truncate(MATCHINGS);
         rounds
     }
 
-    fn alone(&self, pair: MeshPair) -> [Option<f64>; 2] {
-        pair.flows()
-            .map(|flow| average(&self.flows.get(&flow)?.rates))
+    fn rate(&self, flow: (usize, usize)) -> Option<f64> {
+        average(&self.flows.get(&flow)?.rates)
     }
 
-    fn link(&self, crowds: &[Vec<MeshPair>], link: &FoundLink) -> SharedLink {
-        let flow = |(pair, way): &(usize, usize)| crowds[link.matching][*pair].flows()[*way];
+    /// The highest rate that each host sent, and received.
+    fn fastest(&self) -> [BTreeMap<usize, f64>; 2] {
+        let mut fastest = [BTreeMap::new(), BTreeMap::new()];
+        for flow in self.flows.keys() {
+            let Some(rate) = self.rate(*flow) else {
+                continue;
+            };
+            for (hosts, host) in fastest.iter_mut().zip([flow.0, flow.1]) {
+                let highest: &mut f64 = hosts.entry(host).or_default();
+                *highest = highest.max(rate);
+            }
+        }
+        fastest
+    }
+
+    fn link(&self, crowds: &[Vec<MeshPair>], link: &FoundLink, search: &Search) -> SharedLink {
+        let flow = |(pair, way): &(usize, usize)| {
+            let (from, to) = crowds[link.matching][*pair].flows()[*way];
+            LinkFlow {
+                from,
+                to,
+                alone: search.reference(pair * 2 + way).map(BitRate::from_f64),
+            }
+        };
         let flows: Vec<_> = link.flows.iter().map(flow).collect();
         let of_hosts = flows.iter().filter(|flow| {
-            let limit = self
-                .flows
-                .get(flow)
-                .and_then(|known| known.limit.as_deref());
+            let known = self.flows.get(&(flow.from, flow.to));
+            let limit = known.and_then(|known| known.limit.as_deref());
             limit.is_some_and(|limit| OF_HOSTS.contains(&limit))
         });
         // What limits most flows alone limits them the sooner together.
@@ -146,28 +184,34 @@ impl Measuring<'_, '_> {
             flows,
             capacity: link.capacity,
             certainty: link.certainty,
-            gain_ratio: link.gain,
+            gain_ratio: Some(link.gain),
             place,
         }
     }
+}
 
-    fn conclusion(report: &MeshReport, search: &Search, crowds: usize) -> String {
-        let pairs = report.crowd_flows.len() / 2;
-        let dropped = search.dropped().len();
-        match (crowds, dropped, report.links.len()) {
-            (0, ..) => "shared links were not searched for: that needs two pairs that can be tested at once".to_owned(),
-            (_, 0, _) => format!(
-                "no shared link seen at this load: {pairs} pairs at once, both ways, carried what they carry alone ({crowds} crowds)"
-            ),
-            (_, _, 0) => format!(
-                "{dropped} flows carried less among {pairs} pairs at once than alone, and no group of them shares a link"
-            ),
-            _ => format!(
-                "of {crowds} crowds the one that lost most was searched: {dropped} of its {} flows carried less than alone",
-                pairs * 2
-            ),
-        }
+fn conclusion(report: &MeshReport, search: &Search, crowds: usize, rounds: usize) -> String {
+    if crowds == 0 {
+        return "shared links were not searched for: that needs two pairs that can be tested at once"
+            .to_owned();
     }
+    let pairs = report.crowd_flows.len() / 2;
+    let held_back = search.held_back().len();
+    let unsteady = match search.unsteady() {
+        0 => "",
+        _ => {
+            ". Some flows were held back together, but by another amount each time: they may take other paths each time (ECMP)"
+        }
+    };
+    if held_back == 0 {
+        return format!(
+            "no shared link seen at this load: {pairs} pairs at once, both ways, carried what they carry by themselves ({rounds} crowds)"
+        );
+    }
+    format!(
+        "shared links: of {pairs} pairs at once, {held_back} of {} flows carried less than by themselves ({rounds} crowds){unsteady}",
+        pairs * 2
+    )
 }
 
 /// The direction of a test that is active forward, reverse, or both.
@@ -180,7 +224,7 @@ const fn direction(ways: [bool; 2]) -> Direction {
 }
 
 /// Rates of the two ways of a duplex test.
-fn of_ways(spec: &TestSpec, outcome: linerate_client::TestOutcome) -> [Option<f64>; 2] {
+fn of_ways(spec: &TestSpec, outcome: TestOutcome, time: Duration) -> [Option<f64>; 2] {
     let mut ways = [None; 2];
     let directions: Vec<Direction> = outcome
         .directions
@@ -190,9 +234,24 @@ fn of_ways(spec: &TestSpec, outcome: linerate_client::TestOutcome) -> [Option<f6
     let trials = crate::run::trials(0, spec, outcome);
     for (direction, trial) in directions.into_iter().zip(trials) {
         let way = usize::from(direction == Direction::Reverse);
-        ways[way] = trial.received_rate.map(BitRate::as_f64);
+        ways[way] = rate(&trial, time);
     }
     ways
+}
+
+/// Receiver-side rate of the first `time` of a trial, bit/s.
+fn rate(trial: &Trial, time: Duration) -> Option<f64> {
+    let (mut bits, mut seconds) = (0.0, 0.0);
+    for interval in trial.intervals.iter().filter(|part| part.end <= time) {
+        let length = interval.end.saturating_sub(interval.start).as_secs_f64();
+        bits += interval.received_rate?.as_f64() * length;
+        seconds += length;
+    }
+    if seconds > 0.0 {
+        Some(bits / seconds)
+    } else {
+        trial.received_rate.map(BitRate::as_f64)
+    }
 }
 
 fn raw((crowd, rates): &(Crowd, Rates)) -> CrowdRound {

@@ -70,17 +70,8 @@ impl Hosts {
     }
 }
 
-/// What is done beside the tests of pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Crowds {
-    /// Links that nobody declared are searched for.
-    Search,
-    /// Pairs only.
-    Skip,
-}
-
-/// Tests every pair of the plan, those that are slow again, and searches for shared links.
-pub fn mesh(context: &mut Context<'_>, hosts: &Hosts, crowds: Crowds) -> Result<(Run, MeshReport)> {
+/// Tests every pair of the plan, those that are slow again, and searches for shared links if the inventory says so.
+pub fn mesh(context: &mut Context<'_>, hosts: &Hosts) -> Result<(Run, MeshReport)> {
     let plan = plan(&hosts.inventory)?;
     let specs = [Direction::Forward, Direction::Reverse].map(|direction| spec(hosts, direction));
     let mut recorder = Recorder::begin(context, header(hosts, &plan, &specs[0]))?;
@@ -115,7 +106,7 @@ pub fn mesh(context: &mut Context<'_>, hosts: &Hosts, crowds: Crowds) -> Result<
         notes: notes(hosts, &agents),
         plan,
     };
-    if crowds == Crowds::Search && !measuring.context.interrupted() {
+    if hosts.inventory.shared_links && !measuring.context.interrupted() {
         measuring.search(&mut report);
     }
     report.flows = measuring.found(&again);
@@ -222,7 +213,7 @@ impl Measuring<'_, '_> {
         let interrupt = self.context.interrupt;
         let jobs = pairs.iter().map(|pair| (*pair, self.specs.to_vec()));
         let jobs: Vec<_> = jobs.collect();
-        let made = self.agents.at_once(&jobs, interrupt);
+        let made = self.agents.at_once(&jobs, Duration::ZERO, interrupt);
         if self.context.interrupted() {
             return None;
         }
