@@ -62,8 +62,8 @@ pub(crate) fn of_a_thousand_from_the_server() {
     /// In UDP, of a header alone, whose kind is 3.
     const ANSWER: &str = "udp length 26 @th,104,8 3";
     let bench = Bench::direct();
-    // With Ethernet (14), IPv4 (20) and UDP (8) headers.
-    bench.drop_first("ingress", ANSWERS * (18 + 42), ANSWER);
+    // At this hook a packet has its IPv4 (20) and UDP (8) headers.
+    bench.drop_first("ingress", ANSWERS * (18 + 28), ANSWER);
     let run = bench.run(&of_a_thousand(Direction::Reverse));
     let trial = &run.trials[0];
     for end in [0, 1] {
