@@ -2,10 +2,11 @@
 
 use super::{ALL, Group, HelpLevel, Source, Takes, TestKind, TestOption, Usual};
 
-/// The keys of plans, as Markdown.
+/// The keys of plans that no command has, or that a plan has another default for, as Markdown.
 pub fn plan_table() -> String {
     let head = "| key | kinds | does | default |\n|---|---|---|---|\n".to_owned();
-    super::of_plans().fold(head, |table, option| {
+    let of_plans_alone = super::of_plans().filter(|option| option.differs_in_plans());
+    of_plans_alone.fold(head, |table, option| {
         let keys: Vec<_> = option.keys().map(|key| format!("`{key}`")).collect();
         table + &row(option, &keys.join(", "), Source::Plan)
     })
@@ -64,6 +65,11 @@ impl TestOption {
             (Usual::Off, Some(off)) if source == Source::Plan => format!("`{off}`"),
             (Usual::Off, _) => "–".to_owned(),
         }
+    }
+
+    /// Whether the tables of the commands do not say all that a plan's author needs.
+    fn differs_in_plans(&self) -> bool {
+        !self.is_of(Source::CommandLine) || !self.is_shown() || self.usual_in_plans.is_some()
     }
 
     fn is_shown(&self) -> bool {
