@@ -29,7 +29,7 @@ pub(super) fn describe(run: &Run, trial: &Trial) -> Option<String> {
         .intended_load
         .filter(|_| is_sender_alone(run, trial))?;
     Some(format!(
-        "Every datagram that was sent arrived and nothing held the sender back, yet it sent only {} of {intended}.",
+        "Every datagram that was sent arrived and no queue of its host held the sender back, yet it sent only {} of {intended}.",
         trial.offered_load.unwrap_or_default()
     ))
 }

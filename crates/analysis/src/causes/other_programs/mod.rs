@@ -1,7 +1,7 @@
 //! Other programs: what a traffic thread lacked of its host's CPU, they took.
 
 use super::evidence::Evidence;
-use super::{Cause, receiver_cpu, receiver_socket, sender_cpu, tool, words};
+use super::{Cause, receiver_cpu, receiver_socket, sender_app, sender_cpu, tool, words};
 use crate::readings::{are_apart, others_share, throttled_share};
 use crate::thresholds::cpu::{HOT, LEAST_WAIT, THROTTLED};
 use crate::thresholds::exclusion::LEAST_GAIN;
@@ -39,6 +39,13 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
                 held_up.judge(verdict);
             }
         }
+        // An application that is kept from running gives nothing either.
+        limit if *limit == sender_app::CAUSE.limit() => {
+            if let Some(held_up) = held_up(Side::Sender) {
+                weaken(verdict);
+                held_up.judge(verdict);
+            }
+        }
         limit if *limit == receiver_cpu::CAUSE.limit() => {
             if let Some(held_up) = held_up(Side::Receiver) {
                 held_up.judge(verdict);
@@ -51,7 +58,9 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         }
         _ => {}
     }
-    match used(run, &evidence) {
+    // Of one host that both ends see one figure is said.
+    let is_named = verdict.limit == CAUSE.limit();
+    match used(run, &evidence, verdict.side.filter(|_| is_named)) {
         // Round trips are the answer themselves: what they were measured beside belongs to it.
         Some(line) if verdict.limit.is_round_trip() => {
             verdict.claim.push(' ');
@@ -62,12 +71,13 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     }
 }
 
-/// What other programs used, where it is much of a host.
-fn used(run: &Run, evidence: &Evidence<'_>) -> Option<String> {
+/// What other programs used, where it is much of a host: of `named`'s, or the one of which they used more.
+fn used(run: &Run, evidence: &Evidence<'_>, named: Option<Side>) -> Option<String> {
     // Of one host that both see the sender's figures are taken.
     let shares = [Side::Receiver, Side::Sender].map(|side| {
         let share = evidence.mean(|trial| others(run, trial, side))?;
-        Some((side, share)).filter(|(_, share)| *share >= SAID)
+        let is_told = named.is_none_or(|named| named == side);
+        Some((side, share)).filter(|(_, share)| is_told && *share >= SAID)
     });
     let most = shares
         .into_iter()
@@ -124,6 +134,8 @@ struct HeldUp {
     waited: f64,
     /// Who used its host.
     others: Others,
+    /// Whether its host told nothing of a CPU quota, which makes a thread wait too.
+    is_quota_unknown: bool,
 }
 
 /// Who used a host beside a traffic thread, with the share of all its cores.
@@ -159,6 +171,7 @@ impl HeldUp {
             ran,
             waited,
             others,
+            is_quota_unknown: stopped.is_none(),
         })
     }
 
@@ -174,7 +187,11 @@ impl HeldUp {
     fn judge_socket(&self, verdict: &mut Verdict) {
         weaken(verdict);
         match self.others {
-            Others::Programs(used) if self.waited >= LATE => self.name(verdict, used),
+            Others::Programs(used) if self.waited >= LATE => {
+                let full = "Datagrams were lost at the receiver's socket, whose buffer was full.";
+                verdict.evidence.insert(0, full.to_owned());
+                self.name(verdict, used);
+            }
             Others::Programs(used) | Others::OrFarEnd(used) => self.doubt(verdict, used),
         }
     }
@@ -205,8 +222,13 @@ impl HeldUp {
             words::percent(self.waited),
             words::percent(self.ran)
         );
-        let before = std::mem::replace(&mut verdict.claim, claim);
-        verdict.evidence.insert(0, before);
+        verdict.claim = claim;
+        if self.is_quota_unknown {
+            weaken(verdict);
+            verdict.evidence.push(format!(
+                "Whether a CPU quota stopped the {side}'s thread is not known: its control group could not be read."
+            ));
+        }
         verdict.limit = CAUSE.limit();
         let can_be_run = |found: &Experiment| found.test.is_some() || found.result.is_some();
         if !verdict.experiment.as_deref().is_some_and(can_be_run) {
@@ -290,6 +312,52 @@ mod tests {
         };
         apply(&run, Direction::Forward, &mut verdict);
         (verdict.limit.id().to_owned(), verdict.confidence)
+    }
+
+    /// What becomes of a verdict on `cause` where other programs took what the sender waited for, beside these counters.
+    fn beside_a_niced_build(
+        cause: &'static Cause,
+        counters: &serde_json::Value,
+    ) -> (String, Confidence) {
+        let side = json!({
+            "host_ratio": 0.36, "niced_ratio": 0.62, "softirq_ratio": 0.01, "cores": [0.4, 0.3], "thread_cores": 0.06,
+            "thread_ratio": 0.06, "run_delay_ratio": 0.12
+        });
+        let trial = json!({
+            "index": 0, "transport": "tcp", "direction": "forward", "valid": true, "work": "byte-stream",
+            "origin": "measured", "received_bps": 17_900_000, "duration_s": 1.0,
+            "cpu": {"sender": side, "receiver": side}, "counters": {"sender": counters, "receiver": {}}
+        });
+        let run: Run = serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {}, "trials": [trial]
+        }))
+        .unwrap();
+        let mut verdict = Verdict {
+            limit: cause.limit(),
+            side: cause.side,
+            confidence: Confidence::Supported,
+            ..causes::undecided(String::new(), Vec::new())
+        };
+        apply(&run, Direction::Forward, &mut verdict);
+        (verdict.limit.id().to_owned(), verdict.confidence)
+    }
+
+    #[test]
+    fn a_quota_that_cannot_be_read_may_be_why_a_thread_waited() {
+        let said = |confidence| ("other-programs".to_owned(), confidence);
+        let no_quota = json!({"cgroup.throttled_ns": 0});
+        let known = beside_a_niced_build(&sender_cpu::CAUSE, &no_quota);
+        assert_eq!(known, said(Confidence::Supported));
+        let unknown = beside_a_niced_build(&sender_cpu::CAUSE, &json!({}));
+        assert_eq!(unknown, said(Confidence::Weak));
+    }
+
+    #[test]
+    fn an_application_that_others_keep_from_running_is_not_slow() {
+        let no_quota = json!({"cgroup.throttled_ns": 0});
+        let app = beside_a_niced_build(&sender_app::CAUSE, &no_quota);
+        assert_eq!(app, ("other-programs".to_owned(), Confidence::Weak));
     }
 
     /// What is said of a receiver's full socket whose reader waited for a core for `waited` of the time beside others.
