@@ -126,6 +126,8 @@ pub(crate) struct Weighed<'a> {
     pub(crate) is_sender_alone: bool,
     /// Whether less was carried than a shaper of the sender's host lets pass.
     pub(crate) is_shaper_below: bool,
+    /// Whether a shaper of the sender's host made the sender wait for room in its socket.
+    pub(crate) is_shaper_waited_for: bool,
 }
 
 /// One of [`ALL`], or another.

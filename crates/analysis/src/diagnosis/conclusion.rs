@@ -196,6 +196,7 @@ impl Weighing<'_> {
             limited,
             is_sender_alone: delivered::describe(run, limited).is_some(),
             is_shaper_below: shaper::is_below(run, limited),
+            is_shaper_waited_for: shaper::holds_up_sender(limited),
         })
     }
 }

@@ -112,7 +112,8 @@ impl Probe for Datagrams {
         self.factor > 1.0
             && *suspect != own_shaper::CAUSE
             && self.outcome(compared) == Some(Outcome::HeldBack)
-            && shaper::is_full(compared.run, compared.changed)
+            && (shaper::is_full(compared.run, compared.changed)
+                || shaper::holds_up_sender(compared.changed))
             && shaper::leaves_no_room(compared.run, compared.limited)
     }
 

@@ -3,7 +3,9 @@
 use super::delivered::{is_as_intended, is_sent};
 use super::explained::LimitedTrials;
 use super::outcome::loss_on_path;
+use super::shaper;
 use super::weights::Suspect;
+use crate::causes::own_shaper;
 use crate::readings::whole_intervals;
 use crate::thresholds::exclusion::UNPLACED;
 use linerate_model::run::{Trial, TrialInterval};
@@ -13,9 +15,15 @@ use linerate_model::{PacketCount, Ratio};
 /// Whether the place of the loss rules `suspect` out.
 ///
 /// A datagram that the receiver's host dropped had passed its sender and the path. Where that host dropped all that was
-/// lost, and as many were sent as were intended, it is what limits.
+/// lost, and as many were sent as were intended, it is what limits, unless a shaper of the sender that held packets back
+/// leaves next to nothing to gain from a receiver that drops none.
 pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
-    suspect.side != Some(Side::Receiver) && is_at_receiver(seen.shown)
+    let is_shaped = || {
+        *suspect == own_shaper::CAUSE
+            && shaper::is_held_back(seen.shown)
+            && shaper::leaves_no_room(seen.run, seen.limited)
+    };
+    suspect.side != Some(Side::Receiver) && is_at_receiver(seen.shown) && !is_shaped()
 }
 
 fn is_at_receiver(trial: &Trial) -> bool {

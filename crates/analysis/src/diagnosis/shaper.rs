@@ -7,11 +7,12 @@ use crate::causes::own_shaper;
 pub(super) use crate::causes::own_shaper::{is_held_back, payload_rate};
 use crate::readings::{carried_rate, cross_traffic};
 use crate::thresholds::exclusion::LEAST_GAIN;
+use crate::thresholds::outcome::BLOCKED;
 use crate::thresholds::shaper::REACHED;
-use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
 use linerate_model::signals::QDISC_DROPPED;
 use linerate_model::spec::Side;
+use linerate_model::{BitRate, Ratio};
 
 classes! {
     /// Whether a shaper's rate was reached: below it, it only delays.
@@ -31,13 +32,22 @@ pub(super) fn rate(trial: &Trial, payload_rate: f64) -> Option<Rate> {
 }
 
 /// Whether `suspect` is a shaper whose rate is known, and was reached in no test, with what others sent through it, and which
-/// dropped nothing: it only delayed.
+/// dropped nothing, nor made the sender wait for room: it only delayed.
 pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
     let (run, limited) = (seen.run, seen.limited);
     let alike = |trial: &&Trial| trial.valid && trial.direction == limited.direction;
     let probes = run.probes.iter().map(|made| &made.trial).filter(alike);
     let mut all = [limited, seen.shown].into_iter().chain(probes);
-    *suspect == own_shaper::CAUSE && all.all(|trial| is_below(run, trial) && dropped_none(trial))
+    let only_delays =
+        |trial| is_below(run, trial) && dropped_none(trial) && !holds_up_sender(trial);
+    *suspect == own_shaper::CAUSE && all.all(only_delays)
+}
+
+/// Whether it made a sender of datagrams wait for room in its socket: its queue was never empty, whatever rate it kept. A
+/// busy host serves the timers of a shaper late, which then lets less pass than its rate.
+pub(super) fn holds_up_sender(trial: &Trial) -> bool {
+    let waited = trial.send_blocked_ratio().map_or(0.0, Ratio::get);
+    is_held_back(trial) && waited >= BLOCKED
 }
 
 /// Whether a shaper's rate is known, and was not reached by `trial` and what others sent beside it.

@@ -34,7 +34,9 @@ fn claim(weighed: &Weighed<'_>) -> String {
         || "its rate".to_owned(),
         |rate| format!("its rate of {rate} of L2 frames"),
     );
-    let how = if weighed.is_shaper_below {
+    let how = if weighed.is_shaper_below && weighed.is_shaper_waited_for {
+        format!("the sender waited for room in its queue, which a busy host serves below {its}")
+    } else if weighed.is_shaper_below {
         format!("it drops what its queue has no room for, below {its}")
     } else {
         format!("it holds packets back to keep {its}")

@@ -54,6 +54,29 @@ fn what_the_receivers_host_dropped_had_passed_sender_and_path() {
     }
 }
 
+/// What the receiver's host dropped, beside a shaper of the sender's at `megabits` which held packets back.
+fn behind_a_shaper_at(megabits: u64) -> Vec<&'static str> {
+    let mut run = run();
+    let own = json!({
+        "role": "client",
+        "facts": {"queueing_discipline": "tbf", "queueing_discipline_rate_bps": megabits * 1_000_000}
+    });
+    run.hosts = vec![serde_json::from_value(own).unwrap()];
+    let mut shaped = serde_json::to_value(sent([50; 8], 400, 0.0)).unwrap();
+    shaped["counters"] = json!({"sender": {"qdisc.overlimits": 900}, "receiver": {}});
+    left_by(
+        speaks_against,
+        &run,
+        &serde_json::from_value(shaped).unwrap(),
+    )
+}
+
+#[test]
+fn a_receiver_that_drops_leaves_open_a_shaper_that_leaves_nothing_to_gain() {
+    assert!(behind_a_shaper_at(50).contains(&"own-shaper"));
+    assert!(!behind_a_shaper_at(100).contains(&"own-shaper"));
+}
+
 /// Of a thread that ran all the time, "it had to wait for a core" would be wrong.
 #[test]
 fn a_socket_without_a_reader_says_what_the_reader_did() {

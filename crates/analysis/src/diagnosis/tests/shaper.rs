@@ -34,6 +34,28 @@ fn a_shaper_whose_rate_was_not_reached_and_which_dropped_nothing_does_not_limit(
     assert!(is_open(178.2, 30));
 }
 
+/// Datagrams at 260 Mbit/s, as fast as they could, whose sender waited for room for this share of the time.
+fn unpaced(waited: f64) -> (Run, Trial) {
+    let (mut run, _) = shaped(260.0, 0);
+    let more = json!({
+        "work": "datagrams", "offered_bps": 260_000_000, "send_blocked_ratio": waited,
+        "counters": {"sender": {"qdisc.overlimits": 900, "qdisc.dropped": 0}}
+    });
+    let trial: Trial = serde_json::from_value(trial("udp", 260.0, &more)).unwrap();
+    run.trials = vec![trial.clone()];
+    (run, trial)
+}
+
+#[test]
+fn a_shaper_that_a_sender_waits_for_limits_below_its_rate_too() {
+    let is_open = |waited| {
+        let (run, trial) = unpaced(waited);
+        left_by(speaks_against, &run, &trial).contains(&"own-shaper")
+    };
+    assert!(is_open(0.7));
+    assert!(!is_open(0.0));
+}
+
 #[test]
 fn a_shaper_that_drops_below_its_rate_is_not_said_to_keep_it() {
     let said = |megabits: f64| {
@@ -43,6 +65,7 @@ fn a_shaper_that_drops_below_its_rate_is_not_said_to_keep_it() {
             limited: &trial,
             is_sender_alone: false,
             is_shaper_below: is_below(&run, &trial),
+            is_shaper_waited_for: false,
         };
         own_shaper::CAUSE.weighed(&weighed).claim
     };
