@@ -162,7 +162,7 @@ pub enum FlowStanding {
 pub enum LinkCertainty {
     /// With half of the group left out the others got more, and the interval excludes no gain.
     Proven,
-    /// They got more, and the interval does not exclude no gain.
+    /// They got more, and the interval does not exclude no gain; or they are two flows.
     Suspected,
 }
 

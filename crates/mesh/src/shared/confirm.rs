@@ -16,6 +16,8 @@ const HALVES: Range<usize> = 1..3;
 /// A flow of a link gets at least so many times as much without the other half. Where it is the direction of a connection's
 /// acknowledgements that is full, its data lose some 10 %.
 const LEAST_MEMBER_GAIN: f64 = 1.15;
+/// Two flows may meet on one of two links by chance in every reading (ECMP).
+const FEWEST_PROVEN: usize = 3;
 /// Root mean square of the logarithm by which the sums of a link's flows may miss what one link carries: TCP fills a link to
 /// some 3 %, however unevenly its flows share it; two links that are taken for one, or of which each test takes another
 /// (ECMP), miss by more.
@@ -117,7 +119,8 @@ impl Confirmation {
             ..interval
         });
         let excludes_none = gain.interval.is_some_and(|interval| interval.low > 1.0);
-        let certainty = if excludes_none && gain.point >= LEAST_GAIN {
+        let is_proven = excludes_none && gain.point >= LEAST_GAIN && flows.len() >= FEWEST_PROVEN;
+        let certainty = if is_proven {
             LinkCertainty::Proven
         } else {
             LinkCertainty::Suspected

@@ -56,7 +56,7 @@ const READINGS: usize = 4;
 const LEAST_GAIN: f64 = 1.1;
 /// A rate below this share of what the links found explain has another cause.
 const UNEXPLAINED: f64 = 0.85;
-/// Searches in a row that found nothing, after which the search is over.
+/// Searches in a row that found nothing, after which the search is over; of few flows one for each four, at least two.
 const MOST_FAILURES: usize = 6;
 
 /// Pairs that can be active at once, since they share no interface and no declared link: what their flows carry at most as
@@ -308,7 +308,8 @@ impl Search {
     fn search_on(&mut self) -> Phase {
         self.held_back = self.reference.held_back(&self.scans[self.chosen]);
         let left = self.unexplained();
-        if left.len() < 2 || self.failures >= MOST_FAILURES {
+        let most_failures = (self.scans[self.chosen].len() / 4).clamp(2, MOST_FAILURES);
+        if left.len() < 2 || self.failures >= most_failures {
             Phase::Done
         } else {
             Phase::Core(CoreSearch::new(left))

@@ -2,6 +2,8 @@
 
 mod graph;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 use crate::csv::{kebab, table, text};
 use crate::document::{Block, Document, DocumentFormat, Head, Most, PAGE, Sheet, Tone};
