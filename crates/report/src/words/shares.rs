@@ -84,7 +84,7 @@ mod tests {
         );
         assert_eq!(
             lines[1],
-            "Jain's fairness index 0.9877; 1 received nothing; 3 lost datagrams"
+            "Jain's fairness index 0.9877; 1 received nothing; 3 with lost datagrams"
         );
         assert!(
             lines[2].starts_with("slowest: 17 (0 bit/s, lost 9"),
