@@ -171,12 +171,15 @@ impl Report {
     pub(super) fn from_receiver(stream: &StreamReport, end: &DatagramReceiver) -> Self {
         let sequence = end.sequence;
         let received = sequence.received.get();
+        // Only the peer's end tells of datagrams that were lost last.
+        let said = end.sent_there.map_or(0, PacketCount::get);
+        let datagrams = sequence.next_expected.max(said);
         Self {
             bytes: stream.bytes.get(),
             duration: stream.duration,
-            lost: sequence.next_expected.saturating_sub(received),
+            lost: datagrams.saturating_sub(received),
             out_of_order: sequence.reordered.get(),
-            datagrams: sequence.next_expected,
+            datagrams,
             jitter: Duration::from_nanos(end.rtp_jitter_ns.unwrap_or(0)),
             is_modern: false,
         }
