@@ -4,8 +4,9 @@ use super::super::header::{Amount, Back, DataDirection, Header, Request, opening
 use super::super::report::Report;
 use super::{datagram, words};
 use crate::iperf2::streams::{Counters, Opening, Width};
-use linerate_model::BitRate;
+use linerate_model::sample::{DatagramReceiver, SequenceCount, StreamReport};
 use linerate_model::spec::Transport;
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use std::time::Duration;
 
 #[test]
@@ -284,4 +285,23 @@ fn the_jitter_of_2_0_12_is_found_behind_its_additional_word() {
     bytes.resize(1470, 0);
     let report = Report::read(&bytes).unwrap();
     assert_eq!(report.jitter, Duration::from_micros(250));
+}
+
+#[test]
+fn what_was_lost_last_is_lost_in_our_report() {
+    // 99 and the one that opened the stream were sent; the last did not come, and no number after it.
+    let end = DatagramReceiver {
+        sequence: SequenceCount {
+            received: PacketCount::new(99),
+            next_expected: 99,
+            ..SequenceCount::default()
+        },
+        sent_there: Some(PacketCount::new(100)),
+        ..DatagramReceiver::default()
+    };
+    let stream =
+        StreamReport::new(0, end.clone()).with_counts(ByteCount::new(99_000), PacketCount::new(99));
+    let report = Report::from_receiver(&stream, &end);
+    assert_eq!((report.datagrams, report.lost), (100, 1));
+    assert_eq!(report.received(99, 1000), 98);
 }

@@ -642,22 +642,3 @@ fn every_form_of_our_own_report_is_read_as_what_came() {
         assert_eq!(Report::read(&bytes).unwrap().received(99, 1000), 96);
     }
 }
-
-#[test]
-fn what_was_lost_last_is_lost_in_our_report() {
-    // 99 and the one that opened the stream were sent; the last did not come, and no number after it.
-    let end = DatagramReceiver {
-        sequence: SequenceCount {
-            received: PacketCount::new(99),
-            next_expected: 99,
-            ..SequenceCount::default()
-        },
-        sent_there: Some(PacketCount::new(100)),
-        ..DatagramReceiver::default()
-    };
-    let stream =
-        StreamReport::new(0, end.clone()).with_counts(ByteCount::new(99_000), PacketCount::new(99));
-    let report = Report::from_receiver(&stream, &end);
-    assert_eq!((report.datagrams, report.lost), (100, 1));
-    assert_eq!(report.received(99, 1000), 98);
-}
