@@ -13,7 +13,7 @@
 //! token from the control connection's address, and never with more bytes than came: it cannot be used to reflect
 //! or amplify.
 
-use super::turns::{Number, Turns};
+use super::turns::{Number, Turns, kind};
 use crate::stream_format::{
     Arrival, DatagramFormat, DatagramHeader, DatagramMark, Handshake, HandshakeStep, Message,
     MessageFormat, Numbers, Part, Reading, SendTime, StreamFormat,
@@ -128,11 +128,8 @@ impl DatagramHeader for Stream {
 
     #[inline]
     fn write(&self, slot: &mut [u8], part: Part, sequence: u64, sent: SendTime) {
-        let kind = match part {
-            Part::Counted => Kind::Counted,
-            Part::WarmUp => Kind::WarmUp,
-        };
-        self.header(kind, sequence, sent.monotonic).write(slot);
+        self.header(kind(part), sequence, sent.monotonic)
+            .write(slot);
     }
 
     #[inline]

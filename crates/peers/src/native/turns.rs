@@ -53,6 +53,15 @@ impl Number {
     }
 }
 
+/// What the header of a datagram says of the part that it belongs to.
+#[inline]
+pub(super) const fn kind(part: Part) -> Kind {
+    match part {
+        Part::Counted => Kind::Counted,
+        Part::WarmUp => Kind::WarmUp,
+    }
+}
+
 /// Datagrams of consecutive streams, which take turns.
 pub(super) struct Turns {
     token: u32,
@@ -88,16 +97,13 @@ impl DatagramHeader for Turns {
 
     #[inline]
     fn write(&self, slot: &mut [u8], part: Part, sequence: u64, sent: SendTime) {
-        let kind = match part {
-            Part::Counted => Kind::Counted,
-            Part::WarmUp => Kind::WarmUp,
-        };
         let place = u16::try_from(sequence % self.streams).unwrap_or(0);
         let number = Number {
             stream: self.first + place,
             sequence: sequence / self.streams,
         };
-        number.header(self.token, kind, sent.monotonic).write(slot);
+        let header = number.header(self.token, kind(part), sent.monotonic);
+        header.write(slot);
     }
 
     /// What is left of a handshake is neither traffic nor foreign.
