@@ -78,6 +78,8 @@ pub enum Interest {
     Read,
     /// Room to write, or an error.
     Write,
+    /// Either, told once when it comes and not again until there is more: for a socket that is used until it would block.
+    Changes,
 }
 
 impl Interest {
@@ -85,11 +87,15 @@ impl Interest {
         match self {
             Self::Read => epoll::EventFlags::IN,
             Self::Write => epoll::EventFlags::OUT,
+            Self::Changes => epoll::EventFlags::IN
+                .union(epoll::EventFlags::OUT)
+                .union(epoll::EventFlags::ET),
         }
     }
 }
 
-/// Readiness of many sockets, each known by a number. Level-triggered; ready sockets take turns.
+/// Readiness of many sockets, each known by a number. Level-triggered but for [`Interest::Changes`]; ready sockets take
+/// turns.
 pub struct Readiness {
     epoll: OwnedFd,
 }
@@ -160,6 +166,23 @@ mod tests {
             .send_to(b"x", receiver.local_addr().unwrap())
             .unwrap();
         assert!(waiting.wait(Duration::from_mins(1)).unwrap());
+    }
+
+    #[test]
+    fn changes_are_told_once() {
+        let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let readiness = Readiness::new().unwrap();
+        readiness.add(&a, 7, Interest::Changes).unwrap();
+        let told = || {
+            let mut ready = Vec::new();
+            readiness.wait(Duration::ZERO, &mut ready).unwrap();
+            ready
+        };
+        assert_eq!(told(), [7], "it has room");
+        assert!(told().is_empty());
+        b.send_to(b"x", a.local_addr().unwrap()).unwrap();
+        assert_eq!(told(), [7]);
+        assert!(told().is_empty(), "not read, and told all the same");
     }
 
     #[test]

@@ -87,6 +87,21 @@ impl Failure {
         self.operation
     }
 
+    /// Whether nobody listens at the peer's port (`ECONNREFUSED`).
+    pub fn is_refusal(self) -> bool {
+        self.errno == Errno::CONNREFUSED
+    }
+
+    /// Whether the system has no free local port or no such address (`EADDRNOTAVAIL`).
+    pub fn is_without_address(self) -> bool {
+        self.errno == Errno::ADDRNOTAVAIL
+    }
+
+    /// Whether the system gave up waiting (`ETIMEDOUT`).
+    pub fn is_timeout(self) -> bool {
+        self.errno == Errno::TIMEDOUT
+    }
+
     /// The error's symbol, `EAGAIN`; `E<number>` if it has no common one.
     pub fn name(self) -> String {
         let known = NAMES.iter().find(|(errno, _)| *errno == self.errno);

@@ -96,6 +96,41 @@ pub fn apply_class<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()
         .map_or(Ok(()), |class| sockopt::set_traffic_class(socket, class))
 }
 
+/// Closes `socket` by a reset (`SO_LINGER` of zero): neither end keeps the connection in TIME_WAIT.
+pub fn reset(socket: TcpStream) -> io::Result<()> {
+    net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
+    drop(socket);
+    Ok(())
+}
+
+/// Local ports that the system chooses from for each port of a peer (`net.ipv4.ip_local_port_range`, of both IP versions);
+/// `None` where it does not tell.
+pub fn local_ports() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    port_count(&text)
+}
+
+fn port_count(range: &str) -> Option<u64> {
+    let mut ends = range.split_whitespace().map(str::parse::<u64>);
+    let (low, high) = (ends.next()?.ok()?, ends.next()?.ok()?);
+    (high + 1).checked_sub(low)
+}
+
+/// TCP sockets in TIME_WAIT in the network namespace of the calling thread; `None` where it does not tell.
+pub fn time_wait_sockets() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/net/sockstat").ok()?;
+    time_wait_of(&text)
+}
+
+fn time_wait_of(sockstat: &str) -> Option<u64> {
+    let tcp = sockstat
+        .lines()
+        .find_map(|line| line.strip_prefix("TCP:"))?;
+    let mut words = tcp.split_whitespace();
+    words.find(|word| *word == "tw")?;
+    words.next()?.parse().ok()
+}
+
 /// Sends bytes on a connected socket; returns how many it accepted: all of a datagram.
 #[inline]
 pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<usize, Failure> {
@@ -224,6 +259,29 @@ mod tests {
         let error = listen("127.0.0.1:0".parse().unwrap(), &choice, 16).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("pigeon") && text.contains("reno"), "{text}");
+    }
+
+    #[test]
+    fn what_the_system_tells_of_ports_is_read() {
+        assert_eq!(port_count("32768\t60999\n"), Some(28_232));
+        assert_eq!(port_count("5 4"), Some(0));
+        assert_eq!(port_count("60999"), None);
+        let sockstat =
+            "sockets: used 9\nTCP: inuse 5 orphan 0 tw 17 alloc 6 mem 1\nUDP: inuse 1 mem 2\n";
+        assert_eq!(time_wait_of(sockstat), Some(17));
+        assert_eq!(time_wait_of("TCP: inuse 5\n"), None);
+        assert!(local_ports().is_some() && time_wait_sockets().is_some());
+    }
+
+    #[test]
+    fn a_reset_reaches_the_peer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = connect(address, &SocketChoice::default(), Duration::from_secs(5)).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        reset(client).unwrap();
+        let failure = receive(&server, &mut [0], Blocking::Yes).unwrap_err();
+        assert_eq!(failure.class(), FailureClass::PeerGone);
     }
 
     #[test]
