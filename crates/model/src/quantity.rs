@@ -63,6 +63,20 @@ pub enum Quantity {
     RisingDelayLoad,
     /// Round trips per minute under load.
     Responsiveness,
+    /// Connections per second that were opened, answered and closed, client's clock.
+    ConnectionRate,
+    /// Connections that were attempted and not answered in time.
+    FailedConnections,
+    /// Most connections that the client had open at once.
+    OpenConnections,
+    /// Median time from a connection's first segment to its opening, client's clock.
+    HandshakeMedian,
+    /// 99 % quantile of the time from a connection's first segment to its opening, client's clock.
+    HandshakeP99,
+    /// Median time from a connection's first segment to the last byte of its answer, client's clock.
+    TransactionMedian,
+    /// 99 % quantile of the time from a connection's first segment to the last byte of its answer, client's clock.
+    TransactionP99,
     /// What the receiver's TCP acknowledged, L4 payload, sender's clock.
     AcknowledgedRate,
     /// TCP segments sent again.
@@ -237,6 +251,20 @@ static ENTRIES: &[Entry] = &[
         .of(|trial| trial.delay()?.count.map(float)),
     Entry::new(Quantity::RisingDelayLoad, "above_pps", QuantityUnit::Plain, "requests per second from which delay rises"),
     Entry::new(Quantity::Responsiveness, "responsiveness_rpm", QuantityUnit::Plain, "round trips per minute under load"),
+    Entry::new(Quantity::ConnectionRate, "connections_per_s", QuantityUnit::Plain, "connections per second")
+        .of(|trial| trial.connections().and(trial.received_packet_rate()).map(PacketRate::pps)),
+    Entry::new(Quantity::FailedConnections, "failed_connections", QuantityUnit::Count, "failed connections")
+        .of(|trial| Some(trial.connections()?.client.failed_in_all().as_f64())),
+    Entry::new(Quantity::OpenConnections, "open_connections", QuantityUnit::Plain, "connections open at once, most")
+        .of(|trial| Some(trial.connections()?.client.most_open.as_f64())),
+    Entry::new(Quantity::HandshakeMedian, "handshake_p50_ns", QuantityUnit::Nanoseconds, "handshake, p50")
+        .of(|trial| trial.handshake()?.p50_ns.map(float)),
+    Entry::new(Quantity::HandshakeP99, "handshake_p99_ns", QuantityUnit::Nanoseconds, "handshake, p99")
+        .of(|trial| trial.handshake()?.p99_ns.map(float)),
+    Entry::new(Quantity::TransactionMedian, "transaction_p50_ns", QuantityUnit::Nanoseconds, "transaction, p50")
+        .of(|trial| trial.transaction()?.p50_ns.map(float)),
+    Entry::new(Quantity::TransactionP99, "transaction_p99_ns", QuantityUnit::Nanoseconds, "transaction, p99")
+        .of(|trial| trial.transaction()?.p99_ns.map(float)),
     Entry::new(Quantity::AcknowledgedRate, "acknowledged_bps", QuantityUnit::BitRate, "acknowledged rate").payload("acknowledged")
         .of(|trial| bits(trial.tcp()?.acknowledged_rate)),
     Entry::new(Quantity::RetransmittedSegments, "retransmitted_segments", QuantityUnit::Count, "retransmitted segments")

@@ -85,6 +85,16 @@ signals! {
     TCP_OUT_SEGMENTS = "tcp.out_segments", Counter;
     /// TCP segments received in error, such as a wrong checksum (Tcp `InErrs`).
     TCP_IN_ERRORS = "tcp.in_errors", Counter;
+    /// TCP connections that programs of this host began to open (Tcp `ActiveOpens`).
+    TCP_ACTIVE_OPENS = "tcp.active_opens", Counter;
+    /// TCP connections that peers opened to this host (Tcp `PassiveOpens`).
+    TCP_PASSIVE_OPENS = "tcp.passive_opens", Counter;
+    /// TCP connections that failed before they were open, on either side (Tcp `AttemptFails`).
+    TCP_ATTEMPT_FAILS = "tcp.attempt_fails", Counter;
+    /// Connections not queued since as many as may be waited to be accepted (`TcpExt` `ListenOverflows`).
+    TCP_LISTEN_OVERFLOWS = "tcp.listen_overflows", Counter;
+    /// Segments of new connections dropped at a listening socket, for a full queue or another reason (`TcpExt` `ListenDrops`).
+    TCP_LISTEN_DROPS = "tcp.listen_drops", Counter;
     /// Expired TCP retransmission timers (`TcpExt` `TCPTimeouts`).
     TCP_TIMEOUTS = "tcp.timeouts", Counter;
     /// TCP retransmissions that were lost again (`TcpExt` `TCPLostRetransmit`).

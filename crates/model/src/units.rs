@@ -259,6 +259,11 @@ impl PacketCount {
         self.0
     }
 
+    /// Counts `packets` more; stays at the largest count there is.
+    pub const fn grow(&mut self, packets: u64) {
+        self.0 = self.0.saturating_add(packets);
+    }
+
     /// The count, for statistics.
     pub const fn as_f64(self) -> f64 {
         float(self.0)

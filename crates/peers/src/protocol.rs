@@ -88,6 +88,16 @@ mod tests {
     }
 
     #[test]
+    fn no_other_tool_counts_connections() {
+        for kind in crate::ALL {
+            let refused = kind.check(&TestSpec::tcp_crr()).err();
+            assert_eq!(refused.is_some(), kind.about().is_foreign, "{}", kind.id());
+            let why = refused.unwrap_or_else(|| "`linerate serve`".to_owned());
+            assert!(why.contains("`linerate serve`"), "{why}");
+        }
+    }
+
+    #[test]
     fn a_protocol_takes_the_times_that_a_test_is_fitted_with() {
         let whole = Duration::from_secs(1);
         for base in [

@@ -1,8 +1,8 @@
 //! The figures of a trial, whatever its work and wherever they come from.
 
 use super::{
-    CpuSide, Delay, ExchangeConditions, Imported, LedgerEntry, Measured, Packets, Requests,
-    TcpSummary, Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
+    ConnectionOutcomes, CpuSide, Delay, ExchangeConditions, Imported, LedgerEntry, Measured,
+    Packets, Requests, TcpSummary, Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
 };
 use crate::cost::ProfileSummary;
 use crate::estimate::Interval;
@@ -208,6 +208,22 @@ impl Trial {
     pub fn handshake(&self) -> Option<&Delay> {
         match &self.work {
             TrialWork::Connections(result) => result.handshake.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// From the first segment of each connection to the last byte of its answer.
+    pub fn transaction(&self) -> Option<&Delay> {
+        match &self.work {
+            TrialWork::Connections(result) => result.transaction.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What became of connections that were opened for a request each.
+    pub fn connections(&self) -> Option<&ConnectionOutcomes> {
+        match &self.work {
+            TrialWork::Connections(result) => result.connections.as_deref(),
             _ => None,
         }
     }

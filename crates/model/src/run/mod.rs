@@ -56,8 +56,8 @@ pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
 pub use verdict::{Confidence, Finding, NextLimit, RuleOutcome, Verdict, Weighed};
 pub use work::{
-    ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, ExchangeConditions,
-    OpenLoopResult, TrialWork, UnitCounts,
+    ByteStreamResult, ClosedLoopResult, ConnectionOutcomes, ConnectionsResult, DatagramsResult,
+    ExchangeConditions, OpenLoopResult, TrialWork, UnitCounts,
 };
 
 use crate::estimate::Estimate;

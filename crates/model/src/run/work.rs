@@ -4,7 +4,8 @@ use super::{LedgerEntry, Packets, TcpSummary};
 use crate::delay::Delay;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
 use crate::requests::Requests;
-use crate::spec::WaitMode;
+use crate::sample::{AcceptedCounts, ConnectionCounts};
+use crate::spec::{ShortConnections, WaitMode};
 use crate::turns::Turns;
 use crate::units::{PacketRate, Ratio};
 use schemars::JsonSchema;
@@ -100,6 +101,24 @@ pub struct ConnectionsResult {
     /// Round trip of the request after the handshake; absent where none was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
+    /// From the first segment of each connection to the last byte of its answer; absent where none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<Box<Delay>>,
+    /// What became of each connection; absent of probes, and where the log does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Box<ConnectionOutcomes>>,
+}
+
+/// What became of the connections of a trial.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ConnectionOutcomes {
+    /// How they were made.
+    pub asked: ShortConnections,
+    /// As the client counted them.
+    pub client: ConnectionCounts,
+    /// As the server counted them; absent without its report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<AcceptedCounts>,
 }
 
 /// What datagrams tell.

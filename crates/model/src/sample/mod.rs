@@ -1,5 +1,6 @@
 //! What was seen: raw counters, per stream and per host, cumulative and with their time.
 
+mod connections;
 mod counts;
 mod flows;
 mod moments;
@@ -8,6 +9,7 @@ mod snapshot;
 mod tcp;
 mod work;
 
+pub use connections::{AcceptedCounts, ConnectionCounts};
 pub use counts::{
     ErrorCount, IntervalCount, MAX_SILENCES, Omitted, PeerCounts, RequestCount, SequenceCount,
     Silence,

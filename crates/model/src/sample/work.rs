@@ -1,7 +1,8 @@
 //! What one end of a stream did, one variant per kind of work.
 
 use super::{
-    Moments, Omitted, PeerCounts, RequestCount, SequenceCount, TcpSample, TcpSocketReport,
+    AcceptedCounts, ConnectionCounts, Moments, Omitted, PeerCounts, RequestCount, SequenceCount,
+    TcpSample, TcpSocketReport,
 };
 use crate::histogram::Histogram;
 use crate::one_way::{SignedHistogram, StageReport, Transits};
@@ -307,6 +308,12 @@ pub struct ConnectionOpener {
     pub rtt: Histogram,
     /// Connections that could not be opened or got no answer in time.
     pub timeouts: PacketCount,
+    /// From the first segment of each connection to the last byte of its answer; `None` of probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<Histogram>,
+    /// What became of the connections; `None` of probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<ConnectionCounts>,
 }
 
 /// Who answers requests, one after the other or at any time, on one connection or on many.
@@ -322,6 +329,9 @@ pub struct Responder {
     /// This end's parts of messages' ways; `None` unless the test asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<StageReport>,
+    /// What became of the connections that it accepted; `None` where all requests come on one, and of probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<AcceptedCounts>,
 }
 
 /// An end that another tool plays. What is `None`, its protocol does not tell of this kind of test.

@@ -11,6 +11,8 @@ use std::time::Duration;
 pub const MAX_STREAMS: u16 = 10_000;
 /// Most traffic threads per side, and so stream reports; iperf3's limit of streams, each of which is a thread there too.
 pub const MAX_THREADS: u16 = 128;
+/// Most connections that are open at once: some 300 MB of a kernel's memory at each end.
+pub const MAX_CONNECTIONS: u32 = 100_000;
 /// Longest TCP write or message; iperf3's own limit, kept so that plans carry over.
 pub const MAX_TCP_PAYLOAD: ByteCount = ByteCount::new(1024 * 1024);
 /// Longest UDP payload: 65 535 − 20 (IPv4) − 8 (UDP).
@@ -69,7 +71,10 @@ impl SpecError {
             "pace" => "rate",
             "pinning" => "cpu",
             "warm_up" => "warm-up",
+            "concurrent" => "streams",
             "receiver_pause" => "receiver-pause",
+            "response_bytes" => "response",
+            "timeout_s" => "connect-timeout",
             "answer_timeout_s" => "answer-timeout",
             "responder_stall" => "responder-stall",
             "transactions" => "iterations",
@@ -92,6 +97,7 @@ pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
     stop(spec.stop)?;
     transactions(spec.work.transactions())?;
     times(spec)?;
+    connections(spec)?;
     imitation(spec)?;
     datapath(spec)?;
     socket(spec)?;
@@ -172,6 +178,18 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
             )
         },
     )
+}
+
+fn connections(spec: &TestSpec) -> Result<(), SpecError> {
+    let Some(work) = spec.work.connections() else {
+        return Ok(());
+    };
+    let most = MAX_TCP_PAYLOAD.get();
+    within("response_bytes", work.response.get(), 1, most)?;
+    let least = u32::from(spec.streams);
+    within("concurrent", work.concurrent, least, MAX_CONNECTIONS)?;
+    let least = Duration::from_millis(1);
+    duration("timeout_s", work.timeout, least, MAX_ANSWER_TIMEOUT)
 }
 
 fn imitation(spec: &TestSpec) -> Result<(), SpecError> {
@@ -311,7 +329,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Direction, OpenLoop, Stall, WorkloadId};
+    use crate::spec::{Direction, OpenLoop, ShortConnections, Stall, WorkloadId};
     use crate::units::PacketRate;
 
     fn refused(change: impl FnOnce(&mut TestSpec)) -> SpecError {
@@ -364,6 +382,7 @@ mod tests {
             TestSpec::tcp_bulk(),
             TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000))),
             TestSpec::ping_pong(Transport::Udp),
+            TestSpec::tcp_crr(),
         ] {
             assert_eq!(validate(&spec), Ok(()));
         }
@@ -428,6 +447,27 @@ mod tests {
         assert_eq!(
             refused(|s| s.imitation = Some(Imitation::StallingResponder(stall))).key,
             "responder_stall"
+        );
+        let of_connections = |change: fn(&mut ShortConnections)| {
+            refused(|s| {
+                *s = TestSpec::tcp_crr();
+                if let TestWork::Connections(work) = &mut s.work {
+                    change(work);
+                }
+            })
+            .key
+        };
+        assert_eq!(
+            of_connections(|work| work.response = ByteCount::new(0)),
+            "response_bytes"
+        );
+        assert_eq!(
+            of_connections(|work| work.concurrent = MAX_CONNECTIONS + 1),
+            "concurrent"
+        );
+        assert_eq!(
+            of_connections(|work| work.timeout = Duration::from_secs(11)),
+            "timeout_s"
         );
         assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
         assert_eq!(refused(|s| s.datapath.id = String::new()).key, "datapath");

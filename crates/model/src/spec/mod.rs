@@ -16,15 +16,16 @@ use std::ops::Range;
 use std::time::Duration;
 
 pub use check::{
-    MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD, MAX_THREADS,
-    MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, MIN_NUMBERED_PAYLOAD, SpecError, validate,
+    MAX_BUFFER, MAX_CONNECTIONS, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS,
+    MAX_TCP_PAYLOAD, MAX_THREADS, MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, MIN_NUMBERED_PAYLOAD,
+    SpecError, validate,
 };
 pub(crate) use choice::{parse_choice, write_choice};
 pub use frames::{FrameLengths, FrameLengthsError, Genome};
 pub use imitation::{Imitation, Stall};
 pub use work::{
-    Arrival, ByteStream, CONNECTION_MESSAGE, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams,
-    MAX_OVERTIME, OpenLoop, TestWork, TransactionBounds, WorkloadId,
+    Arrival, ByteStream, ClosedLoop, ConnectionClose, DEFAULT_ANSWER_TIMEOUT, Datagrams,
+    MAX_OVERTIME, OpenLoop, ShortConnections, TestWork, TransactionBounds, WorkloadId,
 };
 
 /// The transport under test.
@@ -445,8 +446,26 @@ impl TestSpec {
     pub fn connections() -> Self {
         Self {
             stop: Stop::After(Duration::from_secs(1)),
-            ..Self::new("connections", TestWork::Connections)
+            ..Self::new(
+                "connections",
+                TestWork::Connections(ShortConnections::default()),
+            )
         }
+    }
+
+    /// New TCP connections as fast as they go for ten seconds, a request and an answer of one byte on each: netperf's
+    /// and neper's TCP_CRR.
+    pub fn tcp_crr() -> Self {
+        let work = ShortConnections {
+            request: ByteCount::new(1),
+            response: ByteCount::new(1),
+            close: ConnectionClose::Server,
+            ..ShortConnections::default()
+        };
+        let mut spec = Self::new("tcp-crr", TestWork::Connections(work));
+        // Answers of more than a segment must not wait for an acknowledgement.
+        spec.socket.no_delay = true;
+        spec
     }
 
     /// Sets the payload size; see [`TestWork::set_payload`].
@@ -483,6 +502,10 @@ impl TestSpec {
         }
         if self.streams > UNASKED_STREAMS {
             return Some(format!("more than {UNASKED_STREAMS} streams"));
+        }
+        let open = self.work.connections().map_or(0, |work| work.concurrent);
+        if open > UNASKED_STREAMS.into() {
+            return Some(format!("more than {UNASKED_STREAMS} connections at once"));
         }
         if self.datapath.is_past_sockets() {
             return Some(format!("datapath {}", self.datapath.id));
@@ -580,9 +603,22 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_on_new_connections_of_an_older_peer_is_the_usual_one() {
+        let probe = TestSpec::connections().work;
+        let old: TestWork = serde_json::from_str(r#"{"kind":"connections"}"#).unwrap();
+        assert_eq!(old, probe);
+    }
+
+    #[test]
     fn what_takes_more_of_a_host_than_traffic_is_named() {
         type Change = fn(&mut TestSpec);
-        let ways: [(&str, Change); 6] = [
+        let ways: [(&str, Change); 7] = [
+            ("1024 connections", |spec| {
+                *spec = TestSpec::tcp_crr();
+                if let TestWork::Connections(work) = &mut spec.work {
+                    work.concurrent = 1025;
+                }
+            }),
             ("spin", |spec| spec.wait = WaitMode::Spin),
             ("profiles", |spec| spec.observe = Observe::All),
             ("pinned", |spec| spec.pinning.remote = Some(0)),
@@ -618,6 +654,7 @@ mod tests {
             TestSpec::ping_pong(Transport::Udp),
             TestSpec::request_response(Transport::Tcp, rate),
             TestSpec::connections(),
+            TestSpec::tcp_crr(),
         ] {
             let text = serde_json::to_string(&spec).unwrap();
             assert_eq!(

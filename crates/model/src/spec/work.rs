@@ -45,7 +45,7 @@ pub enum TestWork {
     /// Requests at a rate, whatever is still under way.
     OpenLoop(OpenLoop),
     /// New TCP connections one after the other, with one request and its answer on each.
-    Connections,
+    Connections(ShortConnections),
 }
 
 /// A TCP byte stream.
@@ -146,14 +146,73 @@ impl OpenLoop {
     }
 }
 
-/// L4 payload of the request and of the answer on a new connection.
-pub const CONNECTION_MESSAGE: ByteCount = ByteCount::new(18);
+/// TCP connections that are opened one after the other for a request and its answer. What a document leaves out is that
+/// of the probes on new connections.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShortConnections {
+    /// L4 payload of each request.
+    #[serde(rename = "request_bytes")]
+    pub request: ByteCount,
+    /// L4 payload of each answer.
+    #[serde(rename = "response_bytes")]
+    pub response: ByteCount,
+    /// Connections that the client has open, or is opening, at once: over all streams, each of which is a thread.
+    pub concurrent: u32,
+    /// What ends a connection.
+    pub close: ConnectionClose,
+    /// Time for a connection from its first segment to the last byte of the answer: a slower one has failed.
+    #[serde(rename = "timeout_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub timeout: Duration,
+}
+
+impl Default for ShortConnections {
+    /// One at a time, with a header of the test as request and as answer.
+    fn default() -> Self {
+        Self {
+            request: ByteCount::new(18),
+            response: ByteCount::new(18),
+            concurrent: 1,
+            close: ConnectionClose::Client,
+            timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What ends a connection after its answer.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionClose {
+    /// The client closes first, as netperf does: its port waits in TIME_WAIT.
+    Client,
+    /// Nothing before the test's end: it is held open.
+    Hold,
+    /// The client resets it (`SO_LINGER` of zero), as neper does unless told not to: neither end waits.
+    Reset,
+    /// The server closes first, as after an answer of HTTP/1.0: it waits in TIME_WAIT, and the client's port is free.
+    Server,
+}
+
+impl ConnectionClose {
+    /// The kebab-case name, as in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Hold => "hold",
+            Self::Reset => "reset",
+            Self::Server => "server",
+        }
+    }
+}
 
 impl TestWork {
     /// TCP or UDP.
     pub const fn transport(&self) -> Transport {
         match self {
-            Self::ByteStream(_) | Self::Connections => Transport::Tcp,
+            Self::ByteStream(_) | Self::Connections(_) => Transport::Tcp,
             Self::Datagrams(_) => Transport::Udp,
             Self::ClosedLoop(ClosedLoop { transport, .. })
             | Self::OpenLoop(OpenLoop { transport, .. }) => *transport,
@@ -167,18 +226,18 @@ impl TestWork {
             Self::Datagrams(stream) => stream.payload,
             Self::ClosedLoop(closed) => closed.message,
             Self::OpenLoop(open) => open.message,
-            Self::Connections => CONNECTION_MESSAGE,
+            Self::Connections(connections) => connections.request,
         }
     }
 
-    /// Changes the size of one write, datagram or message; messages on new connections have one size.
+    /// Changes the size of one write, datagram or message; on new connections that of the request.
     pub const fn set_payload(&mut self, size: ByteCount) {
         match self {
             Self::ByteStream(stream) => stream.write = size,
             Self::Datagrams(stream) => stream.payload = size,
             Self::ClosedLoop(closed) => closed.message = size,
             Self::OpenLoop(open) => open.message = size,
-            Self::Connections => {}
+            Self::Connections(connections) => connections.request = size,
         }
     }
 
@@ -189,7 +248,7 @@ impl TestWork {
                 *pace
             }
             Self::OpenLoop(open) => Pace::At(BitRate::from_f64(open.rate.pps() * open.bits())),
-            Self::ClosedLoop(_) | Self::Connections => Pace::Unpaced,
+            Self::ClosedLoop(_) | Self::Connections(_) => Pace::Unpaced,
         }
     }
 
@@ -204,7 +263,15 @@ impl TestWork {
                     open.rate = PacketRate::from_pps(rate.as_f64() / open.bits());
                 }
             }
-            Self::ClosedLoop(_) | Self::Connections => {}
+            Self::ClosedLoop(_) | Self::Connections(_) => {}
+        }
+    }
+
+    /// New connections, if it is of such.
+    pub const fn connections(&self) -> Option<&ShortConnections> {
+        match self {
+            Self::Connections(connections) => Some(connections),
+            _ => None,
         }
     }
 
@@ -217,7 +284,7 @@ impl TestWork {
     pub const fn has_round_trips(&self) -> bool {
         matches!(
             self,
-            Self::ClosedLoop(_) | Self::OpenLoop(_) | Self::Connections
+            Self::ClosedLoop(_) | Self::OpenLoop(_) | Self::Connections(_)
         )
     }
 

@@ -106,6 +106,12 @@ pub trait PeerKind: Send + Sync {
     }
     /// Checks that the protocol supports this test; the error says why not and what to do.
     fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        if self.about().is_foreign && spec.work.connections().is_some() {
+            return Err(format!(
+                "{} does not count connections that are opened for a request each: start `linerate serve` there",
+                self.id()
+            ));
+        }
         self.obstacle(spec)
             .map_or(Ok(()), |why| Err(why.to_owned()))
     }

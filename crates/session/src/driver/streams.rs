@@ -9,7 +9,7 @@ use crate::state::{State, Test};
 use anyhow::anyhow;
 use linerate_engine::{Role, opening_at_one_port};
 use linerate_model::RefusalCode;
-use linerate_model::spec::{Side, TestSpec, TestWork, Transport};
+use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_peers::{Arrival, Input, StreamEvent, StreamFormat, StreamTarget};
 use linerate_sys::tcp::wait_readable;
 use std::os::fd::AsFd as _;
@@ -278,7 +278,7 @@ fn fits_one_port(
             "streams that share threads need ports of their own: start the server without --one-port",
         );
     }
-    if format.arrival() != Arrival::SharedPort && spec.work == TestWork::Connections {
+    if format.arrival() != Arrival::SharedPort && spec.work.connections().is_some() {
         return Err(
             "short connections need a port of their own: start the server without --one-port",
         );

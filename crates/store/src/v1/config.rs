@@ -9,8 +9,8 @@ use linerate_model::run::{
 };
 use linerate_model::spec::{
     Arrival, ByteStream, CatchUp, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams, DatapathChoice,
-    Direction, Imitation, Observe, OpenLoop, Pace, Pinning, SocketChoice, Stall, Stop, TestSpec,
-    TestWork, TransactionBounds, Transport, WaitMode, WorkloadId,
+    Direction, Imitation, Observe, OpenLoop, Pace, Pinning, ShortConnections, SocketChoice, Stall,
+    Stop, TestSpec, TestWork, TransactionBounds, Transport, WaitMode, WorkloadId,
 };
 use linerate_model::{BitRate, ByteCount, PacketRate, Quantile};
 use serde::Deserialize;
@@ -226,7 +226,7 @@ impl Test {
                     answer_timeout: timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT),
                 })
             }
-            "connections" => TestWork::Connections,
+            "connections" => TestWork::Connections(ShortConnections::default()),
             _ => return None,
         })
     }
