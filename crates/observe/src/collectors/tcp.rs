@@ -4,9 +4,10 @@ use super::Collector;
 use crate::history::Backwards;
 use crate::snmp::{self, Columns};
 use linerate_model::signals::{
-    TCP_BACKLOG_DROPPED, TCP_DSACKS_RECEIVED, TCP_IN_ERRORS, TCP_IN_SEGMENTS, TCP_LOST_RETRANSMITS,
-    TCP_OUT_SEGMENTS, TCP_RCVBUF_DROPPED, TCP_RETRANS_SEGMENTS, TCP_SPURIOUS_TIMEOUTS,
-    TCP_TIMEOUTS, TCP_ZERO_WINDOWS,
+    TCP_ACTIVE_OPENS, TCP_ATTEMPT_FAILS, TCP_BACKLOG_DROPPED, TCP_DSACKS_RECEIVED, TCP_IN_ERRORS,
+    TCP_IN_SEGMENTS, TCP_LISTEN_DROPS, TCP_LISTEN_OVERFLOWS, TCP_LOST_RETRANSMITS,
+    TCP_OUT_SEGMENTS, TCP_PASSIVE_OPENS, TCP_RCVBUF_DROPPED, TCP_RETRANS_SEGMENTS,
+    TCP_SPURIOUS_TIMEOUTS, TCP_TIMEOUTS, TCP_ZERO_WINDOWS,
 };
 
 /// Group `Tcp` of `snmp`.
@@ -15,6 +16,9 @@ const STANDARD: &[Columns] = &[
     Columns::new(TCP_IN_SEGMENTS, &["InSegs"]),
     Columns::new(TCP_OUT_SEGMENTS, &["OutSegs"]),
     Columns::new(TCP_IN_ERRORS, &["InErrs"]),
+    Columns::new(TCP_ACTIVE_OPENS, &["ActiveOpens"]),
+    Columns::new(TCP_PASSIVE_OPENS, &["PassiveOpens"]),
+    Columns::new(TCP_ATTEMPT_FAILS, &["AttemptFails"]),
 ];
 
 /// Group `TcpExt` of `netstat`: Linux's own.
@@ -26,6 +30,8 @@ const EXTENDED: &[Columns] = &[
     Columns::new(TCP_BACKLOG_DROPPED, &["TCPBacklogDrop"]),
     Columns::new(TCP_RCVBUF_DROPPED, &["RcvPruned", "TCPRcvQDrop"]),
     Columns::new(TCP_ZERO_WINDOWS, &["TCPToZeroWindowAdv"]),
+    Columns::new(TCP_LISTEN_OVERFLOWS, &["ListenOverflows"]),
+    Columns::new(TCP_LISTEN_DROPS, &["ListenDrops"]),
 ];
 
 pub(super) static COLLECTOR: Collector = Collector {
@@ -41,6 +47,11 @@ pub(super) static COLLECTOR: Collector = Collector {
         TCP_BACKLOG_DROPPED,
         TCP_RCVBUF_DROPPED,
         TCP_ZERO_WINDOWS,
+        TCP_ACTIVE_OPENS,
+        TCP_PASSIVE_OPENS,
+        TCP_ATTEMPT_FAILS,
+        TCP_LISTEN_OVERFLOWS,
+        TCP_LISTEN_DROPS,
     ],
     // 32-bit counters on a 32-bit kernel.
     backwards: Backwards::Wrap32,
