@@ -2,8 +2,8 @@
 
 use crate::error::EngineError;
 use linerate_model::spec::{
-    CatchUp, Direction, Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork,
-    TransactionBounds, Transport, WaitMode,
+    CatchUp, Direction, Imitation, MAX_OVERTIME, Observe, Side, SocketChoice, Stall, Stop,
+    TestSpec, TestWork, TransactionBounds, Transport, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
@@ -48,6 +48,15 @@ impl EndpointPlan {
         only_receives && self.format.handshake(index.into()).is_some()
     }
 
+    /// TCP connections that traffic thread `thread` has open at once.
+    pub(crate) fn connections(&self, thread: u16) -> u64 {
+        let streams = self.spec.streams_of_thread(thread);
+        match self.spec.work.connections() {
+            Some(work) => share(work.concurrent.into(), &streams, self.spec.streams),
+            None => (streams.end - streams.start).into(),
+        }
+    }
+
     /// Plan of stream `index`.
     pub(crate) fn stream(&self, index: u8) -> StreamPlan {
         let spec = &self.spec;
@@ -82,6 +91,8 @@ impl EndpointPlan {
             observe: spec.observe,
             seed: spec.seed,
             work: spec.work.clone(),
+            connections: self.connections(index.into()),
+            socket: spec.socket.clone(),
         }
     }
 }
@@ -141,6 +152,10 @@ pub struct StreamPlan {
     pub(crate) seed: u64,
     /// What the whole test exchanges; size and rate of this stream are [`Self::payload`] and [`Self::rate`].
     pub(crate) work: TestWork,
+    /// TCP connections that it has open at once.
+    pub(crate) connections: u64,
+    /// Options of the sockets that it opens itself.
+    pub(crate) socket: SocketChoice,
 }
 
 impl StreamPlan {

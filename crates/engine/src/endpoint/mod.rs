@@ -368,15 +368,23 @@ fn check_descriptors(plan: &EndpointPlan) -> Result<(), EngineError> {
         1
     };
     // The server of datagrams has a socket for each thread.
-    let sockets = match (plan.role, spec.transport()) {
-        (Role::Server, Transport::Udp) => spec.traffic_threads(),
-        (Role::Client, _) | (Role::Server, Transport::Tcp) => spec.streams,
+    let sockets = match (plan.role, spec.transport(), spec.work.connections()) {
+        (Role::Client, _, Some(work)) => u64::from(spec.streams) + u64::from(work.concurrent),
+        (Role::Server, _, Some(work)) => {
+            let most = |thread| 1 + workloads::most_accepted(plan.connections(thread), work.close);
+            (0..spec.streams).map(most).sum()
+        }
+        (Role::Server, Transport::Udp, None) => spec.traffic_threads().into(),
+        (Role::Client, _, None) | (Role::Server, Transport::Tcp, None) => spec.streams.into(),
     };
-    let needed = u64::from(sockets) * directions + OTHER_DESCRIPTORS;
+    let needed = sockets * directions + OTHER_DESCRIPTORS;
     match process::max_open_files().filter(|most| needed > *most) {
         None => Ok(()),
         Some(most) => Err(EngineError::Host {
-            what: format!("opening {} streams", spec.streams),
+            what: match spec.work.connections() {
+                Some(work) => format!("opening {} connections at once", work.concurrent),
+                None => format!("opening {} streams", spec.streams),
+            },
             why: format!("it takes {needed} descriptors, and this process may have {most}"),
             remedy: "raise the hard limit of open files (ulimit -Hn, LimitNOFILE= of a service)",
         }),

@@ -30,8 +30,8 @@ pub(super) fn listen(
     local: SocketAddr,
 ) -> Result<Vec<TcpListener>, EngineError> {
     let listener = |thread| {
-        let streams = plan.spec.streams_of_thread(thread);
-        let pending = (streams.end - streams.start).clamp(16, MAX_PENDING);
+        let pending = u16::try_from(plan.connections(thread)).unwrap_or(MAX_PENDING);
+        let pending = pending.clamp(16, MAX_PENDING);
         tcp::listen(local, &plan.spec.socket, pending)
     };
     let all: Result<_, _> = (0..plan.spec.traffic_threads()).map(listener).collect();

@@ -15,7 +15,9 @@ use crate::error::EngineError;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
-use linerate_model::spec::{Direction, Side, SocketChoice, Stop, TestSpec, TestWork};
+use linerate_model::spec::{
+    Direction, ShortConnections, Side, SocketChoice, Stop, TestSpec, TestWork,
+};
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_peers::{MessageFormat, StreamFormat};
 use linerate_sys::failure::Failure;
@@ -71,7 +73,8 @@ impl WorkloadKind for Connections {
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let is_plain = spec.streams == 1 && spec.direction == Direction::Forward;
-        if spec.work != TestWork::Connections || !is_plain {
+        let is_probe = spec.work == TestWork::Connections(ShortConnections::default());
+        if !is_probe || !is_plain {
             let why = "short connections need TCP, one stream, and a client that opens them";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
@@ -256,6 +259,7 @@ impl Work for Opener {
             rtt: self.rtt,
             handshake: self.handshake,
             timeouts: PacketCount::new(self.timeouts),
+            ..ConnectionOpener::default()
         };
         self.common.report(duration, work)
     }

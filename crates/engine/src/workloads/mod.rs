@@ -4,6 +4,7 @@ mod bulk;
 mod byte_counts;
 mod carrier;
 mod connections;
+mod crr;
 mod datagrams;
 mod marked_bulk;
 mod multiplexed;
@@ -32,9 +33,11 @@ pub static ALL: &[&dyn WorkloadKind] = &[
     &request_response::RequestResponse,
     &marked_bulk::MarkedBulk,
     &connections::Connections,
+    &crr::Crr,
 ];
 
 pub use connections::Ends;
+pub(crate) use crr::most_accepted;
 
 /// The page `docs/guide/workloads.md`: a row for each workload.
 pub fn page() -> String {

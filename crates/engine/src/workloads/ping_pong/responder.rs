@@ -270,6 +270,7 @@ impl Work for Responder {
             socket_overflows: self.messenger.carrier.overflows().map(PacketCount::new),
             times: times.unwrap_or_default(),
             stages: self.stages.map(Stages::finish_answering),
+            connections: None,
         };
         StreamReport {
             errors: self.failures.into_counts(),

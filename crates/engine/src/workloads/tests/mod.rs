@@ -1,5 +1,6 @@
 //! Every workload runs over every datapath, and both ends agree on what happened.
 
+mod crr;
 mod threads;
 
 use super::*;
@@ -10,8 +11,8 @@ use linerate_model::sample::{
     StreamWork,
 };
 use linerate_model::spec::{
-    DatapathChoice, Imitation, OpenLoop, Pace, SocketChoice, Stop, TestWork, Transport, WaitMode,
-    WorkloadId,
+    DatapathChoice, Direction, Imitation, OpenLoop, Pace, SocketChoice, Stop, TestWork, Transport,
+    WaitMode, WorkloadId,
 };
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 use linerate_peers::{Sent, native};
