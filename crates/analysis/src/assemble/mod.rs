@@ -108,6 +108,10 @@ fn ended(
     trial.payload_bytes = Some(packets::clipped(&ends).unwrap_or_else(|| spec.payload()));
     trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
+    if trial.connections().is_some() {
+        // What their requests are in bits is nobody's rate.
+        (trial.offered_load, trial.received_rate) = (None, None);
+    }
     requests::offered(&ends, &mut trial);
     trial.shares = shares::of_streams(&ends);
     trial.intervals = intervals::merge(&ends, trial.packets());

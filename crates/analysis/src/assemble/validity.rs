@@ -52,7 +52,51 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     strays(ends, &mut judgement);
     shorter_datagrams(ends, &mut judgement);
     judgement.careful.extend(requests::cautions(trial));
+    connections(trial, &mut judgement);
     judgement
+}
+
+/// What became of connections beside their answers.
+fn connections(trial: &Trial, judgement: &mut Judgement) {
+    let Some(outcomes) = trial.connections() else {
+        return;
+    };
+    let client = &outcomes.client;
+    if client.answered.get() == 0 {
+        let none = format!(
+            "none of {} connections was answered",
+            client.attempted.get()
+        );
+        judgement.spoilt.push(none);
+    }
+    let others = [
+        (
+            client.without_port,
+            "attempts found no free local port (EADDRNOTAVAIL)",
+        ),
+        (
+            client.not_closed,
+            "answered connections were not closed by the server in time",
+        ),
+        (client.lost_open, "connections ended that were to stay open"),
+    ];
+    let failures = client
+        .failures()
+        .map(|(count, what)| (count, format!("connections: {what}")));
+    let others = others.map(|(count, what)| (count, what.to_owned()));
+    let known = failures.into_iter().chain(others);
+    let known = known.filter(|(count, _)| count.get() > 0);
+    judgement
+        .careful
+        .extend(known.map(|(count, what)| format!("{} {what}", count.get())));
+    if let Some(server) = &outcomes.server
+        && server.foreign.get() > 0
+    {
+        judgement.careful.push(format!(
+            "{} connections to the server's ports were not this test's; they count nowhere",
+            server.foreign.get()
+        ));
+    }
 }
 
 /// Said of a side whose protocol tells nothing of a TCP stream.

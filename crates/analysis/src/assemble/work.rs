@@ -4,13 +4,14 @@ use super::{Ends, cpu, duration, merged, one_way, packets, requests, stages, str
 use crate::ledger;
 use crate::statistics::to_f64;
 use linerate_model::run::{
-    ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, Delay, DelayOf,
-    OpenLoopResult, TrialWork, UnitCounts,
+    ByteStreamResult, ClosedLoopResult, ConnectionOutcomes, ConnectionsResult, DatagramsResult,
+    Delay, DelayOf, OpenLoopResult, TrialWork, UnitCounts,
 };
 use linerate_model::sample::{
-    ConnectionOpener, EndpointReport, MarkedByteStreamSender, Moments, Requester, StreamReport,
+    AcceptedCounts, ConnectionCounts, ConnectionOpener, EndpointReport, MarkedByteStreamSender,
+    Moments, Requester, Responder, StreamReport,
 };
-use linerate_model::spec::{OpenLoop, TestWork};
+use linerate_model::spec::{OpenLoop, ShortConnections, TestWork};
 use linerate_model::{Histogram, PacketCount, PacketRate};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(super) fn result(ends: &Ends<'_>) -> TrialWork {
     match &ends.spec.work {
         TestWork::ByteStream(_) => byte_stream(ends).into(),
         TestWork::ClosedLoop(_) => closed_loop(ends).into(),
-        TestWork::Connections => connections(ends).into(),
+        TestWork::Connections(asked) => connections(ends, asked).into(),
         TestWork::Datagrams(_) => datagrams(ends).into(),
         TestWork::OpenLoop(open) => open_loop(ends, open).into(),
     }
@@ -48,8 +49,22 @@ fn closed_loop(ends: &Ends<'_>) -> ClosedLoopResult {
     }
 }
 
-fn connections(ends: &Ends<'_>) -> ConnectionsResult {
+fn connections(ends: &Ends<'_>, asked: &ShortConnections) -> ConnectionsResult {
+    let opened = streams(ends.sender).filter_map(|s| s.work.get::<ConnectionOpener>()?.counts);
+    let accepted = streams(ends.receiver).filter_map(|s| s.work.get::<Responder>()?.connections);
+    let client = opened.reduce(ConnectionCounts::merged);
     ConnectionsResult {
+        transaction: round_trips(ends, |stream| {
+            stream.work.get::<ConnectionOpener>()?.transaction.as_ref()
+        })
+        .map(Box::new),
+        connections: client.map(|client| {
+            Box::new(ConnectionOutcomes {
+                asked: asked.clone(),
+                client,
+                server: accepted.reduce(AcceptedCounts::merged),
+            })
+        }),
         received_packet_rate: transactions(ends),
         handshake: round_trips(ends, |stream| {
             Some(&stream.work.get::<ConnectionOpener>()?.handshake)

@@ -18,8 +18,10 @@ pub(crate) mod words;
 
 mod congestion;
 pub(crate) mod device;
+mod ephemeral_ports;
 mod intended_load;
 pub(crate) mod link;
+pub(crate) mod open_connections;
 pub(crate) mod other_programs;
 pub(crate) mod outage;
 mod overload_cpu;
@@ -65,6 +67,8 @@ pub(crate) static ALL: &[&Cause] = &[
     &tool::CAUSE,
     &other_programs::CAUSE,
     &device::CAUSE,
+    &ephemeral_ports::CAUSE,
+    &open_connections::CAUSE,
     &sender_cpu::CAUSE,
     &receiver_cpu::CAUSE,
     &receiver_backlog::CAUSE,

@@ -133,6 +133,11 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
         }
     }
     let spec = run.config.test().cloned().ok_or(NotRun::NoTest)?;
+    if spec.work.connections().is_some() {
+        return Err(NotRun::Kind(
+            "connections were opened one after the other, and no change of a transfer tells what limits them",
+        ));
+    }
     if spec.direction == Direction::Duplex {
         return Err(NotRun::Kind(
             "traffic flowed both ways at once, so a change to one way changes the other; test one way at a time",

@@ -3,7 +3,9 @@
 mod reach;
 mod settle;
 
-use crate::causes::{self, Cause, Evidence, device, other_programs, outage, tool};
+use crate::causes::{
+    self, Cause, Evidence, device, open_connections, other_programs, outage, tool,
+};
 use crate::diagnosis;
 use crate::outage::without;
 use linerate_model::run::{Confidence, Finding, RuleOutcome, Run, Verdict};
@@ -246,6 +248,10 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
 type Diagnosis = (Verdict, Vec<Finding>);
 
 fn one_way(run: &Run, direction: Direction) -> Diagnosis {
+    // Of connections nothing is a share of a rate in bits: they are judged by themselves.
+    if let Some(verdict) = open_connections::verdict(run, direction) {
+        return (verdict, Vec::new());
+    }
     let rest = without(run, direction);
     let mut draft = Draft::new(rest.as_ref().unwrap_or(run), run, direction);
     for stage in STAGES {
