@@ -1,6 +1,7 @@
 //! A run's result in one line or two: the figure that people ask for first.
 
 use crate::charts::{bounds, bounds_in, goal_name};
+use crate::connections;
 use crate::curve::{LoadCurve, LoadPoint, load_curves, seen};
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
@@ -21,6 +22,7 @@ pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
     match run.kind() {
         RunKind::Demo | RunKind::Study | RunKind::Switch => Vec::new(),
         RunKind::Latency => latency(run),
+        _ if connections::is_of(run) => connections::headline(run).into_iter().collect(),
         RunKind::Saturate if !run.goals().is_empty() => goals(run),
         _ if load_curves(run).is_empty() => rates(run),
         RunKind::Saturate | RunKind::Tcp | RunKind::Udp => peaks(run),

@@ -13,6 +13,7 @@ mod calibration;
 pub mod chart;
 pub mod charts;
 mod comparison;
+mod connections;
 mod csv;
 mod curve;
 mod doctor;

@@ -4,6 +4,7 @@ use super::figure::RunCharts;
 use super::{hosts, one_way, profile, results, stack, tcp, trials};
 use crate::charts::Topic;
 use crate::page::{self, Drawings, heading};
+use crate::{connections, document};
 use linerate_model::run::Run;
 use maud::{Markup, html};
 
@@ -58,6 +59,7 @@ pub(super) fn all(
     html! {
         (results::invalid(run))
         (page::drawn_charts(answer, anchor, level, drawings))
+        (document::write_html(&connections::blocks(run), drawings))
         div.topics role="group" aria-label="Topics" {
             ul { @for part in &parts { li { a href=(format!("#{anchor}-{}", part.id)) { (part.name) } } } }
         }

@@ -7,6 +7,7 @@ mod rates;
 
 pub(crate) use rates::{SideBySide, of_run};
 
+use crate::connections;
 use crate::figures::BigFigure;
 use crate::headline::spoilt;
 use crate::path::PathPicture;
@@ -59,6 +60,13 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     let delay = delay::fastest_and_slowest(&leaves);
     let mut clauses = rates::clauses(&rates);
     clauses.extend(delay.iter().map(|story| story.clause.clone()));
+    let counted = leaves.iter().filter_map(|run| connections::headline(run));
+    let counted: Vec<_> = counted.collect();
+    clauses.extend(
+        counted
+            .iter()
+            .map(|one| format!("{} {}", one.figure, one.about)),
+    );
     let sentence = if clauses.is_empty() {
         let why = leaves.iter().find_map(|run| spoilt(run));
         why.map_or_else(
@@ -70,15 +78,26 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     };
     let has_result = |run: &Run| {
         let mut carrying = rates.iter().flat_map(|one| &one.runs);
-        carrying.any(|one| std::ptr::eq(*one, run)) || run.kind() == RunKind::Latency
+        carrying.any(|one| std::ptr::eq(*one, run))
+            || run.kind() == RunKind::Latency
+            || connections::is_of(run)
     };
     let places = leaves.iter().enumerate().filter(|(_, run)| has_result(run));
     let with_result = places.map(|(place, _)| place).collect();
     let figures = rates.iter().map(rates::figure);
     let delays = delay.into_iter().flat_map(|story| story.figures);
+    let counted = counted.into_iter().map(|one| BigFigure {
+        value: one.figure,
+        interval: None,
+        about: one.about,
+    });
     Story {
         sentence,
-        figures: figures.chain(delays).take(MAX_FIGURES).collect(),
+        figures: figures
+            .chain(delays)
+            .chain(counted)
+            .take(MAX_FIGURES)
+            .collect(),
         paths: paths(&leaves, &rates),
         with_result,
     }

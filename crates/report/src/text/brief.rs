@@ -5,6 +5,7 @@
 
 use super::{body_results, cautions, costs, invalid, tcp};
 use super::{conclusion, cost, cpu, curve, delays, far_output, latency, loops, one_way};
+use crate::connections;
 use crate::paper::{Paper, Style};
 use crate::words;
 use linerate_model::run::{Experiment, Host, Run, RunKind, RunStatus, RunWork, Verdict};
@@ -167,7 +168,11 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     add(4, &|paper| loops(paper, run));
     add(2, &|paper| super::shares(paper, run));
     add(6, &|paper| tcp(paper, run));
-    if !latency::is_of(run) {
+    if connections::is_of(run) {
+        add(1, &|paper| {
+            crate::document::write_text(paper, &connections::blocks(run))
+        });
+    } else if !latency::is_of(run) {
         add(9, &|paper| delays(paper, run));
     }
     add(7, &|paper| one_way::one_way(paper, run));

@@ -19,6 +19,7 @@ pub use live::{
     LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
 };
 
+use crate::connections;
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown};
 use crate::headline::headlines;
 use crate::paper::{Ink, Line, Paper, Style};
@@ -123,6 +124,8 @@ fn body(paper: &mut Paper, run: &Run) {
     tcp(paper, run);
     if latency::is_of(run) {
         latency::table(paper, run);
+    } else if connections::is_of(run) {
+        crate::document::write_text(paper, &connections::blocks(run));
     } else {
         delays(paper, run);
     }
