@@ -30,6 +30,24 @@ pub(super) fn methods() -> Vec<Choice> {
     METHODS.iter().map(shown).collect()
 }
 
+/// Who ends a connection.
+pub(super) fn closes() -> Vec<Choice> {
+    vec![
+        choice(
+            "client",
+            "The client, as with netperf: its port waits in TIME_WAIT",
+        ),
+        choice(
+            "reset",
+            "The client, by a reset, as with neper: nobody waits",
+        ),
+        choice(
+            "server",
+            "The server: it waits in TIME_WAIT, and the client's port is free",
+        ),
+    ]
+}
+
 pub(super) fn transports() -> Vec<Choice> {
     vec![choice("tcp", "TCP"), choice("udp", "UDP")]
 }

@@ -8,7 +8,8 @@ use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::link::EmulatedLink;
 use linerate_model::spec::{
-    Arrival, CatchUp, Direction, MAX_THREADS, Observe, Pace, Stop, TestSpec, Transport,
+    Arrival, CatchUp, ConnectionClose, Direction, MAX_THREADS, Observe, Pace, ShortConnections,
+    SocketChoice, Stop, TestSpec, TestWork, Transport,
 };
 use linerate_model::units::parse_duration;
 use linerate_stacks::StackSpec;
@@ -56,6 +57,12 @@ pub(super) struct Draft {
     pub(super) interval: Option<Duration>,
     /// The load of each stream, as iperf has it.
     pub(super) each: Option<BitRate>,
+    /// Whether connections are opened in place of a transfer.
+    pub(super) connects: bool,
+    /// Connections that are held open in place of a transfer.
+    pub(super) held_open: Option<u32>,
+    /// What is exchanged on each of them.
+    pub(super) exchange: ShortConnections,
     pub(super) search: SaturatePlan,
     pub(super) device: DeviceDraft,
     pub(super) messages: LatencyPlan,
@@ -91,6 +98,13 @@ impl Draft {
             time: Duration::ZERO,
             interval: None,
             each: None,
+            connects: false,
+            held_open: None,
+            exchange: TestSpec::tcp_crr()
+                .work
+                .connections()
+                .cloned()
+                .unwrap_or_default(),
             search: SaturatePlan::new(spec.clone()),
             device: DeviceDraft::default(),
             messages,
@@ -136,6 +150,9 @@ impl Draft {
     }
 
     fn single(self) -> TestSpec {
+        if self.connects || self.held_open.is_some() {
+            return self.connections();
+        }
         let mut spec = self.spec;
         if let Some(each) = self.each {
             let total = each.bps().saturating_mul(u64::from(spec.streams));
@@ -145,16 +162,32 @@ impl Draft {
             });
         }
         if spec.streams > MAX_THREADS {
-            let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-            let threads = u16::try_from(cores).unwrap_or(MAX_THREADS).min(MAX_THREADS);
-            spec.threads.get_or_insert(threads);
+            spec.threads.get_or_insert_with(usual_threads);
         }
-        spec.stop = Stop::After(self.time);
-        match self.interval {
-            Some(interval) => spec.interval = interval,
-            None => spec.fit_interval(),
+        timed(spec, self.time, self.interval)
+    }
+
+    /// Connections, many at once on few threads: a stream is a thread.
+    fn connections(self) -> TestSpec {
+        let (spec, mut work) = (self.spec, self.exchange);
+        work.concurrent = self.held_open.unwrap_or_else(|| spec.streams.into());
+        if self.held_open.is_some() {
+            work.close = ConnectionClose::Hold;
         }
-        spec
+        let all = u16::try_from(work.concurrent).unwrap_or(u16::MAX);
+        let crr = TestSpec::tcp_crr();
+        let spec = TestSpec {
+            workload: crr.workload,
+            work: TestWork::Connections(work),
+            streams: spec.threads.unwrap_or_else(|| usual_threads().min(all)),
+            threads: None,
+            socket: SocketChoice {
+                no_delay: crr.socket.no_delay,
+                ..spec.socket
+            },
+            ..spec
+        };
+        timed(spec, self.time, self.interval)
     }
 
     fn search(self) -> Result<SaturatePlan, String> {
@@ -223,6 +256,21 @@ impl Draft {
         let whole = options.try_fold(stack, |stack, (name, value)| stack.with(name, value));
         whole.map(Some)
     }
+}
+
+/// Threads that share streams unless a test says: one per core of this host.
+fn usual_threads() -> u16 {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    u16::try_from(cores).unwrap_or(MAX_THREADS).min(MAX_THREADS)
+}
+
+fn timed(mut spec: TestSpec, time: Duration, interval: Option<Duration>) -> TestSpec {
+    spec.stop = Stop::After(time);
+    match interval {
+        Some(interval) => spec.interval = interval,
+        None => spec.fit_interval(),
+    }
+    spec
 }
 
 pub(super) fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {

@@ -2,6 +2,7 @@
 //! an option does; help, the JSON Schema of plans and the tables of the guide are views of it.
 
 mod choice;
+mod connections;
 mod device;
 mod draft;
 mod latency;
@@ -27,6 +28,7 @@ static ALL: &[&Group] = &[
     &device::DEVICE,
     &methods::METHODS,
     &traffic::TRAFFIC,
+    &connections::CONNECTIONS,
     &latency::MESSAGES,
     &latency::OPEN_LOOP,
     &latency::CLOSED_LOOP,

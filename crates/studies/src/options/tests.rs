@@ -1,7 +1,7 @@
 use super::*;
 use crate::run::{PayloadChoice, parse_pinning};
 use linerate_client::address::PeerAddress;
-use linerate_model::spec::{Pace, Pinning};
+use linerate_model::spec::{ConnectionClose, Pace, Pinning};
 use std::time::Duration;
 
 /// Options of the command line by their names.
@@ -85,6 +85,52 @@ fn the_load_of_each_stream_is_a_part_of_the_whole() {
     assert_eq!(pace(&[("bitrate", "0")]), Pace::Unpaced);
     let none = asked(TestKind::Udp, &[]).unwrap_err();
     assert!(none.contains("udp needs --rate"), "{none}");
+}
+
+#[test]
+fn connections_are_many_at_once_on_few_threads() {
+    let spec = |words: &[(&str, &str)]| match asked(TestKind::Tcp, words).unwrap().test {
+        Test::Single(spec) => spec,
+        other => panic!("{other:?}"),
+    };
+    let crr = spec(&[
+        ("connections", "true"),
+        ("streams", "1000"),
+        ("threads", "2"),
+        ("response", "2K"),
+        ("close", "reset"),
+    ]);
+    let work = crr.work.connections().unwrap();
+    assert_eq!(
+        (crr.workload.as_str(), crr.streams, crr.threads),
+        ("tcp-crr", 2, None)
+    );
+    assert_eq!(
+        (work.concurrent, work.close),
+        (1000, ConnectionClose::Reset)
+    );
+    assert_eq!((work.request.get(), work.response.get()), (1, 2048));
+    assert!(crr.socket.no_delay);
+    let held = spec(&[("open", "50000"), ("threads", "3")]);
+    let work = held.work.connections().unwrap();
+    assert_eq!(
+        (work.concurrent, work.close),
+        (50_000, ConnectionClose::Hold)
+    );
+    assert_eq!(spec(&[("connections", "true")]).streams, 1);
+    for (words, named) in [
+        (&[("request", "64")][..], "--connections"),
+        (&[("connections", "true"), ("reverse", "true")], "--reverse"),
+        (&[("open", "9"), ("streams", "2")], "--streams"),
+        (
+            &[("connections", "true"), ("threads", "3"), ("streams", "2")],
+            "--streams",
+        ),
+        (&[("open", "100001")], "100000"),
+    ] {
+        let why = asked(TestKind::Tcp, words).unwrap_err();
+        assert!(why.contains(named), "{words:?}: {why}");
+    }
 }
 
 #[test]

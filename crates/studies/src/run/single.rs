@@ -8,7 +8,7 @@ use crate::run::{Measurement, PayloadChoice};
 use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::run::{Run, RunKind, RunRequest};
-use linerate_model::spec::{Direction, TestSpec, Transport};
+use linerate_model::spec::{ConnectionClose, Direction, TestSpec, Transport};
 
 /// Runs one test against `target`.
 pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Result<Run> {
@@ -63,6 +63,16 @@ fn title(spec: &TestSpec, target: &Target) -> String {
         .intended_load()
         .map(|rate| format!(" at {rate}"))
         .unwrap_or_default();
+    if let Some(work) = spec.work.connections() {
+        let how = match work.close {
+            ConnectionClose::Hold => "held open",
+            _ => "at once, one after the other",
+        };
+        return format!(
+            "TCP connections, {} {how}, to {}",
+            work.concurrent, target.far
+        );
+    }
     let way = match spec.direction {
         Direction::Forward => "to",
         Direction::Reverse => "from",
