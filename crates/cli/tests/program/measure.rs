@@ -72,6 +72,28 @@ fn accounted(trial: &Value) {
 }
 
 #[test]
+fn connections_are_counted_alike_at_both_ends() {
+    let how = ["tcp", "--connections", "--streams", "8", "-t", "300ms"];
+    let run = measured("127.0.0.1", &how);
+    let trial = &trials(&run)[0];
+    let [client, server] = ["client", "server"].map(|end| &trial["connections"][end]);
+    assert!(client["answered"].as_u64() > Some(0), "{client}");
+    assert_eq!(client["attempted"], client["answered"], "{client}");
+    assert_eq!(server["accepted"], client["attempted"], "{server}");
+    assert_eq!(server["answered"], client["answered"], "{server}");
+    assert_eq!(trial["handshake"]["count"], client["opened"]);
+    assert_eq!(trial["transaction"]["count"], client["answered"]);
+    assert_eq!(trial["connections"]["asked"]["close"], "server");
+    assert!(trial["received_pps"].as_f64() > Some(0.0));
+
+    let run = measured("127.0.0.1", &["tcp", "--open", "50", "-t", "300ms"]);
+    let held = &trials(&run)[0]["connections"];
+    for end in ["client", "server"] {
+        assert_eq!(held[end]["most_open"], 50, "{held}");
+    }
+}
+
+#[test]
 fn tcp_in_each_direction() {
     for (option, directions) in [
         (&[][..], &["forward"][..]),

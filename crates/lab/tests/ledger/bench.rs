@@ -177,9 +177,14 @@ impl Bench {
 
     /// Column `column` of UDP's row in `/proc/net/snmp` of a host.
     pub(crate) fn udp_counter(&self, host: HostId, column: usize) -> u64 {
+        self.snmp(host, "Udp:", column)
+    }
+
+    /// Column `column` of the row that begins with `row` in `/proc/net/snmp` of a host.
+    pub(crate) fn snmp(&self, host: HostId, row: &'static str, column: usize) -> u64 {
         self.on(host, move || {
             let text = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
-            let row = text.lines().rfind(|line| line.starts_with("Udp:")).unwrap();
+            let row = text.lines().rfind(|line| line.starts_with(row)).unwrap();
             let mut columns = row.split_ascii_whitespace();
             columns.nth(column).unwrap().parse().unwrap()
         })

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are part of the result")]
 
 mod bench;
+mod connections;
 mod many;
 mod places;
 mod together;
@@ -32,6 +33,9 @@ const CASES: &[Case] = cases![
     many::of_a_thousand_at_the_sending_socket,
     many::of_a_thousand_from_the_server,
     many::of_ten_thousand,
+    connections::counted_by_both_kernels,
+    connections::dropped_handshakes_time_out,
+    connections::a_range_of_ports_is_used_up,
     together::in_the_queue_and_in_the_network,
     together::at_the_socket_the_queue_and_the_network,
     together::at_both_sockets_and_in_the_network,
