@@ -29,13 +29,17 @@ impl Kept {
                 title: run.title.as_deref(),
                 started: run.started.as_ref(),
                 result: match run.result {
-                    Some(Figure::Received(rate)) => ListedResult::Received(rate),
+                    Some(Figure::MedianReceived(_)) | None if run.parts > 0 => {
+                        ListedResult::Parts(run.parts)
+                    }
+                    Some(Figure::Received(rate) | Figure::MedianReceived(rate)) => {
+                        ListedResult::Received(rate)
+                    }
                     Some(Figure::FrameLowerBound { frame, rate }) => {
                         ListedResult::FrameLowerBound { frame, rate }
                     }
                     Some(Figure::LowerBound(rate)) => ListedResult::LowerBound(rate),
                     Some(Figure::MedianNs(ns)) => ListedResult::MedianNs(ns),
-                    None if run.parts > 0 => ListedResult::Parts(run.parts),
                     None => ListedResult::None,
                 },
                 limit: run.limit.as_ref().map(|(_, name)| name.as_str()),
@@ -163,7 +167,7 @@ pub fn listing_json(listed: &[Kept]) -> Result<String> {
                 Some(Figure::LowerBound(rate)) => bound = Some(rate),
                 Some(Figure::FrameLowerBound { rate, .. }) => frames = Some(rate),
                 Some(Figure::MedianNs(ns)) => median = Some(ns),
-                None => {}
+                Some(Figure::MedianReceived(_)) | None => {}
             }
             json!({
                 "id": kept.listed.id, "kind": run.kind, "status": run.status, "title": run.title,

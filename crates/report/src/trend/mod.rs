@@ -46,6 +46,8 @@ pub enum TrendFigure {
     LowerBound,
     /// Median of what was timed, nanoseconds.
     Median,
+    /// Median over the tests of a study or mesh, of the received rate of each, bit/s of L4 payload.
+    MedianReceived,
     /// Received rate, bit/s of L4 payload.
     Received,
 }
@@ -83,6 +85,7 @@ impl TrendFigure {
             Self::Frames => "forwarded frames, lower bound",
             Self::LowerBound => "lower bound of the search, L4 payload",
             Self::Median => "median",
+            Self::MedianReceived => "median over the tests of the received rate, L4 payload",
             Self::Received => "received rate, L4 payload",
         }
     }
@@ -90,7 +93,7 @@ impl TrendFigure {
     fn unit(self, typical: f64) -> Unit {
         match self {
             Self::Frames => Unit::for_frames(typical),
-            Self::LowerBound | Self::Received => Unit::for_rate(typical),
+            Self::LowerBound | Self::MedianReceived | Self::Received => Unit::for_rate(typical),
             Self::Median => Unit::for_nanos(typical),
         }
     }

@@ -22,7 +22,7 @@ use std::time::SystemTime;
 pub(super) const INDEX: &str = ".index.json";
 
 /// Builds read the indexes of their own version only.
-const SCHEMA: &str = concat!("linerate/index/4 of ", env!("CARGO_PKG_VERSION"));
+const SCHEMA: &str = concat!("linerate/index/5 of ", env!("CARGO_PKG_VERSION"));
 
 /// Largest index that is read: half a kilobyte for each of 100 000 runs.
 const MAX_BYTES: u64 = 64 << 20;

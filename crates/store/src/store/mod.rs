@@ -117,6 +117,8 @@ pub enum Figure {
     },
     /// Smallest median of a latency run's trials, nanoseconds of what they timed.
     MedianNs(u64),
+    /// Median over the tests that a study or mesh is made of, of the received rate of each, L4 payload.
+    MedianReceived(BitRate),
     /// Highest received rate of the valid trials, L4 payload.
     Received(BitRate),
 }

@@ -5,7 +5,7 @@ use crate::regular::{self, Links};
 use crate::v1;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
 use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
-use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::fmt;
@@ -121,7 +121,7 @@ struct Head {
     #[serde(default)]
     trials: Elements<TrialHead>,
     #[serde(default)]
-    parts: Elements<IgnoredAny>,
+    parts: Elements<PartHead>,
     #[serde(default)]
     goals: Vec<GoalHead>,
     #[serde(default)]
@@ -142,6 +142,13 @@ struct ForwardingHead {
 struct FrameGoalHead {
     #[serde(default)]
     lower_bound_pps: Option<PacketRate>,
+}
+
+/// The part of a run within another that a list shows.
+#[derive(Deserialize)]
+struct PartHead {
+    #[serde(default)]
+    trials: Elements<TrialHead>,
 }
 
 /// The part of a trial that a list shows.
@@ -179,6 +186,8 @@ struct Elements<T> {
     count: usize,
     received: Option<BitRate>,
     median_ns: Option<u64>,
+    /// Of parts, the best rate of each that has one.
+    rates: Vec<BitRate>,
     of: PhantomData<T>,
 }
 
@@ -188,6 +197,7 @@ impl<T> Default for Elements<T> {
             count: 0,
             received: None,
             median_ns: None,
+            rates: Vec::new(),
             of: PhantomData,
         }
     }
@@ -198,8 +208,10 @@ trait Element: Sized {
     fn add_to(self, all: &mut Elements<Self>);
 }
 
-impl Element for IgnoredAny {
-    fn add_to(self, _: &mut Elements<Self>) {}
+impl Element for PartHead {
+    fn add_to(self, all: &mut Elements<Self>) {
+        all.rates.extend(self.trials.received);
+    }
 }
 
 impl Element for TrialHead {
@@ -272,7 +284,8 @@ impl Head {
                     rate: first.goals.first()?.lower_bound_pps?,
                 })
             }
-            RunKind::Demo | RunKind::Study => None,
+            RunKind::Demo => None,
+            RunKind::Study => median(&self.parts.rates).map(Figure::MedianReceived),
             RunKind::Saturate | RunKind::Tcp | RunKind::Udp => {
                 self.trials.received.map(Figure::Received)
             }
@@ -299,6 +312,13 @@ impl Head {
             trials,
         }
     }
+}
+
+/// The median; of an even number of rates the lower of the two in the middle.
+fn median(rates: &[BitRate]) -> Option<BitRate> {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable();
+    rates.get(rates.len().checked_sub(1)? / 2).copied()
 }
 
 /// A version of the run document that can be read.

@@ -138,10 +138,11 @@ fn title(wanted: &Wanted) -> String {
 
 /// The figure that most runs have, and its value in each of them.
 fn series(kept: &[&Kept]) -> (TrendFigure, Vec<TrendPoint>) {
-    const FIGURES: [TrendFigure; 4] = [
+    const FIGURES: [TrendFigure; 5] = [
         TrendFigure::Received,
         TrendFigure::LowerBound,
         TrendFigure::Median,
+        TrendFigure::MedianReceived,
         TrendFigure::Frames,
     ];
     let all: Vec<_> = kept.iter().filter_map(|kept| point(kept)).collect();
@@ -159,6 +160,7 @@ fn point(kept: &Kept) -> Option<(TrendFigure, TrendPoint)> {
     };
     let (figure, value) = match run.result? {
         Figure::Received(rate) => (TrendFigure::Received, rate.as_f64()),
+        Figure::MedianReceived(rate) => (TrendFigure::MedianReceived, rate.as_f64()),
         Figure::LowerBound(rate) => (TrendFigure::LowerBound, rate.as_f64()),
         Figure::FrameLowerBound { rate, .. } => (TrendFigure::Frames, rate.pps()),
         #[expect(clippy::cast_precision_loss, reason = "far below 2⁵³ ns")]
