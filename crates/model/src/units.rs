@@ -522,9 +522,9 @@ impl UnitError {
     }
 }
 
-/// A duration as people write it: `10s`, `500ms`, `20us`, `2m`, or plain seconds.
+/// A duration as people write it: `10s`, `500ms`, `20us`, `2m`, `1h`, `90d`, or plain seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    const WANT: &str = "a duration such as 10s, 500ms, 20us or 2m";
+    const WANT: &str = "a duration such as 10s, 500ms, 20us, 2m, 1h or 90d";
     let split = text
         .find(|c: char| c.is_ascii_alphabetic())
         .unwrap_or(text.len());
@@ -535,6 +535,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         "ns" => 1e-9,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return Err(UnitError::new(text, WANT)),
     };
     let number: f64 = text[..split]

@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -66,6 +66,9 @@ static WISHES: AtomicU32 = AtomicU32::new(0);
 static LAST: AtomicI32 = AtomicI32::new(SIGINT);
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
+
+/// Who sleeps until a wish to end comes, and what wakes them.
+static SLEEPERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// Why the process is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,6 +162,19 @@ pub fn ask() {
 /// Whether the process was asked to end, or nobody is there any more.
 pub fn is_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
+}
+
+/// Sleeps until `deadline`, or until the process is asked to end; whether it is. Needs [`watch`] and [`interrupt`]: without
+/// them only the deadline ends the sleep.
+pub fn sleep_until(deadline: MonoInstant) -> bool {
+    let (lock, changed) = &SLEEPERS;
+    let mut asleep = locked(lock);
+    while !is_asked() && !crate::clock::has_passed(deadline) {
+        let left = deadline.saturating_since(MonoClock.now());
+        let woken = changed.wait_timeout(asleep, left);
+        asleep = woken.unwrap_or_else(PoisonError::into_inner).0;
+    }
+    is_asked()
 }
 
 /// Sets what is done just before the process is ended, such as giving its terminal back; for a moment at most.
@@ -277,6 +293,9 @@ impl Watch {
                         self.end(cause);
                     }
                     asked = Some((cause, now));
+                    // Taken by sleepers from their look at the flag to their sleep: none misses this.
+                    drop(locked(&SLEEPERS.0));
+                    SLEEPERS.1.notify_all();
                 }
                 (Some((_, at)), Some(cause)) if now.saturating_since(at) > ONE_WISH => {
                     self.end(cause);

@@ -2,19 +2,26 @@
 
 use crate::args::output::OutputArgs;
 use crate::args::target::key_in;
-use crate::context::with_store;
+use crate::context::{interrupt_flag, with_store};
 use crate::outcome::{NOT_KEPT, show_document};
-use anyhow::{Error, Result};
+use crate::terminal;
+use anyhow::{Context as _, Error, Result};
 use clap::Args;
+use linerate_mesh::schedule::Schedule;
 use linerate_mesh::{Inventory, plan};
+use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::mesh::{FlowStanding, MeshReport};
+use linerate_model::text::spoken_time;
 use linerate_model::units::parse_duration;
 use linerate_studies::run::{Hosts, mesh};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::ending;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 /// For short help.
@@ -22,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   linerate mesh lab.toml --dry-run        rounds, time and bytes, before anything starts
   linerate mesh lab.toml -o lab.html      the matrix, slow pairs
   linerate mesh lab.toml --shared-links   also links that nobody declared
+  linerate mesh lab.toml --every 1h       again and again; `linerate web` shows the trend
   linerate mesh --inventory-command ./inventory.sh";
 
 /// Longest inventory that is read: 10 000 hosts take 1 MB.
@@ -56,11 +64,90 @@ pub(crate) struct MeshArgs {
     /// Then run many pairs at once, and search for links that they share and nobody declared.
     #[arg(long)]
     shared_links: bool,
+    /// Measure again each period, until this process is asked to end: every round is a run of its own, all with one title.
+    /// The inventory is read anew for each. A round that would begin while another is under way is skipped.
+    #[arg(long, value_name = "PERIOD", value_parser = parse_duration, conflicts_with = "dry_run")]
+    every: Option<Duration>,
+    /// Begin each round but the first up to so much late, by the inventory's seed [default: a tenth of the period].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "every")]
+    jitter: Option<Duration>,
+    /// End after at most this time, and keep what was measured.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["dry_run", "every"])]
+    max_duration: Option<Duration>,
+}
+
+/// How a round of tests ended.
+enum RoundEnd {
+    /// By itself.
+    Finished(ExitCode),
+    /// By the wish of the user, or by its time limit.
+    Interrupted,
 }
 
 impl MeshArgs {
     /// Plans the mesh, and tests it.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        if let Some(period) = self.every {
+            return self.rounds(output, period);
+        }
+        let inventory = self.wanted(output)?;
+        if self.dry_run {
+            show_document(output, &plan(&inventory)?)?;
+            return Ok(ExitCode::Done);
+        }
+        if let Some(limit) = self.max_duration {
+            end_after(limit)?;
+        }
+        Ok(match self.round(output, inventory)? {
+            RoundEnd::Finished(code) => code,
+            RoundEnd::Interrupted => ExitCode::Other,
+        })
+    }
+
+    /// Tests the mesh again and again, until the process is asked to end. What is wrong at the first round ends it; later
+    /// it is told, and the next round comes.
+    fn rounds(&self, output: &OutputArgs, period: Duration) -> Result<ExitCode> {
+        let seed = self.wanted(output)?.seed;
+        let schedule = Schedule::new(period, self.jitter, seed)?;
+        let epoch = MonoClock.now();
+        let elapsed = || MonoClock.now().saturating_since(epoch);
+        let tell = |text: String| {
+            if !output.quiet {
+                terminal::note(&text);
+            }
+        };
+        let mut next = schedule.next(Duration::ZERO, None);
+        loop {
+            interrupt_flag()?;
+            if ending::sleep_until(epoch.after(next.begin)) {
+                return Ok(ExitCode::Done);
+            }
+            match self
+                .wanted(output)
+                .map_err(Error::from)
+                .and_then(|inventory| self.round(output, inventory))
+            {
+                Ok(RoundEnd::Interrupted) => return Ok(ExitCode::Other),
+                Ok(RoundEnd::Finished(_)) => {}
+                Err(error) if next.number == 0 => return Err(error),
+                Err(error) => terminal::error(&format!("round {}: {error:#}", next.number)),
+            }
+            let now = elapsed();
+            next = schedule.next(now, Some(next.number));
+            if next.skipped > 0 {
+                let last = next.number - next.skipped - 1;
+                terminal::error(&format!(
+                    "skipped: {} of the rounds, since round {last} was under way when they should have begun; choose a longer period with --every",
+                    next.skipped
+                ));
+            }
+            let wait = spoken_time(next.begin.saturating_sub(now));
+            tell(format!("round {} begins in {wait}", next.number));
+        }
+    }
+
+    /// The inventory with what the command line changes of it.
+    fn wanted(&self, output: &OutputArgs) -> Result<Inventory, Failure> {
         let mut inventory = self.inventory()?;
         inventory.time = self.time.unwrap_or(inventory.time);
         inventory.repetitions = self.repetitions.unwrap_or(inventory.repetitions);
@@ -68,10 +155,11 @@ impl MeshArgs {
         if let Some(title) = &output.title {
             inventory.title.clone_from(title);
         }
-        if self.dry_run {
-            show_document(output, &plan(&inventory)?)?;
-            return Ok(ExitCode::Done);
-        }
+        Ok(inventory)
+    }
+
+    /// Tests the mesh once, as one run.
+    fn round(&self, output: &OutputArgs, inventory: Inventory) -> Result<RoundEnd> {
         let key = self.key_file(&inventory);
         let key = key.as_deref().map(key_in).transpose()?;
         let hosts = Hosts::new(inventory, key.as_ref())?;
@@ -88,9 +176,9 @@ impl MeshArgs {
             return Err(Error::new(error).context(NOT_KEPT));
         }
         Ok(if interrupted {
-            ExitCode::Other
+            RoundEnd::Interrupted
         } else {
-            code(&report)
+            RoundEnd::Finished(code(&report))
         })
     }
 
@@ -109,6 +197,21 @@ impl MeshArgs {
             (None, None) => Err(Failure::new(ExitCode::Usage, "give an inventory")),
         }
     }
+}
+
+/// Asks this process to end after `limit`, as a user would: also if whoever started it is stopped meanwhile.
+fn end_after(limit: Duration) -> Result<()> {
+    let deadline = MonoClock.now().after(limit);
+    let wait = move || {
+        if !ending::sleep_until(deadline) {
+            ending::ask();
+        }
+    };
+    let named = thread::Builder::new().name("limit".to_owned());
+    named
+        .spawn(wait)
+        .context("starting a thread for --max-duration")?;
+    Ok(())
 }
 
 /// What was not measured leaves the matrix incomplete.

@@ -323,6 +323,7 @@ impl Bench {
             "run" => &[(Measures, &[&self.plan])],
             "mesh" => &[
                 (Measures, &[&self.inventory]),
+                (Measures, &[&self.inventory, "--every", "1h"]),
                 (Prints, &[&self.inventory, "--dry-run"]),
             ],
             "plan" => &[(Prints, &["init", "udp"])],

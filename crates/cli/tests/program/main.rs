@@ -21,6 +21,7 @@ mod harness;
 mod help;
 mod live;
 mod measure;
+mod mesh;
 mod peer;
 mod programs;
 mod proof;

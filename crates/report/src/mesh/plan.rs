@@ -5,8 +5,8 @@ use crate::figures::bytes;
 use crate::table::words;
 use crate::words::counted;
 use linerate_model::mesh::{MeshCoverage, MeshPair, MeshPlan};
+use linerate_model::text::spoken_time;
 use serde::Serialize;
-use std::time::Duration;
 
 /// Rounds, and pairs of a round, that are listed; JSON has all.
 const ROUNDS: Most = Most {
@@ -34,7 +34,7 @@ impl Document for MeshPlan {
             "{}: {pairs} of {} hosts in {rounds}, {} in all",
             self.title,
             self.hosts.len(),
-            time(self.time)
+            spoken_time(self.time)
         );
         let tests = format!(
             "{} s each way, {}",
@@ -58,7 +58,7 @@ impl Document for MeshPlan {
             let text = format!(
                 "then searched for with at most {}, {}{sent}",
                 counted(search.crowds, "crowd"),
-                time(search.time)
+                spoken_time(search.time)
             );
             blocks.push(Block::fact("shared links", text));
         }
@@ -104,26 +104,5 @@ impl Names for MeshPlan {
             names = format!("{names} and {more} more");
         }
         names
-    }
-}
-
-/// `1 h 24 min`, `3 min 12 s`, `48 s`.
-fn time(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_told_in_two_units() {
-        let told = [48, 192, 5040].map(|seconds| time(Duration::from_secs(seconds)));
-        assert_eq!(told, ["48 s", "3 min 12 s", "1 h 24 min"]);
     }
 }
