@@ -1,13 +1,13 @@
 //! Accepts what arrives at the ports, and starts a thread for each of it.
 
 use crate::AgentPlan;
-use crate::metrics::answer_all;
 use crate::owner::Owner;
 use crate::per_address::Counted as Place;
 use crate::port::{By, Port, Shared};
 use crate::state::{AgentState, Waiting, canonical};
 use crate::threads::start_thread;
 use anyhow::{Context as _, Result};
+use linerate_metrics::answer_all;
 use linerate_model::Clock as _;
 use linerate_model::agent::AdmissionLimit;
 use linerate_session::{Admission, DataStreams, Flow, Line, peek};

@@ -11,7 +11,6 @@ mod data_streams;
 mod delegation;
 mod deployed;
 mod greeting;
-mod metrics;
 mod notices;
 mod owner;
 mod pending;
@@ -227,7 +226,9 @@ pub fn serve_for(
     let ports = open_all(plan, &mut sockets)?;
     sockets.must_be_used()?;
     warm_up(plan);
-    let metrics = plan.metrics.map(|metrics| metrics::open(metrics.listen));
+    let metrics = plan
+        .metrics
+        .map(|metrics| linerate_metrics::open(metrics.listen));
     let metrics = metrics.transpose()?;
     for port in &ports {
         owner.event(&port.event());

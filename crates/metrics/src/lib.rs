@@ -6,6 +6,7 @@
 //!
 //! # References
 //! - RFC 9112, sections 2.1, 3 and 9.6
+#![forbid(unsafe_code)]
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::{Clock as _, MonoInstant};
@@ -30,8 +31,12 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Polling interval of the end, and of clients that take their answer slowly.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Opens the port where metrics are answered.
-pub(crate) fn open(address: SocketAddr) -> Result<TcpListener, Failure> {
+/// Opens the port where metrics are answered, as `--metrics` says.
+///
+/// # Errors
+///
+/// An address that cannot be had, as [`ExitCode::HostLacks`].
+pub fn open(address: SocketAddr) -> Result<TcpListener, Failure> {
     let refused = |error: io::Error| {
         let message = format!(
             "cannot answer metrics on {address}: {error}; choose an address of this host and a free port with --metrics"
@@ -44,7 +49,7 @@ pub(crate) fn open(address: SocketAddr) -> Result<TcpListener, Failure> {
 }
 
 /// Answers until `is_over`. `page` makes the metrics.
-pub(crate) fn answer_all(listener: &TcpListener, is_over: &AtomicBool, page: &dyn Fn() -> String) {
+pub fn answer_all(listener: &TcpListener, is_over: &AtomicBool, page: &dyn Fn() -> String) {
     let mut exchanges: VecDeque<Exchange> = VecDeque::new();
     while !is_over.load(Ordering::Relaxed) {
         let now = MonoClock.now();
