@@ -7,44 +7,7 @@
 use linerate_model::run::{DatagramsResult, Run, RunKind, RunStatus, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_store::{Entry, Store};
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
-/// A file system of 256 KiB in a mount namespace of its own; it is gone when its keeper ends.
-struct TinyDisk {
-    keeper: Child,
-    dir: PathBuf,
-}
-
-impl TinyDisk {
-    fn mount() -> Self {
-        let script = "mount -t tmpfs -o size=256k none /mnt && echo ready && exec cat";
-        let mut keeper = Command::new("unshare")
-            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("unshare, of util-linux");
-        let mut line = String::new();
-        BufReader::new(keeper.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        assert_eq!(line, "ready\n", "no user namespace, or no tmpfs in it");
-        let dir = Path::new("/proc")
-            .join(keeper.id().to_string())
-            .join("root/mnt");
-        Self { keeper, dir }
-    }
-}
-
-impl Drop for TinyDisk {
-    fn drop(&mut self) {
-        // The end of its input ends the keeper, and with it the mount.
-        drop(self.keeper.stdin.take());
-        drop(self.keeper.wait());
-    }
-}
+use linerate_testkit::disk::TinyDisk;
 
 fn run(id: &str) -> Run {
     Run::new(id, RunKind::Udp, Tool::unversioned("linerate"))
@@ -53,8 +16,8 @@ fn run(id: &str) -> Run {
 #[test]
 #[ignore = "needs user and mount namespaces"]
 fn a_full_disk_gives_one_clear_error_and_a_readable_run() {
-    let disk = TinyDisk::mount();
-    let store = Store::open(&disk.dir).unwrap();
+    let disk = TinyDisk::mount(256);
+    let store = Store::open(disk.dir()).unwrap();
     let mut writer = store.create(&run("first")).unwrap();
     let mut trial = Trial::new(
         0,
@@ -85,7 +48,7 @@ fn a_full_disk_gives_one_clear_error_and_a_readable_run() {
 
     let back = store.load("first").unwrap();
     assert_eq!((back.status, &back.trials), (RunStatus::Incomplete, &kept));
-    std::fs::write(disk.dir.join("filler"), vec![0; 300_000]).unwrap_err();
+    std::fs::write(disk.dir().join("filler"), vec![0; 300_000]).unwrap_err();
     assert!(store.create(&run("second")).is_err());
     assert!(store.add_all(&[run("third"), whole]).is_err());
     let listed = store.list().unwrap();

@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod child;
 pub mod devtools;
+pub mod disk;
 pub mod disturbance;
 pub mod namespaces;
 pub mod pages;
