@@ -9,13 +9,24 @@ use rustix::process::{
     kill_process, kill_process_group, pidfd_open, set_child_subreaper,
     set_parent_process_death_signal, setrlimit, waitid,
 };
+use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
+
+/// The program of this name: the one beside this program, else the first on `PATH`.
+pub fn program_beside(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places = beside.into_iter().chain(env::split_paths(&path));
+    places.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
+}
 
 /// How a child process ended.
 #[derive(Debug, Clone, Copy)]

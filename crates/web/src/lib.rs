@@ -23,7 +23,7 @@ use site::{Rights, Site};
 use std::env;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 
@@ -108,13 +108,7 @@ fn serve(cli: &Cli) -> Result<std::convert::Infallible> {
 
 /// The program that measures: beside this one, else the first on `PATH`.
 fn measuring_program() -> Result<PathBuf, Failure> {
-    const NAME: &str = "linerate";
-    let own = env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut places = beside.into_iter().chain(env::split_paths(&path));
-    let found = places.find_map(|folder| Some(folder.join(NAME)).filter(|file| file.is_file()));
-    found.ok_or_else(|| {
+    linerate_sys::process::program_beside("linerate").ok_or_else(|| {
         let message = "--allow-tests: there is no program linerate beside this one or on PATH; install it, or add its folder to PATH";
         Failure::new(ExitCode::HostLacks, message)
     })
