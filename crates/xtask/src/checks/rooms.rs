@@ -36,10 +36,11 @@ const TABLE: &[(&str, &[&str])] = &[
             "model", "sys", "peers", "observe", "session", "boards", "stacks", "deploy",
         ],
     ),
+    ("metrics", &["model", "sys"]),
     (
         "agent",
         &[
-            "model", "sys", "peers", "observe", "testbed", "session", "deploy", "client",
+            "model", "sys", "peers", "observe", "testbed", "session", "deploy", "client", "metrics",
         ],
     ),
     ("doctor", &["model", "sys", "observe", "report", "deploy"]),
@@ -89,6 +90,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "web",
         &["model", "sys", "analysis", "report", "archive", "studies"],
     ),
+    ("hub", &["model", "sys", "store", "mesh", "metrics"]),
     ("packages", &["cli", "p4-cli", "web"]),
     ("responder", &["wire"]),
     ("xtask", &[]),

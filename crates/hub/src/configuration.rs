@@ -1,0 +1,431 @@
+//! What the hub is to do: options, and a TOML file with the same names.
+
+use anyhow::Result;
+use clap::Args;
+use linerate_mesh::schedule::Schedule;
+use linerate_mesh::{Inventory, plan};
+use linerate_model::ByteCount;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::text::line_at;
+use linerate_model::units::parse_duration;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::time::Duration;
+
+/// Where a URL with a password can stand, in place of a command line that every user of the host can read.
+const DATABASE_VARIABLE: &str = "LINERATE_HUB_DATABASE";
+/// Rounds of a schedule that has no period of its own.
+const USUAL_PERIOD: Duration = Duration::from_hours(1);
+/// Free space below which no round is begun: a document of a mesh of 100 hosts takes some 50 MB.
+const USUAL_RESERVE: ByteCount = ByteCount::new(64 << 20);
+/// What a round may take beyond its plan before it is ended: slow pairs are tested again, hosts that are away time out.
+const SLACK: Duration = Duration::from_mins(2);
+
+/// Where database and archive are.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Options in a TOML file; its keys are their names. What the command line gives counts.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// PostgreSQL to use: `postgresql://USER:PASSWORD@HOST/NAME`, or a socket's folder as HOST. A URL with a password is
+    /// better in the configuration or in `LINERATE_HUB_DATABASE`.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Directory of the run documents: a store, as `--store` of other commands.
+    #[arg(long, value_name = "DIR")]
+    archive: Option<PathBuf>,
+    /// Keep rows of trials for so long: older months are dropped as a whole; documents stay [default: for ever].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    keep: Option<Duration>,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HubArgs {
+    /// Inventories of meshes to measure, each a schedule with the name of its file; the configuration may have more.
+    #[arg(value_name = "INVENTORY")]
+    inventories: Vec<PathBuf>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Measure these inventories so often [default: 1h].
+    #[arg(long, value_name = "PERIOD", value_parser = parse_duration)]
+    every: Option<Duration>,
+    /// Begin their rounds up to so much late, each by its inventory's seed [default: a tenth of the period].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    jitter: Option<Duration>,
+    /// End a round of theirs after so long, and keep what was measured [default: the plan's time and a quarter, and two
+    /// minutes].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    max_duration: Option<Duration>,
+    /// What this hub is called among those on the same database [default: hub].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Answer `/metrics` (`OpenMetrics`, for Prometheus) and `/health` over HTTP here, to anybody in reach: `127.0.0.1:9532`.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Begin no round while the archive's file system has less free space than this [default: 64M].
+    #[arg(long, value_name = "BYTES", value_parser = ByteCount::from_str)]
+    reserve: Option<ByteCount>,
+    /// The program that measures [default: linerate beside this program, or on `PATH`].
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    database: Option<String>,
+    archive: Option<PathBuf>,
+    #[serde(default, deserialize_with = "time")]
+    keep: Option<Duration>,
+    name: Option<String>,
+    metrics: Option<SocketAddr>,
+    #[serde(default, deserialize_with = "bytes")]
+    reserve: Option<ByteCount>,
+    program: Option<PathBuf>,
+    #[serde(default)]
+    schedules: BTreeMap<String, ScheduleTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ScheduleTable {
+    inventory: PathBuf,
+    #[serde(default, deserialize_with = "time")]
+    every: Option<Duration>,
+    #[serde(default, deserialize_with = "time")]
+    jitter: Option<Duration>,
+    #[serde(default, deserialize_with = "time")]
+    max_duration: Option<Duration>,
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_duration(&text).map(Some).map_err(D::Error::custom)
+}
+
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ByteCount>, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map(Some).map_err(D::Error::custom)
+}
+
+/// An option that some commands need, and how it is called.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted<T> {
+    value: Option<T>,
+    name: &'static str,
+}
+
+impl<T> Wanted<T> {
+    /// Its value.
+    ///
+    /// # Errors
+    ///
+    /// It was not given, as [`ExitCode::Usage`].
+    pub(crate) fn needed(self) -> Result<T, Failure> {
+        let Self { value, name } = self;
+        value.ok_or_else(|| {
+            let message = format!("give --{name}, or {name} in the file of --config");
+            Failure::new(ExitCode::Usage, message)
+        })
+    }
+}
+
+/// Places as given by the command line, the environment and the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    pub(crate) database: Wanted<String>,
+    pub(crate) archive: Wanted<PathBuf>,
+    pub(crate) keep: Option<Duration>,
+}
+
+/// What `serve` does.
+#[derive(Debug)]
+pub(crate) struct HubPlan {
+    pub(crate) database: String,
+    pub(crate) archive: PathBuf,
+    pub(crate) keep: Option<Duration>,
+    pub(crate) name: String,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) reserve: ByteCount,
+    pub(crate) program: PathBuf,
+    pub(crate) schedules: Vec<MeshSchedule>,
+}
+
+/// A mesh that is measured again and again.
+#[derive(Debug)]
+pub(crate) struct MeshSchedule {
+    pub(crate) name: String,
+    /// The file, which every round reads anew.
+    pub(crate) path: PathBuf,
+    /// What it said at the start.
+    pub(crate) inventory: Inventory,
+    /// Rounds from the Unix epoch on: every hub gets the same ones.
+    pub(crate) schedule: Schedule,
+    pub(crate) max_duration: Duration,
+}
+
+impl PlaceArgs {
+    pub(crate) fn given(&self) -> Result<Given, Failure> {
+        Ok(self.with(&self.file()?.0))
+    }
+
+    /// The file, and the folder that its paths are relative to.
+    fn file(&self) -> Result<(File, PathBuf), Failure> {
+        let Some(path) = &self.config else {
+            return Ok((File::default(), PathBuf::new()));
+        };
+        let wrong = |why: String| Failure::new(ExitCode::Plan, format!("{}{why}", path.display()));
+        let text = fs::read_to_string(path)
+            .map_err(|error| wrong(format!(": {error}; --config takes a TOML file of options")))?;
+        let file = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map(|span| line_at(&text, span.start));
+            let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+            wrong(format!("{line}: {}", error.message()))
+        })?;
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok((file, folder))
+    }
+
+    fn with(&self, file: &File) -> Given {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the environment is read by the command line"
+        )]
+        let variable = env::var(DATABASE_VARIABLE).ok();
+        Given {
+            database: Wanted {
+                value: self
+                    .database
+                    .clone()
+                    .or(variable)
+                    .or_else(|| file.database.clone()),
+                name: "database",
+            },
+            archive: Wanted {
+                value: self.archive.clone().or_else(|| file.archive.clone()),
+                name: "archive",
+            },
+            keep: self.keep.or(file.keep),
+        }
+    }
+}
+
+impl HubArgs {
+    /// What is to be done, with every inventory read and planned.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong in which file, before anything starts.
+    pub(crate) fn plan(&self) -> Result<HubPlan> {
+        let (file, folder) = self.place.file()?;
+        let Given {
+            database,
+            archive,
+            keep,
+        } = self.place.with(&file);
+        let mut schedules = Vec::new();
+        for (name, table) in &file.schedules {
+            let times = Times {
+                every: table.every,
+                jitter: table.jitter,
+                max_duration: table.max_duration,
+            };
+            schedules.push(times.schedule(name, &folder.join(&table.inventory))?);
+        }
+        let times = Times {
+            every: self.every,
+            jitter: self.jitter,
+            max_duration: self.max_duration,
+        };
+        for path in &self.inventories {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let schedule = times.schedule(&name, path)?;
+            if schedules.iter().any(|other| other.name == schedule.name) {
+                let message = format!(
+                    "two schedules are called {name}: rename an inventory's file, or name them under [schedules] of --config"
+                );
+                return Err(Failure::new(ExitCode::Usage, message).into());
+            }
+            schedules.push(schedule);
+        }
+        if schedules.is_empty() {
+            let message =
+                "nothing to measure: give an inventory, or [schedules] in the file of --config";
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+        let program = self.program.clone().or(file.program);
+        Ok(HubPlan {
+            database: database.needed()?,
+            archive: archive.needed()?,
+            keep,
+            name: name(self.name.clone().or(file.name))?,
+            metrics: self.metrics.or(file.metrics),
+            reserve: self.reserve.or(file.reserve).unwrap_or(USUAL_RESERVE),
+            program: program.map_or_else(measuring_program, Ok)?,
+            schedules,
+        })
+    }
+}
+
+/// The program that measures: beside this one, else the first on `PATH`.
+fn measuring_program() -> Result<PathBuf, Failure> {
+    linerate_sys::process::program_beside("linerate").ok_or_else(|| {
+        let message = "there is no program linerate beside this one or on PATH; install it, or name it with --program";
+        Failure::new(ExitCode::HostLacks, message)
+    })
+}
+
+/// Names are parts of file names.
+fn name(given: Option<String>) -> Result<String, Failure> {
+    let name = given.unwrap_or_else(|| "hub".to_owned());
+    check_name("hub", &name)?;
+    Ok(name)
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_plain)
+        && name.len() <= 100
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "\"{name}\" cannot name a {what}: names begin with a letter or digit and have letters, digits, '-', '_' and '.'"
+    );
+    Err(Failure::new(ExitCode::Plan, message))
+}
+
+struct Times {
+    every: Option<Duration>,
+    jitter: Option<Duration>,
+    max_duration: Option<Duration>,
+}
+
+impl Times {
+    fn schedule(&self, name: &str, path: &Path) -> Result<MeshSchedule, Failure> {
+        check_name("schedule", name)?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read the inventory {}: {error}", path.display());
+            Failure::new(ExitCode::Plan, message)
+        })?;
+        let inventory = Inventory::from_toml(&path.display().to_string(), &text)?;
+        let plan = plan(&inventory)?;
+        let search = plan.search.map_or(Duration::ZERO, |search| search.time);
+        let longest = (plan.time + search).mul_f64(1.25) + SLACK;
+        Ok(MeshSchedule {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            schedule: Schedule::new(
+                self.every.unwrap_or(USUAL_PERIOD),
+                self.jitter,
+                inventory.seed,
+            )?,
+            inventory,
+            max_duration: self.max_duration.unwrap_or(longest),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INVENTORY: &str =
+        "[mesh]\ntime = \"1s\"\n[hosts.a]\naddress = \"a\"\n[hosts.b]\naddress = \"b\"\n";
+
+    fn args(folder: &Path, text: &str) -> HubArgs {
+        let config = folder.join("hub.toml");
+        fs::write(&config, text).unwrap();
+        fs::write(folder.join("lab.toml"), INVENTORY).unwrap();
+        HubArgs {
+            inventories: Vec::new(),
+            place: PlaceArgs {
+                config: Some(config),
+                ..PlaceArgs::default()
+            },
+            every: None,
+            jitter: None,
+            max_duration: None,
+            name: None,
+            metrics: None,
+            reserve: None,
+            program: Some("/bin/true".into()),
+        }
+    }
+
+    const PLACES: &str = "database = \"postgresql://x\"\narchive = \"/a\"\n";
+
+    #[test]
+    fn a_file_is_read_with_all_its_keys_and_options_count_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "{PLACES}keep = \"90d\"\nname = \"north\"\nreserve = \"1M\"\nmetrics = \"127.0.0.1:9532\"\n\
+             [schedules.lab]\ninventory = \"lab.toml\"\nevery = \"2h\"\njitter = \"1m\"\nmax-duration = \"9m\"\n"
+        );
+        let mut args = args(folder.path(), &text);
+        let plan = args.plan().unwrap();
+        assert_eq!(plan.keep, Some(Duration::from_hours(90 * 24)));
+        assert_eq!((plan.name.as_str(), plan.schedules.len()), ("north", 1));
+        let lab = &plan.schedules[0];
+        assert_eq!(lab.schedule.period(), Duration::from_hours(2));
+        assert_eq!(lab.max_duration, Duration::from_mins(9));
+        args.name = Some("south".to_owned());
+        args.place.archive = Some("/b".into());
+        let plan = args.plan().unwrap();
+        assert_eq!(plan.name, "south");
+        assert_eq!(plan.archive, Path::new("/b"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_before_anything_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let lab = "[schedules.lab]\ninventory = \"lab.toml\"\n";
+        for (text, code, part) in [
+            (PLACES.to_owned(), ExitCode::Usage, "nothing to measure"),
+            (lab.to_owned(), ExitCode::Usage, "--database"),
+            (
+                format!("{PLACES}colour = 1\n{lab}"),
+                ExitCode::Plan,
+                "line 3",
+            ),
+            (
+                format!("{PLACES}keep = \"long\"\n{lab}"),
+                ExitCode::Plan,
+                "line 3",
+            ),
+            (
+                format!("{PLACES}name = \"a/b\"\n{lab}"),
+                ExitCode::Plan,
+                "a/b",
+            ),
+            (
+                format!("{PLACES}{lab}every = \"1ms\"\n"),
+                ExitCode::Plan,
+                "period",
+            ),
+            (
+                format!("{PLACES}[schedules.\"a b\"]\ninventory = \"lab.toml\"\n"),
+                ExitCode::Plan,
+                "a b",
+            ),
+            (
+                format!("{PLACES}[schedules.x]\ninventory = \"none.toml\"\n"),
+                ExitCode::Plan,
+                "none.toml",
+            ),
+        ] {
+            let error = args(folder.path(), &text).plan().unwrap_err();
+            let failure = Failure::of(error.as_ref()).unwrap();
+            assert_eq!(failure.code, code, "{text}: {error}");
+            assert!(failure.message.contains(part), "{text}: {error}");
+        }
+    }
+}
