@@ -5,7 +5,6 @@ mod control;
 mod cost;
 mod files;
 mod junit;
-mod pcap;
 mod replay;
 mod run;
 mod show;

@@ -1,8 +1,8 @@
 //! `linerate p4 replay`.
 
-use crate::pcap::{self, Captured, PcapError, Reader};
 use crate::{files, print};
 use clap::Args;
+use linerate_frames::pcap::{self, Captured, PcapError, Reader};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_p4::{DROP_PORT, Limits, Switch};
 use serde_json::json;

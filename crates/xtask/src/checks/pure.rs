@@ -5,7 +5,7 @@ use crate::tree::Tree;
 
 pub(super) const CHECK: Check = Check {
     id: "pure",
-    summary: "peers, analysis, fitness, footprint, live, mesh, p4, report, responder and wire do no I/O",
+    summary: "peers, analysis, fitness, footprint, frames, live, mesh, p4, report, responder and wire do no I/O",
     run: |tree, _| check(tree),
 };
 
@@ -13,6 +13,7 @@ const ROOMS: &[&str] = &[
     "crates/analysis/src/",
     "crates/doctor/src/fitness/",
     "crates/footprint/src/",
+    "crates/frames/src/",
     "crates/live/src/",
     "crates/mesh/src/",
     "crates/p4/src/",

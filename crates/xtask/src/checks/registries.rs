@@ -20,6 +20,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/doctor/src/fitness", "mod.rs"),
     ("crates/engine/src/datapaths", "mod.rs"),
     ("crates/engine/src/workloads", "mod.rs"),
+    ("crates/frames/src/headers", "mod.rs"),
     ("crates/observe/src/collectors", "mod.rs"),
     ("crates/peers/src", "lib.rs"),
     ("crates/report/src/charts", "mod.rs"),

@@ -1,13 +1,15 @@
 //! The ones' complement sum of the internet protocols (RFC 1071).
 
+use std::net::IpAddr;
+
 /// A sum under way. Works in the machine's byte order: the sum of swapped words is the swapped sum (RFC 1071 §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Sum(u64);
+pub struct Sum(u64);
 
 impl Sum {
     /// Adds `bytes`; an odd last byte is padded with a zero, so only the last part may be odd.
     #[must_use]
-    pub(super) fn with(self, bytes: &[u8]) -> Self {
+    pub fn with(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
         // Words of 32 bits into 64: no carry is lost below 16 GiB, and compilers make vectors of it.
         let whole: u64 = words
@@ -21,12 +23,12 @@ impl Sum {
 
     /// Adds one 16-bit number.
     #[must_use]
-    pub(super) fn with_number(self, number: u16) -> Self {
+    pub fn with_number(self, number: u16) -> Self {
         self.with(&number.to_be_bytes())
     }
 
     /// The folded 16-bit sum, in network byte order.
-    pub(super) fn bytes(self) -> [u8; 2] {
+    pub fn bytes(self) -> [u8; 2] {
         let folded = fold(fold(self.0));
         u16::try_from(folded)
             .expect("invariant: folded to 16 bits")
@@ -34,13 +36,32 @@ impl Sum {
     }
 
     /// Value of the checksum field: the complement of the sum.
-    pub(super) fn checksum(self) -> [u8; 2] {
+    pub fn checksum(self) -> [u8; 2] {
         self.bytes().map(|byte| !byte)
     }
 
     /// Whether the sum over data and checksum is valid.
-    pub(super) fn is_intact(self) -> bool {
+    pub fn is_intact(self) -> bool {
         self.bytes() == [0xff; 2]
+    }
+}
+
+/// Sum over the pseudo-header of a transport protocol's `length` bytes (RFC 768, RFC 9293 §3.1, RFC 8200 §8.1).
+pub fn pseudo(from: IpAddr, to: IpAddr, protocol: u8, length: u16) -> Sum {
+    let sum = match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            Sum::default().with(&from.octets()).with(&to.octets())
+        }
+        (from, to) => Sum::default().with(&octets(from)).with(&octets(to)),
+    };
+    sum.with_number(protocol.into()).with_number(length)
+}
+
+/// Address as 16 bytes, IPv4 mapped; both ends of a flow have the same family.
+pub const fn octets(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
     }
 }
 

@@ -8,30 +8,49 @@ use std::io::{self, Read, Write};
 
 /// A frame and when it was captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Captured {
+pub struct Captured {
     /// Nanoseconds since 1970.
-    pub(crate) at: u64,
+    pub at: u64,
     /// From the destination MAC address on, without FCS.
-    pub(crate) frame: Vec<u8>,
+    pub frame: Vec<u8>,
 }
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PcapError {
+pub enum PcapError {
+    /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The newer format.
     #[error("it is a pcapng capture; make a pcap of it: editcap -F pcap IN OUT")]
     Pcapng,
+    /// Something else.
     #[error("it is no pcap capture")]
     NoPcap,
+    /// Frames of another link type, by its number.
     #[error("its link type is {0}, not 1 (Ethernet)")]
     NotEthernet(u32),
+    /// A packet that no frame is.
     #[error("packet {packet} has {bytes} bytes; 65536 are the most")]
-    TooLong { packet: u64, bytes: u32 },
+    TooLong {
+        /// Number of the packet, from 1 on.
+        packet: u64,
+        /// Its captured length.
+        bytes: u32,
+    },
+    /// A packet of which only the first bytes were captured.
     #[error(
         "packet {packet} was captured with {kept} of its {bytes} bytes; capture whole packets: tcpdump -s 0"
     )]
-    Cut { packet: u64, kept: u32, bytes: u32 },
+    Cut {
+        /// Number of the packet, from 1 on.
+        packet: u64,
+        /// Bytes that were captured.
+        kept: u32,
+        /// Bytes that it had.
+        bytes: u32,
+    },
+    /// The file ends within the packet of this number.
     #[error("it ends within packet {0}")]
     Truncated(u64),
 }
@@ -45,7 +64,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A capture that is read frame by frame.
 #[derive(Debug)]
-pub(crate) struct Reader<R> {
+pub struct Reader<R> {
     from: R,
     is_little: bool,
     /// Nanoseconds of the unit of the fraction of a second.
@@ -54,7 +73,11 @@ pub(crate) struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    pub(crate) fn new(mut from: R) -> Result<Self, PcapError> {
+    /// Reads the header of the file.
+    ///
+    /// # Errors
+    /// What the file is instead.
+    pub fn new(mut from: R) -> Result<Self, PcapError> {
         let mut header = [0; 24];
         let length = read_up_to(&mut from, &mut header)?;
         let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
@@ -94,7 +117,10 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next frame; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Captured>, PcapError> {
+    ///
+    /// # Errors
+    /// Which packet is wrong, and how.
+    pub fn next(&mut self) -> Result<Option<Captured>, PcapError> {
         let mut header = [[0; 4]; 4];
         let length = read_up_to(&mut self.from, header.as_flattened_mut())?;
         if length == 0 {
@@ -143,13 +169,19 @@ fn read_up_to(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Begins a capture of Ethernet frames with nanoseconds.
-pub(crate) fn begin(to: &mut impl Write) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the writer.
+pub fn begin(to: &mut impl Write) -> io::Result<()> {
     let words = [NANOSECONDS, 2 | 4 << 16, 0, 0, MAX_FRAME, ETHERNET];
     to.write_all(words.map(u32::to_le_bytes).as_flattened())
 }
 
 /// Adds a frame to a capture.
-pub(crate) fn add(to: &mut impl Write, at: u64, frame: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the writer.
+pub fn add(to: &mut impl Write, at: u64, frame: &[u8]) -> io::Result<()> {
     let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let length = short(frame.len() as u64);
     let words = [short(at / SECOND), short(at % SECOND), length, length];
