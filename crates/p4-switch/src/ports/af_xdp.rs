@@ -5,7 +5,7 @@ use super::{is_there, link, refused};
 use linerate_sys::bpf::{SocketMap, XdpLink, XdpMode, XdpProgram};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Link};
 use linerate_sys::packet::Promiscuous;
-use linerate_sys::xsk::{Copying, Xsk, XskLayout};
+use linerate_sys::xsk::{Copying, Segments, Xsk, XskLayout};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -59,6 +59,7 @@ fn open(name: &InterfaceName, mode: Option<XdpMode>) -> Result<OpenPort, PortErr
         receive_frames: RING,
         send_frames: RING,
         frame_bytes,
+        segments: Segments::One,
     };
     let copying = match mode {
         XdpMode::Generic => Copying::Always,

@@ -57,6 +57,8 @@ struct ProgLoad {
     log_level: u32,
     log_size: u32,
     log_buf: u64,
+    kern_version: u32,
+    prog_flags: u32,
 }
 
 #[repr(C)]
@@ -123,7 +125,7 @@ pub struct Attached {
 impl Attached {
     /// Loads `program` and attaches it to the raw tracepoint `name`. Needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace.
     pub fn to_tracepoint(name: &str, program: &Program) -> io::Result<Self> {
-        let loaded = load(PROG_TYPE_RAW_TRACEPOINT, program)?;
+        let loaded = load(PROG_TYPE_RAW_TRACEPOINT, program, 0)?;
         let name = CString::new(name)?;
         let attributes = RawTracepoint {
             name: name.as_ptr().expose_provenance() as u64,
@@ -140,8 +142,8 @@ impl Attached {
     }
 }
 
-/// Loads a program of a type.
-fn load(prog_type: u32, Program(program): &Program) -> io::Result<OwnedFd> {
+/// Loads a program of a type, with the kernel's flags.
+fn load(prog_type: u32, Program(program): &Program, prog_flags: u32) -> io::Result<OwnedFd> {
     let license = c"GPL";
     let count = u32::try_from(program.len());
     let attributes = ProgLoad {
@@ -152,6 +154,8 @@ fn load(prog_type: u32, Program(program): &Program) -> io::Result<OwnedFd> {
         log_level: 0,
         log_size: 0,
         log_buf: 0,
+        kern_version: 0,
+        prog_flags,
     };
     // SAFETY: `ProgLoad` is laid out as this command's attributes; the kernel only reads `program`, of as many
     // instructions as it is told, and `license`, which ends with a zero byte; both live until the call returns.

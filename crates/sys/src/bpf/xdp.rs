@@ -120,7 +120,13 @@ pub struct XdpProgram(pub(super) OwnedFd);
 impl XdpProgram {
     /// Loads `program`. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
     pub fn load(program: &Program) -> io::Result<Self> {
-        load(PROG_TYPE_XDP, program).map(Self)
+        load(PROG_TYPE_XDP, program, 0).map(Self)
+    }
+
+    /// [`XdpProgram::load`] of one that also takes frames of several buffers, of which it sees the first: drivers attach it to
+    /// interfaces whose MTU is above a page. Linux 5.18 and later.
+    pub fn load_for_fragments(program: &Program) -> io::Result<Self> {
+        load(PROG_TYPE_XDP, program, XDP_HAS_FRAGS).map(Self)
     }
 
     /// Attaches it to interface `index` of the calling thread's namespace, until the link is dropped.
@@ -183,6 +189,8 @@ const LINK_CREATE: libc::c_long = 28;
 const MAP_TYPE_DEVMAP: u32 = 14;
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
+/// `BPF_F_XDP_HAS_FRAGS` of `linux/bpf.h`.
+const XDP_HAS_FRAGS: u32 = 1 << 5;
 /// `BPF_XDP` of `enum bpf_attach_type`.
 const ATTACH_XDP: u32 = 37;
 /// `linux/if_link.h`.

@@ -14,12 +14,16 @@ pub use layout::RingLayout;
 pub use ring::{PacketRing, ReceivedFrame};
 pub use sender::{BATCH, FrameSender};
 
+use crate::failure::Failure;
 use crate::netlink::InterfaceIndex;
 use crate::sockopt;
 use crate::udp::fit;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 /// An interface that receives frames for any address, until dropped: the kernel undoes it also for a process that was
 /// killed.
@@ -52,6 +56,15 @@ fn open_socket() -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         None,
     )?)
+}
+
+/// Sleeps until a socket can be read, at most `limit`.
+fn wait_readable(socket: &OwnedFd, limit: Duration) -> Result<(), Failure> {
+    let limit = Timespec::try_from(limit).map_err(|_| Failure::new("poll", Errno::INVAL))?;
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(Failure::new("poll", errno)),
+    }
 }
 
 fn bind(socket: &OwnedFd, index: InterfaceIndex, protocol: u16) -> io::Result<()> {

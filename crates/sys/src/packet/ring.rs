@@ -1,8 +1,9 @@
 //! The mapped receive ring.
 
 use super::layout::BLOCK;
-use super::{RingLayout, bind, open_socket, set_option};
+use super::{RingLayout, bind, open_socket, set_option, wait_readable};
 use crate::clock::{MonoClock, MonotonicOffset};
+use crate::failure::Failure;
 use crate::mapping::{Mapping, SharedMemory};
 use crate::netlink::InterfaceIndex;
 use crate::sockopt;
@@ -10,6 +11,7 @@ use linerate_model::{Clock, MonoInstant, PacketCount};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// A frame as the kernel received it, without FCS.
 #[derive(Debug)]
@@ -39,6 +41,11 @@ pub struct PacketRing {
 impl PacketRing {
     /// Starts to receive on interface `index` of the calling thread's namespace.
     pub fn open(index: InterfaceIndex, layout: RingLayout) -> io::Result<Self> {
+        Self::open_for(index, layout, ETH_P_ALL)
+    }
+
+    /// The same, of frames with one EtherType alone, behind whatever VLAN tag.
+    pub fn open_for(index: InterfaceIndex, layout: RingLayout, ethertype: u16) -> io::Result<Self> {
         let socket = open_socket()?;
         set_option(&socket, libc::PACKET_VERSION, TPACKET_V2)?;
         set_option(&socket, PACKET_IGNORE_OUTGOING, 1)?;
@@ -48,7 +55,7 @@ impl PacketRing {
         let request = request.as_flattened();
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
         let map = Mapping::shared(&socket, layout.total_bytes(), 0)?;
-        bind(&socket, index, ETH_P_ALL)?;
+        bind(&socket, index, ethertype)?;
         Ok(Self {
             map,
             layout,
@@ -87,6 +94,14 @@ impl PacketRing {
             taken += 1;
         }
         taken
+    }
+
+    /// Sleeps until a frame waits, at most `limit`.
+    ///
+    /// # Errors
+    /// That of `poll(2)`.
+    pub fn wait(&self, limit: Duration) -> Result<(), Failure> {
+        wait_readable(&self.socket, limit)
     }
 
     /// Frames that the kernel dropped because the ring was full, since the ring was opened.

@@ -39,6 +39,11 @@ impl Frames {
         Ok((frames, (0..count).map(Frame).collect()))
     }
 
+    /// Bytes of each.
+    pub(super) const fn chunk(&self) -> usize {
+        self.chunk as usize
+    }
+
     /// Address of the first one, for registration.
     pub(super) fn address(&self) -> u64 {
         self.memory.address()

@@ -43,7 +43,23 @@ pub struct XskLayout {
     pub send_frames: u32,
     /// Bytes of a frame: 2048 or 4096. The kernel reserves 256 of each received frame.
     pub frame_bytes: u32,
+    /// How many of these a frame of the wire may take.
+    pub segments: Segments,
 }
+
+/// Whether a frame of the wire may be longer than one frame of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Segments {
+    /// It is not.
+    #[default]
+    One,
+    /// It takes as many as it needs, up to [`MAX_SEGMENTS`] (`XDP_USE_SG`, Linux 6.6). The program must be one for
+    /// fragments, see [`crate::bpf::XdpProgram::load_for_fragments`].
+    Several,
+}
+
+/// Most frames of memory that a sent frame takes.
+pub const MAX_SEGMENTS: usize = 4;
 
 /// Whether the driver may use the frame memory (zero copy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +98,10 @@ pub struct Xsk {
     free: Vec<Frame>,
     receive_frames: u32,
     zero_copy: bool,
+    /// Where a frame of several segments is written; empty where each has one.
+    outgoing: Vec<u8>,
+    /// Segments so far of a frame whose last one has not come.
+    incoming: Vec<u8>,
 }
 
 impl Xsk {
@@ -111,6 +131,10 @@ impl Xsk {
         let mut flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
         if copying == Copying::Always {
             flags |= SocketAddrXdpFlags::XDP_COPY;
+        }
+        if layout.segments == Segments::Several {
+            flags |= SocketAddrXdpFlags::XDP_USE_SG;
+            socket.outgoing = vec![0; MAX_SEGMENTS * layout.frame_bytes as usize];
         }
         bind(&socket.socket, &SocketAddrXdp::new(flags, index.0, queue))?;
         let options = xdp::xdp_options(&socket.socket)?;
@@ -172,6 +196,8 @@ impl Xsk {
             free: Vec::new(),
             receive_frames: receive,
             zero_copy: false,
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
         })
     }
 
@@ -226,20 +252,30 @@ impl Xsk {
 
     /// Passes up to `limit` received frames to `take`, in order, and frees them. Returns how many.
     pub fn receive(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> usize {
-        let mut taken = 0;
+        let (mut taken, mut popped) = (0, false);
         while taken < limit
             && let Some(arrived) = self.received.pop::<Descriptor>()
         {
-            taken += 1;
+            popped = true;
+            let is_last = arrived.options & CONTINUED == 0;
+            taken += usize::from(is_last);
             let Some(frame) = self.frames.take_back(arrived.address) else {
                 continue;
             };
             if let Some(bytes) = self.frames.bytes(&frame, arrived.address, arrived.length) {
-                take(bytes);
+                if is_last && self.incoming.is_empty() {
+                    take(bytes);
+                } else {
+                    self.incoming.extend_from_slice(bytes);
+                }
+            }
+            if is_last && !self.incoming.is_empty() {
+                take(&self.incoming);
+                self.incoming.clear();
             }
             self.lend(frame);
         }
-        if taken > 0 {
+        if popped {
             self.received.release();
             self.fill.publish();
         }
@@ -262,27 +298,59 @@ impl Xsk {
         count: usize,
         mut write: impl FnMut(usize, &mut [u8]) -> usize,
     ) -> usize {
-        if self.free.len() < count {
+        let per_frame = if self.outgoing.is_empty() {
+            1
+        } else {
+            MAX_SEGMENTS
+        };
+        if self.free.len() < count * per_frame {
             self.reclaim();
         }
         let mut queued = 0;
-        while queued < count
-            && let Some(frame) = self.free.pop()
-        {
-            let length = write(queued, self.frames.room(&frame));
-            let taken = self.sending.push(Descriptor {
-                address: self.frames.lend(frame),
-                length: u32::try_from(length).expect("invariant: frames are below 4 KiB"),
-                options: 0,
-            });
-            assert!(
-                taken,
-                "invariant: the ring has a place for each frame to send"
-            );
+        while queued < count && self.free.len() >= per_frame {
+            if per_frame == 1 {
+                let Some(frame) = self.free.pop() else { break };
+                let length = write(queued, self.frames.room(&frame));
+                self.push(frame, length, 0);
+            } else {
+                let mut outgoing = std::mem::take(&mut self.outgoing);
+                let length = write(queued, &mut outgoing);
+                self.push_segments(&outgoing[..length]);
+                self.outgoing = outgoing;
+            }
             queued += 1;
         }
         self.sending.publish();
         queued
+    }
+
+    /// Queues a frame in as many segments as it takes, of free frames of memory that are there.
+    fn push_segments(&mut self, bytes: &[u8]) {
+        let chunk = self.frames.chunk();
+        let mut segments = bytes.chunks(chunk).peekable();
+        while let Some(segment) = segments.next()
+            && let Some(frame) = self.free.pop()
+        {
+            self.frames.room(&frame)[..segment.len()].copy_from_slice(segment);
+            let options = if segments.peek().is_some() {
+                CONTINUED
+            } else {
+                0
+            };
+            self.push(frame, segment.len(), options);
+        }
+    }
+
+    fn push(&mut self, frame: Frame, length: usize, options: u32) {
+        let taken = self.sending.push(Descriptor {
+            address: self.frames.lend(frame),
+            length: u32::try_from(length).expect("invariant: frames are below 4 KiB"),
+            options,
+        });
+        assert!(
+            taken,
+            "invariant: the ring has a place for each frame to send"
+        );
     }
 
     /// Takes back the frames that were sent.
@@ -356,6 +424,8 @@ fn offsets(ring: XdpRingOffset) -> io::Result<Offsets> {
     })
 }
 
+/// `XDP_PKT_CONTD` of `linux/if_xdp.h`: the frame goes on in the next descriptor.
+const CONTINUED: u32 = 1;
 /// `linux/if_xdp.h`, Linux 6.18.
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// `asm-generic/socket.h`, Linux 5.11.

@@ -11,7 +11,7 @@ use linerate_sys::bpf::{
 };
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
-use linerate_sys::xsk::{Copying, Xsk, XskLayout};
+use linerate_sys::xsk::{Copying, Segments, Xsk, XskLayout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -51,6 +51,7 @@ impl Generator for Ring {
                 receive_frames: 64,
                 send_frames: 2048,
                 frame_bytes: 2048,
+                segments: Segments::One,
             };
             let mut ring = Xsk::open(ports.sender, 0, layout, Copying::IfNeeded)?;
             let frame = ports.frame;
