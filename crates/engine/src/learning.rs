@@ -8,11 +8,13 @@
 //! is lost would look like one that was filtered: among the probes are frames to addresses that were never taught, which all
 //! have to arrive.
 
+use crate::datapaths::packet_path::is_full;
 use crate::error::EngineError;
-use linerate_model::{Clock as _, PacketRate};
+use linerate_model::{BitRate, Clock as _, PacketRate};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::packet::{BATCH, FrameSender, PacketRing, Promiscuous, RingLayout};
+use linerate_wire::schedule::{Due, Schedule};
 use std::io::{self, IoSlice};
 use std::time::Duration;
 
@@ -67,6 +69,8 @@ const RING_BYTES: u32 = 16 << 20;
 const PROBE_RATE: f64 = 20_000.0;
 /// Probes for each frame to an address that was never taught.
 const PROBES_PER_CONTROL: u32 = 16;
+/// Time that a batch of frames covers at most.
+const WINDOW: Duration = Duration::from_micros(500);
 /// Silence after which nothing more is expected.
 const SILENCE: Duration = Duration::from_millis(200);
 
@@ -102,7 +106,7 @@ impl AddressPorts {
         open().map_err(|error| EngineError::io("open", &format!("port {a} or {b}"), error))
     }
 
-    /// Sends a frame from each address of the set, at `rate`, or as fast as the sender can.
+    /// Sends a frame from each address of the set, at `rate`, or as fast as the sender can. `None` if `go_on` said to stop.
     ///
     /// # Errors
     /// What the interface says when it takes no frames.
@@ -110,27 +114,34 @@ impl AddressPorts {
         &mut self,
         set: AddressSet,
         rate: Option<PacketRate>,
-    ) -> Result<Taught, EngineError> {
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Taught>, EngineError> {
         let to = self.to;
         let frames = (0..set.count).map(|number| {
             let from = address(set.set, number);
             (to, from, Purpose::Teach, set.set, number)
         });
         let start = MonoClock.now();
-        self.send(frames, rate, &mut |_, _| {})?;
+        if !self.send(frames, rate, go_on, &mut |_, _| {})? {
+            return Ok(None);
+        }
         let took = MonoClock.now().saturating_since(start).as_secs_f64();
         let rate = f64::from(set.count) / took.max(1e-9);
         self.drain(&mut |_, _| {});
-        Ok(Taught {
+        Ok(Some(Taught {
             rate: PacketRate::from_pps(rate),
-        })
+        }))
     }
 
-    /// Sends a frame to each address of the set and sees which arrive at the other port.
+    /// Sends a frame to each address of the set and sees which arrive at the other port. `None` if `go_on` said to stop.
     ///
     /// # Errors
     /// What the interface says when it takes no frames.
-    pub fn probe(&mut self, set: AddressSet) -> Result<Probed, EngineError> {
+    pub fn probe(
+        &mut self,
+        set: AddressSet,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Probed>, EngineError> {
         // Of an address that is known already: a probe teaches nothing.
         let from = address(set.set, 0);
         let controls = set.count.div_ceil(PROBES_PER_CONTROL);
@@ -149,55 +160,60 @@ impl AddressPorts {
             is_turn.then_some(beside).into_iter().chain([probe])
         });
         let mut seen = Arrived::new(set, controls);
-        self.send(
-            frames,
-            Some(PacketRate::from_pps(PROBE_RATE)),
-            &mut |purpose, number| {
-                seen.take(purpose, number);
-            },
-        )?;
+        let rate = Some(PacketRate::from_pps(PROBE_RATE));
+        let mut take = |purpose, number| seen.take(purpose, number);
+        if !self.send(frames, rate, go_on, &mut take)? {
+            return Ok(None);
+        }
         self.drain(&mut |purpose, number| seen.take(purpose, number));
-        Ok(seen.result())
+        Ok(Some(seen.result()))
     }
 
-    /// Sends frames on a schedule, and passes those that arrive meanwhile to `take`.
+    /// Sends frames on a schedule, and passes those that arrive meanwhile to `take`. Whether all were sent: `go_on` is asked
+    /// before each batch.
     fn send(
         &mut self,
         frames: impl Iterator<Item = ([u8; 6], [u8; 6], Purpose, u8, u32)>,
         rate: Option<PacketRate>,
+        go_on: &dyn Fn() -> bool,
         take: &mut dyn FnMut(u8, u32),
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
+        let bits =
+            BitRate::from_f64(rate.map_or(0.0, PacketRate::pps) * self.frame_bytes as f64 * 8.0);
         let start = MonoClock.now();
+        let mut schedule = Schedule::new(start, bits.bps(), self.frame_bytes, WINDOW, BATCH);
         let mut frames = frames.peekable();
-        let mut total = 0_u32;
         let mut batch = vec![vec![0; self.frame_bytes]; BATCH];
         while frames.peek().is_some() {
-            let due = rate.map_or(f64::INFINITY, |rate| {
-                let elapsed = MonoClock.now().saturating_since(start).as_secs_f64();
-                elapsed.mul_add(rate.pps(), 1.0) - f64::from(total)
-            });
-            let mut count = 0;
-            while count < BATCH && f64::from(u32::try_from(count).unwrap_or(u32::MAX)) + 1.0 <= due
-            {
-                let Some((to, from, purpose, set, number)) = frames.next() else {
-                    break;
-                };
-                write(
-                    &mut batch[count],
-                    [to, from],
-                    self.token,
-                    (purpose, set, number),
-                );
-                count += 1;
+            if !go_on() {
+                return Ok(false);
             }
-            self.send_all(&batch[..count])?;
-            total = total.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+            let now = MonoClock.now();
+            let due = match schedule.as_mut().map(|schedule| schedule.due(now)) {
+                None => BATCH as u64,
+                Some(Due::Now { count, .. }) => count,
+                Some(Due::Wait(_)) => 0,
+            };
+            let mut made = 0;
+            for (room, frame) in batch
+                .iter_mut()
+                .take(usize::try_from(due).unwrap_or(BATCH))
+                .zip(&mut frames)
+            {
+                let (to, from, purpose, set, number) = frame;
+                write(room, [to, from], self.token, (purpose, set, number));
+                made += 1;
+            }
+            self.send_all(&batch[..made])?;
+            if let Some(schedule) = schedule.as_mut().filter(|_| made > 0) {
+                schedule.served(now, made as u64);
+            }
             self.receive(take);
-            if count == 0 {
+            if made == 0 {
                 std::thread::yield_now();
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn send_all(&self, frames: &[Vec<u8>]) -> Result<(), EngineError> {
@@ -316,11 +332,6 @@ fn read(frame: &[u8], token: u32) -> Option<(u8, u32)> {
     let is_ours = header[..2] == ETHERTYPE && header[2..6] == token.to_be_bytes();
     let number = u32::from_be_bytes(header[8..].try_into().ok()?);
     is_ours.then_some((header[6], number))
-}
-
-fn is_full(error: &io::Error) -> bool {
-    const ENOBUFS: i32 = 105;
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(ENOBUFS)
 }
 
 fn link(name: &str) -> io::Result<(InterfaceIndex, [u8; 6])> {

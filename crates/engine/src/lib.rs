@@ -23,6 +23,7 @@ mod error;
 mod ipdv;
 pub mod learning;
 mod moments;
+pub mod neighbours;
 mod pdv;
 mod plan;
 mod running;

@@ -285,6 +285,9 @@ pub struct SwitchSettings {
     /// Mixes of lengths among them, as they were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frame_mixes: Vec<String>,
+    /// Headers that frames have beside Ethernet, IP and UDP, as they were given: `vlan=100, tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_headers: Option<String>,
     /// One after the other.
     pub directions: Vec<Direction>,
     /// Shares of the throughput at which delay is measured.

@@ -4,6 +4,7 @@ mod af_xdp;
 pub mod in_kernel;
 mod io_uring;
 mod loopback;
+pub(crate) mod packet_path;
 mod ports;
 mod sockets;
 
@@ -17,6 +18,7 @@ pub use linerate_peers::Span;
 use linerate_sys::failure::Failure;
 use linerate_sys::timestamps::Wall;
 use linerate_sys::{sockopt, tcp_info};
+pub(crate) use ports::{PortEnd, port_ends};
 pub(crate) use sockets::{TurnSockets, TurnsPath, TurnsSetup};
 use std::collections::BTreeMap;
 use std::io;
@@ -334,6 +336,10 @@ pub trait DatagramPath: Send {
     /// Sockets that it receives from; [`Arrivals::overflows`] are those of one.
     fn sockets(&self) -> usize {
         1
+    }
+    /// Places of a mix of lengths that repeats, by which number a datagram has; zero where all have one length.
+    fn places(&self) -> usize {
+        0
     }
     /// Buffer sizes.
     fn buffers(&self) -> Buffers;

@@ -8,7 +8,7 @@
 //! the addresses that the parameters say, of 198.18.0.0/15 (RFC 2544 appendix C.2.2) unless told otherwise. They pass the
 //! kernel's stack of neither end.
 
-use super::af_xdp::frame::Flow;
+use super::af_xdp::frame::Layout;
 use super::af_xdp::lengths::{FCS, Lengths};
 use super::af_xdp::open::open_on;
 use super::af_xdp::params::{self, FrameParams};
@@ -16,13 +16,15 @@ use super::af_xdp::path::FramePath;
 use super::af_xdp::probe::ProbeMark;
 use super::af_xdp::route::{FrameRoute, ethernet};
 use super::in_kernel::{self, Flows, MAX_FLOWS};
+use super::packet_path::PacketPath;
 use super::{
     Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
 };
 use crate::error::EngineError;
 use crate::plan::Role;
+use linerate_frames::{FrameHeaders, Way};
 use linerate_model::spec::{DatapathChoice, Direction, Genome, Side, TestSpec};
-use linerate_sys::netlink::{InterfaceName, Link, MacAddress, Netlink};
+use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Link, MacAddress, Netlink};
 use linerate_wire::header::HEADER_LEN;
 use std::collections::BTreeMap;
 use std::io;
@@ -96,9 +98,24 @@ impl DatapathKind for Ports {
                     summary: "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).",
                 },
                 ParamDef {
+                    name: FrameHeaders::HEADERS,
+                    values: "STACK",
+                    summary: "Headers between Ethernet and the frames' own packet, from outside inwards: `vlan=100,mpls=16/17` (none).",
+                },
+                ParamDef {
+                    name: FrameHeaders::L4,
+                    values: "udp|tcp",
+                    summary: "Transport of the frames' own packet (udp).",
+                },
+                ParamDef {
+                    name: FrameHeaders::TEMPLATE,
+                    values: "HEX",
+                    summary: "Bytes that every frame has before number and time, in place of addresses and headers (none).",
+                },
+                ParamDef {
                     name: "generator",
-                    values: "af-xdp|kernel|either",
-                    summary: "Who makes and counts frames: this process by AF_XDP, or programs in the kernel; either: these if they can (af-xdp).",
+                    values: "af-xdp|af-packet|kernel|either",
+                    summary: "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).",
                 },
                 params::QUEUE,
                 params::MODE,
@@ -123,7 +140,7 @@ impl DatapathKind for Ports {
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
         let device = Device::parse(&spec.datapath.params)?;
         match device.generator {
-            By::Process => af_xdp::check(self, spec, "use generator=kernel"),
+            By::Process | By::Packets => af_xdp::check(self, spec, "use generator=kernel"),
             By::Kernel | By::Either => {
                 let one_way = TestSpec {
                     direction: Direction::Forward,
@@ -142,13 +159,17 @@ impl DatapathKind for Ports {
         let device = Device::parse(setup.params)?;
         let route = device.route(setup.role)?;
         let params = FrameParams::parse(setup.params)?;
-        let lengths = device.lengths(setup.payload, &route.flow)?;
+        let lengths = device.lengths(setup.payload, &route.layout)?;
         let longest = PathSetup {
             payload: lengths.longest(),
             ..*setup
         };
+        let mark = setup.probe.as_ref().map(ProbeMark::from);
+        if device.generator == By::Packets {
+            let path = PacketPath::open(socket, route, mark, lengths, setup)?;
+            return Ok(Box::new(path));
+        }
         if device.generator == By::Process {
-            let mark = setup.probe.as_ref().map(ProbeMark::from);
             let opened = open_on(socket, route, params, mark, &longest)?;
             let path = FramePath::new(opened, setup).with_lengths(lengths);
             return Ok(Box::new(path));
@@ -211,6 +232,8 @@ struct Port {
 enum By {
     /// This process, by AF_XDP sockets.
     Process,
+    /// This process, by packet sockets.
+    Packets,
     /// Programs in the kernel.
     Kernel,
     /// Programs in the kernel; where the sender's interface has no way for them, its frames go out by an AF_XDP socket.
@@ -226,6 +249,7 @@ struct Device {
     flows: Flows,
     /// Lengths of the frames; `None`: all have one.
     genome: Option<Genome>,
+    headers: FrameHeaders,
 }
 
 impl Device {
@@ -261,6 +285,10 @@ impl Device {
             flows,
             generator,
             genome: genome(params)?,
+            headers: FrameHeaders::from_params(text).map_err(|error| {
+                let given = text(error.key).unwrap_or_default();
+                EngineError::plan(error.key, &given, error.why.to_string())
+            })?,
             a: Port {
                 interface: interface("a")?,
                 address: address("a-ip", Ipv4Addr::new(198, 18, 0, 1))?,
@@ -281,12 +309,12 @@ impl Device {
     }
 
     /// Payload lengths of its frames.
-    fn lengths(&self, payload: usize, flow: &Flow) -> Result<Lengths, EngineError> {
+    fn lengths(&self, payload: usize, layout: &Layout) -> Result<Lengths, EngineError> {
         let genome = self.genome.as_ref();
-        let lengths = Lengths::new(payload, genome, flow)
+        let lengths = Lengths::new(payload, genome, layout.payload_at())
             .filter(|lengths| lengths.places().iter().all(|length| *length >= HEADER_LEN));
         lengths.ok_or_else(|| {
-            let least = flow.headers() + HEADER_LEN + FCS;
+            let least = layout.payload_at() + HEADER_LEN + FCS;
             let why = format!("its shortest frame has no room for headers and number: {least} B");
             EngineError::plan(DatapathChoice::GENOME, &self.text_of_genome(), why)
         })
@@ -326,8 +354,40 @@ impl Device {
             None => ethernet(&there.link(remedy)?.1, "a port")?,
         };
         let end = |port: &Port| SocketAddr::new(port.address, UDP_PORT);
-        FrameRoute::between(netlink, own, [end(here), end(there)], next)
+        let way = match role {
+            Role::Client => Way::AToB,
+            Role::Server => Way::BToA,
+        };
+        FrameRoute::between(netlink, own, [end(here), end(there)], next, |flow| {
+            Layout::new(&self.headers, flow, way)
+        })
     }
+}
+
+/// One port as a host on its link.
+pub(crate) struct PortEnd {
+    pub(crate) interface: String,
+    pub(crate) index: InterfaceIndex,
+    pub(crate) mac: MacAddress,
+    pub(crate) address: IpAddr,
+    /// Of the frames that it sends.
+    pub(crate) headers: FrameHeaders,
+}
+
+/// The two ports that parameters name.
+pub(crate) fn port_ends(params: &BTreeMap<String, String>) -> Result<[PortEnd; 2], EngineError> {
+    let device = Device::parse(params)?;
+    let end = |port: &Port| {
+        let (_, link) = port.link("see ip link for those that there are")?;
+        Ok::<_, EngineError>(PortEnd {
+            mac: ethernet(&link, "a port")?,
+            index: link.index,
+            interface: link.name,
+            address: port.address,
+            headers: device.headers.clone(),
+        })
+    };
+    Ok([end(&device.a)?, end(&device.b)?])
 }
 
 impl Port {
@@ -350,10 +410,11 @@ fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineErr
     let text = |key: &str| params.get(key).map(String::as_str);
     let by = match text("generator") {
         None | Some("af-xdp") => By::Process,
+        Some("af-packet") => By::Packets,
         Some("kernel") => By::Kernel,
         Some("either") => By::Either,
         Some(other) => {
-            let why = "it takes af-xdp, kernel or either";
+            let why = "it takes af-xdp, af-packet, kernel or either";
             return Err(EngineError::plan("generator", &other, why));
         }
     };
@@ -362,7 +423,7 @@ fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineErr
         let why = format!("it takes 1 to {MAX_FLOWS}");
         EngineError::plan("flows", &count, why)
     })?;
-    if by == By::Process && !flows.is_one() {
+    if matches!(by, By::Process | By::Packets) && !flows.is_one() {
         let why = "several flows need generator=kernel";
         return Err(EngineError::plan("flows", &count, why));
     }
@@ -417,6 +478,9 @@ mod tests {
             ("b-ip", "198.18.0.1"),
             ("b-ip", "::1"),
             ("a-ip", "host"),
+            ("headers", "vlan=5000"),
+            ("l4", "sctp"),
+            ("template", "0g"),
         ] {
             let all = [&ends[..], &[bad]].concat();
             assert!(device(&all).is_err(), "{bad:?}");

@@ -61,6 +61,28 @@ pub struct FrameMix {
     pub lengths_bytes: Vec<u16>,
     /// Exact mean of the lengths.
     pub mean_bytes: f64,
+    /// What was lost of the frames of each length, in all trials that lost any; empty if none did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<LengthLoss>,
+}
+
+/// Loss of frames of one length of a mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct LengthLoss {
+    /// From destination address to FCS.
+    #[serde(rename = "frame_bytes")]
+    pub length: u16,
+    /// Frames of this length that were sent.
+    pub sent: PacketCount,
+    /// Those of them that did not come.
+    pub lost: PacketCount,
+}
+
+impl LengthLoss {
+    /// `lost / sent`.
+    pub fn ratio(&self) -> LossRatio {
+        LossRatio::from_parts(self.lost.get(), self.sent.get())
+    }
 }
 
 impl From<&Genome> for FrameMix {
@@ -69,6 +91,7 @@ impl From<&Genome> for FrameMix {
             genome: genome.to_string(),
             lengths_bytes: genome.lengths().to_vec(),
             mean_bytes: genome.mean(),
+            losses: Vec::new(),
         }
     }
 }

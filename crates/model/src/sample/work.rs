@@ -248,6 +248,9 @@ pub struct DatagramReceiver {
     /// The longest time without a datagram; `None` unless two came, and of receivers that do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap: Option<LongestGap>,
+    /// Of datagrams whose lengths are a mix that repeats: how many distinct ones came at each of its places; empty of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_place: Vec<PacketCount>,
 }
 
 /// The receiver of datagrams without numbers (netperf): its socket and its calls are all that it knows.

@@ -1,6 +1,5 @@
 //! Payload lengths of the frames of a stream: which length the frame of a number has.
 
-use super::frame::Flow;
 use linerate_model::spec::Genome;
 
 /// Bytes behind each frame on a wire: its frame check sequence.
@@ -16,17 +15,17 @@ pub(in crate::datapaths) enum Lengths {
 }
 
 impl Lengths {
-    /// Those of a stream of `payload` bytes, or of frames of `flow` by a genome; `None` where the shortest frame has no room
-    /// for the flow's headers.
+    /// Those of a stream of `payload` bytes, or by a genome of frames with so many bytes of headers; `None` where the shortest
+    /// frame has no room for them.
     pub(in crate::datapaths) fn new(
         payload: usize,
         genome: Option<&Genome>,
-        flow: &Flow,
+        headers: usize,
     ) -> Option<Self> {
         let Some(genome) = genome else {
             return Some(Self::One(payload));
         };
-        let beside = flow.headers() + FCS;
+        let beside = headers + FCS;
         let each = genome.lengths().iter();
         let each = each.map(|length| usize::from(*length).checked_sub(beside));
         each.collect::<Option<Vec<_>>>().map(Self::Mix)

@@ -10,7 +10,7 @@
 //!
 //! Program and sockets end with the process, however it ends.
 
-pub(super) mod checksum;
+pub(super) mod codec;
 pub(super) mod frame;
 pub(super) mod lengths;
 pub(super) mod open;

@@ -1,14 +1,15 @@
 //! Opening: the program at the interface, and a socket for each of its queues.
 
 use super::frame::ETHERNET_HEADER;
+use super::lengths::FCS;
 use super::params::FrameParams;
 use super::probe::ProbeMark;
 use super::route::FrameRoute;
 use crate::datapaths::PathSetup;
 use crate::error::EngineError;
 use linerate_model::spec::WaitMode;
-use linerate_sys::bpf::{SocketMap, XdpLink, XdpMode, XdpProgram};
-use linerate_sys::xsk::{Copying, Xsk, XskLayout};
+use linerate_sys::bpf::{Program, SocketMap, XdpLink, XdpMode, XdpProgram};
+use linerate_sys::xsk::{Copying, MAX_SEGMENTS, Segments, Xsk, XskLayout};
 use linerate_sys::{privilege, tcp, udp};
 use std::io;
 use std::net::UdpSocket;
@@ -43,7 +44,7 @@ impl Open {
 }
 
 fn most_payload(route: &FrameRoute) -> usize {
-    route.most_payload((FRAME_BYTES[1] - XDP_HEADROOM_BYTES) as usize)
+    route.most_payload(MAX_XSK_FRAME as usize - FCS)
 }
 
 /// Send frames. A batch is at most 64 datagrams, and the kernel frees frames as it sends them.
@@ -55,8 +56,12 @@ const FRAME_BYTES: [u32; 2] = [2048, 4096];
 /// `XDP_PACKET_HEADROOM`: bytes of a received frame that the kernel reserves.
 const XDP_HEADROOM_BYTES: u32 = 256;
 
-/// Longest frame of one buffer, FCS included, bytes.
-pub(in crate::datapaths) const MAX_XSK_FRAME: u32 = FRAME_BYTES[1] - XDP_HEADROOM_BYTES + 4;
+/// Longest frame of one buffer, without FCS, bytes: what a driver's page has beside headroom and what the kernel keeps there.
+const ONE_BUFFER: usize = 3498;
+
+/// Longest frame, FCS included, bytes: of as many buffers as a sent one takes.
+pub(in crate::datapaths) const MAX_XSK_FRAME: u32 =
+    MAX_SEGMENTS as u32 * (FRAME_BYTES[1] - XDP_HEADROOM_BYTES);
 
 /// Maximum queues: 128 MiB of frames, and 32 rings to poll when nothing arrives.
 const MAX_QUEUES: u32 = 32;
@@ -85,13 +90,14 @@ pub(in crate::datapaths) fn open_on(
     mark: Option<ProbeMark>,
     setup: &PathSetup<'_>,
 ) -> Result<Open, EngineError> {
-    let frame_bytes = frame_bytes(&route, setup.payload)?;
+    let (frame_bytes, segments) = frame_bytes(&route, setup.payload)?;
     let queues = route.link.rx_queues.unwrap_or(1).clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
-    let code = super::program::code(&route.flow, mark, map.descriptor());
-    let program = XdpProgram::load(&code).map_err(host("loading an XDP program"))?;
+    let code = super::program::code(&route, mark, map.descriptor());
+    let program = load(&code, &route).map_err(host("loading an XDP program"))?;
     let (link, mode) = attach(&program, &route, params.mode)?;
     let layout = XskLayout {
+        segments,
         receive_frames: params.frames,
         send_frames: SEND_FRAMES,
         frame_bytes,
@@ -123,19 +129,34 @@ pub(in crate::datapaths) fn open_on(
     })
 }
 
-/// Smallest frame size that holds both the interface's packets and the test's.
-fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<u32, EngineError> {
+/// Smallest frame of memory that holds both the interface's packets and the test's, or as many of the largest as they take.
+fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<(u32, Segments), EngineError> {
     let most = most_payload(route);
     if payload > most {
         let why = format!(
-            "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes; no frame is longer than {MAX_XSK_FRAME} B, FCS included (one buffer)",
+            "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes; no frame is longer than {MAX_XSK_FRAME} B, FCS included",
             route.link.name, route.link.mtu_bytes,
         );
         return Err(EngineError::plan("payload", &payload, why));
     }
     let longest = route.link.mtu_bytes as usize + ETHERNET_HEADER;
     let fits = longest <= (FRAME_BYTES[0] - XDP_HEADROOM_BYTES) as usize;
-    Ok(FRAME_BYTES[usize::from(!fits)])
+    let segments = if payload + route.layout.payload_at() > ONE_BUFFER {
+        Segments::Several
+    } else {
+        Segments::One
+    };
+    Ok((FRAME_BYTES[usize::from(!fits)], segments))
+}
+
+/// Loads a program for an interface: drivers attach to a large MTU only one that takes frames of several buffers.
+pub(in crate::datapaths) fn load(code: &Program, route: &FrameRoute) -> io::Result<XdpProgram> {
+    if route.link.mtu_bytes as usize + ETHERNET_HEADER > ONE_BUFFER {
+        // Kernels before 5.18 know no such programs, and say themselves what they do not take.
+        XdpProgram::load_for_fragments(code).or_else(|_| XdpProgram::load(code))
+    } else {
+        XdpProgram::load(code)
+    }
 }
 
 /// Attaches the program, in the driver if it can.
@@ -181,7 +202,7 @@ fn sockets(
         socket.map(|socket| (queue, socket))
     };
     let failed = |queue: u32, error: &io::Error| {
-        let (why, remedy) = why_no_socket(queue, error);
+        let (why, remedy) = why_no_socket(queue, layout.segments, error);
         EngineError::Host {
             what: format!(
                 "opening an AF_XDP socket on queue {queue} of {}",
@@ -218,7 +239,7 @@ fn is_taken(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ResourceBusy
 }
 
-fn why_no_socket(queue: u32, error: &io::Error) -> (String, &'static str) {
+fn why_no_socket(queue: u32, segments: Segments, error: &io::Error) -> (String, &'static str) {
     match error.kind() {
         io::ErrorKind::ResourceBusy => (
             "another AF_XDP socket has this queue".to_owned(),
@@ -227,6 +248,11 @@ fn why_no_socket(queue: u32, error: &io::Error) -> (String, &'static str) {
         io::ErrorKind::InvalidInput if queue > 0 => (
             "the interface has no such queue in use".to_owned(),
             "see ethtool -l for its queues, or leave queue=N out",
+        ),
+        io::ErrorKind::InvalidInput if segments == Segments::Several => (
+            "this kernel has no AF_XDP of several buffers for a frame (before Linux 6.6)"
+                .to_owned(),
+            "use generator=af-packet, or frames of at most 3502 B",
         ),
         _ if error.raw_os_error() == Some(NO_FAMILY) => (
             "this kernel has no AF_XDP (CONFIG_XDP_SOCKETS)".to_owned(),

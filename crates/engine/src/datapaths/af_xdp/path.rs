@@ -1,12 +1,9 @@
 //! Datagrams of one flow as frames.
 
-use super::frame::{self, Refusal, Template};
+use super::codec::{Codec, Inbox};
 use super::lengths::Lengths;
 use super::open::Open;
-use super::probe::payload_at;
-use crate::datapaths::{
-    Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, PathSetup, Span,
-};
+use crate::datapaths::{Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, PathSetup};
 use linerate_model::sample::XdpReport;
 use linerate_model::spec::WaitMode;
 use linerate_model::{Clock as _, PacketCount};
@@ -17,7 +14,6 @@ use linerate_sys::memory::PageBuffer;
 use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
-use linerate_wire::header::{HEADER_LEN, Header};
 
 /// Ring polls per spinning call: some 0.2 µs, so that the caller's checks of clock and control cost little.
 const RING_POLLS_PER_CALL: u32 = 64;
@@ -28,23 +24,13 @@ const CALLS_PER_LOOK: u32 = 64;
 /// Frames between one process and one peer.
 pub(in crate::datapaths) struct FramePath {
     open: Open,
-    template: Template,
-    empty: Template,
+    codec: Codec,
     outgoing: PageBuffer,
-    payload: usize,
-    lengths: Lengths,
-    /// A template for each place of a mix of lengths.
-    mix: Vec<Template>,
-    /// The payload of one frame of a mix.
-    scratch: Vec<u8>,
     batch: usize,
-    incoming: Vec<u8>,
-    spans: Vec<Span>,
+    inbox: Inbox,
     wait: WaitMode,
     /// Queue on which the flow last arrived.
     current: usize,
-    /// Redirected frames that could not be parsed.
-    malformed: u64,
     /// Datagrams of the flow that arrived at the ordinary socket.
     stray: u64,
     /// Drops at the sockets at the last reading.
@@ -59,21 +45,13 @@ pub(in crate::datapaths) struct FramePath {
 impl FramePath {
     pub(in crate::datapaths) fn new(open: Open, setup: &PathSetup<'_>) -> Self {
         let (payload, batch) = (setup.payload, setup.calls.most());
-        let flow = &open.route.flow;
         Self {
-            template: Template::new(flow, payload),
-            empty: Template::new(flow, 0),
+            codec: Codec::new(&open.route.layout, payload),
             outgoing: PageBuffer::new(payload * batch, 0),
-            payload,
-            lengths: Lengths::One(payload),
-            mix: Vec::new(),
-            scratch: Vec::new(),
             batch,
-            incoming: Vec::with_capacity(batch * MAX_PAYLOAD),
-            spans: Vec::with_capacity(batch),
+            inbox: Inbox::new(batch),
             wait: setup.wait,
             current: 0,
-            malformed: 0,
             stray: 0,
             dropped: 0,
             calls: 0,
@@ -83,14 +61,9 @@ impl FramePath {
         }
     }
 
-    /// The path with frames of these lengths. Its user sees payloads of one length, that of the setup: the numbers decide
-    /// how long frames are.
+    /// The path with frames of these lengths.
     pub(in crate::datapaths) fn with_lengths(mut self, lengths: Lengths) -> Self {
-        let flow = &self.open.route.flow;
-        let each = lengths.places().iter();
-        self.mix = each.map(|length| Template::new(flow, *length)).collect();
-        self.scratch = vec![0; lengths.longest()];
-        self.lengths = lengths;
+        self.codec = self.codec.with_lengths(lengths);
         self
     }
 
@@ -102,43 +75,24 @@ impl FramePath {
 
     /// Takes a batch from the first queue that has frames; returns whether it contained datagrams.
     fn take(&mut self) -> bool {
-        self.incoming.clear();
-        self.spans.clear();
+        self.inbox.clear();
         let queues = self.open.queues.len();
         for index in (self.current..queues).chain(0..self.current) {
             let arrived = self.take_from(index);
             if arrived > 0 {
                 self.current = index;
-                return !self.spans.is_empty();
+                return !self.inbox.spans.is_empty();
             }
         }
         false
     }
 
     fn take_from(&mut self, index: usize) -> usize {
-        let (flow, mark) = (&self.open.route.flow, self.open.mark);
-        let usual = payload_at(flow.remote.address.is_ipv4());
-        let (lengths, is_mix, nominal) = (&self.lengths, !self.mix.is_empty(), self.payload);
-        let queue = &mut self.open.queues[index];
-        let (incoming, spans, malformed) =
-            (&mut self.incoming, &mut self.spans, &mut self.malformed);
-        queue.receive(self.batch, |bytes| {
-            let read = match mark {
-                Some(mark) => mark.payload(bytes, usual, lengths),
-                None => frame::payload(flow, bytes),
-            };
-            match read {
-                Ok(payload) => {
-                    let start = incoming.len();
-                    let seen = if is_mix { nominal } else { payload.len() };
-                    incoming.extend_from_slice(&payload[..payload.len().min(seen)]);
-                    incoming.resize(start + seen, 0);
-                    spans.push(Span {
-                        offset: number(start),
-                        length: number(seen),
-                    });
-                }
-                Err(Refusal::Checksum | Refusal::Length | Refusal::NotOurs) => *malformed += 1,
+        let known_by = (self.open.mark, &self.open.route.flow);
+        let (codec, inbox) = (&self.codec, &mut self.inbox);
+        self.open.queues[index].receive(self.batch, |bytes| {
+            if inbox.take(codec, known_by, bytes).is_err() {
+                inbox.malformed += 1;
             }
         })
     }
@@ -189,7 +143,7 @@ impl FramePath {
     fn drops(&mut self) -> Option<u64> {
         let counted = self.statistics()?;
         self.dropped = counted.dropped + counted.ring_full.unwrap_or(0);
-        Some(self.dropped + self.malformed + self.stray)
+        Some(self.dropped + self.inbox.malformed + self.stray)
     }
 
     /// Counts datagrams at the ordinary socket: fragments, frames with tags or options, or on a queue that is not ours.
@@ -250,7 +204,7 @@ impl DatagramPath for FramePath {
     }
 
     fn slots(&mut self) -> &mut [u8] {
-        &mut self.outgoing.bytes_mut()[..self.payload * self.batch]
+        &mut self.outgoing.bytes_mut()[..self.codec.payload() * self.batch]
     }
 
     fn set_payload(&mut self, payload: usize) -> bool {
@@ -260,38 +214,25 @@ impl DatagramPath for FramePath {
         if payload * self.batch > self.outgoing.bytes().len() {
             self.outgoing = PageBuffer::new(payload * self.batch, 0);
         }
-        self.template = Template::new(&self.open.route.flow, payload);
-        self.payload = payload;
-        if self.mix.is_empty() {
-            self.lengths = Lengths::One(payload);
-        }
+        self.codec.set_payload(payload);
         true
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         self.listen()?;
-        let (template, payload) = (&self.template, self.payload);
-        let (lengths, mix, scratch) = (&self.lengths, &self.mix, &mut self.scratch);
-        let bytes = self.outgoing.bytes();
+        let payload = self.codec.payload();
+        let (codec, bytes) = (&mut self.codec, self.outgoing.bytes());
         let queued = self.open.queues[0].queue(count, |index, room| {
             let start = index * payload;
-            let slot = &bytes[start..start + payload];
-            if mix.is_empty() {
-                return template.write(slot, room);
-            }
-            // Behind the header a payload is zeros, of whatever length.
-            scratch[..HEADER_LEN].copy_from_slice(&slot[..HEADER_LEN]);
-            let sequence = Header::read(slot).map_or(0, |header| header.sequence);
-            let template = &mix[Lengths::place(lengths.places(), sequence)];
-            template.write(&scratch[..lengths.of(sequence)], room)
+            codec.write(&bytes[start..start + payload], room)
         });
         self.flush(queued)
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
         self.listen()?;
-        let empty = &self.empty;
-        let queued = self.open.queues[0].queue(1, |_, room| empty.write(&[], room));
+        let codec = &self.codec;
+        let queued = self.open.queues[0].queue(1, |_, room| codec.write_empty(room));
         self.flush(queued).map(drop)
     }
 
@@ -302,10 +243,10 @@ impl DatagramPath for FramePath {
         if !self.take() && !self.await_frame()? {
             return Err(Failure::would_block("poll"));
         }
-        let drops = self.dropped + self.malformed + self.stray;
+        let drops = self.dropped + self.inbox.malformed + self.stray;
         Ok(Arrivals {
-            bytes: &self.incoming,
-            spans: &self.spans,
+            bytes: &self.inbox.bytes,
+            spans: &self.inbox.spans,
             overflows: u32::try_from(drops).ok().filter(|drops| *drops > 0),
             runs: &[],
             came: None,
@@ -315,6 +256,10 @@ impl DatagramPath for FramePath {
     fn overflows(&mut self) -> Option<u64> {
         self.count_strays();
         self.drops()
+    }
+
+    fn places(&self) -> usize {
+        self.codec.places()
     }
 
     fn buffers(&self) -> Buffers {
@@ -343,15 +288,8 @@ impl DatagramPath for FramePath {
             dropped: PacketCount::new(counted.dropped),
             ring_full: counted.ring_full.map(PacketCount::new),
             fill_ring_empty: counted.fill_ring_empty,
-            malformed: PacketCount::new(self.malformed),
+            malformed: PacketCount::new(self.inbox.malformed),
             stray: PacketCount::new(self.stray),
         })
     }
 }
-
-fn number(length: usize) -> u32 {
-    u32::try_from(length).expect("invariant: a batch is below 4 GiB")
-}
-
-/// Maximum payload of one frame of 4 KiB.
-const MAX_PAYLOAD: usize = 4096;

@@ -4,12 +4,11 @@
 //! The probe is looked for where it was sent, and then at every other even offset from the end of the shortest headers on,
 //! up to a bound. Token and stream are 40 bits: one frame of others in 10¹⁰ has them somewhere.
 
-use super::frame::{self, End, Flow, Refusal};
+use super::frame::Refusal;
 use super::lengths::Lengths;
 use crate::datapaths::Probe;
 use linerate_sys::bpf::{Assembler, Label, Register, Width};
 use linerate_wire::header::{HEADER_LEN, Header};
-use std::net::{IpAddr, SocketAddr};
 
 /// How the frames of a stream begin, behind their headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +19,10 @@ pub(in crate::datapaths) struct ProbeMark {
     pub(in crate::datapaths) stream: u8,
 }
 
-/// First and last offset, and the step between: behind Ethernet and IPv4 without UDP, and behind IPv6 with extensions, or a
-/// tunnel.
-const FIRST_AT: i16 = 34;
-const LAST_AT: i16 = 162;
+/// First and last offset, and the step between: behind Ethernet and IPv4 without UDP, and behind the most headers that frames
+/// are sent with and some that a device adds.
+const FIRST_AT: usize = 34;
+const LAST_AT: usize = 240;
 const STEP: usize = 2;
 
 impl From<&Probe> for ProbeMark {
@@ -35,15 +34,15 @@ impl From<&Probe> for ProbeMark {
     }
 }
 
-/// All offsets, first that at which it was sent.
-fn offsets(usual: i16) -> impl Iterator<Item = i16> {
-    let others = (FIRST_AT..=LAST_AT).step_by(STEP);
+/// All offsets, first that at which it was sent; the others are as odd or even.
+fn offsets(usual: usize) -> impl Iterator<Item = usize> {
+    let others = (FIRST_AT + usual % STEP..=LAST_AT).step_by(STEP);
     std::iter::once(usual).chain(others.filter(move |at| *at != usual))
 }
 
-/// Offset of the UDP payload in a frame as it is sent.
-pub(in crate::datapaths) const fn payload_at(is_ipv4: bool) -> i16 {
-    if is_ipv4 { 42 } else { 62 }
+/// An offset in a frame, as instructions have it.
+pub(in crate::datapaths) fn near(offset: usize) -> i16 {
+    i16::try_from(offset).expect("invariant: headers and templates are below 32 KiB")
 }
 
 impl ProbeMark {
@@ -51,28 +50,20 @@ impl ProbeMark {
     pub(in crate::datapaths) fn payload<'a>(
         self,
         frame: &'a [u8],
-        usual: i16,
+        usual: usize,
         lengths: &Lengths,
     ) -> Result<&'a [u8], Refusal> {
         let token = self.token.to_be_bytes();
-        let is_here = |at: &i16| {
-            let from = usize::from(at.unsigned_abs());
-            let probe = frame.get(from..from + HEADER_LEN);
+        let is_here = |at: &usize| {
+            let probe = frame.get(*at..*at + HEADER_LEN);
             probe.is_some_and(|probe| probe[..4] == token && probe[4] == self.stream)
         };
         let at = offsets(usual).find(is_here).ok_or(Refusal::NotOurs)?;
-        let from = usize::from(at.unsigned_abs());
-        let header = frame.get(from..).and_then(Header::read);
+        let header = frame.get(at..).and_then(Header::read);
         let length = lengths.of(header.map_or(0, |header| header.sequence));
-        let payload = frame.get(from..from + length).ok_or(Refusal::Length)?;
-        let is_plain = |flow: &Flow| at == payload_at(flow.remote.address.is_ipv4());
-        let Some(flow) = flow_in(frame).filter(is_plain) else {
-            return Ok(payload);
-        };
-        // Headers as they were sent, whatever is in them: their checksums tell whether all is whole.
-        let whole = frame::payload(&flow, frame)?;
-        let is_same = whole.len() == length;
-        is_same.then_some(whole).ok_or(Refusal::Length)
+        let payload = frame.get(at..at + length).ok_or(Refusal::Length)?;
+        // Whatever headers a device left: if they are known, they tell whether all is whole.
+        linerate_frames::check(frame, at, length).map(|()| payload)
     }
 
     /// Goes to `found` with a frame that carries the probe, and moves its register so that the probe lies `usual` bytes behind
@@ -81,24 +72,23 @@ impl ProbeMark {
         self,
         asm: &mut Assembler,
         [start, end]: [Register; 2],
-        usual: i16,
+        usual: usize,
         [found, missing]: [Label; 2],
     ) {
-        let header = i16::try_from(HEADER_LEN).unwrap_or(0);
         let token = i32::from_ne_bytes(self.token.to_be_bytes());
         for at in offsets(usual) {
             let next = asm.label();
             // The others are in ascending order.
             let short = if at == usual { next } else { missing };
             asm.copy(2, start);
-            asm.add(2, i32::from(at + header));
+            asm.add(2, i32::from(near(at + HEADER_LEN)));
             asm.jump_if_above(2, end, short);
-            asm.load(Width::Word, 3, start, at);
+            asm.load(Width::Word, 3, start, near(at));
             asm.jump_if_word_differs(3, token, next);
-            asm.load(Width::Byte, 3, start, at + 4);
+            asm.load(Width::Byte, 3, start, near(at + 4));
             asm.jump_if_word_differs(3, self.stream.into(), next);
             if at != usual {
-                asm.add(start, i32::from(at - usual));
+                asm.add(start, i32::from(near(at)) - i32::from(near(usual)));
             }
             asm.jump(found);
             asm.place(next);
@@ -107,44 +97,10 @@ impl ProbeMark {
     }
 }
 
-/// Addresses and ports of a frame of Ethernet, IP and UDP, from its own point of view.
-fn flow_in(frame: &[u8]) -> Option<Flow> {
-    let address = |at: usize, is_ipv4: bool| -> Option<IpAddr> {
-        Some(if is_ipv4 {
-            IpAddr::from(<[u8; 4]>::try_from(frame.get(at..at + 4)?).ok()?)
-        } else {
-            IpAddr::from(<[u8; 16]>::try_from(frame.get(at..at + 16)?).ok()?)
-        })
-    };
-    let is_ipv4 = match frame.get(12..14)? {
-        [0x08, 0x00] => true,
-        [0x86, 0xdd] => false,
-        _ => return None,
-    };
-    let (addresses, ports) = if is_ipv4 {
-        ([26, 30], 34)
-    } else {
-        ([22, 38], 54)
-    };
-    let end = |address_at: usize, port_at: usize| {
-        let port = <[u8; 2]>::try_from(frame.get(port_at..port_at + 2)?).ok()?;
-        let address = address(address_at, is_ipv4)?;
-        Some(End {
-            mac: [0; 6],
-            address: SocketAddr::new(address, u16::from_be_bytes(port)),
-        })
-    };
-    Some(Flow {
-        remote: end(addresses[0], ports)?,
-        local: end(addresses[1], ports + 2)?,
-        traffic_class: 0,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datapaths::af_xdp::frame::Template;
+    use crate::datapaths::af_xdp::frame::{End, Flow, Layout, Template};
     use linerate_wire::Stamp;
     use linerate_wire::header::Kind;
 
@@ -163,7 +119,7 @@ mod tests {
             remote: end(2, "198.19.0.2:5301"),
             traffic_class: 0,
         };
-        let template = Template::new(&flow, payload.len());
+        let template = Template::new(&Layout::plain(&flow), payload.len());
         let mut frame = vec![0; template.frame_bytes()];
         template.write(payload, &mut frame);
         frame
@@ -236,7 +192,7 @@ mod tests {
                 remote: end(remote),
                 traffic_class: 0,
             };
-            let template = Template::new(&flow, payload.len());
+            let template = Template::new(&Layout::plain(&flow), payload.len());
             let mut frame = vec![0; template.frame_bytes()];
             template.write(&payload, &mut frame);
             let read = MARK.payload(&frame, 42, &Lengths::One(payload.len()));

@@ -4,26 +4,26 @@
 //! both ends, in Ethernet II without VLAN tag, IP options or extension headers.
 
 use super::frame::Flow;
-use super::probe::{ProbeMark, payload_at};
+use super::probe::ProbeMark;
+use super::route::FrameRoute;
 use linerate_sys::bpf::{Assembler, Label, Program, Register, Width};
 use std::net::IpAddr;
 
-/// Program that redirects frames with `mark`, or else those from the remote to the local end of `flow`, to the sockets in the
-/// map with descriptor `map`.
-pub(super) fn code(flow: &Flow, mark: Option<ProbeMark>, map: i32) -> Program {
+/// Program that redirects frames with `mark`, or else those from the remote to the local end of the route's flow, to the
+/// sockets in the map with descriptor `map`.
+pub(super) fn code(route: &FrameRoute, mark: Option<ProbeMark>, map: i32) -> Program {
     match mark {
-        Some(mark) => by_mark(mark, flow, map),
-        None => by_addresses(flow, map),
+        Some(mark) => by_mark(mark, route.layout.payload_at(), map),
+        None => by_addresses(&route.flow, map),
     }
 }
 
-fn by_mark(mark: ProbeMark, flow: &Flow, map: i32) -> Program {
+fn by_mark(mark: ProbeMark, usual: usize, map: i32) -> Program {
     let mut code = Assembler::default();
     let (found, pass) = (code.label(), code.label());
     code.copy(CONTEXT, 1);
     code.load(Width::Word, FRAME, CONTEXT, DATA);
     code.load(Width::Word, END, CONTEXT, DATA_END);
-    let usual = payload_at(flow.remote.address.is_ipv4());
     mark.find(&mut code, [FRAME, END], usual, [found, pass]);
     code.place(found);
     code.load(Width::Word, VALUE, CONTEXT, RX_QUEUE);

@@ -1,6 +1,6 @@
 //! Route to the peer: interface, next hop and addresses, from the kernel.
 
-use super::frame::{End, Flow};
+use super::frame::{End, Flow, Layout};
 use crate::error::EngineError;
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
@@ -13,6 +13,8 @@ use std::time::Duration;
 /// How frames reach the peer of a connected socket.
 pub(in crate::datapaths) struct FrameRoute {
     pub(in crate::datapaths) flow: Flow,
+    /// Headers of the frames that are sent.
+    pub(in crate::datapaths) layout: Layout,
     pub(in crate::datapaths) interface: InterfaceIndex,
     pub(in crate::datapaths) link: Link,
     netlink: Netlink,
@@ -50,30 +52,33 @@ impl FrameRoute {
                 why: no_neighbour(&error, &link.name),
                 remedy: "see ip neigh",
             })?;
-        Ok(Self {
-            flow: Flow {
-                local: End {
-                    mac: own.0,
-                    address: local,
-                },
-                remote: End {
-                    mac: next.0,
-                    address: remote,
-                },
-                traffic_class: sockopt::traffic_class(socket, remote.is_ipv4()).unwrap_or(0),
+        let flow = Flow {
+            local: End {
+                mac: own.0,
+                address: local,
             },
+            remote: End {
+                mac: next.0,
+                address: remote,
+            },
+            traffic_class: sockopt::traffic_class(socket, remote.is_ipv4()).unwrap_or(0),
+        };
+        Ok(Self {
+            layout: Layout::plain(&flow),
+            flow,
             interface: route.interface,
             link,
             netlink,
         })
     }
 
-    /// Of frames that leave an interface for the MAC address `next` and come in from anywhere.
+    /// Of frames that leave an interface for the MAC address `next` and come in from anywhere; `layout` makes their headers.
     pub(in crate::datapaths) fn between(
         netlink: Netlink,
         link: Link,
         addresses: [SocketAddr; 2],
         next: MacAddress,
+        layout: impl FnOnce(&Flow) -> Layout,
     ) -> Result<Self, EngineError> {
         let own = ethernet(&link, "a port")?;
         let [local, remote] = addresses;
@@ -81,12 +86,14 @@ impl FrameRoute {
             mac: mac.0,
             address,
         };
+        let flow = Flow {
+            local: end(own, local),
+            remote: end(next, remote),
+            traffic_class: 0,
+        };
         Ok(Self {
-            flow: Flow {
-                local: end(own, local),
-                remote: end(next, remote),
-                traffic_class: 0,
-            },
+            layout: layout(&flow),
+            flow,
             interface: link.index,
             link,
             netlink,
@@ -112,8 +119,8 @@ impl FrameRoute {
 
     /// Maximum payload of one frame of `room` bytes.
     pub(in crate::datapaths) fn most_payload(&self, room: usize) -> usize {
-        let by_mtu = (self.link.mtu_bytes as usize).saturating_sub(self.flow.packet_headers());
-        by_mtu.min(room.saturating_sub(self.flow.headers()))
+        let by_mtu = self.layout.most_frame(self.link.mtu_bytes as usize);
+        by_mtu.min(room).saturating_sub(self.layout.payload_at())
     }
 }
 

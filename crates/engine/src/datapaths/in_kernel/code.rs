@@ -101,15 +101,21 @@ impl Code {
         asm.shift_left(doublings, 3);
         asm.map_value(2, self.map, histogram);
         asm.add_register(2, doublings);
+        self.increment(2);
+    }
+
+    /// Adds one to the number at the address in a register. Register 1 is lost.
+    pub(super) fn increment(&mut self, at: Register) {
+        let asm = &mut self.asm;
         match self.cores {
             Cores::Several => {
                 asm.set(1, 1);
-                asm.atomic_add(2, 1);
+                asm.atomic_add(at, 1);
             }
             Cores::One => {
-                asm.load(Width::Double, 1, 2, 0);
+                asm.load(Width::Double, 1, at, 0);
                 asm.add(1, 1);
-                asm.store(Width::Double, 2, 0, 1);
+                asm.store(Width::Double, at, 0, 1);
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::code;
 use super::code::Field;
 use super::counter_code::{self as fields, Mark};
-use super::{End, cores, host, is_ipv4, report};
-use crate::datapaths::af_xdp::open::attach;
+use super::{End, cores, host, report};
+use crate::datapaths::af_xdp::open::{attach, load};
 use crate::datapaths::af_xdp::probe::ProbeMark;
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath};
@@ -24,6 +24,8 @@ pub struct Counter {
     state: SharedValue,
     mode: XdpMode,
     route: FrameRoute,
+    /// Places of the mix of lengths; zero without one.
+    places: usize,
     /// Next stretch, sample and event to read.
     stretch: u64,
     samples: u64,
@@ -83,13 +85,13 @@ impl Counter {
         let memory = memory.map_err(host("making memory to share with the kernel"))?;
         memory.set(fields::SAMPLE_MASK.at(), sample_mask(end.probe.expected));
         let mark = Mark {
-            is_ipv4: is_ipv4(&end.route.flow),
+            payload_at: end.route.layout.payload_at(),
             probe: ProbeMark::from(&end.probe),
         };
         fields::write_lengths(&end.lengths, &mut |at, number| memory.set(at, number));
         let cores = cores(&end.route);
         let code = fields::program(mark, &end.lengths, memory.descriptor(), cores);
-        let program = XdpProgram::load(&code).map_err(host("loading the counting program"))?;
+        let program = load(&code, &end.route).map_err(host("loading the counting program"))?;
         let (link, mode) = attach(&program, &end.route, end.params.mode)?;
         end.route.wait_until_up()?;
         Ok(Self {
@@ -98,6 +100,7 @@ impl Counter {
             state: memory,
             mode,
             route: end.route,
+            places: end.lengths.places().len(),
             stretch: 0,
             samples: 0,
             events: 0,
@@ -223,6 +226,14 @@ impl Counter {
             above: self.histogram(fields::ABOVE),
             below: self.histogram(fields::BELOW),
         }
+    }
+
+    /// Distinct frames that came at each place of a mix of lengths.
+    pub(crate) fn by_place(&self) -> Vec<PacketCount> {
+        let places = (0..self.places).map(|place| offset(fields::PLACE_COUNTS, 8, place));
+        places
+            .map(|at| PacketCount::new(self.state.get(at)))
+            .collect()
     }
 
     /// Inter-packet delay variation.

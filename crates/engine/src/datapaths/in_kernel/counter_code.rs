@@ -10,7 +10,7 @@
 
 use super::code::{Code, Cores, Field, HISTOGRAM_BYTES, MAX_PLACES, STATE};
 use crate::datapaths::af_xdp::lengths::Lengths;
-use crate::datapaths::af_xdp::probe::{ProbeMark, payload_at};
+use crate::datapaths::af_xdp::probe::{ProbeMark, near};
 use linerate_sys::bpf::{Assembler, Condition, Label, Operation, Program, Register, Width};
 use linerate_wire::header::Kind;
 
@@ -85,10 +85,12 @@ const NUMBERS: i32 = IPDV_BELOW + HISTOGRAM_BYTES;
 /// Their count, and its logarithm.
 const NUMBER_PLACES_BITS: i32 = 17;
 const NUMBER_PLACES: i32 = 1 << NUMBER_PLACES_BITS;
-/// UDP lengths of a mix, as they stand in a frame, eight bytes each.
-const UDP_LENGTHS: i32 = NUMBERS + NUMBER_PLACES * 8;
+/// Payload lengths of a mix, eight bytes each.
+const LENGTHS: i32 = NUMBERS + NUMBER_PLACES * 8;
+/// Distinct frames that came at each place of a mix.
+pub(super) const PLACE_COUNTS: i32 = LENGTHS + MAX_PLACES * 8;
 /// Bytes of the shared memory; below the 4 MiB that older kernels allow.
-pub(super) const MEMORY_BYTES: usize = (UDP_LENGTHS + MAX_PLACES * 8) as usize;
+pub(super) const MEMORY_BYTES: usize = (PLACE_COUNTS + MAX_PLACES * 8) as usize;
 
 const _: () = assert!(MEMORY_BYTES <= 4 << 20);
 
@@ -98,28 +100,23 @@ const TRIES: usize = 6;
 /// What the test's frames are known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
-    pub(super) is_ipv4: bool,
+    /// Where their payload was sent.
+    pub(super) payload_at: usize,
     pub(super) probe: ProbeMark,
-}
-
-/// Bytes of a UDP header.
-const UDP_HEADER: usize = 8;
-
-/// UDP length of a datagram of `payload` bytes, as it stands in a frame.
-fn udp_length(payload: usize) -> u16 {
-    let length = u16::try_from(payload + UDP_HEADER).unwrap_or(u16::MAX);
-    u16::from_ne_bytes(length.to_be_bytes())
 }
 
 /// Writes the lengths of a mix to the shared memory.
 pub(super) fn write_lengths(lengths: &Lengths, write: &mut dyn FnMut(usize, u64)) {
-    let start = UDP_LENGTHS.unsigned_abs() as usize;
-    for (at, length) in (start..).step_by(8).zip(lengths.places()) {
-        let mut bytes = [0; 8];
-        bytes[..2].copy_from_slice(&udp_length(*length).to_ne_bytes());
-        write(at, u64::from_ne_bytes(bytes));
-    }
+    let start = LENGTHS.unsigned_abs() as usize;
+    let places = (start..).step_by(8).zip(lengths.places());
+    places.for_each(|(at, length)| write(at, *length as u64));
 }
+
+/// Longest frame that Ethernet pads, bytes without FCS, and four more: some devices pad before they take a tag off.
+const SHORTEST: i32 = 64;
+
+/// Mask of a length, larger than any frame of one buffer: what the kernel must know of a number that it adds to an address.
+const LENGTH_MASK: i32 = 0x3fff;
 
 const FRAME: Register = 7;
 const SEQUENCE: Register = 7;
@@ -160,7 +157,7 @@ pub(super) fn program(mark: Mark, lengths: &Lengths, map: i32, cores: Cores) -> 
     code.asm.place(counted);
     times(&mut code);
     sample(&mut code);
-    sequence(&mut code, taken);
+    sequence(&mut code, lengths, taken);
     code.asm.place(taken);
     code.asm.exit_with(XDP_DROP);
     code.asm.place(pass);
@@ -173,36 +170,38 @@ fn recognise(code: &mut Code, mark: Mark, lengths: &Lengths, pass: Label) {
     let asm = &mut code.asm;
     asm.load(Width::Word, FRAME, 1, DATA);
     asm.load(Width::Word, END, 1, DATA_END);
-    let payload = payload_at(mark.is_ipv4);
+    let payload = near(mark.payload_at);
     let found = asm.label();
-    mark.probe.find(asm, [FRAME, END], payload, [found, pass]);
+    let whole = 5;
+    asm.copy(whole, FRAME);
+    let probe = mark.probe;
+    probe.find(asm, [FRAME, END], mark.payload_at, [found, pass]);
     asm.place(found);
     asm.load(Width::Byte, 3, FRAME, payload + 5);
     asm.jump_if(Condition::Greater, 3, Kind::WarmUp as i32, pass);
     asm.map_value(STATE, map, 0);
-    // A frame that the device cut or stretched is of no use, and known.
-    let wrong = asm.label();
     asm.store(Width::Double, STACK, KIND, 3);
     match lengths {
-        Lengths::One(length) => {
-            asm.load(Width::Half, 3, FRAME, payload - 4);
-            asm.jump_if_word_differs(3, udp_length(*length).into(), wrong);
-        }
+        Lengths::One(length) => asm.set(1, i32::try_from(*length).unwrap_or(LENGTH_MASK)),
         Lengths::Mix(places) => {
             load_sequence(asm, payload);
-            asm.modulo(1, i32::try_from(places.len()).unwrap_or(MAX_PLACES));
-            // Not every kernel knows the bounds of a remainder.
-            asm.and(1, MAX_PLACES - 1);
-            asm.shift_left(1, 3);
-            asm.map_value(2, map, UDP_LENGTHS);
+            offset_of_place(asm, places);
+            asm.map_value(2, map, LENGTHS);
             asm.add_register(2, 1);
-            asm.load(Width::Half, 1, 2, 0);
-            asm.load(Width::Half, 3, FRAME, payload - 4);
-            asm.jump_if_register(Condition::NotEqual, 3, 1, wrong);
+            asm.load(Width::Double, 1, 2, 0);
+            asm.and(1, LENGTH_MASK);
         }
     }
-    let right = asm.label();
-    asm.jump(right);
+    // A frame that the device cut or stretched is of no use, and known. Ethernet pads short ones.
+    let (wrong, right) = (asm.label(), asm.label());
+    asm.copy(2, FRAME);
+    asm.add(2, payload.into());
+    asm.add_register(2, 1);
+    asm.jump_if_above(2, END, wrong);
+    asm.add(2, 1);
+    asm.jump_if_above(2, END, right);
+    asm.add(whole, SHORTEST + 1);
+    asm.jump_if_above(whole, END, right);
     asm.place(wrong);
     code.bump(MALFORMED);
     code.asm.exit_with(XDP_DROP);
@@ -222,7 +221,7 @@ fn load_sequence(asm: &mut Assembler, payload: i16) {
 /// Reads number and times; of the first frame its transit time becomes the reference of all.
 fn read(code: &mut Code, mark: Mark) {
     let asm = &mut code.asm;
-    let payload = payload_at(mark.is_ipv4);
+    let payload = near(mark.payload_at);
     // The time first: the clock is read by a call, which loses registers 0 to 5.
     let word = |asm: &mut Assembler, to: Register, width: Width, at: i16| {
         asm.load(width, to, FRAME, payload + at);
@@ -387,7 +386,7 @@ fn sample(code: &mut Code) {
 }
 
 /// Accounts for the number: distinct, duplicate, reordered.
-fn sequence(code: &mut Code, taken: Label) {
+fn sequence(code: &mut Code, lengths: &Lengths, taken: Label) {
     let (too_old, duplicate, fresh) = (code.asm.label(), code.asm.label(), code.asm.label());
     let map = code.map;
     let asm = &mut code.asm;
@@ -446,7 +445,29 @@ fn sequence(code: &mut Code, taken: Label) {
     code.asm.jump(taken);
     code.asm.place(fresh);
     order(code);
+    count_place(code, lengths);
     code.bump(COUNTED);
+}
+
+/// Counts a distinct frame at its place of a mix of lengths.
+fn count_place(code: &mut Code, lengths: &Lengths) {
+    let Lengths::Mix(places) = lengths else {
+        return;
+    };
+    code.asm.copy(1, SEQUENCE);
+    offset_of_place(&mut code.asm, places);
+    let map = code.map;
+    code.asm.map_value(2, map, PLACE_COUNTS);
+    code.asm.add_register(2, 1);
+    code.increment(2);
+}
+
+/// Register 1 = bytes of all places before that of the number in it, eight each.
+fn offset_of_place(asm: &mut Assembler, places: &[usize]) {
+    asm.modulo(1, i32::try_from(places.len()).unwrap_or(MAX_PLACES));
+    // Not every kernel knows the bounds of a remainder.
+    asm.and(1, MAX_PLACES - 1);
+    asm.shift_left(1, 3);
 }
 
 /// Compares a distinct frame's number with the next expected one.

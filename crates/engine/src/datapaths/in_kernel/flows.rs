@@ -47,6 +47,11 @@ impl Flows {
         self.0 == 1
     }
 
+    /// Their number.
+    pub(in crate::datapaths) const fn count(self) -> u32 {
+        self.0
+    }
+
     /// What the frame of this number has; of several flows only.
     #[cfg(test)]
     pub(in crate::datapaths) fn of(self, sequence: u64) -> FlowFields {

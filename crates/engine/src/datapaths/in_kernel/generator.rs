@@ -4,7 +4,7 @@ use super::code::{self, Field};
 use super::generator_code as fields;
 use super::home::Home;
 use super::{End, host, report, template};
-use crate::datapaths::af_xdp::open::attach;
+use crate::datapaths::af_xdp::open::{attach, load};
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics};
 use crate::error::EngineError;
@@ -124,7 +124,7 @@ impl Generator {
             sent: Stamp::from_bits(0),
         };
         let (frame, plan) = template::frame(
-            &end.route.flow,
+            &end.route.layout,
             &end.lengths,
             &header,
             end.flows,
@@ -385,7 +385,7 @@ fn is_veth(route: &FrameRoute) -> bool {
 fn pass_all(end: &End<'_>) -> Result<XdpLink, EngineError> {
     const XDP_PASS: i32 = 2;
     let code = Assembler::default().finish_with(XDP_PASS);
-    let program = XdpProgram::load(&code).map_err(host("loading an XDP program"))?;
+    let program = load(&code, &end.route).map_err(host("loading an XDP program"))?;
     let (link, _) = attach(&program, &end.route, end.params.mode)?;
     Ok(link)
 }

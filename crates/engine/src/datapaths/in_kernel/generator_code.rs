@@ -45,17 +45,10 @@ pub(super) const LAST: Field = Field(136);
 
 /// Lateness of each frame after its time.
 pub(super) const LATENESS: i32 = 4096;
-/// Offsets of the lengths in the headers of IPv4 and IPv6.
-pub(super) const IPV4_LENGTH: usize = 16;
-pub(super) const IPV6_LENGTH: usize = 18;
-
-/// Offset of the IPv4 header's checksum.
-pub(super) const IPV4_CHECKSUM: usize = 24;
-
 /// What differs between the places of a mix of lengths: a [`PlacePlan`] each.
 pub(super) const PLACES: i32 = LATENESS + HISTOGRAM_BYTES;
 /// Bytes of a place.
-pub(super) const PLACE_BYTES: i32 = 16;
+pub(super) const PLACE_BYTES: i32 = 32;
 /// Bytes of the shared memory.
 pub(super) const MEMORY_BYTES: usize = (PLACES + MAX_PLACES * PLACE_BYTES) as usize;
 
@@ -65,68 +58,87 @@ const AT_ONCE_NS: i32 = 200_000;
 /// Where things lie in the frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FramePlan {
-    /// Its bytes up to the end of the probe's header: a multiple of four.
+    /// Its bytes up to the end of the probe's header.
     pub(super) headers: Vec<u8>,
-    pub(super) is_ipv4: bool,
-    /// Offset of the UDP payload.
+    /// Offset of the payload.
     pub(super) payload_at: i16,
-    /// Sum of all 16-bit words that the UDP checksum covers, without those that the program writes.
-    pub(super) udp_sum: u16,
-    /// Sum of those that the IPv4 checksum covers, without the addresses' lower halves if there are several flows.
-    pub(super) ip_sum: u16,
+    /// The checksum over the payload; `None`: frames have none.
+    pub(super) checksum: Option<ChecksumPlan>,
+    /// What differs from flow to flow; `None` where the headers are not known.
+    pub(super) flow_places: Option<FlowPlaces>,
     pub(super) flows: Flows,
     /// Whether the frames go from port b to port a.
     pub(super) is_reverse: bool,
+    /// Offsets of the 16-bit fields that depend on a frame's length.
+    pub(super) varying: Vec<i16>,
     /// How frames of a mix of lengths differ; empty where all are equal.
     pub(super) places: Vec<PlacePlan>,
 }
 
-/// What a frame at one place of a mix of lengths has of its own; bytes as they stand in the frame.
+/// The transport's checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChecksumPlan {
+    pub(super) at: i16,
+    /// Whether zero means that there is none, so that all ones are sent in its place.
+    pub(super) is_never_zero: bool,
+    /// Sum of all 16-bit words that it covers, without those that the program writes.
+    pub(super) sum: u16,
+}
+
+/// What flows have of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FlowPlaces {
+    /// Offsets of the lower halves of source and destination address.
+    pub(super) addresses: [i16; 2],
+    /// Offsets of the ports.
+    pub(super) ports: [i16; 2],
+    /// Offset of the IPv4 header's checksum.
+    pub(super) ip_checksum: Option<i16>,
+    /// Sum of what that covers, without the addresses' lower halves if there are several flows.
+    pub(super) ip_sum: u16,
+}
+
+/// What a frame at one place of a mix of lengths has of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlacePlan {
     /// Bytes that it is shorter than the longest.
     pub(super) cut: u32,
-    /// Length in the IP header.
-    pub(super) ip_length: [u8; 2],
-    pub(super) udp_length: [u8; 2],
-    /// Checksum of the IPv4 header, where all frames are of one flow.
-    pub(super) ip_checksum: [u8; 2],
-    /// As in [`FramePlan`].
+    /// The fields that depend on the length, as they stand in the frame, in the order of [`FramePlan::varying`].
+    pub(super) halves: Vec<[u8; 2]>,
+    /// As in [`FlowPlaces`].
     pub(super) ip_sum: u16,
-    pub(super) udp_sum: u16,
+    /// As in [`ChecksumPlan`].
+    pub(super) checksum_sum: u16,
 }
 
 /// Offsets in a place.
 const CUT: i16 = 0;
-const IP_LENGTH: i16 = 4;
-const UDP_LENGTH: i16 = 6;
-const PLACE_IP_CHECKSUM: i16 = 8;
-const PLACE_IP_SUM: i16 = 10;
-const PLACE_UDP_SUM: i16 = 12;
+const PLACE_IP_SUM: i16 = 4;
+const PLACE_SUM: i16 = 6;
+const HALVES: i16 = 8;
 
 impl PlacePlan {
-    /// Its two numbers in the shared memory.
-    fn words(&self) -> [u64; 2] {
-        let mut first = [0; 8];
-        first[..4].copy_from_slice(&self.cut.to_ne_bytes());
-        first[4..6].copy_from_slice(&self.ip_length);
-        first[6..].copy_from_slice(&self.udp_length);
-        let mut second = [0; 8];
-        second[..2].copy_from_slice(&self.ip_checksum);
-        second[2..4].copy_from_slice(&self.ip_sum.to_ne_bytes());
-        second[4..6].copy_from_slice(&self.udp_sum.to_ne_bytes());
-        [first, second].map(u64::from_ne_bytes)
+    /// Its bytes in the shared memory.
+    fn bytes(&self) -> [u8; PLACE_BYTES as usize] {
+        let mut bytes = [0; PLACE_BYTES as usize];
+        bytes[..4].copy_from_slice(&self.cut.to_ne_bytes());
+        bytes[4..6].copy_from_slice(&self.ip_sum.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&self.checksum_sum.to_ne_bytes());
+        let halves = self.halves.as_flattened();
+        bytes[8..8 + halves.len()].copy_from_slice(halves);
+        bytes
     }
 }
 
 /// Writes the places of a mix to the shared memory.
 pub(super) fn write_places(plan: &FramePlan, write: &mut dyn FnMut(usize, u64)) {
     let start = PLACES.unsigned_abs() as usize;
-    let words = plan.places.iter().flat_map(PlacePlan::words);
+    let bytes: Vec<_> = plan.places.iter().map(PlacePlan::bytes).collect();
+    let words = bytes.as_flattened().as_chunks::<8>().0;
     (start..)
         .step_by(8)
         .zip(words)
-        .for_each(|(at, word)| write(at, word));
+        .for_each(|(at, word)| write(at, u64::from_ne_bytes(*word)));
 }
 
 const FRAME: Register = 9;
@@ -206,20 +218,10 @@ fn cut(code: &mut Code, plan: &FramePlan, not_now: Label) {
 
 /// Writes what the headers say of the length.
 fn lengths(asm: &mut Assembler, plan: &FramePlan) {
-    let at = |offset: usize| i16::try_from(offset).unwrap_or(0);
-    let ip_length = if plan.is_ipv4 {
-        at(IPV4_LENGTH)
-    } else {
-        at(IPV6_LENGTH)
-    };
-    let checksum = plan
-        .is_ipv4
-        .then_some((PLACE_IP_CHECKSUM, at(IPV4_CHECKSUM)));
     asm.load(Width::Double, 1, STACK, PLACE);
-    let all = [(IP_LENGTH, ip_length), (UDP_LENGTH, plan.payload_at - 4)];
-    for (from, to) in all.into_iter().chain(checksum) {
+    for (from, to) in (HALVES..).step_by(2).zip(&plan.varying) {
         asm.load(Width::Half, 2, 1, from);
-        asm.store(Width::Half, FRAME, to, 2);
+        asm.store(Width::Half, FRAME, *to, 2);
     }
 }
 
@@ -361,13 +363,14 @@ fn number(code: &mut Code) {
 /// Writes what differs from frame to frame: flow, number, time, checksums.
 fn fields(code: &mut Code, plan: &FramePlan) {
     let asm = &mut code.asm;
-    // The sum of what the UDP checksum covers.
+    // The sum of what the transport's checksum covers.
     let sum = 5;
-    if plan.flows.is_one() {
-        asm.set(sum, 0);
-        add_sum(asm, plan, sum, plan.udp_sum, PLACE_UDP_SUM);
-    } else {
-        flow(asm, plan);
+    match plan.flow_places.filter(|_| !plan.flows.is_one()) {
+        None => asm.set(sum, 0),
+        Some(places) => flow(asm, plan, places),
+    }
+    if let Some(checksum) = plan.checksum {
+        add_sum(asm, plan, sum, checksum.sum, PLACE_SUM);
     }
     let at = plan.payload_at;
     // Stream, purpose and number: the sum of the parts of a number is, modulo 2^16 − 1, the number.
@@ -390,18 +393,23 @@ fn fields(code: &mut Code, plan: &FramePlan) {
     put(asm, Width::Word, at + 12, 2);
     asm.copy(2, NOW);
     put(asm, Width::Half, at + 16, 2);
+    let Some(checksum) = plan.checksum else {
+        return;
+    };
     fold_sum(asm, sum);
     asm.compute(Operation::Xor, sum, 0xffff);
-    // A checksum of zero is sent as all ones (RFC 768).
-    let some = asm.label();
-    asm.jump_if(Condition::NotEqual, sum, 0, some);
-    asm.set(sum, 0xffff);
-    asm.place(some);
-    put(asm, Width::Half, at - 2, sum);
+    if checksum.is_never_zero {
+        // A checksum of zero is sent as all ones (RFC 768).
+        let some = asm.label();
+        asm.jump_if(Condition::NotEqual, sum, 0, some);
+        asm.set(sum, 0xffff);
+        asm.place(some);
+    }
+    put(asm, Width::Half, checksum.at, sum);
 }
 
-/// Chooses the flow and writes addresses, ports and the IPv4 checksum. Register 5 = sum for UDP with them.
-fn flow(asm: &mut Assembler, plan: &FramePlan) {
+/// Chooses the flow and writes addresses, ports and the IPv4 checksum. Register 5 = sum of addresses and ports.
+fn flow(asm: &mut Assembler, plan: &FramePlan, places: FlowPlaces) {
     asm.copy(1, SEQUENCE);
     plan.flows.write(asm);
     if plan.is_reverse {
@@ -411,17 +419,11 @@ fn flow(asm: &mut Assembler, plan: &FramePlan) {
             asm.copy(pair.1, 5);
         }
     }
-    let at = plan.payload_at;
-    let (addresses, ip_checksum) = if plan.is_ipv4 {
-        ([28, 32], Some(24))
-    } else {
-        ([36, 52], None)
-    };
     asm.copy(5, 1);
     asm.add_register(5, 2);
     asm.store(Width::Double, STACK, SUM, 5);
-    if let Some(place) = ip_checksum {
-        add_sum(asm, plan, 5, plan.ip_sum, PLACE_IP_SUM);
+    if let Some(place) = places.ip_checksum {
+        add_sum(asm, plan, 5, places.ip_sum, PLACE_IP_SUM);
         fold_sum(asm, 5);
         asm.compute(Operation::Xor, 5, 0xffff);
         put(asm, Width::Half, place, 5);
@@ -429,13 +431,8 @@ fn flow(asm: &mut Assembler, plan: &FramePlan) {
     }
     asm.add_register(5, 3);
     asm.add_register(5, 4);
-    add_sum(asm, plan, 5, plan.udp_sum, PLACE_UDP_SUM);
-    for (register, place) in [
-        (1, addresses[0]),
-        (2, addresses[1]),
-        (3, at - 8),
-        (4, at - 6),
-    ] {
+    let fields = places.addresses.into_iter().chain(places.ports);
+    for (register, place) in (1..).zip(fields) {
         put(asm, Width::Half, place, register);
     }
 }

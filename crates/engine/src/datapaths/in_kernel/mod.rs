@@ -25,7 +25,6 @@ pub(in crate::datapaths) use flows::{Flows, MAX_FLOWS};
 pub use generator::Generator;
 pub(crate) use generator::Order;
 
-use super::af_xdp::frame::Flow;
 use super::af_xdp::lengths::{FCS, Lengths};
 use super::af_xdp::open::{MAX_XSK_FRAME, PRIVILEGES_REMEDY, refused};
 use super::af_xdp::params::FrameParams;
@@ -57,6 +56,7 @@ pub(in crate::datapaths) struct End<'a> {
 /// Opens the sender or the receiver of a stream.
 pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>, EngineError> {
     check_length(&end)?;
+    check_flows(&end)?;
     Ok(match end.probe.side {
         Side::Sender => Box::new(Generator::open(end)?),
         Side::Receiver => Box::new(Counter::open(end)?),
@@ -74,7 +74,7 @@ fn check_length(end: &End<'_>) -> Result<(), EngineError> {
         "frames made in the kernel over {} (MTU {}) carry at most {most} bytes: with headers and FCS {} B, which fit a page of the kernel; generator=af-xdp makes frames of up to {MAX_XSK_FRAME} B",
         link.name,
         link.mtu_bytes,
-        most + end.route.flow.headers() + FCS
+        most + end.route.layout.payload_at() + FCS
     );
     Err(EngineError::plan("payload", &longest, why))
 }
@@ -90,8 +90,13 @@ fn cores(route: &FrameRoute) -> Cores {
     }
 }
 
-const fn is_ipv4(flow: &Flow) -> bool {
-    flow.remote.address.is_ipv4()
+/// Several flows differ in addresses and ports, which only known headers have.
+fn check_flows(end: &End<'_>) -> Result<(), EngineError> {
+    if end.flows.is_one() || end.route.layout.transport().is_some() {
+        return Ok(());
+    }
+    let why = "the template has no IP packet with UDP or TCP that linerate reads, whose addresses and ports would differ";
+    Err(EngineError::plan("flows", &end.flows.count(), why))
 }
 
 /// What an end reports of its way past the kernel's stack.

@@ -1,79 +1,82 @@
 //! The frame that all frames of a stream are copies of.
 
-use super::generator_code::{FramePlan, IPV4_CHECKSUM, IPV4_LENGTH, IPV6_LENGTH, PlacePlan};
-use super::{Flows, is_ipv4};
-use crate::datapaths::af_xdp::frame::{End as FlowEnd, Flow, Template};
+use super::Flows;
+use super::generator_code::{ChecksumPlan, FlowPlaces, FramePlan, PlacePlan};
+use crate::datapaths::af_xdp::frame::{Layout, Template};
 use crate::datapaths::af_xdp::lengths::Lengths;
-use crate::datapaths::af_xdp::probe::payload_at;
+use crate::datapaths::af_xdp::probe::near;
+use linerate_frames::Transport;
 use linerate_wire::header::{HEADER_LEN, Header};
-use std::net::{IpAddr, SocketAddr};
+#[cfg(test)]
+use std::net::IpAddr;
 
-/// The longest frame with `header`, and where the sending program writes into it.
+/// The longest frame with `header`, and where the sending program writes into it. `layout` has the headers of one flow.
 pub(super) fn frame(
-    flow: &Flow,
+    layout: &Layout,
     lengths: &Lengths,
     header: &Header,
     flows: Flows,
     is_reverse: bool,
 ) -> (Vec<u8>, FramePlan) {
-    let flow = if flows.is_one() { *flow } else { base(flow) };
-    let bytes = of_length(&flow, lengths.longest(), header);
-    let is_ipv4 = is_ipv4(&flow);
-    let payload_at = payload_at(is_ipv4);
-    let at = usize::from(payload_at.unsigned_abs());
-    let sum = |bytes: &[u8], place: usize| !u16::from_be_bytes([bytes[place], bytes[place + 1]]);
-    let pair = |bytes: &[u8], place: usize| [bytes[place], bytes[place + 1]];
-    let ip_length = if is_ipv4 { IPV4_LENGTH } else { IPV6_LENGTH };
+    let layout = if flows.is_one() {
+        layout.clone()
+    } else {
+        layout.clone().without_flow()
+    };
+    let bytes = of_length(&layout, lengths.longest(), header);
+    let at = layout.payload_at();
+    let word = |bytes: &[u8], place: usize| u16::from_be_bytes([bytes[place], bytes[place + 1]]);
+    // What a checksum covers sums up to its complement.
+    let sum = |bytes: &[u8], place: Option<usize>| place.map_or(0, |place| !word(bytes, place));
+    let checksum_at = layout.checksum_at();
+    let known = layout.transport();
+    let ip_checksum_at = known.and_then(|known| known.ip_checksum_at());
+    let varying: Vec<usize> = layout.varying().collect();
     let place = |length: &usize| {
-        let own = of_length(&flow, *length, header);
+        let own = of_length(&layout, *length, header);
         PlacePlan {
             cut: u32::try_from(bytes.len() - own.len()).unwrap_or(u32::MAX),
-            ip_length: pair(&own, ip_length),
-            udp_length: pair(&own, at - 4),
-            ip_checksum: pair(&own, IPV4_CHECKSUM),
-            ip_sum: sum(&own, IPV4_CHECKSUM),
-            udp_sum: sum(&own, at - 2),
+            halves: varying.iter().map(|at| [own[*at], own[at + 1]]).collect(),
+            ip_sum: sum(&own, ip_checksum_at),
+            checksum_sum: sum(&own, checksum_at),
         }
     };
     let plan = FramePlan {
         headers: bytes[..at + HEADER_LEN].to_vec(),
-        is_ipv4,
-        payload_at,
-        udp_sum: sum(&bytes, at - 2),
-        ip_sum: sum(&bytes, IPV4_CHECKSUM),
+        payload_at: near(at),
+        checksum: checksum_at.map(|at| ChecksumPlan {
+            at: near(at),
+            is_never_zero: known.is_some_and(|known| known.kind == Transport::Udp),
+            sum: sum(&bytes, Some(at)),
+        }),
+        flow_places: known.map(|known| FlowPlaces {
+            addresses: known.low_halves().map(near),
+            ports: [known.at, known.at + 2].map(near),
+            ip_checksum: ip_checksum_at.map(near),
+            ip_sum: sum(&bytes, ip_checksum_at),
+        }),
         flows,
         is_reverse,
+        varying: varying.iter().map(|at| near(*at)).collect(),
         places: lengths.places().iter().map(place).collect(),
     };
     (bytes, plan)
 }
 
 /// The frame with a payload of this many bytes.
-fn of_length(flow: &Flow, payload: usize, header: &Header) -> Vec<u8> {
+fn of_length(layout: &Layout, payload: usize, header: &Header) -> Vec<u8> {
     let mut payload = vec![0; payload];
     header.write(&mut payload);
     // Purpose and stream are added by the program.
     payload[4..6].fill(0);
-    let template = Template::new(flow, payload.len());
+    let template = Template::new(layout, payload.len());
     let mut bytes = vec![0; template.frame_bytes()];
     template.write(&payload, &mut bytes);
     bytes
 }
 
-/// A flow without what differs from flow to flow.
-fn base(flow: &Flow) -> Flow {
-    let blank = |end: &FlowEnd| FlowEnd {
-        mac: end.mac,
-        address: SocketAddr::new(with_low_half(end.address.ip(), 0), 0),
-    };
-    Flow {
-        local: blank(&flow.local),
-        remote: blank(&flow.remote),
-        traffic_class: flow.traffic_class,
-    }
-}
-
 /// The address with another lower half; of IPv6 with another last part.
+#[cfg(test)]
 pub(super) fn with_low_half(address: IpAddr, low: u16) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {

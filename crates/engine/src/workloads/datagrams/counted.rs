@@ -163,8 +163,12 @@ impl Work for Receiver {
         self.read(now.after(Duration::from_millis(5)));
         let xdp = self.path.xdp();
         let seen = self.seen;
-        let (pdv, ipdv) = match self.path.counter() {
-            Some(counter) => (above_least(&counter.transits(), self.least), counter.ipdv()),
+        let (pdv, ipdv, by_place) = match self.path.counter() {
+            Some(counter) => (
+                above_least(&counter.transits(), self.least),
+                counter.ipdv(),
+                counter.by_place(),
+            ),
             None => Default::default(),
         };
         let count = PacketCount::new;
@@ -193,6 +197,7 @@ impl Work for Receiver {
             ipdv: (!ipdv.is_empty()).then_some(ipdv),
             delay_floor_ns: self.floor.finish(),
             longest_gap: seen.gap,
+            by_place,
             ..DatagramReceiver::default()
         };
         StreamReport {

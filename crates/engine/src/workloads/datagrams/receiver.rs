@@ -87,6 +87,8 @@ struct Counts {
     end: Option<(Option<u64>, MonoInstant)>,
     /// When the last datagram of traffic arrived.
     last: MonoInstant,
+    /// Distinct datagrams at each place of a mix of lengths; empty without one.
+    by_place: Vec<u64>,
 }
 
 /// Silence after a stream's end for which reordered datagrams are awaited. The sender repeats the end for 2 s or more
@@ -96,6 +98,7 @@ const REORDERING_TIMEOUT: Duration = Duration::from_millis(100);
 impl Receiver {
     pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let mut path = setup.path.datagrams()?;
+        let by_place = vec![0; path.places()];
         let format = setup.plan.datagrams()?;
         let tells_its_end = setup.plan.format.tells_its_end();
         Ok(Self {
@@ -124,6 +127,7 @@ impl Receiver {
                 warm_up: 0,
                 end: None,
                 last: MonoInstant::default(),
+                by_place,
             },
             clock: setup.clock,
             failures: FailureCounts::default(),
@@ -209,7 +213,12 @@ impl Counts {
         }
         let ipdv = counts.then_some(&mut self.ipdv);
         let is_first = self.sequences.record(sequence, transit, ipdv) == Arrival::Distinct;
-        is_first && counts && !self.was_omitted(sequence)
+        let is_new = is_first && counts && !self.was_omitted(sequence);
+        if is_new && !self.by_place.is_empty() {
+            let place = sequence % self.by_place.len() as u64;
+            self.by_place[usize::try_from(place).unwrap_or(0)] += 1;
+        }
+        is_new
     }
 
     /// Records one batch with a single arrival time `now`: when an application could have used it.
@@ -388,6 +397,7 @@ impl Counts {
             },
             ipdv: self.ipdv.finish(),
             delay_floor_ns: self.floor.finish(),
+            by_place: self.by_place.into_iter().map(PacketCount::new).collect(),
         };
         work.into()
     }

@@ -35,7 +35,7 @@ fn reversed(flow: &Flow) -> Flow {
 
 fn frame(flow: &Flow, data: &[u8]) -> Vec<u8> {
     let mut room = vec![0xee; 4096];
-    let length = Template::new(flow, data.len()).write(data, &mut room);
+    let length = Template::new(&Layout::plain(flow), data.len()).write(data, &mut room);
     room.truncate(length);
     room
 }
@@ -98,7 +98,7 @@ fn ipv4_may_leave_the_checksum_out_and_a_virtual_link_may_leave_it_half_done() {
         let mut made = frame(&flow, b"abcd");
         let at = flow.headers() - 2;
         let (from, to) = (flow.local.address.ip(), flow.remote.address.ip());
-        made[at..at + 2].copy_from_slice(&pseudo(from, to, 12).bytes());
+        made[at..at + 2].copy_from_slice(&pseudo(from, to, PROTOCOL_UDP, 12).bytes());
         assert_eq!(payload(&reversed(&flow), &made), Ok(&b"abcd"[..]));
         made[at..at + 2].fill(0);
         let is_v4 = flow.local.address.is_ipv4();
@@ -212,7 +212,7 @@ proptest! {
             let (from, to) = (flow.local.address.ip(), flow.remote.address.ip());
             let length = u16::try_from(data.len() + 8).unwrap();
             let checksum = flow.headers() - 2..flow.headers();
-            if made[checksum] == pseudo(from, to, length).bytes() {
+            if made[checksum] == pseudo(from, to, PROTOCOL_UDP, length).bytes() {
                 // One in 65 536 looks as if it had been left to a device, and vouches for nothing.
                 continue;
             }

@@ -1,15 +1,18 @@
 //! The programs, run on a machine of our own: what the kernel would carry out, without privileges.
 #![cfg(target_endian = "little")]
 
+mod headers;
+
 use super::code::Cores;
 use super::counter_code::{self as counter, Mark};
 use super::generator_code as generator;
 use super::machine::Machine;
 use super::{Flows, template};
-use crate::datapaths::af_xdp::frame::{End, Flow, Template, payload};
+use crate::datapaths::af_xdp::frame::{End, Flow, Layout, Template, payload};
 use crate::datapaths::af_xdp::lengths::Lengths;
-use crate::datapaths::af_xdp::probe::{ProbeMark, payload_at};
+use crate::datapaths::af_xdp::probe::ProbeMark;
 use crate::sequence::Remembered;
+use linerate_frames::{FrameHeaders, Way};
 use linerate_model::MonoInstant;
 use linerate_wire::header::{Header, Kind};
 use linerate_wire::schedule::{Due, Schedule};
@@ -65,8 +68,24 @@ impl Sender {
     }
 
     fn with_lengths(is_ipv4: bool, lengths: &Lengths, flows: Flows, is_reverse: bool) -> Self {
+        let flow = flow(is_ipv4);
+        Self::with_headers(
+            &FrameHeaders::default(),
+            &flow,
+            lengths,
+            (flows, is_reverse),
+        )
+    }
+
+    fn with_headers(
+        headers: &FrameHeaders,
+        flow: &Flow,
+        lengths: &Lengths,
+        (flows, is_reverse): (Flows, bool),
+    ) -> Self {
         let start = header(Kind::WarmUp, 0, 0);
-        let (frame, plan) = template::frame(&flow(is_ipv4), lengths, &start, flows, is_reverse);
+        let layout = Layout::new(headers, flow, Way::AToB);
+        let (frame, plan) = template::frame(&layout, lengths, &start, flows, is_reverse);
         let mut machine = Machine::new(generator::MEMORY_BYTES);
         generator::write_places(&plan, &mut |at, number| machine.set(at, number));
         machine.set(generator::ALLOWED.at(), u64::MAX);
@@ -323,7 +342,7 @@ impl Receiver {
 
     fn with_lengths(is_ipv4: bool, lengths: &Lengths, cores: Cores) -> Self {
         let mark = Mark {
-            is_ipv4,
+            payload_at: Layout::plain(&flow(is_ipv4)).payload_at(),
             probe: ProbeMark {
                 token: TOKEN,
                 stream: STREAM,
@@ -345,7 +364,7 @@ impl Receiver {
     fn frame_of(&self, header: &Header, bytes: usize) -> Vec<u8> {
         let mut payload = vec![0; bytes];
         header.write(&mut payload);
-        let template = Template::new(&flow(self.is_ipv4), bytes);
+        let template = Template::new(&Layout::plain(&flow(self.is_ipv4)), bytes);
         let mut frame = vec![0; template.frame_bytes()];
         template.write(&payload, &mut frame);
         frame
@@ -370,7 +389,7 @@ fn frames_of_others_are_left_to_the_stack() {
     for is_ipv4 in [true, false] {
         let mut receiver = Receiver::new(is_ipv4, Cores::Several);
         let good = receiver.frame(&header(Kind::Counted, 0, 0));
-        let payload = usize::from(payload_at(is_ipv4).unsigned_abs());
+        let payload = Layout::plain(&flow(is_ipv4)).payload_at();
         for changed in [payload, payload + 3, payload + 4, payload + 5] {
             let mut frame = good.clone();
             frame[changed] ^= 0x40;
@@ -384,12 +403,14 @@ fn frames_of_others_are_left_to_the_stack() {
         let result = receiver.machine.on_frame(&receiver.program, &mut short);
         assert_eq!(result, XDP_PASS);
         assert_eq!(receiver.get(counter::HEARD), 0);
-        // Of the test, but another length: known as malformed.
-        let mut cut = good;
-        cut[payload - 3] -= 1;
-        let result = receiver.machine.on_frame(&receiver.program, &mut cut);
-        assert_eq!(result, XDP_DROP);
-        assert_eq!(receiver.get(counter::MALFORMED), 1);
+        // Of the test, but cut, or longer than it was sent: known as malformed.
+        let cut = good[..good.len() - 1].to_vec();
+        let stretched = [&good[..], &[0]].concat();
+        for mut wrong in [cut, stretched] {
+            let result = receiver.machine.on_frame(&receiver.program, &mut wrong);
+            assert_eq!(result, XDP_DROP);
+        }
+        assert_eq!(receiver.get(counter::MALFORMED), 2);
         assert_eq!(receiver.get(counter::ARRIVALS), 0);
     }
 }

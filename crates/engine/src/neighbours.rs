@@ -1,0 +1,240 @@
+//! The two ports of a tester as hosts on their links: they answer for their own addresses, and find out to which MAC address
+//! their frames go, by ARP and IPv6 neighbour discovery.
+//!
+//! ```text
+//!   thread of port A ── who has the gateway? ──► device            its MAC address: where port A's frames go
+//!   thread of port B ◄── who has B's address? ── device            answered as long as the thread runs
+//! ```
+//! The kernel of this host knows nothing of these addresses. Test frames pass by: the threads see frames of ARP alone, or of
+//! IPv6.
+
+use crate::datapaths::{PortEnd, port_ends};
+use crate::error::EngineError;
+use linerate_frames::FrameHeaders;
+use linerate_frames::neighbour::{self, ETHERTYPE_ARP, Message, Neighbour};
+use linerate_model::{Clock as _, MonoInstant};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::MacAddress;
+use linerate_sys::packet::{FrameSender, PacketRing, Promiscuous, RingLayout};
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often a question is asked until it is answered, and how long that goes on: RFC 4861's timers and numbers.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+const ASK_LIMIT: Duration = Duration::from_millis(3_200);
+/// How often it is asked again afterwards: before hosts and routers forget who asked (RFC 4861: 30 s).
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
+/// Age from which on an answer is none any more: three questions without one.
+const MAX_AGE: Duration = Duration::from_secs(35);
+/// Longest sleep of a thread: bounds how long its end takes.
+const SLEEP: Duration = Duration::from_millis(20);
+/// Memory of received frames.
+const RING_BYTES: u32 = 1 << 20;
+const FRAME_BYTES: u32 = 1514;
+
+/// Both ports. Their threads end with it.
+pub struct Neighbours {
+    ports: [Port; 2],
+}
+
+/// A port, and the thread that speaks for it.
+struct Port {
+    /// In words: `port eth1`.
+    name: String,
+    own: IpAddr,
+    wanted: IpAddr,
+    known: Arc<Known>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a thread found out.
+#[derive(Default)]
+struct Known {
+    /// The MAC address of what was asked for, and when it was said last.
+    answer: Mutex<Option<(MacAddress, MonoInstant)>>,
+    changed: Condvar,
+    ends: AtomicBool,
+}
+
+impl Neighbours {
+    /// Starts to answer and to ask on the ports of a datapath with these parameters, on the calling thread's network.
+    /// `gateways` are the addresses to which the frames of ports A and B go; `None`: the other port's.
+    ///
+    /// # Errors
+    /// Parameters that name no ports, an interface that is not there, or missing privileges.
+    pub fn start(
+        params: &BTreeMap<String, String>,
+        gateways: [Option<IpAddr>; 2],
+    ) -> Result<Self, EngineError> {
+        let ends = port_ends(params)?;
+        let others = [ends[1].address, ends[0].address];
+        let [a, b] = ends;
+        let wanted = |at: usize| gateways[at].unwrap_or(others[at]);
+        for (at, end) in [&a, &b].into_iter().enumerate() {
+            if wanted(at).is_ipv4() != end.address.is_ipv4() {
+                let why = format!("it is not of the family of the port's own {}", end.address);
+                let key = ["a-gateway", "b-gateway"][at];
+                return Err(EngineError::plan(key, &wanted(at), why));
+            }
+        }
+        Ok(Self {
+            ports: [Port::start(a, wanted(0))?, Port::start(b, wanted(1))?],
+        })
+    }
+
+    /// To which MAC addresses the frames of ports A and B go. Waits for answers that have not come yet.
+    ///
+    /// # Errors
+    /// Nobody answered: at which port, for which address, to what.
+    pub fn resolved(&self) -> Result<[MacAddress; 2], EngineError> {
+        let [a, b] = &self.ports;
+        Ok([a.resolved()?, b.resolved()?])
+    }
+}
+
+impl Port {
+    fn start(end: PortEnd, wanted: IpAddr) -> Result<Self, EngineError> {
+        let name = format!("port {}", end.interface);
+        let failed = |error: io::Error| EngineError::io("ask for neighbours at", &name, error);
+        let known = Arc::new(Known::default());
+        let layout = RingLayout::new(FRAME_BYTES, RING_BYTES);
+        let layout = layout.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        // As narrow as a packet socket is: test frames of IPv4 never come here.
+        let protocol = match end.address {
+            IpAddr::V4(_) => ETHERTYPE_ARP,
+            IpAddr::V6(_) => linerate_frames::ETHERTYPE_IPV6,
+        };
+        let speaker = Speaker {
+            ring: PacketRing::open_for(end.index, layout, protocol).map_err(failed)?,
+            sender: FrameSender::open(end.index).map_err(failed)?,
+            _promiscuous: Promiscuous::hold(end.index).map_err(failed)?,
+            own: Neighbour {
+                mac: end.mac.0,
+                address: end.address,
+            },
+            wanted,
+            headers: end.headers,
+            known: Arc::clone(&known),
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("arp {}", end.interface))
+            .spawn(move || speaker.run())
+            .map_err(failed)?;
+        Ok(Self {
+            name,
+            own: end.address,
+            wanted,
+            known,
+            thread: Some(thread),
+        })
+    }
+
+    fn resolved(&self) -> Result<MacAddress, EngineError> {
+        let deadline = MonoClock.now().after(ASK_LIMIT);
+        let mut answer = self.known.lock();
+        loop {
+            let now = MonoClock.now();
+            if let Some((mac, at)) = *answer
+                && now.saturating_since(at) < MAX_AGE
+            {
+                return Ok(mac);
+            }
+            let left = deadline.saturating_since(now);
+            if left.is_zero() {
+                return Err(EngineError::Host {
+                    what: format!(
+                        "finding the MAC address of {} at {}",
+                        self.wanted, self.name
+                    ),
+                    why: format!(
+                        "nobody answered within {:.0} s to: {}",
+                        ASK_LIMIT.as_secs_f64(),
+                        neighbour::in_words(self.own, self.wanted)
+                    ),
+                    remedy: "give the address of the router's port (--a-gateway, --b-gateway), tags as it expects them (--headers), or the MAC addresses themselves (--neighbours static --a-to --b-to)",
+                });
+            }
+            let waited = self.known.changed.wait_timeout(answer, left);
+            answer = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.known.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It ended by a panic, which is printed already.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Known {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(MacAddress, MonoInstant)>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a thread works with.
+struct Speaker {
+    ring: PacketRing,
+    sender: FrameSender,
+    _promiscuous: Promiscuous,
+    own: Neighbour,
+    wanted: IpAddr,
+    headers: FrameHeaders,
+    known: Arc<Known>,
+}
+
+impl Speaker {
+    fn run(mut self) {
+        let mut ask_at = MonoClock.now();
+        while !self.known.ends.load(Ordering::Relaxed) {
+            let now = MonoClock.now();
+            if now >= ask_at {
+                self.send(&neighbour::request(&self.headers, self.own, self.wanted));
+                let is_known = self.known.lock().is_some();
+                ask_at = now.after(if is_known {
+                    REFRESH_INTERVAL
+                } else {
+                    ASK_INTERVAL
+                });
+            }
+            // An interface that went away shows in the trial's own counts.
+            if self.ring.wait(SLEEP).is_err() {
+                linerate_sys::clock::sleep_until(now.after(SLEEP));
+            }
+            self.hear();
+        }
+    }
+
+    fn hear(&mut self) {
+        let (own, wanted, known) = (self.own, self.wanted, &self.known);
+        let mut askers = Vec::new();
+        self.ring
+            .drain(usize::MAX, |frame| match neighbour::read(frame.bytes) {
+                Some(Message::Request { from, wanted }) if wanted == own.address => {
+                    askers.push(from);
+                }
+                Some(Message::Reply(from)) if from.address == wanted => {
+                    *known.lock() = Some((MacAddress(from.mac), MonoClock.now()));
+                    known.changed.notify_all();
+                }
+                Some(Message::Request { .. } | Message::Reply(_)) | None => {}
+            });
+        for asker in askers {
+            self.send(&neighbour::reply(&self.headers, self.own, asker));
+        }
+    }
+
+    /// A frame that the interface does not take is as good as lost on its way: questions are asked again.
+    fn send(&self, frame: &[u8]) {
+        drop(self.sender.send(&[IoSlice::new(frame)]));
+    }
+}
