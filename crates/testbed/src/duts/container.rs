@@ -11,7 +11,9 @@
 use super::cables::{Side, kernel_version};
 use super::forwarder::Forwarder;
 use super::programs::Program;
-use super::router::{NFT, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent};
+use super::router::{
+    NFT, Neighbours, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent,
+};
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
 use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, set_up, within};
@@ -52,7 +54,12 @@ impl DutKind for Container {
         within(&cables.device, "the container's bridge", join_bridge)?;
         cables.bring_up()?;
         let legs = [bridge, Side::B.device_port()];
-        let inside = Routing::start(&cables, legs, Chains { is_masquerading })?;
+        let inside = Routing::start(
+            &cables,
+            legs,
+            Neighbours::Static,
+            Chains { is_masquerading },
+        )?;
         within(&cables.device, "the container's host", wait_until_silent)?;
         let word = if is_masquerading { "on" } else { "off" };
         let description = format!("container network, bridge and routing, masquerade {word}");

@@ -21,6 +21,7 @@ pub(super) struct Ovs;
 
 const DRIVER: &str = "driver";
 const ACTION: &str = "action";
+const VLAN: &str = "vlan";
 
 const PACKAGE: &str = "openvswitch-switch";
 
@@ -97,6 +98,12 @@ impl DutKind for Ovs {
                     usual: "normal",
                     summary: "Its flows: a learning switch, or one from each port to the other.",
                 },
+                DutParam {
+                    name: VLAN,
+                    values: "1…4094",
+                    usual: "none",
+                    summary: "Port B is an access port of this VLAN: frames leave it without the tag that they have at port A.",
+                },
             ]
         }
     }
@@ -110,10 +117,11 @@ impl DutKind for Ovs {
         let actions = [("normal", Action::Normal), ("ports", Action::Ports)];
         let action = setup.one_of(ACTION, &actions)?;
         let kind = driver.interface_type();
+        let vlan = setup.number(VLAN, 1..=4094)?;
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let keeper = Keeper::start(&cables.device)?;
-        let (database, vswitchd) = keeper.run(move || start_programs(kind, action))?;
+        let (database, vswitchd) = keeper.run(move || start_programs(kind, action, vlan))?;
         let version = CONFIGURE.run(&["--version"], "")?;
         let version = version.lines().next().unwrap_or("ovs-vsctl");
         let version = version.replace("ovs-vsctl (Open vSwitch)", "Open vSwitch");
@@ -121,8 +129,9 @@ impl DutKind for Ovs {
             Action::Normal => "a learning switch",
             Action::Ports => "a flow per port",
         };
+        let access = vlan.map_or_else(String::new, |vlan| format!(", port B of VLAN {vlan}"));
         let description = format!(
-            "Open vSwitch, userspace datapath over {}, {word}",
+            "Open vSwitch, userspace datapath over {}, {word}{access}",
             driver.name()
         );
         let inside = Switch {
@@ -157,6 +166,7 @@ fn socket(name: &str) -> String {
 fn start_programs(
     interface_type: &'static str,
     action: Action,
+    vlan: Option<u32>,
 ) -> Result<(Running, Running), TestbedError> {
     const DUT: &str = "ovs";
     let file = socket("conf.db");
@@ -178,13 +188,18 @@ fn start_programs(
     switch.arg(format!("--unixctl={control}"));
     let mut switch = Running::start(DUT, SWITCH, &mut switch)?;
     switch.wait_until("to listen", |_| Path::new(&control).exists())?;
-    let make = make_bridge(&db, interface_type, action);
+    let make = make_bridge(&db, interface_type, action, vlan);
     // If the switch has ended, its own words say more than those of who asked it.
     make.map_err(|error| switch.explain(error))?;
     Ok((database, switch))
 }
 
-fn make_bridge(db: &str, interface_type: &str, action: Action) -> Result<(), TestbedError> {
+fn make_bridge(
+    db: &str,
+    interface_type: &str,
+    action: Action,
+    vlan: Option<u32>,
+) -> Result<(), TestbedError> {
     let kind = format!("type={interface_type}");
     let mut words = vec![db, "--timeout=15", "add-br", "br0", "--"];
     words.extend(["set", "bridge", "br0", "datapath_type=netdev"]);
@@ -192,6 +207,10 @@ fn make_bridge(db: &str, interface_type: &str, action: Action) -> Result<(), Tes
     for port in &ports {
         words.extend(["--", "add-port", "br0", port.as_str()]);
         words.extend(["--", "set", "interface", port.as_str(), &kind]);
+    }
+    let access = vlan.map(|vlan| format!("tag={vlan}"));
+    if let Some(access) = &access {
+        words.extend(["--", "set", "port", ports[1].as_str(), access]);
     }
     CONFIGURE.run(&words, "")?;
     for port in &ports {

@@ -1,6 +1,6 @@
 //! The kernel's IP forwarding between two networks, IPv4 and IPv6, with packet filters.
 //!
-//! Next hops are permanent neighbour entries. Frames of the tester match the last rule of the filter, so that each rule
+//! Next hops are permanent neighbour entries unless it is to ask for them. Frames of the tester match the last rule of the filter, so that each rule
 //! before it costs its time.
 
 mod counts;
@@ -31,6 +31,16 @@ const RULES: &str = "rules";
 const FIREWALL: &str = "firewall";
 const CONNTRACK: &str = "conntrack";
 const NAT: &str = "nat";
+const NEIGHBOURS: &str = "neighbours";
+
+/// Whether a router is told who its neighbours are, or has to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Neighbours {
+    /// It asks, by ARP and neighbour discovery.
+    Learned,
+    /// By permanent entries.
+    Static,
+}
 
 impl DutKind for Router {
     fn id(&self) -> &'static str {
@@ -68,6 +78,12 @@ impl DutKind for Router {
                     usual: "false",
                     summary: "Whether IPv4 packets from port A to port B get the router's address, by which a tester must know them.",
                 },
+                DutParam {
+                    name: NEIGHBOURS,
+                    values: "static|learned",
+                    usual: "static",
+                    summary: "Whether it is told the tester's MAC addresses, or asks for them by ARP and neighbour discovery.",
+                },
             ]
         }
     }
@@ -83,10 +99,15 @@ impl DutKind for Router {
     fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
         let filter = filter(setup)?;
         let description = format!("Linux router, {}", filter.description());
+        let kinds = [
+            ("static", Neighbours::Static),
+            ("learned", Neighbours::Learned),
+        ];
+        let neighbours = setup.one_of(NEIGHBOURS, &kinds)?;
         let legs = Side::BOTH.map(Side::device_port);
         let cables = lay(setup)?;
         cables.bring_up()?;
-        let inside = Routing::start(&cables, legs, filter)?;
+        let inside = Routing::start(&cables, legs, neighbours, filter)?;
         within(&cables.device, "the router", wait_until_silent)?;
         let version = kernel_version();
         Ok(Forwarder::running(
@@ -144,6 +165,7 @@ impl<R: Rules + Sync> Routing<R> {
     pub(super) fn start(
         cables: &Cables,
         legs: [InterfaceName; 2],
+        neighbours: Neighbours,
         rules: R,
     ) -> Result<Self, TestbedError> {
         let rules = Arc::new(rules);
@@ -152,7 +174,7 @@ impl<R: Rules + Sync> Routing<R> {
             let mut netlink = netlink()?;
             for (side, leg) in Side::BOTH.into_iter().zip(&legs) {
                 let index = index_of(&mut netlink, leg)?;
-                add_routes(&mut netlink, side, index)
+                add_routes(&mut netlink, side, index, neighbours)
                     .map_err(TestbedError::step(format!("routing by {leg}")))?;
             }
             forward()?;
@@ -185,7 +207,12 @@ impl<R: Rules + Sync> Inside for Routing<R> {
 
 /// Gives interface `index` its addresses, point-to-point with the tester's, and routes the network behind the tester's
 /// port to it.
-fn add_routes(netlink: &mut Netlink, side: Side, index: InterfaceIndex) -> io::Result<()> {
+fn add_routes(
+    netlink: &mut Netlink,
+    side: Side,
+    index: InterfaceIndex,
+    neighbours: Neighbours,
+) -> io::Result<()> {
     let (own, tester, network) = (
         side.device_addresses(),
         side.tester_addresses(),
@@ -200,7 +227,9 @@ fn add_routes(netlink: &mut Netlink, side: Side, index: InterfaceIndex) -> io::R
         netlink.add_address_to_peer(index, own, tester)?;
         // The tester is reached by a route that an IPv6 address gets a moment later.
         netlink.wait_until(deadline, |netlink| netlink.is_local(own))?;
-        netlink.add_neighbour(index, tester, side.tester_mac())?;
+        if neighbours == Neighbours::Static {
+            netlink.add_neighbour(index, tester, side.tester_mac())?;
+        }
         netlink.add_route(network, prefix, tester, index)?;
     }
     Ok(())
