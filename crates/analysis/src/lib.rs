@@ -14,6 +14,7 @@ pub mod experiment;
 mod frame_cost;
 mod judge;
 pub mod ledger;
+mod length_loss;
 pub mod load_delay;
 mod outage;
 pub mod published;
@@ -33,3 +34,4 @@ pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe}
 pub use estimates::estimates;
 pub use frame_cost::frame_cost;
 pub use judge::{conclude, diagnose};
+pub use length_loss::{length_losses, why_bounds_are_wide};

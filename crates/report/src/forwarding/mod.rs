@@ -7,8 +7,8 @@ use crate::document::{Block, Look, PAGE, Sheet};
 use crate::figures::{BigFigure, Unit, nanos};
 use crate::table::{Cell, Column, Medium, column, words};
 use linerate_model::run::{
-    Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost, Run,
-    RunWork, Verdict,
+    Confidence, CostRange, DelayOf, Forwarding, ForwardingDelay, ForwardingGoal, FrameCost,
+    LengthLoss, Run, RunRequest, RunWork, Verdict,
 };
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Layer, PacketRate, Ratio};
@@ -48,6 +48,11 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     }
     let unit = unit(&rows);
     let mut blocks = Vec::new();
+    if let Some(RunRequest::Switch(settings)) = &run.config.asked
+        && let Some(headers) = &settings.frame_headers
+    {
+        blocks.push(Block::fact("headers", headers.clone()));
+    }
     if rows.iter().any(|row| !row.found.goals.is_empty()) {
         blocks.push(Block::Table(throughput(&rows, unit).look(Look::Open)));
     }
@@ -57,6 +62,10 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
     } = &run.work
     {
         blocks.push(Block::fact("cost", cost_words(cost)));
+    }
+    let losses = losses(&rows);
+    if !losses.is_empty() {
+        blocks.push(Block::Table(loss_sheet(&losses)));
     }
     let delays = delays(&rows);
     if !delays.is_empty() {
@@ -194,6 +203,46 @@ fn cost_words(cost: &FrameCost) -> String {
         range(cost.frame_ns),
         range(cost.byte_ns),
         cost.frame_sizes
+    )
+}
+
+/// A row of the table of losses by length.
+struct LossRow<'a> {
+    name: String,
+    loss: &'a LengthLoss,
+}
+
+fn losses<'a>(rows: &'a [Row<'_>]) -> Vec<LossRow<'a>> {
+    let all = rows.iter().flat_map(|row| {
+        let mix = row.found.mix.iter();
+        mix.flat_map(|mix| &mix.losses).map(|loss| LossRow {
+            name: row.name(),
+            loss,
+        })
+    });
+    all.collect()
+}
+
+fn loss_sheet(rows: &[LossRow<'_>]) -> Sheet {
+    let columns = vec![
+        words("mix", |row: &LossRow<'_>| row.name.clone()),
+        words("frame", |row: &LossRow<'_>| {
+            format!("{} B", row.loss.length)
+        }),
+        column("sent", |row: &LossRow<'_>| {
+            Cell::count(Some(row.loss.sent.get()))
+        }),
+        column("lost", |row: &LossRow<'_>| {
+            Cell::count(Some(row.loss.lost.get()))
+        }),
+        words("loss", |row: &LossRow<'_>| {
+            crate::figures::percent(row.loss.ratio())
+        }),
+    ];
+    Sheet::new(
+        "Loss by frame length, in all trials that lost frames",
+        rows,
+        columns,
     )
 }
 

@@ -4,6 +4,7 @@ use super::draft::{duration, read, set};
 use super::search::loss_goals;
 use super::{Group, HelpLevel, SWITCH as ONLY, Source, Usual, flag, list, option};
 use crate::run::DeviceChoice;
+use linerate_frames::{FrameHeaders, template_param};
 use linerate_model::spec::{Direction, FrameLengths};
 
 pub(super) static DEVICE: Group = Group {
@@ -51,7 +52,32 @@ pub(super) static DEVICE: Group = Group {
                 d.device.param("flows", v);
                 Ok(())
             }),
-        option("generator", ONLY, "WHO", "Who makes and counts frames: `kernel`, programs in it; or `af-xdp`, this process")
+        option("headers", ONLY, "STACK", "Headers between Ethernet and the frames' packet, from outside inwards: `vlan=100,pcp=5`, `qinq=100/200`, `mpls=16/17`, `gre`, `vxlan=5`")
+            .shown(HelpLevel::Short)
+            .otherwise(Usual::Words("none"))
+            .is_beside(true)
+            .page("switch.md#headers")
+            .sets(|d, v| {
+                d.device.param(FrameHeaders::HEADERS, v);
+                Ok(())
+            }),
+        option("l4", ONLY, "TRANSPORT", "Transport of the frames' packet: `udp`, or `tcp` (data segments that open no connection)")
+            .usual("udp")
+            .is_beside(true)
+            .sets(|d, v| {
+                d.device.param(FrameHeaders::L4, v);
+                Ok(())
+            }),
+        option("template", ONLY, "FILE", "Bytes that each frame begins with: in hexadecimal, or the first packet of a pcap. Number and time come behind them, or at byte N: `FILE,offset=N`")
+            .excludes(&["headers", "l4"])
+            .otherwise(Usual::Words("none"))
+            .is_beside(true)
+            .page("switch.md#headers")
+            .sets(|d, v| {
+                d.device.param(FrameHeaders::TEMPLATE, &template(v)?);
+                Ok(())
+            }),
+        option("generator", ONLY, "WHO", "Who makes and counts frames: `kernel`, programs in it; or this process, by `af-xdp` or `af-packet`")
             .usual("kernel")
             .is_beside(true)
             .page("af-xdp.md#a-device-between-two-ports")
@@ -108,6 +134,20 @@ pub(super) static DEVICE: Group = Group {
                 d.device.param("b-to", v);
                 Ok(())
             }),
+        option("neighbours", ONLY, "HOW", "How frames find their next hop: `static`, by the MAC addresses given; or `resolve`, by ARP and neighbour discovery, while both ports answer for their own addresses")
+            .shown(HelpLevel::Short)
+            .usual("static")
+            .is_beside(true)
+            .page("switch.md#routers")
+            .sets(|d, v| set(&mut d.device.neighbours, v.parse())),
+        option("a-gateway", ONLY, "ADDRESS", "With `--neighbours resolve`, the router's address at port A")
+            .otherwise(Usual::Words("port B's own"))
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.gateways[0], read(v).map(Some))),
+        option("b-gateway", ONLY, "ADDRESS", "With `--neighbours resolve`, the router's address at port B")
+            .otherwise(Usual::Words("port A's own"))
+            .is_beside(true)
+            .sets(|d, v| set(&mut d.device.gateways[1], read(v).map(Some))),
         option("a-ip", ONLY, "ADDRESS", "IP address of port A's frames")
             .excludes(&["dut"])
             .otherwise(Usual::Words("`198.18.0.1`, `2001:2::1`"))
@@ -132,3 +172,13 @@ pub(super) static DEVICE: Group = Group {
             .sets(|d, v| set(&mut d.after.diagnose, duration(v))),
     ],
 };
+
+/// Reads the file of `FILE` or `FILE,offset=N`.
+fn template(text: &str) -> Result<String, String> {
+    let (file, offset) = match text.rsplit_once(",offset=") {
+        Some((file, offset)) => (file, Some(read(offset)?)),
+        None => (text, None),
+    };
+    let bytes = std::fs::read(file).map_err(|error| format!("reading {file}: {error}"))?;
+    template_param(&bytes, offset).map_err(|error| format!("{file}: {error}"))
+}

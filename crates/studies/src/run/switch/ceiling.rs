@@ -1,6 +1,6 @@
 //! What linerate itself sends and counts at most over a wire in the device's place.
 
-use super::plan::{FrameCell, SwitchPlan};
+use super::plan::{FrameCell, NeighbourMode, SwitchPlan};
 use super::ports::{GENERATOR, Ports, on_device};
 use crate::context::Context;
 use crate::run::trials;
@@ -39,6 +39,10 @@ pub(super) fn ceilings(
         kind: "wire".to_owned(),
         params: BTreeMap::new(),
     };
+    // Over a wire nobody has the address of a router.
+    let mut plan = plan.clone();
+    plan.neighbours = NeighbourMode::Static;
+    let plan = &plan;
     on_device(plan, &wire, |ports, _| {
         for (key, value) in &datapath.params {
             let is_place = ports.datapath.params.contains_key(key) && key != GENERATOR;

@@ -42,7 +42,7 @@ pub fn switch(context: &mut Context<'_>, plan: &SwitchPlan, after: After) -> Res
                 id: DatapathChoice::PORTS.to_owned(),
                 params,
             };
-            on_ports(datapath, |ports| {
+            on_ports(plan, datapath, |ports| {
                 let settled = Settled::of(context, plan, ports)?;
                 ports.searches(context, plan, &settled, after)
             })
@@ -138,13 +138,13 @@ impl Ports {
         name_device(context, plan, recorder.run_mut());
         let cells: Vec<_> = plan.cells().collect();
         let share = 1.0 / f64::from(u32::try_from(cells.len().max(1)).unwrap_or(u32::MAX));
-        for (index, cell) in (0_u32..).zip(cells) {
+        for (index, cell) in (0_u32..).zip(&cells) {
             if context.interrupted() {
                 break;
             }
             let name = cell.name(plan);
-            let search = plan.search_of(&cell, &self.datapath, self.line_rate)?;
-            let ceiling = settled.ceilings.get(&cell);
+            let search = plan.search_of(cell, &self.resolved()?, self.line_rate)?;
+            let ceiling = settled.ceilings.get(cell);
             let mut row = Some(Forwarding::new(cell.frames.nominal(), cell.way));
             if plan.searches() {
                 let mut watcher = ScaledWatcher {
@@ -163,8 +163,18 @@ impl Ports {
                 recorder.part(context, part);
             }
             let Some(mut row) = row else { continue };
-            row.mix = cell.frames.genome().map(FrameMix::from);
+            row.mix = cell.frames.genome().map(|genome| {
+                let mix = FrameMix::from(genome);
+                let part = recorder.run_mut().parts().last();
+                let losses = part.map(|part| linerate_analysis::length_losses(part, &mix));
+                FrameMix {
+                    losses: losses.filter(|_| plan.searches()).unwrap_or_default(),
+                    ..mix
+                }
+            });
             let row = self.completed(row, &search.spec, ceiling);
+            let wide = linerate_analysis::why_bounds_are_wide(&row);
+            recorder.run_mut().notes.extend(wide);
             recorder.forwarding().push(row.clone());
             let bench = Bench {
                 context,
@@ -180,7 +190,7 @@ impl Ports {
                 row,
                 settings: plan.method_settings.clone(),
             };
-            bench.all(&plan.methods)?;
+            bench.all(&plan.methods_of(cell, &cells))?;
         }
         add_cost(recorder.run_mut());
         Ok(recorder.finish(context))

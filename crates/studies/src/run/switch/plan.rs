@@ -2,6 +2,9 @@
 
 use super::methods::{self, Method};
 use crate::run::SaturatePlan;
+use linerate_frames::{
+    ETHERNET_HEADER, FrameHeaders, IPV4_HEADER, IPV6_HEADER, TCP_HEADER, Transport, UDP_HEADER,
+};
 use linerate_model::consent::Effect;
 use linerate_model::dut::DutChoice;
 use linerate_model::exit::{ExitCode, Failure};
@@ -67,6 +70,28 @@ impl DeviceChoice {
     }
 }
 
+/// How frames find the MAC address of their next hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum NeighbourMode {
+    /// By the addresses that are given, or the other port's.
+    #[default]
+    Static,
+    /// By ARP and IPv6 neighbour discovery, while both ports answer for their own addresses.
+    Resolve,
+}
+
+impl std::str::FromStr for NeighbourMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "static" => Ok(Self::Static),
+            "resolve" => Ok(Self::Resolve),
+            _ => Err("must be static or resolve".to_owned()),
+        }
+    }
+}
+
 /// A plan in the making, which options change one by one.
 #[derive(Debug, Clone)]
 pub struct DeviceDraft {
@@ -82,6 +107,10 @@ pub struct DeviceDraft {
     pub lowest: PacketRate,
     /// Whether frames are of IPv6.
     pub is_ipv6: bool,
+    /// How frames find their next hop.
+    pub(crate) neighbours: NeighbourMode,
+    /// Addresses of the routers' ports at A and B, to resolve; `None`: the other port's.
+    pub(crate) gateways: [Option<IpAddr>; 2],
     /// How it is measured.
     pub(crate) methods: Vec<&'static dyn Method>,
     /// How that is done.
@@ -98,6 +127,8 @@ impl Default for DeviceDraft {
             line_rate: None,
             lowest: PacketRate::from_pps(1000.0),
             is_ipv6: false,
+            neighbours: NeighbourMode::default(),
+            gateways: [None; 2],
             methods: Vec::new(),
             method_settings: MethodSettings::default(),
             params: BTreeMap::new(),
@@ -143,11 +174,11 @@ impl DeviceDraft {
             }
         }
         let address = params.get("a-ip").map(|text| text.parse::<IpAddr>());
-        let overhead = match address {
-            Some(Ok(IpAddr::V6(_))) => FrameOverhead::UDP_IPV6,
-            _ if self.is_ipv6 => FrameOverhead::UDP_IPV6,
-            _ => FrameOverhead::UDP_IPV4,
-        };
+        let is_ipv6 = self.is_ipv6 || matches!(address, Some(Ok(IpAddr::V6(_))));
+        let text = |key: &str| params.get(key).map(String::as_str);
+        let headers = FrameHeaders::from_params(text).map_err(|error| error.to_string())?;
+        let overhead = overhead(&headers, is_ipv6);
+        check_neighbours(self.neighbours, self.gateways, &params)?;
         let directions = if both {
             vec![Direction::Forward, Direction::Reverse]
         } else {
@@ -158,6 +189,9 @@ impl DeviceDraft {
             params,
             frame_sizes: self.frame_sizes,
             overhead,
+            is_ipv6,
+            neighbours: self.neighbours,
+            gateways: self.gateways,
             directions,
             line_rate: self.line_rate,
             lowest: self.lowest,
@@ -176,6 +210,50 @@ impl DeviceDraft {
     }
 }
 
+/// Refuses what says twice, or for nothing, where frames go.
+fn check_neighbours(
+    mode: NeighbourMode,
+    gateways: [Option<IpAddr>; 2],
+    params: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let has = |key| params.contains_key(key);
+    match mode {
+        NeighbourMode::Static if gateways != [None; 2] => Err(
+            "a-gateway and b-gateway are addresses to resolve: add neighbours=resolve".to_owned(),
+        ),
+        NeighbourMode::Resolve if has("a-to") || has("b-to") => Err(
+            "a-to and b-to are what neighbours=resolve finds out: leave one of them out".to_owned(),
+        ),
+        NeighbourMode::Resolve if has(FrameHeaders::TEMPLATE) => Err(
+            "a template has the MAC addresses of its own bytes: leave out neighbours=resolve"
+                .to_owned(),
+        ),
+        NeighbourMode::Static | NeighbourMode::Resolve => Ok(()),
+    }
+}
+
+/// Bytes of frames beside their payload. All that is not the test's own packet counts as L2.
+fn overhead(headers: &FrameHeaders, is_ipv6: bool) -> FrameOverhead {
+    let usual = FrameOverhead::UDP_IPV4;
+    let packet = if is_ipv6 { IPV6_HEADER } else { IPV4_HEADER };
+    let transport = match headers.transport {
+        Transport::Tcp => TCP_HEADER,
+        Transport::Udp => UDP_HEADER,
+    };
+    let [packet, transport] = match headers.template {
+        None => [packet, transport],
+        Some(_) => [0; 2],
+    };
+    let others = headers.bytes(!is_ipv6) - packet - transport;
+    let bytes = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    FrameOverhead {
+        l4_header_bytes: bytes(transport),
+        l3_header_bytes: bytes(packet),
+        l2_bytes: bytes(others) + FCS,
+        ..usual
+    }
+}
+
 /// What is measured of a device, and how.
 #[derive(Debug, Clone)]
 pub struct SwitchPlan {
@@ -191,6 +269,10 @@ pub struct SwitchPlan {
     pub(super) methods: Vec<&'static dyn Method>,
     pub(super) method_settings: MethodSettings,
     pub(super) overhead: FrameOverhead,
+    /// Whether its frames are of IPv6.
+    pub(super) is_ipv6: bool,
+    pub(super) neighbours: NeighbourMode,
+    pub(super) gateways: [Option<IpAddr>; 2],
     line_rate: Option<BitRate>,
     lowest: PacketRate,
 }
@@ -226,7 +308,8 @@ impl SwitchPlan {
         let shortest = frames.shortest().get();
         if shortest < least {
             return Err(format!(
-                "a frame of {shortest} B is too short: with these headers, number and time of every frame need {least} B"
+                "a frame of {shortest} B is too short: {} B of headers, {PROBE_BYTES} B of number and time, and the FCS need {least} B",
+                least - PROBE_BYTES - u64::from(FCS)
             ));
         }
         Ok(ByteCount::new(frames.nominal().get() - headers))
@@ -240,16 +323,48 @@ impl SwitchPlan {
         } else {
             Duration::ZERO
         };
-        let methods = self.methods.iter();
-        let others: Duration = methods
-            .map(|method| method.time(&self.method_settings))
-            .sum();
-        (search + others).saturating_mul(u32::try_from(cells).unwrap_or(u32::MAX))
+        let count = |cells: usize| u32::try_from(cells).unwrap_or(u32::MAX);
+        let others = self.methods.iter().map(|method| {
+            let times = if method.depends_on_frames() {
+                cells
+            } else {
+                self.directions.len()
+            };
+            method
+                .time(&self.method_settings)
+                .saturating_mul(count(times))
+        });
+        others.sum::<Duration>() + search.saturating_mul(count(cells))
+    }
+
+    /// Methods that measure with frames of one of `cells`: those that do not depend on the length of frames only with the
+    /// first of its direction.
+    pub(super) fn methods_of(
+        &self,
+        cell: &FrameCell,
+        cells: &[FrameCell],
+    ) -> Vec<&'static dyn Method> {
+        let first = cells.iter().find(|other| other.way == cell.way);
+        let is_first = first == Some(cell);
+        let methods = self.methods.iter().copied();
+        methods
+            .filter(|method| is_first || method.depends_on_frames())
+            .collect()
     }
 
     /// Whether a method starts from the throughput.
     pub(super) fn searches(&self) -> bool {
         self.methods.iter().any(|method| method.needs_throughput())
+    }
+
+    /// Headers that frames have beside Ethernet, IP and UDP.
+    fn headers_in_words(&self) -> Option<String> {
+        let text = |key: &str| self.params.get(key).cloned();
+        let template = text(FrameHeaders::TEMPLATE).map(|hex| format!("template {hex}"));
+        let stack = text(FrameHeaders::HEADERS).filter(|stack| !stack.is_empty());
+        let transport = text(FrameHeaders::L4).filter(|transport| transport != "udp");
+        let all: Vec<_> = [template, stack, transport].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(", "))
     }
 
     /// What a run says was asked for.
@@ -262,6 +377,7 @@ impl SwitchPlan {
                 .iter()
                 .filter_map(|frames| frames.genome().map(ToString::to_string))
                 .collect(),
+            frame_headers: self.headers_in_words(),
             directions: self.directions.clone(),
             delay_loads: self.search.delay_loads.clone(),
             search: self.search.settings(),
@@ -278,15 +394,13 @@ impl SwitchPlan {
 /// Length of the header of every datagram.
 const PROBE_BYTES: u64 = MIN_NUMBERED_PAYLOAD.get();
 
+/// Bytes of a frame check sequence.
+const FCS: u32 = 4;
+
 /// Longest IP packet of Ethernet's usual frames.
 const USUAL_MTU: u64 = 1500;
 
 impl SwitchPlan {
-    /// Whether its frames are of IPv6.
-    pub(super) fn is_ipv6(&self) -> bool {
-        self.overhead == FrameOverhead::UDP_IPV6
-    }
-
     /// The device to start, with room for the longest frame.
     pub(super) fn setup(&self, choice: &DutChoice) -> DutSetup {
         DutSetup {
@@ -330,7 +444,7 @@ impl SwitchPlan {
     }
 
     fn mtu(&self) -> u32 {
-        let beside = u64::from(self.overhead.l2_bytes);
+        let beside = ETHERNET_HEADER as u64 + u64::from(FCS);
         let longest = self
             .frame_sizes
             .iter()
@@ -369,5 +483,73 @@ impl FrameCell {
             Direction::Forward => ", A to B",
         };
         format!("{}{way}", self.frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(params: &[(&str, &str)]) -> FrameHeaders {
+        FrameHeaders::from_params(|key| {
+            let found = params.iter().find(|(other, _)| *other == key);
+            found.map(|(_, text)| *text)
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn every_header_is_in_the_guide() {
+        let guide = include_str!("../../../../../docs/guide/switch.md");
+        for header in linerate_frames::help() {
+            let row = format!("| `{}", header.name);
+            assert!(guide.contains(&row), "no row for {}", header.name);
+            for attribute in header.attributes {
+                assert!(guide.contains(&format!("`{attribute}`")), "{attribute}");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_as_long_as_all_their_headers() {
+        for (params, is_ipv6, bytes) in [
+            (&[][..], false, 46),
+            (&[][..], true, 66),
+            (&[("headers", "vlan=5")][..], false, 50),
+            (
+                &[("headers", "qinq=5/6,mpls=1/2/3"), ("l4", "tcp")],
+                true,
+                98,
+            ),
+            (&[("headers", "vxlan=5")], false, 96),
+            (
+                &[("template", "00112233445566778899aabbccdd88b5")],
+                false,
+                20,
+            ),
+        ] {
+            let overhead = overhead(&of(params), is_ipv6);
+            assert_eq!(overhead.bytes_at(Layer::L2, 0), bytes, "{params:?}");
+            assert_eq!(overhead.bytes_at(Layer::L1, 18), bytes + 38, "{params:?}");
+        }
+    }
+
+    #[test]
+    fn where_frames_go_is_said_once() {
+        let gateway = [Some(IpAddr::from([10, 0, 0, 1])), None];
+        let given = |key: &str| BTreeMap::from([(key.to_owned(), "02:00:00:00:00:01".to_owned())]);
+        let none = BTreeMap::new();
+        assert!(check_neighbours(NeighbourMode::Resolve, gateway, &none).is_ok());
+        assert!(check_neighbours(NeighbourMode::Static, [None; 2], &given("a-to")).is_ok());
+        for (mode, gateways, params) in [
+            (NeighbourMode::Static, gateway, &none),
+            (NeighbourMode::Resolve, [None; 2], &given("b-to")),
+            (NeighbourMode::Resolve, [None; 2], &given("template")),
+        ] {
+            assert!(
+                check_neighbours(mode, gateways, params).is_err(),
+                "{mode:?}"
+            );
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The two ports that a device is between: opened, and left as they were.
 
-use super::plan::SwitchPlan;
+use super::plan::{NeighbourMode, SwitchPlan};
 use anyhow::Result;
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
+use linerate_engine::EngineError;
+use linerate_engine::neighbours::Neighbours;
 use linerate_model::BitRate;
 use linerate_model::dut::{DutChoice, TesterPort};
 use linerate_model::exit::{ExitCode, Failure};
@@ -27,21 +29,45 @@ pub(super) struct Ports {
     pub(super) hosts: Vec<Host>,
     /// L1 rate of the slower one; `None` where neither has a speed of its own.
     pub(super) line_rate: Option<BitRate>,
+    /// Both as hosts on their links, where they find their next hops themselves.
+    neighbours: Option<Neighbours>,
 }
 
 impl Ports {
-    fn open(datapath: DatapathChoice, port: u16) -> Result<Self> {
+    fn open(plan: &SwitchPlan, datapath: DatapathChoice, port: u16) -> Result<Self> {
         let mut target = Target::new(PeerAddress::parse(&format!("127.0.0.1:{port}"))?);
         target.is_own = true;
         target.count_at(datapath.params.get("a").map(String::as_str))?;
         let hosts = Client::connect(&target)?.hosts();
         let speed = |host: &Host| host.facts.link_speed_bps;
-        Ok(Self {
+        let neighbours = match plan.neighbours {
+            NeighbourMode::Static => None,
+            NeighbourMode::Resolve => {
+                let started = Neighbours::start(&datapath.params, plan.gateways);
+                Some(started.map_err(|error| refused(&error))?)
+            }
+        };
+        let mut ports = Self {
             line_rate: hosts.iter().filter_map(speed).min(),
             datapath,
             target,
             hosts,
-        })
+            neighbours,
+        };
+        ports.datapath = ports.resolved()?;
+        Ok(ports)
+    }
+
+    /// The datapath, with the MAC addresses of next hops as they are now.
+    pub(super) fn resolved(&self) -> Result<DatapathChoice> {
+        let mut datapath = self.datapath.clone();
+        if let Some(neighbours) = &self.neighbours {
+            let found = neighbours.resolved().map_err(|error| refused(&error))?;
+            for (key, mac) in ["a-to", "b-to"].into_iter().zip(found) {
+                datapath.params.insert(key.to_owned(), mac.to_string());
+            }
+        }
+        Ok(datapath)
     }
 
     /// Tries the generator that `test` asks for, with a few frames. Where this host or these ports have no way for frames of
@@ -77,6 +103,7 @@ impl Ports {
 
 /// Works with a peer at port B, which is a thread of this process.
 pub(super) fn on_ports<T>(
+    plan: &SwitchPlan,
     datapath: DatapathChoice,
     work: impl FnOnce(&mut Ports) -> Result<T>,
 ) -> Result<T> {
@@ -84,7 +111,7 @@ pub(super) fn on_ports<T>(
         interface: datapath.params.get("b").cloned(),
         ..AgentPlan::listening_on("127.0.0.1:0")?
     })?;
-    let result = Ports::open(datapath, agent.port()).and_then(|mut ports| work(&mut ports));
+    let result = Ports::open(plan, datapath, agent.port()).and_then(|mut ports| work(&mut ports));
     agent.stop()?;
     result
 }
@@ -98,7 +125,7 @@ pub(super) fn on_device<T>(
     let mut device = duts::start(&plan.setup(choice)).map_err(|error| failure(&error))?;
     let [a, b] = device.tester().ports();
     let mut datapath = TesterPort::datapath(a, b);
-    if plan.is_ipv6() {
+    if plan.is_ipv6 {
         for (key, port) in [("a-ip", a), ("b-ip", b)] {
             let address = port.ipv6.to_string();
             datapath.params.insert(key.to_owned(), address);
@@ -107,12 +134,21 @@ pub(super) fn on_device<T>(
     datapath.params.extend(plan.params.clone());
     let home = NetNamespace::current()?;
     device.tester().enter()?;
-    let result = on_ports(datapath, |ports| work(ports, &mut *device));
+    let result = on_ports(plan, datapath, |ports| work(ports, &mut *device));
     home.enter()?;
     let closed = device.close();
     let result = result?;
     closed.map_err(|errors| anyhow::anyhow!("taking {choice} down: {errors:?}"))?;
     Ok(result)
+}
+
+/// What is wrong with the ports that were given, or with what they are joined to.
+fn refused(error: &EngineError) -> Failure {
+    let code = match error {
+        EngineError::Plan { .. } => ExitCode::Usage,
+        _ => ExitCode::HostLacks,
+    };
+    Failure::new(code, error.to_string())
 }
 
 /// What is wrong with how a device was asked for, or with this host.

@@ -7,6 +7,7 @@ use linerate_engine::learning::{AddressPorts, AddressSet, Probed, Taught};
 use linerate_model::PacketRate;
 use linerate_model::run::{AddressTable, LearningRate, MethodResult};
 use linerate_model::spec::Direction;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -42,6 +43,10 @@ impl Method for AddressTableSize {
         false
     }
 
+    fn depends_on_frames(&self) -> bool {
+        false
+    }
+
     fn time(&self, settings: &MethodSettings) -> Duration {
         trial_time(settings.addresses)
     }
@@ -71,6 +76,10 @@ impl Method for AddressLearningRate {
     }
 
     fn needs_throughput(&self) -> bool {
+        false
+    }
+
+    fn depends_on_frames(&self) -> bool {
         false
     }
 
@@ -146,8 +155,8 @@ impl Teaching {
         })
     }
 
-    /// Teaches addresses that the device has not seen, and probes them; `None` if no frame to an unknown address arrives, which
-    /// the run's notes explain.
+    /// Teaches addresses that the device has not seen, and probes them; `None` if the user wants to stop, or no frame to an
+    /// unknown address arrives, which the run's notes explain.
     fn trial(
         &mut self,
         bench: &mut Bench<'_, '_>,
@@ -159,8 +168,14 @@ impl Teaching {
             count: self.addresses,
         };
         self.next_set += 1;
-        let taught = self.ports.teach(set, rate)?;
-        let seen = self.ports.probe(set)?;
+        let interrupt = bench.context.interrupt;
+        let go_on = || !interrupt.load(Ordering::Relaxed);
+        let Some(taught) = self.ports.teach(set, rate, &go_on)? else {
+            return Ok(None);
+        };
+        let Some(seen) = self.ports.probe(set, &go_on)? else {
+            return Ok(None);
+        };
         if seen.controls_lost == seen.controls {
             bench.note("no addresses: frames to unknown addresses do not arrive at the other port, so it is no switch that floods");
             return Ok(None);

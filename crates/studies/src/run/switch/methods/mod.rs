@@ -37,6 +37,10 @@ pub(crate) trait Method: Debug + Sync {
     fn summary(&self) -> &'static str;
     /// Whether it starts from the throughput, which is then searched for first.
     fn needs_throughput(&self) -> bool;
+    /// Whether the length of frames matters. If not, it is made once for each direction, with frames of the first length.
+    fn depends_on_frames(&self) -> bool {
+        true
+    }
     /// Whether the device can be measured so, `None` being one that linerate does not start; if not, why, in the names of
     /// options.
     fn check(
