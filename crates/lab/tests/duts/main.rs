@@ -7,6 +7,7 @@ mod conformance;
 mod endings;
 mod filters;
 mod frames;
+mod headers;
 mod links;
 mod methods;
 mod p4runtime;
@@ -39,6 +40,38 @@ const CASES: &[Case] = &[
     Case {
         name: "command::what_a_device_drops_by_number_is_its_loss",
         run: command::what_a_device_drops_by_number_is_its_loss,
+    },
+    Case {
+        name: "headers::frames_with_any_headers_are_counted_by_every_generator",
+        run: headers::frames_with_any_headers_are_counted_by_every_generator,
+    },
+    Case {
+        name: "headers::a_mix_behind_headers_is_counted_at_its_places",
+        run: headers::a_mix_behind_headers_is_counted_at_its_places,
+    },
+    Case {
+        name: "headers::a_tag_that_a_bridge_takes_off_is_no_matter",
+        run: headers::a_tag_that_a_bridge_takes_off_is_no_matter,
+    },
+    Case {
+        name: "headers::a_tag_that_a_switch_takes_off_or_puts_on_is_no_matter",
+        run: headers::a_tag_that_a_switch_takes_off_or_puts_on_is_no_matter,
+    },
+    Case {
+        name: "headers::long_frames_are_counted_or_refused_with_the_way_that_makes_them",
+        run: headers::long_frames_are_counted_or_refused_with_the_way_that_makes_them,
+    },
+    Case {
+        name: "headers::a_template_goes_before_number_and_time",
+        run: headers::a_template_goes_before_number_and_time,
+    },
+    Case {
+        name: "headers::a_router_is_found_by_arp_and_by_neighbour_discovery",
+        run: headers::a_router_is_found_by_arp_and_by_neighbour_discovery,
+    },
+    Case {
+        name: "headers::an_address_that_nobody_has_is_told_with_what_was_asked",
+        run: headers::an_address_that_nobody_has_is_told_with_what_was_asked,
     },
     Case {
         name: "links::both_bounds_hold_the_rate_of_any_link",
