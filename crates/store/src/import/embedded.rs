@@ -454,6 +454,7 @@ impl Pieces for Embedded<'_> {
         Ok(Some(Line {
             number,
             text: &self.current,
+            writer: None,
             is_rest,
             has_end,
             is_last: self.next.is_none(),

@@ -62,6 +62,12 @@ impl Layers {
         Ok(lines)
     }
 
+    /// Whether a logger's prefixes are taken off.
+    pub(super) fn have_prefixes(&self) -> bool {
+        let is_prefix = |layer: &Layer| matches!(layer, Layer::Prefixes(_));
+        self.0.iter().any(is_prefix)
+    }
+
     fn look(&self, log: &dyn Source) -> Result<Look, ImportError> {
         let mut lines = self.open(log)?;
         let mut signs = Signs::new(lines.file());
@@ -115,7 +121,7 @@ impl Layers {
 }
 
 /// Where in a line the text of the tool begins that has words of it first.
-fn begins(line: &str) -> Option<usize> {
+pub(super) fn begins(line: &str) -> Option<usize> {
     ALL.iter().filter_map(|format| (format.begins)(line)).min()
 }
 
@@ -125,6 +131,7 @@ fn signs(line: &str) -> impl Iterator<Item = usize> {
 }
 
 /// What the lines of a log say about its format.
+#[derive(Clone)]
 pub(super) struct Signs {
     file: String,
     /// How many signs of each format it has, in the order of [`ALL`].
@@ -136,7 +143,7 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    fn new(file: &str) -> Self {
+    pub(super) fn new(file: &str) -> Self {
         Self {
             file: file.to_owned(),
             counts: vec![0; ALL.len()],
@@ -145,7 +152,7 @@ impl Signs {
         }
     }
 
-    fn take(&mut self, text: &str) {
+    pub(super) fn take(&mut self, text: &str) {
         if self.first.is_empty() {
             self.first = text.trim().chars().take(60).collect();
         }
@@ -173,12 +180,13 @@ impl Signs {
             })
     }
 
-    /// What else a file holds: output of several tools in one file is a mix of which one is read.
-    pub(super) fn others(&self, read: &LogFormat, mut warn: impl FnMut(String)) {
+    /// What else a file holds beside what is read of it.
+    pub(super) fn others(&self, read: &[&LogFormat], mut warn: impl FnMut(String)) {
         // Fewer signs can be words that two tools share.
         const ENOUGH: usize = 3;
         for (count, other) in self.counts.iter().zip(ALL) {
-            if *count >= ENOUGH && other.id != read.id {
+            let is_read = read.iter().any(|format| format.id == other.id);
+            if let (false, Some(read)) = (is_read, read.first().filter(|_| *count >= ENOUGH)) {
                 warn(format!(
                     "{}: read as {}; it also has lines of {}, which were left out: give them in a \
                      file of their own",

@@ -21,6 +21,7 @@ mod esp_iperf;
 mod flow;
 mod gathered;
 mod hgrm;
+mod interleaved;
 mod intervals;
 mod iperf2_csv;
 mod iperf2_text;
@@ -68,10 +69,11 @@ pub use rounded::Rounded;
 pub use row::Row;
 pub use source::{LogFile, Source};
 pub use table::{ColumnKind, Columns, QUANTITIES, import_table};
-pub use text::Line;
+pub use text::{Line, Writer};
 pub use zperf::UnitStep;
 
 use gathered::Gathered;
+use interleaved::Shares;
 use layers::Layers;
 use linerate_model::BitRate;
 use linerate_model::run::Run;
@@ -210,21 +212,21 @@ pub fn import_in_parts<S: Source>(
 /// Adds the tests of one log.
 fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(), ImportError> {
     let (layers, signs) = Layers::find(log)?;
+    let shares = Shares::find(log, &layers, signs.clone(), &hints)?;
+    let formats = shares.formats();
     let format = signs.format()?;
     let file = log.name();
     let mut lines = layers.open(log)?;
-    let mut reader = (format.reader)(&file, &hints);
+    let mut readers = shares.readers(&file, &hints)?;
     let mut tests = TestsOfLog::new(gathered);
-    signs.others(format, |warning| tests.gathered.warn(warning));
+    signs.others(&formats, |warning| tests.gathered.warn(warning));
     while let Some(line) = lines.next()? {
-        reader.take(&line);
-        tests.take(reader.tests());
+        readers.take(&line, &mut |test| tests.add(test));
         if tests.gathered.is_over() {
             return Ok(());
         }
     }
-    reader.finish();
-    tests.take(reader.tests());
+    readers.finish(&mut |test| tests.add(test));
     tests.finish(&file, format.id)
 }
 
@@ -247,10 +249,6 @@ impl<'a, 'g> TestsOfLog<'a, 'g> {
             left_out: Warnings::default(),
             has_others: false,
         }
-    }
-
-    fn take(&mut self, tests: &mut Vec<ParsedTest>) {
-        tests.drain(..).for_each(|test| self.add(test));
     }
 
     fn add(&mut self, test: ParsedTest) {

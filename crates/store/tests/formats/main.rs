@@ -15,6 +15,7 @@ mod changes;
 mod contradictions;
 mod esp;
 mod failed;
+mod interleaved;
 mod iperf2;
 mod iperf3;
 mod nat;

@@ -366,6 +366,7 @@ mod tests {
                 let line = Line {
                     number: index + 1,
                     text: std::str::from_utf8(piece).unwrap(),
+                    writer: None,
                     is_rest: at > 0,
                     has_end: has_end && at + 1 == count,
                     is_last: false,

@@ -6,6 +6,7 @@
 mod prefix;
 mod terminal;
 mod utf16;
+mod writer;
 
 use super::{ImportError, Source};
 use std::io::BufRead;
@@ -13,6 +14,7 @@ use std::io::BufRead;
 pub(super) use prefix::{Finder, Prefixes};
 pub(super) use terminal::shown;
 pub(super) use utf16::decoded;
+pub use writer::Writer;
 
 /// Longest piece of a line: longer ones come in several. No tool but one that prints JSON without line ends has
 /// lines of this length.
@@ -25,6 +27,8 @@ pub struct Line<'a> {
     pub number: usize,
     /// Its text without its end.
     pub text: &'a str,
+    /// The program that wrote it, as the words of its prefixes name it; `None` where it has none.
+    pub writer: Option<Writer>,
     /// It goes on from the piece before.
     pub is_rest: bool,
     /// A line end follows.
@@ -46,11 +50,17 @@ pub(super) trait Pieces {
 pub(super) struct Stripped<'a> {
     lines: Box<dyn Pieces + 'a>,
     prefixes: &'a Prefixes,
+    /// Of the line of which pieces are read.
+    writer: Option<Writer>,
 }
 
 impl<'a> Stripped<'a> {
     pub(super) fn new(lines: Box<dyn Pieces + 'a>, prefixes: &'a Prefixes) -> Self {
-        Self { lines, prefixes }
+        Self {
+            lines,
+            prefixes,
+            writer: None,
+        }
     }
 }
 
@@ -60,13 +70,18 @@ impl Pieces for Stripped<'_> {
     }
 
     fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
-        let line = self.lines.next()?;
-        Ok(line.map(|line| Line {
-            text: if line.is_rest {
-                line.text
-            } else {
-                self.prefixes.strip(line.text)
-            },
+        let Some(line) = self.lines.next()? else {
+            return Ok(None);
+        };
+        let mut text = line.text;
+        if !line.is_rest {
+            let (prefix, after) = self.prefixes.split(text);
+            self.writer = Writer::of(line.writer, prefix);
+            text = after;
+        }
+        Ok(Some(Line {
+            text,
+            writer: self.writer,
             ..line
         }))
     }
@@ -245,6 +260,7 @@ impl Pieces for Lines<'_> {
         Ok(Some(Line {
             number: self.number,
             text: &self.plain,
+            writer: None,
             is_rest,
             has_end: self.end != End::Inside,
             is_last,

@@ -168,19 +168,19 @@ impl Prefixes {
         self.shapes.is_empty()
     }
 
-    /// The line without its prefix.
-    pub(in crate::import) fn strip<'a>(&self, line: &'a str) -> &'a str {
+    /// The prefix of a line, which may be empty, and what follows it.
+    pub(in crate::import) fn split<'a>(&self, line: &'a str) -> (&'a str, &'a str) {
         let found = self.shapes.iter().find_map(|(shape, blanks)| {
-            let text = &line[end(shape, line)?..];
+            let (prefix, text) = line.split_at(end(shape, line)?);
             let blank = text.len() - text.trim_start().len();
             // Blanks beyond these are the text's own; a line that ends with its prefix may have lost its blanks.
             let taken = text
                 .char_indices()
                 .nth(*blanks)
                 .map_or(text.len(), |(at, _)| at);
-            Some(&text[taken.min(blank)..])
+            Some((prefix, &text[taken.min(blank)..]))
         });
-        found.unwrap_or(line)
+        found.unwrap_or(("", line))
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
             finder.take(line, line.find("begin"));
         }
         let prefixes = finder.finish();
-        lines.iter().map(|line| prefixes.strip(line)).collect()
+        lines.iter().map(|line| prefixes.split(line).1).collect()
     }
 
     #[test]

@@ -1,0 +1,183 @@
+//! Logs in which the lines of several programs alternate, as Compose, `kubectl logs --prefix`, the journal and `parallel
+//! --tag` write them: each program's lines are read by themselves, so that two tests at once are two tests.
+//!
+//! That prefixes name programs is a guess: threads of a logger may write one test in turns. So both ways are tried, and
+//! the lines are read apart only where each program's are whole tests by themselves.
+
+use super::layers::{Layers, Signs};
+use super::text::{Line, Writer};
+use super::{Hints, ImportError, LogFormat, LogReader, ParsedTest, Source, layers};
+use std::collections::BTreeMap;
+
+/// Most programs that a log is told apart by; the names of more differ from line to line.
+const MAX_WRITERS: usize = 64;
+
+/// Lines that writers have at least on average.
+const LEAST_LINES: usize = 2;
+
+/// How the lines of a log are shared out among readers.
+pub(super) enum Shares {
+    /// One reads all.
+    Together(Signs),
+    /// One reads the lines of each writer; those of others belong to no test.
+    ByWriter(BTreeMap<Writer, Signs>),
+}
+
+impl Shares {
+    /// How the lines of `log` below `layers`, which have the signs `all`, are read best.
+    pub(super) fn find(
+        log: &dyn Source,
+        layers: &Layers,
+        all: Signs,
+        hints: &Hints,
+    ) -> Result<Self, ImportError> {
+        let together = Self::Together(all);
+        let Some(writers) = writers(log, layers)? else {
+            return Ok(together);
+        };
+        let count = writers.len();
+        let apart = Self::ByWriter(writers);
+        let parts = apart.counts(log, layers, hints)?;
+        let has_each_its_own = parts.faults == 0 && parts.whole >= count;
+        let is_better = has_each_its_own || {
+            let all = together.counts(log, layers, hints)?;
+            parts.whole > all.whole && parts.faults <= all.faults
+        };
+        Ok(if is_better { apart } else { together })
+    }
+
+    /// A reader for each share.
+    pub(super) fn readers(&self, file: &str, hints: &Hints) -> Result<Readers, ImportError> {
+        let reader = |signs: &Signs| Ok((signs.format()?.reader)(file, hints));
+        Ok(match self {
+            Self::Together(signs) => Readers::Together(reader(signs)?),
+            Self::ByWriter(writers) => {
+                let readers = writers
+                    .iter()
+                    .map(|(writer, signs)| Ok((*writer, reader(signs)?)));
+                Readers::ByWriter(readers.collect::<Result<_, ImportError>>()?)
+            }
+        })
+    }
+
+    /// The formats that are read.
+    pub(super) fn formats(&self) -> Vec<&'static LogFormat> {
+        let signs: Vec<_> = match self {
+            Self::Together(signs) => vec![signs],
+            Self::ByWriter(writers) => writers.values().collect(),
+        };
+        signs
+            .iter()
+            .filter_map(|signs| signs.format().ok())
+            .collect()
+    }
+
+    /// What comes out of the lines where they are read this way.
+    fn counts(
+        &self,
+        log: &dyn Source,
+        layers: &Layers,
+        hints: &Hints,
+    ) -> Result<Counts, ImportError> {
+        let mut readers = self.readers(&log.name(), hints)?;
+        let mut lines = layers.open(log)?;
+        let mut counts = Counts::default();
+        let mut count = |test: ParsedTest| {
+            let is_whole = match test {
+                ParsedTest::Skipped(_) | ParsedTest::Refused(_) => false,
+                ParsedTest::Latency(test) => test.doubts.is_empty(),
+                ParsedTest::Traffic(test) => !test.flows.is_empty() && test.doubts.is_empty(),
+            };
+            counts.whole += usize::from(is_whole);
+            counts.faults += usize::from(!is_whole);
+        };
+        while let Some(line) = lines.next()? {
+            readers.take(&line, &mut count);
+        }
+        readers.finish(&mut count);
+        Ok(counts)
+    }
+}
+
+/// Tests of a log.
+#[derive(Default)]
+struct Counts {
+    /// Those without a word against them.
+    whole: usize,
+    /// Those that are cut off, failed, or contradict themselves.
+    faults: usize,
+}
+
+/// Readers of the lines of one log.
+pub(super) enum Readers {
+    Together(Box<dyn LogReader>),
+    ByWriter(BTreeMap<Writer, Box<dyn LogReader>>),
+}
+
+impl Readers {
+    /// Takes the next piece of the log, and hands out the tests that it makes whole.
+    pub(super) fn take(&mut self, line: &Line<'_>, tests: &mut dyn FnMut(ParsedTest)) {
+        let reader = match self {
+            Self::Together(reader) => Some(reader),
+            Self::ByWriter(readers) => line.writer.and_then(|writer| readers.get_mut(&writer)),
+        };
+        if let Some(reader) = reader {
+            reader.take(line);
+            reader.tests().drain(..).for_each(tests);
+        }
+    }
+
+    /// Ends the log.
+    pub(super) fn finish(&mut self, tests: &mut dyn FnMut(ParsedTest)) {
+        let mut finish = |reader: &mut Box<dyn LogReader>| {
+            reader.finish();
+            reader.tests().drain(..).for_each(&mut *tests);
+        };
+        match self {
+            Self::Together(reader) => finish(reader),
+            Self::ByWriter(readers) => readers.values_mut().for_each(finish),
+        }
+    }
+}
+
+/// A writer's part of a log.
+struct Part {
+    signs: Signs,
+    /// A line of it begins with a tool's own words.
+    has_beginning: bool,
+}
+
+/// The writers of whom each has lines of a tool, if there are several.
+fn writers(
+    log: &dyn Source,
+    layers: &Layers,
+) -> Result<Option<BTreeMap<Writer, Signs>>, ImportError> {
+    if !layers.have_prefixes() {
+        return Ok(None);
+    }
+    let mut lines = layers.open(log)?;
+    let mut parts = BTreeMap::<Writer, Part>::new();
+    let mut count = 0;
+    while let Some(line) = lines.next()? {
+        let Some(writer) = line.writer.filter(|_| !line.is_rest) else {
+            continue;
+        };
+        if parts.len() >= MAX_WRITERS && !parts.contains_key(&writer) {
+            return Ok(None);
+        }
+        count += usize::from(!line.text.trim().is_empty());
+        let part = parts.entry(writer).or_insert_with(|| Part {
+            signs: Signs::new(&log.name()),
+            has_beginning: false,
+        });
+        part.signs.take(line.text);
+        part.has_beginning |= layers::begins(line.text).is_some();
+    }
+    // What differs from line to line is no writer's name.
+    if count < LEAST_LINES * parts.len() {
+        return Ok(None);
+    }
+    parts.retain(|_, part| part.has_beginning && part.signs.format().is_ok());
+    let writers = parts.into_iter().map(|(writer, part)| (writer, part.signs));
+    Ok((writers.len() > 1).then(|| writers.collect()))
+}
