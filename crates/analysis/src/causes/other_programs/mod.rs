@@ -8,7 +8,7 @@ use crate::thresholds::exclusion::LEAST_GAIN;
 use crate::thresholds::others::{LEAST_CORES, SAID};
 use crate::thresholds::thread::LATE;
 use linerate_model::Ratio;
-use linerate_model::run::{Confidence, CpuSide, Experiment, Limit, Run, Trial, Verdict};
+use linerate_model::run::{Confidence, CpuSide, Experiment, Run, Trial, Verdict};
 use linerate_model::spec::{Direction, Side};
 
 /// Programs that have nothing to do with the test use the cores that it needs.
@@ -28,35 +28,10 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         return;
     }
     let evidence = Evidence::new(run, direction, &[]);
-    let held_up = |side| HeldUp::from_evidence(run, &evidence, side);
-    let is_senders = |limit: &Limit| {
-        *limit == sender_cpu::CAUSE.limit()
-            || *limit == tool::CAUSE.limit() && verdict.side == Some(Side::Sender)
-    };
-    match &verdict.limit {
-        limit if is_senders(limit) => {
-            if let Some(held_up) = held_up(Side::Sender) {
-                held_up.judge(verdict);
-            }
-        }
-        // An application that is kept from running gives nothing either.
-        limit if *limit == sender_app::CAUSE.limit() => {
-            if let Some(held_up) = held_up(Side::Sender) {
-                weaken(verdict);
-                held_up.judge(verdict);
-            }
-        }
-        limit if *limit == receiver_cpu::CAUSE.limit() => {
-            if let Some(held_up) = held_up(Side::Receiver) {
-                held_up.judge(verdict);
-            }
-        }
-        limit if *limit == receiver_socket::CAUSE.limit() => {
-            if let Some(held_up) = held_up(Side::Receiver) {
-                held_up.judge_socket(verdict);
-            }
-        }
-        _ => {}
+    if let Some((side, judge)) = suspect(verdict)
+        && let Some(held_up) = HeldUp::from_evidence(run, &evidence, side)
+    {
+        judge(&held_up, verdict);
     }
     // Of one host that both ends see one figure is said.
     let is_named = verdict.limit == CAUSE.limit();
@@ -68,6 +43,22 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
         }
         Some(line) => verdict.evidence.insert(0, line),
         None => {}
+    }
+}
+
+/// The host whose programs may be behind what a verdict blames, and how that is judged.
+fn suspect(verdict: &Verdict) -> Option<(Side, fn(&HeldUp, &mut Verdict))> {
+    let is = |cause: &Cause| verdict.limit == cause.limit();
+    if is(&sender_cpu::CAUSE) || is(&tool::CAUSE) && verdict.side == Some(Side::Sender) {
+        Some((Side::Sender, HeldUp::judge))
+    } else if is(&sender_app::CAUSE) {
+        Some((Side::Sender, HeldUp::judge_application))
+    } else if is(&receiver_cpu::CAUSE) {
+        Some((Side::Receiver, HeldUp::judge))
+    } else if is(&receiver_socket::CAUSE) {
+        Some((Side::Receiver, HeldUp::judge_socket))
+    } else {
+        None
     }
 }
 
@@ -180,6 +171,12 @@ impl HeldUp {
             Others::Programs(used) => self.name(verdict, used),
             Others::OrFarEnd(used) => self.doubt(verdict, used),
         }
+    }
+
+    /// An application that is kept from running gives nothing either.
+    fn judge_application(&self, verdict: &mut Verdict) {
+        weaken(verdict);
+        self.judge(verdict);
     }
 
     /// A socket fills while its reader waits for a core: whether more room would hold what comes meanwhile, or a free core
