@@ -4,18 +4,18 @@ use super::reference::Rates;
 
 /// A link for this purpose.
 #[derive(Debug)]
-pub(super) struct Shared<'a> {
-    pub(super) flows: &'a [usize],
+pub(super) struct Shared {
+    pub(super) flows: Vec<usize>,
     /// bit/s.
     pub(super) capacity: f64,
 }
 
 /// What each of these flows would carry if only `links` and its own limit, its value in `alone`, held it back, bit/s.
-pub(super) fn expected(alone: &Rates, links: &[Shared<'_>]) -> Rates {
+pub(super) fn expected(alone: &Rates, links: &[Shared]) -> Rates {
     let mut fixed = Rates::new();
     loop {
         // The link that leaves least to each of its flows that are not fixed yet.
-        let level = |link: &Shared<'_>| {
+        let level = |link: &Shared| {
             let (mut left, mut count) = (link.capacity, 0.0);
             for flow in link.flows.iter().filter(|flow| alone.contains_key(flow)) {
                 match fixed.get(flow) {
@@ -56,7 +56,7 @@ mod tests {
     fn what_a_slow_flow_leaves_is_shared_by_the_others() {
         let alone = Rates::from([(0, 2.0), (1, 10.0), (2, 10.0), (3, 10.0)]);
         let link = Shared {
-            flows: &[0, 1, 2],
+            flows: vec![0, 1, 2],
             capacity: 12.0,
         };
         let expected = expected(&alone, &[link]);

@@ -322,22 +322,15 @@ impl Search {
         let alone = scan
             .keys()
             .filter_map(|flow| Some((*flow, self.reference.rate(*flow)?)));
-        let flows: Vec<Vec<usize>> = self
-            .links
-            .iter()
-            .map(|link| {
-                link.flows
-                    .iter()
-                    .map(|(pair, way)| pair * 2 + way)
-                    .collect()
-            })
-            .collect();
         let links: Vec<_> = self
             .links
             .iter()
-            .zip(&flows)
-            .map(|(link, flows)| explain::Shared {
-                flows,
+            .map(|link| explain::Shared {
+                flows: link
+                    .flows
+                    .iter()
+                    .map(|(pair, way)| pair * 2 + way)
+                    .collect(),
                 capacity: link.capacity.point,
             })
             .collect();
@@ -380,9 +373,9 @@ impl Search {
         self.unsteady
     }
 
-    /// Flows of the searched matching that carried less at once than few at a time: pair and direction.
-    pub fn held_back(&self) -> Vec<usize> {
-        self.held_back.clone()
+    /// How many flows of the searched matching carried less at once than few at a time.
+    pub const fn held_back(&self) -> usize {
+        self.held_back.len()
     }
 
     /// What a flow of the searched matching, by number, carried while few were active, bit/s.

@@ -196,7 +196,7 @@ fn conclusion(report: &MeshReport, search: &Search, crowds: usize, rounds: usize
             .to_owned();
     }
     let pairs = report.crowd_flows.len() / 2;
-    let held_back = search.held_back().len();
+    let held_back = search.held_back();
     let unsteady = match search.unsteady() {
         0 => "",
         _ => {
