@@ -1,7 +1,7 @@
 //! Handshakes of datagram streams that threads carry in turns: one server's socket for each thread, to which the client
 //! connects one for each stream. Many are under way at once, so that a long path costs few round trips.
 
-use super::udp::{HandshakeState, MAX_HANDSHAKE_BYTES, from_any, open, probe_path};
+use super::udp::{HandshakeState, MAX_HANDSHAKE_BYTES, open, open_to, probe_path};
 use super::{POLL_INTERVAL, Wait};
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
@@ -137,11 +137,8 @@ struct Greeted {
 
 impl Greeted {
     fn open(plan: &EndpointPlan, stream: u16, remote: SocketAddr) -> Result<Self, EngineError> {
-        let failed = |error| EngineError::io("open a data socket to", &remote, error);
-        let socket = open(plan, from_any(remote)).map_err(failed)?;
-        socket.connect(remote).map_err(failed)?;
         Ok(Self {
-            socket,
+            socket: open_to(plan, remote)?,
             handshake: handshake(plan, stream)?,
             is_answered: false,
         })

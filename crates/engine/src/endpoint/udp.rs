@@ -43,12 +43,11 @@ pub(super) fn connect(
     let sockets: Result<Vec<_>, _> = (0..)
         .zip(remotes)
         .map(|(stream, remote)| {
-            let failed = |error| EngineError::io("open a data socket to", &remote, error);
-            let socket = open(plan, from_any(*remote)).map_err(failed)?;
-            socket.connect(remote).map_err(failed)?;
+            let socket = open_to(plan, *remote)?;
             let Some(handshake) = plan.format.handshake(stream) else {
                 return Ok(socket);
             };
+            let failed = |error| EngineError::io("greet the server at", &remote, error);
             if greet(handshake.as_ref(), &socket, deadline).map_err(failed)? {
                 return Ok(socket);
             }
@@ -65,8 +64,16 @@ pub(super) fn connect(
     Ok(sockets)
 }
 
+/// A client's socket, connected to `remote`.
+pub(super) fn open_to(plan: &EndpointPlan, remote: SocketAddr) -> Result<UdpSocket, EngineError> {
+    let failed = |error| EngineError::io("open a data socket to", &remote, error);
+    let socket = open(plan, from_any(remote)).map_err(failed)?;
+    socket.connect(remote).map_err(failed)?;
+    Ok(socket)
+}
+
 /// Any address and port of this host from which `remote` can be reached.
-pub(super) fn from_any(remote: SocketAddr) -> SocketAddr {
+fn from_any(remote: SocketAddr) -> SocketAddr {
     let any = match remote {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
