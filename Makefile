@@ -14,8 +14,8 @@ build: ## build target/release/linerate, linerate-p4 and linerate-web
 
 demo: ## measure between two hosts made of this one, without privileges; writes report.html
 	@ci/need cargo namespaces
-	$(CARGO) build --release --locked -p linerate-cli
-	target/release/linerate demo -o report.html
+	$(CARGO) build --profile first --locked -p linerate-cli
+	target/first/linerate demo -o report.html
 
 check: ## formatting, lints, and the tests that need nothing but cargo: minutes
 	@ci/need cargo
