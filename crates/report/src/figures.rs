@@ -222,6 +222,7 @@ impl Value {
         } = self.estimate;
         let point = unit.number(point);
         match (interval, n) {
+            (Some(i), 1) if unit.number(i.low) == unit.number(i.high) => point,
             (Some(i), 1) => format!("{point} ({})", range(i, unit)),
             (Some(i), n) => format!("{point} ({}, n = {n})", range(i, unit)),
             (None, 1) => point,
@@ -233,6 +234,8 @@ impl Value {
     pub(crate) fn show(&self, unit: Unit) -> String {
         let plain = unit.show(self.estimate.point);
         match (self.estimate.interval, self.estimate.n) {
+            // Digits beyond those that are shown say nothing here.
+            (Some(i), 1) if unit.number(i.low) == unit.number(i.high) => plain,
             (Some(i), 1) => format!("{plain} ({}, rounded in the log)", range(i, unit)),
             (Some(i), n) => format!("{plain} (95 %: {}, n = {n})", range(i, unit)),
             (None, 1) => plain,
