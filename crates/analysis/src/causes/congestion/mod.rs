@@ -7,11 +7,13 @@ use super::evidence::{
 };
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, supported_if, words};
 use crate::thresholds::congestion::{AMONG_OTHERS, WITH_ROOM};
+use crate::thresholds::signs::USED;
 use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
+use std::time::Duration;
 
 /// Throughput follows congestion window / RTT, not the link.
 pub(crate) static CAUSE: Cause = Cause {
@@ -58,6 +60,8 @@ struct Window {
     high: f64,
     mean: f64,
     rate: f64,
+    /// Mean RTT under load, s, where it was recorded.
+    rtt: Option<f64>,
 }
 
 impl Window {
@@ -79,7 +83,15 @@ impl Window {
             high,
             mean,
             rate: trial.received_rate.or(trial.offered_load)?.as_f64(),
+            rtt: tcp
+                .and_then(|tcp| tcp.srtt_mean_ns)
+                .map(|nanos| Duration::from_nanos(nanos).as_secs_f64()),
         })
+    }
+
+    /// Share of the window that was in flight: rate × recorded RTT / window.
+    fn use_at_recorded_rtt(&self) -> Option<f64> {
+        Some(self.rate * self.rtt? / (self.mean * 8.0))
     }
 
     fn describe(&self) -> String {
@@ -208,6 +220,16 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
             effect.describe()
         ));
     }
+    let fullest = windows.iter().filter_map(Window::use_at_recorded_rtt);
+    if let Some(used) = fullest
+        .max_by(f64::total_cmp)
+        .filter(|used| *used < USED[1])
+    {
+        return clear(format!(
+            "{} of the congestion window were used, at the recorded RTT",
+            words::percent(used)
+        ));
+    }
     let growing = keeps_growing(evidence);
     let rises = rises_with_window(windows);
     // Any window over any rate is some time: only a sign tells that it is what limits.
@@ -231,7 +253,7 @@ fn by_window(evidence: &Evidence<'_>, first: &Window, windows: &[Window]) -> Rul
         .iter()
         .map(|window| format!("{}.", window.describe()))
         .collect();
-    figures.extend(implied_rtt(windows));
+    figures.extend(round_trip(windows));
     let missing = [
         Need::Delay,
         Need::Chronographs,
@@ -260,16 +282,30 @@ fn sent_again(evidence: &Evidence<'_>) -> bool {
     subject.any(of_trial)
 }
 
-/// What the RTT must be if the window limits.
-fn implied_rtt(windows: &[Window]) -> Option<String> {
+/// What the RTT was, or must have been if the window limits.
+fn round_trip(windows: &[Window]) -> Option<String> {
+    let recorded = windows
+        .iter()
+        .filter_map(|window| Some((window.rtt?, window.use_at_recorded_rtt()?)));
+    if let Some((rtt, used)) = recorded.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        return Some(format!(
+            "{} of the congestion window were used at the recorded RTT of {}.",
+            words::percent(used),
+            words::time(rtt * 1e9)
+        ));
+    }
     let carrying = || windows.iter().filter(|window| window.rate > 0.0);
     let rtt = |bytes: f64, window: &Window| bytes * 8e9 / window.rate;
     let low = carrying().map(|w| rtt(w.low, w)).min_by(f64::total_cmp)?;
     let high = carrying().map(|w| rtt(w.high, w)).max_by(f64::total_cmp)?;
+    let (low, high) = (words::time(low), words::time(high));
+    let rtt = if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    };
     Some(format!(
-        "Window / rate = {} to {}: the RTT that makes the window the limit; what makes it so long is not recorded.",
-        words::time(low),
-        words::time(high)
+        "Window / rate = {rtt}: the RTT that makes the window the limit; what makes it so long is not recorded."
     ))
 }
 

@@ -4,6 +4,7 @@ mod bucket;
 mod cpu;
 mod figures;
 mod needs;
+mod nominal;
 mod overload;
 mod reader;
 mod tcp;

@@ -48,7 +48,9 @@ impl Need {
                 "the sender's busy, receiver-window and send-buffer limited time (trials.tcp.busy_ratio)"
             }
             Self::CongestionWindow => "the congestion window (trials.tcp.cwnd_mean_bytes)",
-            Self::Delay => "delay or RTT under load (trials.delay, trials.tcp.srtt_mean_ns)",
+            Self::Delay => {
+                "delay or RTT at rest and under load (trials.delay, trials.tcp.min_rtt_ns, trials.tcp.srtt_mean_ns)"
+            }
             Self::DelayFloor => "the smallest delays over time (trials.raw.streams.delay_floor_ns)",
             Self::IntendedLoad => "an intended load (trials.intended_bps)",
             Self::Ledger => "where packets were lost (trials.ledger)",

@@ -5,10 +5,8 @@ mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, LossPlaces, Need, Plateau, Regime};
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof_from, supported_if, words};
-use crate::readings::packet;
 use crate::thresholds::link::QUEUE_LEFT;
 use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
-use linerate_model::{BitRate, FrameOverhead, Layer};
 use std::ops::RangeInclusive;
 
 /// Where packets are lost that a link or shaper had no room for.
@@ -88,24 +86,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Bit/s on the wire, from the payload rate and the headers of each packet.
-    fn on_the_wire(&self) -> Option<f64> {
-        let trial = self.evidence.trials().first()?;
-        let (overhead, payload) = match packet(trial) {
-            None if self.evidence.is_tcp() => (FrameOverhead::TCP_IPV4, 1448),
-            packet => packet?,
-        };
-        let rate = overhead.rate_at(Layer::L1, BitRate::from_f64(self.carried), payload)?;
-        Some(rate.as_f64())
-    }
-
     fn stands(&self) -> Option<bool> {
         self.delays.map(Delays::queue_stands)
     }
 
     /// Share of the interface's own speed that is used, if it is reached.
     fn filled(&self) -> Option<f64> {
-        let share = self.on_the_wire()? / self.speed?;
+        let share = self.evidence.wire_rate()? / self.speed?;
         FULL_LINK.contains(&share).then_some(share)
     }
 
@@ -165,6 +152,22 @@ impl<'a> View<'a> {
             ),
             None => format!("{} of L4 payload passed", words::rate(self.carried)),
         }
+    }
+
+    /// What a link of a nominal speed carries: `passed`, where no speed is recorded.
+    fn nominal(&self, passed: &str) -> Option<Case> {
+        let speed = self.evidence.nominal_speed()?;
+        let claim = format!(
+            "The link probably limits: {passed}, what a link of {} carries.",
+            words::rate(speed)
+        );
+        Some(self.case(Some(1.0), Confidence::Weak, claim))
+    }
+
+    /// The same as the outcome; what is missing where the rate is no link's.
+    fn nominal_or(&self, passed: &str, missing: &[Need]) -> RuleOutcome {
+        self.nominal(passed)
+            .map_or_else(|| not_recorded(missing), |case| CAUSE.found(case))
     }
 
     fn no_plateau(&self) -> String {

@@ -4,7 +4,7 @@ use super::View;
 use crate::causes::evidence::{
     Cpu, Evidence, Need, Others, Stall, StreamReader, is_misled, share_of,
 };
-use crate::causes::{RuleOutcome, clear, not_recorded, own_shaper, words};
+use crate::causes::{RuleOutcome, clear, own_shaper, words};
 use crate::thresholds::link::CARRIED;
 use linerate_model::run::{Confidence, Trial};
 use linerate_model::tcp::TcpWait;
@@ -12,7 +12,7 @@ use linerate_model::tcp::TcpWait;
 impl View<'_> {
     pub(super) fn tcp(&self) -> RuleOutcome {
         let Some(delays) = self.delays else {
-            return not_recorded(&[Need::Delay]);
+            return self.nominal_or(&self.passed(None), &[Need::Delay]);
         };
         if let Some(stall) = Stall::from_evidence(self.evidence) {
             return clear(stall.elsewhere());

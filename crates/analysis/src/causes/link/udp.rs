@@ -25,7 +25,7 @@ impl View<'_> {
                 words::rate(self.carried),
                 words::rate(speed)
             )),
-            None => not_recorded(&[Need::LinkSpeed]),
+            None => self.nominal_or(&self.passed(None), &[Need::LinkSpeed]),
         }
     }
 
@@ -89,17 +89,12 @@ impl View<'_> {
         if flat == Some(false) {
             return clear(self.no_plateau());
         }
-        let standard = self.on_the_wire().and_then(nominal);
-        let is_plateau = flat == Some(true) || self.is_far_exceeded();
-        let Some(speed) = standard.filter(|_| is_plateau) else {
-            return not_recorded(&[Need::Ledger, Need::LinkSpeed]);
-        };
-        let claim = format!(
-            "The link probably limits: {}, what a link of {} carries.",
-            self.passed(flat),
-            words::rate(speed)
-        );
-        CAUSE.found(self.case(None, Confidence::Weak, claim))
+        let missing = [Need::Ledger, Need::LinkSpeed];
+        if flat == Some(true) || self.is_far_exceeded() {
+            self.nominal_or(&self.passed(flat), &missing)
+        } else {
+            not_recorded(&missing)
+        }
     }
 }
 
@@ -109,13 +104,4 @@ fn whereabouts(placed: &LossPlaces) -> &'static str {
     } else {
         "at the sender's interface"
     }
-}
-
-/// The nominal Ethernet speed that `wire` bit/s fill to within two percent.
-fn nominal(wire: f64) -> Option<f64> {
-    [
-        1e7, 1e8, 1e9, 2.5e9, 5e9, 1e10, 2.5e10, 4e10, 1e11, 2e11, 4e11,
-    ]
-    .into_iter()
-    .find(|speed| (0.98..=1.005).contains(&(wire / speed)))
 }

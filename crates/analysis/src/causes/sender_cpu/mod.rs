@@ -110,7 +110,8 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     CAUSE.found(Case {
         share: Some(share),
         // A host that is taken away in between explains a late sender, but not how late.
-        confidence: supported_if(cpu.is_hot() || starved),
+        // A CPU that gives out just where a link is full would be chance.
+        confidence: supported_if((cpu.is_hot() || starved) && evidence.nominal_speed().is_none()),
         claim: format!(
             "The sender's CPU limits: it offered {} of L4 payload on average, and {}.",
             words::rate(offered),
