@@ -46,8 +46,11 @@ pub(crate) fn apply(run: &Run, direction: Direction, verdict: &mut Verdict) {
     }
 }
 
+/// Puts a thread that was held up into a verdict.
+type Judge = fn(&HeldUp, &mut Verdict);
+
 /// The host whose programs may be behind what a verdict blames, and how that is judged.
-fn suspect(verdict: &Verdict) -> Option<(Side, fn(&HeldUp, &mut Verdict))> {
+fn suspect(verdict: &Verdict) -> Option<(Side, Judge)> {
     let is = |cause: &Cause| verdict.limit == cause.limit();
     if is(&sender_cpu::CAUSE) || is(&tool::CAUSE) && verdict.side == Some(Side::Sender) {
         Some((Side::Sender, HeldUp::judge))
