@@ -1,8 +1,8 @@
 //! The figures of a trial, whatever its work and wherever they come from.
 
 use super::{
-    ConnectionOutcomes, CpuSide, Delay, ExchangeConditions, Imported, LedgerEntry, Measured,
-    Packets, Requests, TcpSummary, Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
+    ConnectionOutcomes, CpuSide, Delay, ExchangeConditions, FlowsResult, Imported, LedgerEntry,
+    Measured, Packets, Requests, TcpSummary, Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
 };
 use crate::cost::ProfileSummary;
 use crate::estimate::Interval;
@@ -216,6 +216,14 @@ impl Trial {
     pub fn transaction(&self) -> Option<&Delay> {
         match &self.work {
             TrialWork::Connections(result) => result.transaction.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Completion times of flows of given sizes.
+    pub fn flows(&self) -> Option<&FlowsResult> {
+        match &self.work {
+            TrialWork::Connections(result) => result.flows.as_deref(),
             _ => None,
         }
     }

@@ -57,7 +57,8 @@ pub use trial::{Trial, TrialInterval};
 pub use verdict::{Confidence, Finding, NextLimit, RuleOutcome, Verdict, Weighed};
 pub use work::{
     ByteStreamResult, ClosedLoopResult, ConnectionOutcomes, ConnectionsResult, DatagramsResult,
-    ExchangeConditions, OpenLoopResult, TrialWork, UnitCounts,
+    ExchangeConditions, FlowClassResult, FlowsResult, OpenLoopResult, Slowdown, TrialWork,
+    UnitCounts,
 };
 
 use crate::estimate::Estimate;

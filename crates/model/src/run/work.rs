@@ -2,12 +2,13 @@
 
 use super::{LedgerEntry, Packets, TcpSummary};
 use crate::delay::Delay;
+use crate::histogram::Histogram;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
-use crate::requests::Requests;
-use crate::sample::{AcceptedCounts, ConnectionCounts};
+use crate::requests::{Requests, quantile_of_all};
+use crate::sample::{AcceptedCounts, ConnectionCounts, FlowClass};
 use crate::spec::{ShortConnections, WaitMode};
 use crate::turns::Turns;
-use crate::units::{PacketRate, Ratio};
+use crate::units::{ByteCount, PacketCount, PacketRate, Ratio, float};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +108,9 @@ pub struct ConnectionsResult {
     /// What became of each connection; absent of probes, and where the log does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Box<ConnectionOutcomes>>,
+    /// Completion times of flows of given sizes; absent of other connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Box<FlowsResult>>,
 }
 
 /// What became of the connections of a trial.
@@ -119,6 +123,70 @@ pub struct ConnectionOutcomes {
     /// As the server counted them; absent without its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<AcceptedCounts>,
+}
+
+/// What flows of given sizes tell.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FlowsResult {
+    /// Flows by the class of their size, from small to large; those of which the schedule had any.
+    pub classes: Vec<FlowClassResult>,
+    /// How late flows began after their time; absent where none began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Delay>,
+    /// The shortest handshake: the round trip of the ideal path; absent where none was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_rtt_ns: Option<u64>,
+    /// Flows of which the server counted another number of bytes than the client sent.
+    pub miscounted: PacketCount,
+}
+
+/// Flows of one class of sizes.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FlowClassResult {
+    /// The class.
+    pub class: FlowClass,
+    /// Flows that the schedule had.
+    pub scheduled: PacketCount,
+    /// Those that finished. A quantile that falls among the others is absent.
+    pub finished: PacketCount,
+    /// L4 payload of the finished ones.
+    pub bytes: ByteCount,
+    /// From when each was meant to begin to the confirmation of its last byte; the unfinished are longer than any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Delay>,
+    /// The same over the time of an ideal path: two of its round trips and the flow's bytes at its rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<Slowdown>,
+}
+
+/// Completion times over those of an ideal path, of all flows of a class: the unfinished are slower than any.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Slowdown {
+    /// Mean of the finished ones.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90 % quantile.
+    pub p90: Option<f64>,
+    /// 99 % quantile.
+    pub p99: Option<f64>,
+    /// 99.9 % quantile.
+    pub p999: Option<f64>,
+}
+
+impl Slowdown {
+    /// From a histogram in thousandths, and the flows that never finished.
+    pub fn from_thousandths(histogram: &Histogram, unfinished: u64) -> Self {
+        let of = |thousandths: u64| float(thousandths) / 1000.0;
+        let at = |q| quantile_of_all(histogram, unfinished, q).map(of);
+        Self {
+            mean: (!histogram.is_empty()).then(|| histogram.mean_nanos() / 1000.0),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+        }
+    }
 }
 
 /// What datagrams tell.

@@ -2,6 +2,7 @@
 
 mod connections;
 mod counts;
+mod flow_times;
 mod flows;
 mod moments;
 mod path;
@@ -14,6 +15,7 @@ pub use counts::{
     ErrorCount, IntervalCount, MAX_SILENCES, Omitted, PeerCounts, RequestCount, SequenceCount,
     Silence,
 };
+pub use flow_times::{FlowClass, FlowReport, FlowTimes};
 pub use flows::FlowCounts;
 pub use moments::Moments;
 pub use path::{MAX_PATH_NOTES, PathMtu, PathReport, XdpReport};

@@ -1,8 +1,8 @@
 //! What one end of a stream did, one variant per kind of work.
 
 use super::{
-    AcceptedCounts, ConnectionCounts, Moments, Omitted, PeerCounts, RequestCount, SequenceCount,
-    TcpSample, TcpSocketReport,
+    AcceptedCounts, ConnectionCounts, FlowReport, Moments, Omitted, PeerCounts, RequestCount,
+    SequenceCount, TcpSample, TcpSocketReport,
 };
 use crate::histogram::Histogram;
 use crate::one_way::{SignedHistogram, StageReport, Transits};
@@ -317,6 +317,13 @@ pub struct ConnectionOpener {
     /// What became of the connections; `None` of probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<ConnectionCounts>,
+    /// What became of flows of given sizes; `None` of other connections.
+    #[serde(
+        rename = "flow_times",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub flows: Option<Box<FlowReport>>,
 }
 
 /// Who answers requests, one after the other or at any time, on one connection or on many.

@@ -2,7 +2,7 @@
 //!
 //! Does not know what an engine or a host can do: an unknown workload id passes here if it is a well-formed id.
 
-use super::{Imitation, Pace, Stop, TestSpec, TestWork, TransactionBounds, Transport};
+use super::{FlowLoad, Imitation, Pace, Stop, TestSpec, TestWork, TransactionBounds, Transport};
 use crate::units::{BitRate, ByteCount};
 use std::fmt::Display;
 use std::time::Duration;
@@ -13,6 +13,8 @@ pub const MAX_STREAMS: u16 = 10_000;
 pub const MAX_THREADS: u16 = 128;
 /// Most connections that are open at once: some 300 MB of a kernel's memory at each end.
 pub const MAX_CONNECTIONS: u32 = 100_000;
+/// Most flows of given sizes of a test, in the mean: each is remembered until its end.
+const MAX_FLOWS: u32 = 2_000_000;
 /// Longest TCP write or message; iperf3's own limit, kept so that plans carry over.
 pub const MAX_TCP_PAYLOAD: ByteCount = ByteCount::new(1024 * 1024);
 /// Longest UDP payload: 65 535 − 20 (IPv4) − 8 (UDP).
@@ -75,6 +77,9 @@ impl SpecError {
             "receiver_pause" => "receiver-pause",
             "response_bytes" => "response",
             "timeout_s" => "connect-timeout",
+            "sizes" => "flow-sizes",
+            "load_bps" => "load",
+            "ideal_bps" => "link-rate",
             "answer_timeout_s" => "answer-timeout",
             "responder_stall" => "responder-stall",
             "transactions" => "iterations",
@@ -189,7 +194,27 @@ fn connections(spec: &TestSpec) -> Result<(), SpecError> {
     let least = u32::from(spec.streams);
     within("concurrent", work.concurrent, least, MAX_CONNECTIONS)?;
     let least = Duration::from_millis(1);
-    duration("timeout_s", work.timeout, least, MAX_ANSWER_TIMEOUT)
+    duration("timeout_s", work.timeout, least, MAX_ANSWER_TIMEOUT)?;
+    work.flows.as_ref().map_or(Ok(()), |load| flows(spec, load))
+}
+
+fn flows(spec: &TestSpec, load: &FlowLoad) -> Result<(), SpecError> {
+    load.sizes.check().map_err(|why| SpecError {
+        key: "sizes",
+        value: short(&load.sizes.name),
+        valid: format!("a distribution of sizes: {why}"),
+    })?;
+    within("load_bps", load.load.bps(), 1, MAX_RATE.bps())?;
+    within("ideal_bps", load.ideal.bps(), 1, MAX_RATE.bps())?;
+    let Stop::After(time) = spec.stop else {
+        return check(false, "stop", "a count", || {
+            "a time, where flows begin at a rate".to_owned()
+        });
+    };
+    let flows = load.load.as_f64() / (load.sizes.mean() * 8.0) * time.as_secs_f64();
+    check(flows <= f64::from(MAX_FLOWS), "load_bps", load.load, || {
+        format!("at most {MAX_FLOWS} flows of a test: these are some {flows:.0}")
+    })
 }
 
 fn imitation(spec: &TestSpec) -> Result<(), SpecError> {

@@ -2,6 +2,7 @@
 
 mod check;
 mod choice;
+mod flows;
 mod frames;
 mod imitation;
 mod work;
@@ -21,6 +22,7 @@ pub use check::{
     SpecError, validate,
 };
 pub(crate) use choice::{parse_choice, write_choice};
+pub use flows::{FlowLoad, MAX_FLOW, MAX_SIZE_POINTS, MIN_FLOW, SizeDistribution, SizePoint};
 pub use frames::{FrameLengths, FrameLengthsError, Genome};
 pub use imitation::{Imitation, Stall};
 pub use work::{
@@ -326,6 +328,9 @@ pub struct SocketChoice {
     pub no_delay: bool,
 }
 
+/// Flows of given sizes that are open at once: as many as a test may have without being asked who it is.
+const FLOWS_AT_ONCE: u32 = 1024;
+
 /// Socket buffers, each way and over all streams, that a test may have without being asked who it is: twice the
 /// window of 10 Gbit/s over 25 ms.
 const UNASKED_BUFFERS: ByteCount = ByteCount::new(64 * 1024 * 1024);
@@ -466,6 +471,18 @@ impl TestSpec {
         // Answers of more than a segment must not wait for an acknowledgement.
         spec.socket.no_delay = true;
         spec
+    }
+
+    /// TCP flows of given sizes at an intended load, each on a connection of its own, for ten seconds.
+    pub fn short_flows(flows: FlowLoad) -> Self {
+        let work = ShortConnections {
+            concurrent: FLOWS_AT_ONCE,
+            close: ConnectionClose::Server,
+            timeout: Duration::from_secs(10),
+            flows: Some(flows),
+            ..ShortConnections::default()
+        };
+        Self::new("short-flows", TestWork::Connections(work))
     }
 
     /// Sets the payload size; see [`TestWork::set_payload`].

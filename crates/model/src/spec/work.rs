@@ -1,6 +1,6 @@
 //! What is exchanged in a test: one shape per kind of traffic, each with exactly its own settings.
 
-use super::{Pace, Transport};
+use super::{FlowLoad, Pace, Transport};
 use crate::time::as_seconds;
 use crate::units::{BitRate, ByteCount, PacketRate};
 use schemars::JsonSchema;
@@ -165,6 +165,9 @@ pub struct ShortConnections {
     #[serde(rename = "timeout_s", with = "as_seconds")]
     #[schemars(with = "f64")]
     pub timeout: Duration,
+    /// Flows of given sizes in place of a request on each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowLoad>,
 }
 
 impl Default for ShortConnections {
@@ -176,6 +179,7 @@ impl Default for ShortConnections {
             concurrent: 1,
             close: ConnectionClose::Client,
             timeout: Duration::from_secs(2),
+            flows: None,
         }
     }
 }
@@ -248,6 +252,9 @@ impl TestWork {
                 *pace
             }
             Self::OpenLoop(open) => Pace::At(BitRate::from_f64(open.rate.pps() * open.bits())),
+            Self::Connections(ShortConnections {
+                flows: Some(flows), ..
+            }) => Pace::At(flows.load),
             Self::ClosedLoop(_) | Self::Connections(_) => Pace::Unpaced,
         }
     }
@@ -261,6 +268,13 @@ impl TestWork {
             Self::OpenLoop(open) => {
                 if let Some(rate) = to.intended_load().filter(|_| open.bits() > 0.0) {
                     open.rate = PacketRate::from_pps(rate.as_f64() / open.bits());
+                }
+            }
+            Self::Connections(ShortConnections {
+                flows: Some(flows), ..
+            }) => {
+                if let Some(load) = to.intended_load() {
+                    flows.load = load;
                 }
             }
             Self::ClosedLoop(_) | Self::Connections(_) => {}
