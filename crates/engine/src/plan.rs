@@ -92,6 +92,7 @@ impl EndpointPlan {
             seed: spec.seed,
             work: spec.work.clone(),
             connections: self.connections(index.into()),
+            share: f64::from(streams.end - streams.start) / f64::from(spec.streams.max(1)),
             socket: spec.socket.clone(),
         }
     }
@@ -154,6 +155,8 @@ pub struct StreamPlan {
     pub(crate) work: TestWork,
     /// TCP connections that it has open at once.
     pub(crate) connections: u64,
+    /// Its share of the whole test, from 0 to 1.
+    pub(crate) share: f64,
     /// Options of the sockets that it opens itself.
     pub(crate) socket: SocketChoice,
 }

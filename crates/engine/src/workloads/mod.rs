@@ -33,7 +33,8 @@ pub static ALL: &[&dyn WorkloadKind] = &[
     &request_response::RequestResponse,
     &marked_bulk::MarkedBulk,
     &connections::Connections,
-    &crr::Crr,
+    &crr::Opening::Crr,
+    &crr::Opening::ShortFlows,
 ];
 
 pub use connections::Ends;

@@ -285,7 +285,8 @@ impl Client {
         self.transaction.record_duration(took);
         // The rate is that of the counted time; what is answered after it counts among the outcomes.
         if self.limit.end().is_none_or(|end| now <= end) {
-            self.common.count(now);
+            let request = self.common.work.request.get();
+            self.common.count(now, request);
         }
     }
 
@@ -389,7 +390,11 @@ impl Client {
 }
 
 /// Where a connection belongs that ended by `failure`.
-fn outcome_of(counts: &mut ConnectionCounts, failure: Failure, was_open: bool) -> &mut PacketCount {
+pub(super) fn outcome_of(
+    counts: &mut ConnectionCounts,
+    failure: Failure,
+    was_open: bool,
+) -> &mut PacketCount {
     if failure.is_refusal() {
         &mut counts.refused
     } else if failure.is_timeout() && was_open {
@@ -400,6 +405,15 @@ fn outcome_of(counts: &mut ConnectionCounts, failure: Failure, was_open: bool) -
         &mut counts.reset
     } else {
         &mut counts.failed
+    }
+}
+
+/// The counts with what the client's host tells of its ports.
+pub(super) fn with_host(counts: ConnectionCounts) -> ConnectionCounts {
+    ConnectionCounts {
+        local_ports: tcp::local_ports().map(PacketCount::new),
+        time_wait: tcp::time_wait_sockets().map(PacketCount::new),
+        ..counts
     }
 }
 
@@ -454,11 +468,7 @@ impl Work for Client {
         let end = self.ended.unwrap_or(now);
         let end = self.limit.end().map_or(end, |limit| limit.min(end));
         let duration = end.saturating_since(self.common.tally.start());
-        let counts = ConnectionCounts {
-            local_ports: tcp::local_ports().map(PacketCount::new),
-            time_wait: tcp::time_wait_sockets().map(PacketCount::new),
-            ..self.counts
-        };
+        let counts = with_host(self.counts);
         let late = counts
             .timed_out
             .get()
@@ -469,6 +479,7 @@ impl Work for Client {
             timeouts: PacketCount::new(late),
             transaction: Some(self.transaction),
             counts: Some(counts),
+            flows: None,
         };
         self.common.report(duration, work)
     }

@@ -20,6 +20,7 @@
 //! - A SYN for a connection in TIME_WAIT: RFC 9293 §3.10.7.4, RFC 6191
 
 mod client;
+mod flows;
 mod server;
 
 use super::{Path, StreamSetup, Work, WorkloadKind};
@@ -30,10 +31,10 @@ use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::workloads::Ends;
 use linerate_model::sample::{StreamReport, StreamWork};
 use linerate_model::spec::{
-    ConnectionClose, DatapathChoice, Direction, ShortConnections, Side, Stop, TestSpec, TestWork,
-    WaitMode,
+    ConnectionClose, DatapathChoice, Direction, FlowLoad, ShortConnections, Side, SizeDistribution,
+    Stop, TestSpec, TestWork, WaitMode,
 };
-use linerate_model::{ByteCount, Clock, MonoInstant};
+use linerate_model::{BitRate, ByteCount, Clock, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::epoll::Readiness;
 use linerate_sys::failure::{Failure, FailureClass};
@@ -43,8 +44,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Workload of connections that are opened as fast as they go.
-pub(super) struct Crr;
+/// Workloads that open connections.
+pub(super) enum Opening {
+    /// As fast as they go.
+    Crr,
+    /// At random times, for flows of given sizes.
+    ShortFlows,
+}
 
 /// Maximum wait for readiness: bounds the delay of a stop.
 const MAX_WAIT: Duration = Duration::from_millis(20);
@@ -62,16 +68,37 @@ pub(crate) const fn most_accepted(concurrent: u64, close: ConnectionClose) -> u6
     all + 64
 }
 
-impl WorkloadKind for Crr {
+impl WorkloadKind for Opening {
     fn id(&self) -> &'static str {
-        "tcp-crr"
+        match self {
+            Self::Crr => "tcp-crr",
+            Self::ShortFlows => "short-flows",
+        }
     }
 
     fn summary(&self) -> &'static str {
-        "TCP connections opened, used for a request and its answer, and closed, as fast as they go: connections per second, as TCP_CRR of netperf and neper."
+        match self {
+            Self::Crr => {
+                "TCP connections opened, used for a request and its answer, and closed, as fast as they go: connections per second, as TCP_CRR of netperf and neper."
+            }
+            Self::ShortFlows => {
+                "TCP flows of given sizes, each on a connection of its own, that begin at random times at an intended load: completion times and slowdown."
+            }
+        }
     }
 
     fn example(&self) -> TestSpec {
+        if matches!(self, Self::ShortFlows) {
+            let rate = BitRate::from_bps(8_000_000);
+            return TestSpec {
+                stop: Stop::After(Duration::from_millis(300)),
+                ..TestSpec::short_flows(FlowLoad {
+                    sizes: SizeDistribution::fixed(ByteCount::new(10_000)),
+                    load: rate,
+                    ideal: rate,
+                })
+            };
+        }
         TestSpec {
             stop: Stop::Transactions(20),
             streams: 2,
@@ -92,6 +119,11 @@ impl WorkloadKind for Crr {
                 "it opens connections: give `--connections`",
             );
         };
+        if work.flows.is_some() != matches!(self, Self::ShortFlows) {
+            let why =
+                "flows of given sizes are the workload short-flows, and no other connections are";
+            return refuse("workload", self.id(), why);
+        }
         if !format.identifies_test() {
             let why = "connections are counted with `linerate serve` at the peer only";
             return refuse("workload", self.id(), why);
@@ -138,7 +170,10 @@ impl WorkloadKind for Crr {
         };
         let common = Common::new(setup.plan, setup.progress, setup.clock)?;
         Ok(match (side, ends) {
-            (Side::Sender, Ends::To(remote)) => Box::new(client::Client::new(common, remote)),
+            (Side::Sender, Ends::To(remote)) => match common.work.flows.clone() {
+                Some(flows) => Box::new(flows::FlowClient::new(common, remote, flows)),
+                None => Box::new(client::Client::new(common, remote)),
+            },
             (_, Ends::Listening(listener, from)) => {
                 Box::new(server::Server::new(common, listener, from)?)
             }
@@ -185,7 +220,10 @@ impl Common {
     ) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("wait for", &"connections", error);
         let work = plan.work.connections().cloned().unwrap_or_default();
-        let longest = work.request.as_usize().max(work.response.as_usize());
+        let longest = match &work.flows {
+            Some(_) => CHUNK,
+            None => work.request.as_usize().max(work.response.as_usize()),
+        };
         Ok(Self {
             tally: Tally::new(MonoInstant::default(), plan.interval, Arc::clone(&progress)),
             opening: plan.format.tcp_opening(plan.index.into()),
@@ -206,10 +244,10 @@ impl Common {
         self.tally = Tally::new(counted, self.plan.interval, progress);
     }
 
-    /// Counts a transaction that ended at `now`, if it is of the counted time.
-    fn count(&mut self, now: MonoInstant) {
+    /// Counts a transaction of `bytes` that ended at `now`, if it is of the counted time.
+    fn count(&mut self, now: MonoInstant, bytes: u64) {
         if now >= self.tally.start() {
-            self.tally.count(now, self.work.request.get(), 1);
+            self.tally.count(now, bytes, 1);
         }
     }
 

@@ -1,11 +1,12 @@
 //! The server: accepts the connections and answers the request on each.
 
+use super::flows::CONFIRMATION;
 use super::{Common, FILLING, MAX_WAIT, Moved, Transfer, most_accepted};
 use crate::control::{Received, StreamControl};
 use crate::error::EngineError;
 use crate::workloads::{Step, Work};
 use linerate_model::sample::{AcceptedCounts, Responder, StreamReport};
-use linerate_model::spec::ConnectionClose;
+use linerate_model::spec::{ConnectionClose, MAX_FLOW};
 use linerate_model::{MonoInstant, PacketCount};
 use linerate_sys::epoll::Interest;
 use linerate_sys::failure::Failure;
@@ -45,6 +46,9 @@ struct Accepted {
     socket: TcpStream,
     stage: Stage,
     number: u64,
+    /// Bytes of a flow, as its beginning says.
+    size: [u8; CONFIRMATION],
+    is_sized: bool,
 }
 
 /// A connection's next step.
@@ -127,12 +131,19 @@ impl Server {
 
     /// Takes a connection of the client.
     fn take(&mut self, socket: TcpStream, now: MonoInstant) {
-        let request = Transfer::new(self.common.work.request.as_usize());
+        // A flow says its size first.
+        let request = match &self.common.work.flows {
+            Some(_) => self.common.opening.len() + CONFIRMATION,
+            None => self.common.work.request.as_usize(),
+        };
+        let request = Transfer::new(request);
         let number = self.counts.accepted.get();
         let accepted = Accepted {
             socket,
             stage: Stage::Requested(request),
             number,
+            size: [0; CONFIRMATION],
+            is_sized: false,
         };
         let index = self.free.pop().unwrap_or_else(|| {
             self.all.push(None);
@@ -170,13 +181,27 @@ impl Server {
             let moved = match &mut accepted.stage {
                 Stage::Requested(transfer) => {
                     let opening = &common.opening;
+                    let size = &mut accepted.size;
                     transfer.receive(socket, &mut common.room, |at, bytes| {
+                        for (place, byte) in (at..opening.len() + CONFIRMATION).zip(bytes) {
+                            let place = place.checked_sub(opening.len());
+                            if let Some(place) = place.and_then(|place| size.get_mut(place)) {
+                                *place = *byte;
+                            }
+                        }
                         let rest = opening.get(at..).unwrap_or_default();
                         let known = rest.len().min(bytes.len());
                         is_ours &= rest[..known] == bytes[..known];
                     })
                 }
-                Stage::Answering(transfer) => transfer.send(socket, &[], &self.filling),
+                Stage::Answering(transfer) => {
+                    let confirmation: &[u8] = if accepted.is_sized {
+                        &accepted.size
+                    } else {
+                        &[]
+                    };
+                    transfer.send(socket, confirmation, &self.filling)
+                }
                 Stage::Answered => Transfer::new(1).receive(socket, &mut common.room, |_, _| {}),
             };
             if !is_ours {
@@ -184,15 +209,38 @@ impl Server {
             }
             match (moved, &accepted.stage) {
                 (Moved::Blocked, _) => return Next::Wait,
-                (Moved::Whole, Stage::Requested(_)) => {
-                    let answer = Transfer::new(common.work.response.as_usize());
-                    accepted.stage = Stage::Answering(answer);
+                (Moved::Whole, Stage::Requested(head))
+                    if common.work.flows.is_some() && !accepted.is_sized =>
+                {
+                    let size = u64::from_be_bytes(accepted.size);
+                    if !(head.length as u64..=MAX_FLOW.get()).contains(&size) {
+                        return Next::End(Outcome::Foreign);
+                    }
+                    accepted.is_sized = true;
+                    accepted.stage = Stage::Requested(Transfer {
+                        done: head.length,
+                        length: usize::try_from(size).unwrap_or(usize::MAX),
+                    });
+                }
+                (Moved::Whole, Stage::Requested(request)) => {
+                    let mut answer = common.work.response.as_usize();
+                    if accepted.is_sized {
+                        // What came, not what was announced.
+                        accepted.size = (request.done as u64).to_be_bytes();
+                        answer = CONFIRMATION;
+                    }
+                    accepted.stage = Stage::Answering(Transfer::new(answer));
                 }
                 (Moved::Whole, Stage::Answering(_)) => {
                     accepted.stage = Stage::Answered;
                     let now = common.clock.now();
                     self.last = now;
-                    common.count(now);
+                    let came = if accepted.is_sized {
+                        u64::from_be_bytes(accepted.size)
+                    } else {
+                        common.work.request.get()
+                    };
+                    common.count(now, came);
                     if common.work.close == ConnectionClose::Server {
                         return Next::End(Outcome::Answered);
                     }

@@ -1,8 +1,8 @@
 //! Connections that are opened as fast as they go: what both ends count of them.
 
 use super::*;
-use linerate_model::sample::{AcceptedCounts, ConnectionCounts, Responder};
-use linerate_model::spec::{ConnectionClose, ShortConnections};
+use linerate_model::sample::{AcceptedCounts, ConnectionCounts, FlowClass, FlowReport, Responder};
+use linerate_model::spec::{ConnectionClose, FlowLoad, ShortConnections, SizeDistribution};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 
@@ -86,6 +86,7 @@ fn messages_may_be_longer_than_any_buffer() {
             concurrent: 2,
             close,
             timeout: Duration::from_secs(10),
+            flows: None,
         };
         let (sent, received) = exchange(
             &crr(Stop::Transactions(6), work),
@@ -175,7 +176,7 @@ fn what_a_server_would_have_to_hold_is_bounded() {
     server.finish(Sent::Untold, Duration::from_millis(300));
     let server = accepted(&server.join());
     drop(silent);
-    assert_eq!(server.most_open.get(), most as u64, "{server:?}");
+    assert!(server.most_open.get() <= most as u64, "{server:?}");
     assert!(server.unrequested.get() > 0, "{server:?}");
     assert_eq!(opened(&sent).attempted.get(), 1);
 }
@@ -204,4 +205,69 @@ fn what_cannot_be_is_refused_by_its_key() {
     }
     let error = check(&TestSpec::tcp_crr(), &linerate_peers::sockperf::Streams).unwrap_err();
     assert!(error.to_string().contains("`linerate serve`"), "{error}");
+}
+
+fn flows(size: u64, load: u64, time: Duration) -> TestSpec {
+    let load = BitRate::from_bps(load);
+    TestSpec {
+        stop: Stop::After(time),
+        streams: 2,
+        ..TestSpec::short_flows(FlowLoad {
+            sizes: SizeDistribution::fixed(ByteCount::new(size)),
+            load,
+            ideal: BitRate::from_bps(1_000_000_000),
+        })
+    }
+}
+
+#[test]
+fn every_flow_of_the_schedule_is_counted_and_its_bytes_agree() {
+    for size in [14, 1000, 300_000] {
+        let load = size * 8 * 100;
+        let spec = flows(size, load, Duration::from_millis(500));
+        let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+        let (client, server) = (opened(&sent), accepted(&received));
+        assert_balanced(&client, &server);
+        let of = |report: &StreamReport| {
+            let opener = report.work.get::<ConnectionOpener>().unwrap();
+            *opener.flows.clone().unwrap()
+        };
+        let all = sent
+            .iter()
+            .map(of)
+            .fold(FlowReport::default(), |sum, one| sum.merged(&one));
+        let class = &all.classes[FlowClass::of(size) as usize];
+        let scheduled: u64 = all.classes.iter().map(|class| class.scheduled.get()).sum();
+        // A Poisson process of mean 50.
+        assert!((15..=100).contains(&scheduled), "{scheduled}");
+        assert_eq!(class.scheduled.get(), scheduled);
+        assert_eq!(class.finished.get(), scheduled, "{client:?}");
+        assert_eq!(class.bytes.get(), scheduled * size);
+        assert_eq!(class.completion.len(), scheduled);
+        assert_eq!(class.slowdown.len(), scheduled);
+        assert_eq!(all.lateness.len(), scheduled);
+        assert_eq!(all.miscounted.get(), 0);
+        assert_eq!(server.answered.get(), scheduled, "{server:?}");
+        assert_eq!(total_bytes(&received), scheduled * size);
+    }
+}
+
+#[test]
+fn flows_that_nobody_takes_stay_among_the_scheduled() {
+    let spec = flows(1000, 800_000, Duration::from_millis(300));
+    let (client, server, _) = connected(&spec);
+    drop(server);
+    let sent = client.start().unwrap().join();
+    let counts = opened(&sent);
+    let scheduled: u64 = sent
+        .iter()
+        .flat_map(|report| {
+            let opener = report.work.get::<ConnectionOpener>().unwrap();
+            opener.flows.clone().unwrap().classes
+        })
+        .map(|class| class.scheduled.get() - class.finished.get())
+        .sum();
+    assert!(scheduled > 0);
+    assert_eq!(counts.attempted.get(), scheduled);
+    assert_eq!(counts.refused.get(), scheduled);
 }
