@@ -108,7 +108,7 @@ fn ended(
     trial.payload_bytes = Some(packets::clipped(&ends).unwrap_or_else(|| spec.payload()));
     trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
-    if trial.connections().is_some() {
+    if trial.connections().is_some() && trial.flows().is_none() {
         // What their requests are in bits is nobody's rate.
         (trial.offered_load, trial.received_rate) = (None, None);
     }

@@ -5,11 +5,11 @@ use crate::ledger;
 use crate::statistics::to_f64;
 use linerate_model::run::{
     ByteStreamResult, ClosedLoopResult, ConnectionOutcomes, ConnectionsResult, DatagramsResult,
-    Delay, DelayOf, OpenLoopResult, TrialWork, UnitCounts,
+    Delay, DelayOf, FlowClassResult, FlowsResult, OpenLoopResult, Slowdown, TrialWork, UnitCounts,
 };
 use linerate_model::sample::{
-    AcceptedCounts, ConnectionCounts, ConnectionOpener, EndpointReport, MarkedByteStreamSender,
-    Moments, Requester, Responder, StreamReport,
+    AcceptedCounts, ConnectionCounts, ConnectionOpener, EndpointReport, FlowClass, FlowReport,
+    FlowTimes, MarkedByteStreamSender, Moments, Requester, Responder, StreamReport,
 };
 use linerate_model::spec::{OpenLoop, ShortConnections, TestWork};
 use linerate_model::{Histogram, PacketCount, PacketRate};
@@ -58,6 +58,7 @@ fn connections(ends: &Ends<'_>, asked: &ShortConnections) -> ConnectionsResult {
             stream.work.get::<ConnectionOpener>()?.transaction.as_ref()
         })
         .map(Box::new),
+        flows: flows(ends).map(Box::new),
         connections: client.map(|client| {
             Box::new(ConnectionOutcomes {
                 asked: asked.clone(),
@@ -72,6 +73,34 @@ fn connections(ends: &Ends<'_>, asked: &ShortConnections) -> ConnectionsResult {
         .map(Box::new),
         delay: delay(ends),
     }
+}
+
+fn flows(ends: &Ends<'_>) -> Option<FlowsResult> {
+    let all =
+        streams(ends.sender).filter_map(|s| s.work.get::<ConnectionOpener>()?.flows.as_deref());
+    let all = all.fold(None, |sum: Option<FlowReport>, one| {
+        Some(sum.unwrap_or_default().merged(one))
+    })?;
+    let class = |(class, times): (FlowClass, FlowTimes)| {
+        let unfinished = times.scheduled.get().saturating_sub(times.finished.get());
+        FlowClassResult {
+            class,
+            scheduled: times.scheduled,
+            finished: times.finished,
+            bytes: times.bytes,
+            slowdown: (!times.slowdown.is_empty())
+                .then(|| Slowdown::from_thousandths(&times.slowdown, unfinished)),
+            completion: Delay::with_unanswered(DelayOf::ResponseTime, times.completion, unfinished),
+        }
+    };
+    let classes = FlowClass::ALL.into_iter().zip(all.classes);
+    let classes = classes.filter(|(_, times)| times.scheduled.get() > 0);
+    Some(FlowsResult {
+        classes: classes.map(class).collect(),
+        lateness: Delay::from_histogram(DelayOf::Lateness, all.lateness),
+        base_rtt_ns: all.base_rtt_ns,
+        miscounted: all.miscounted,
+    })
 }
 
 fn datagrams(ends: &Ends<'_>) -> DatagramsResult {

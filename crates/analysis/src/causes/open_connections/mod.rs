@@ -4,9 +4,10 @@
 use super::evidence::{Cpu, Evidence};
 use super::{Cause, ephemeral_ports, receiver_cpu, sender_cpu, supported_if, undecided, words};
 use linerate_model::run::{Confidence, ConnectionOutcomes, Experiment, Limit, Run, Trial, Verdict};
+use linerate_model::run::{FlowClassResult, FlowsResult};
 use linerate_model::signals;
 use linerate_model::spec::{ConnectionClose, Direction, Side};
-use linerate_model::{PacketRate, Ratio};
+use linerate_model::{PacketCount, PacketRate, Ratio};
 
 /// As many connections as there are at once end as often as their transactions take.
 pub(crate) static CAUSE: Cause = Cause {
@@ -42,6 +43,9 @@ fn judge(evidence: &Evidence<'_>, trial: &Trial, outcomes: &ConnectionOutcomes) 
     }
     if outcomes.asked.close == ConnectionClose::Hold {
         return held(outcomes);
+    }
+    if let Some(flows) = trial.flows() {
+        return finished(flows);
     }
     let ends = Cpu::of_ends(evidence);
     let figures: Vec<String> = ends.iter().flat_map(Cpu::figures).collect();
@@ -132,6 +136,28 @@ fn failing(outcomes: &ConnectionOutcomes) -> Verdict {
         kinds.join(", ")
     );
     undecided(claim, Vec::new())
+}
+
+/// Nothing limits flows that begin at their times and all finish; how much slower they were is the result.
+fn finished(flows: &FlowsResult) -> Verdict {
+    let sum = |part: fn(&FlowClassResult) -> PacketCount| {
+        flows
+            .classes
+            .iter()
+            .map(|class| part(class).get())
+            .sum::<u64>()
+    };
+    let (scheduled, finished) = (sum(|class| class.scheduled), sum(|class| class.finished));
+    let (of, done) = (words::count(scheduled), words::count(finished));
+    if finished < scheduled {
+        let claim = format!("Bottleneck not identified: {done} of {of} flows finished in time.");
+        return undecided(claim, Vec::new());
+    }
+    Verdict {
+        limit: Limit::none(),
+        confidence: Confidence::Supported,
+        ..undecided(format!("All {of} flows finished."), Vec::new())
+    }
 }
 
 fn held(outcomes: &ConnectionOutcomes) -> Verdict {

@@ -1,12 +1,14 @@
 //! What became of connections that were opened for a request each, or held open.
 
+mod flow_times;
+
 use crate::document::{Block, Look, Sheet};
 use crate::figures::{UNKNOWN, float, nanos, significant};
 use crate::headline::Headline;
 use crate::table::{Cell, column, words as text};
 use linerate_model::run::{ConnectionOutcomes, Delay, Run, Trial};
 use linerate_model::spec::ConnectionClose;
-use linerate_model::{PacketCount, PacketRate};
+use linerate_model::{ByteCount, PacketCount, PacketRate};
 
 /// A trial with what became of its connections.
 type ConnectionTrial<'a> = (&'a Trial, &'a ConnectionOutcomes);
@@ -26,6 +28,9 @@ pub(crate) fn headline(run: &Run) -> Option<Headline> {
     let all = trials(run);
     let (trial, outcomes) = all.iter().find(|(trial, _)| trial.valid)?;
     let (asked, client) = (&outcomes.asked, &outcomes.client);
+    if let Some(flows) = trial.flows() {
+        return flow_times::headline(flows);
+    }
     let failed = match client.failed_in_all().get() {
         0 => String::new(),
         some => format!(", {some} failed"),
@@ -63,6 +68,7 @@ pub(crate) fn blocks(run: &Run) -> Vec<Block<'_>> {
         for (label, line) in lines(trial, outcomes) {
             blocks.push(Block::fact(label, format!("{name}{line}")));
         }
+        blocks.extend(trial.flows().into_iter().flat_map(flow_times::blocks));
     }
     let delays: Vec<DelayRow<'_>> = all
         .iter()
@@ -98,6 +104,20 @@ fn lines(trial: &Trial, outcomes: &ConnectionOutcomes) -> Vec<(&'static str, Str
         ),
     )];
     let asked = &outcomes.asked;
+    if let Some(flows) = &asked.flows {
+        lines.push((
+            "each",
+            format!(
+                "a size of {} (mean {}); load {}, path {}; failed after {} s",
+                flows.sizes.name,
+                ByteCount::from_f64(flows.sizes.mean()),
+                flows.load,
+                flows.ideal,
+                asked.timeout.as_secs_f64()
+            ),
+        ));
+        return lines;
+    }
     let ended = match asked.close {
         ConnectionClose::Client => "the client closes first",
         ConnectionClose::Hold => "held open",
@@ -185,10 +205,10 @@ fn delay_sheet(rows: &[DelayRow<'_>]) -> Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::Histogram;
     use linerate_model::run::{ConnectionsResult, RunKind, Tool};
     use linerate_model::sample::{AcceptedCounts, ConnectionCounts};
     use linerate_model::spec::{Direction, ShortConnections, Transport};
-    use linerate_model::{ByteCount, Histogram};
 
     fn run(close: ConnectionClose) -> Run {
         let count = PacketCount::new;
@@ -200,6 +220,7 @@ mod tests {
             handshake: handshake.map(Box::new),
             delay: None,
             transaction: None,
+            flows: None,
             connections: Some(Box::new(ConnectionOutcomes {
                 asked: ShortConnections {
                     request: ByteCount::new(1),

@@ -1,0 +1,102 @@
+//! Completion times of flows of given sizes.
+
+use crate::document::{Block, Look, Sheet};
+use crate::figures::{UNKNOWN, float, nanos, significant};
+use crate::headline::Headline;
+use crate::table::{Cell, Column, column, words as text};
+use linerate_model::run::{Delay, FlowClassResult, FlowsResult, Slowdown};
+
+/// The slowdown of the smallest flows, which a full queue hurts most.
+pub(super) fn headline(flows: &FlowsResult) -> Option<Headline> {
+    let class = flows.classes.first()?;
+    let slowdown = class.slowdown?;
+    let unfinished = class.scheduled.get() - class.finished.get().min(class.scheduled.get());
+    let unfinished = match unfinished {
+        0 => String::new(),
+        some => format!(", {some} unfinished"),
+    };
+    Some(Headline {
+        figure: slowdown.p99.map_or_else(|| UNKNOWN.to_owned(), times),
+        about: format!(
+            "p99 slowdown of {} flows, median {}{unfinished}, n = {}",
+            class.class.words(),
+            slowdown.p50.map_or_else(|| UNKNOWN.to_owned(), times),
+            class.scheduled.get()
+        ),
+    })
+}
+
+fn times(ratio: f64) -> String {
+    format!("{}×", significant(ratio, 3))
+}
+
+/// A table of classes, and what the ideal is.
+pub(super) fn blocks(flows: &FlowsResult) -> Vec<Block<'static>> {
+    let base = flows
+        .base_rtt_ns
+        .map_or_else(|| UNKNOWN.to_owned(), |base| nanos(float(base)));
+    let late = flows.lateness.as_ref().and_then(|late| late.p99_ns);
+    let late = late.map_or_else(|| UNKNOWN.to_owned(), |late| nanos(float(late)));
+    let mut blocks = vec![Block::fact(
+        "flows",
+        format!(
+            "completion from when each was meant to begin; ideal: two round trips of {base}, and its bytes at the path's rate; p99 lateness of the sender {late}"
+        ),
+    )];
+    if flows.miscounted.get() > 0 {
+        blocks.push(Block::fact(
+            "bytes",
+            format!(
+                "{} flows arrived with another number of bytes",
+                flows.miscounted.get()
+            ),
+        ));
+    }
+    let columns = vec![
+        text("flows", |class: &FlowClassResult| class.class.words()),
+        column("n", |class: &FlowClassResult| {
+            Cell::count(Some(class.scheduled.get()))
+        }),
+        column("finished", |class: &FlowClassResult| {
+            Cell::count(Some(class.finished.get()))
+        }),
+        time("FCT p50", |delay| delay.p50_ns),
+        time("p90", |delay| delay.p90_ns),
+        time("p99", |delay| delay.p99_ns),
+        time("p99.9", |delay| delay.p999_ns),
+        slowdown("slowdown p50", |slowdown| slowdown.p50),
+        slowdown("p90", |slowdown| slowdown.p90),
+        slowdown("p99", |slowdown| slowdown.p99),
+        slowdown("p99.9", |slowdown| slowdown.p999),
+    ];
+    let sheet = Sheet::new("Flow completion times", &flows.classes, columns);
+    blocks.push(Block::Table(sheet.look(Look::Open)));
+    blocks
+}
+
+fn time<'a>(head: &'static str, get: fn(&Delay) -> Option<u64>) -> Column<'a, FlowClassResult> {
+    column(head, move |class: &FlowClassResult| {
+        match class.completion.as_ref().and_then(get) {
+            Some(ns) => Cell {
+                text: nanos(float(ns)),
+                value: Some(float(ns)),
+            },
+            None => Cell::text("–"),
+        }
+    })
+}
+
+fn slowdown<'a>(
+    head: &'static str,
+    get: fn(&Slowdown) -> Option<f64>,
+) -> Column<'a, FlowClassResult> {
+    column(head, move |class: &FlowClassResult| {
+        match class.slowdown.as_ref().and_then(get) {
+            Some(ratio) => Cell {
+                text: times(ratio),
+                value: Some(ratio),
+            },
+            None => Cell::text("–"),
+        }
+    })
+}
