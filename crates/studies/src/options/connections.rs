@@ -2,9 +2,27 @@
 
 use super::choice::closes;
 use super::draft::{duration, named, read, set};
-use super::{Group, HelpLevel, TCP, Usual, flag, option};
+use super::{Group, TCP, Usual, flag, option};
+use linerate_model::spec::SizeDistribution;
+use std::path::Path;
 
 const IN_PLACE: &[&str] = &["connections", "open"];
+
+/// A distribution of flow sizes: a published one, one size, or a file's.
+fn sizes(text: &str) -> Result<SizeDistribution, String> {
+    if let Some(known) = SizeDistribution::named(text) {
+        return Ok(known);
+    }
+    if let Some(size) = text.strip_prefix("fixed:") {
+        let all = SizeDistribution::fixed(read(size)?);
+        return all.check().map(|()| all);
+    }
+    let table = std::fs::read_to_string(text).map_err(|error| {
+        format!("neither web-search nor data-mining nor fixed:SIZE, and no file that can be read ({error})")
+    })?;
+    let name = Path::new(text).file_name().unwrap_or_default();
+    SizeDistribution::parse(&name.to_string_lossy(), &table)
+}
 
 /// What a transfer has and connections do not.
 const OF_TRANSFERS: &[&str] = &[
@@ -23,7 +41,6 @@ pub(super) static CONNECTIONS: Group = Group {
     options: &[
         flag("connections", TCP, "Open connections one after the other in each of the streams, with a request and its answer on each, in place of a transfer: connections per second (TCP_CRR)")
             .aliases(&["crr"])
-            .shown(HelpLevel::Short)
             .excludes(OF_TRANSFERS)
             .page("connections.md")
             .sets(|d, _| set(&mut d.connects, Ok(true))),
@@ -31,6 +48,19 @@ pub(super) static CONNECTIONS: Group = Group {
             .excludes(&["connections", "streams", "close", "pace", "bitrate", "payload", "workload", "reverse", "duplex", "both", "receiver-pause"])
             .page("connections.md")
             .sets(|d, v| set(&mut d.held_open, read(v).map(Some))),
+        option("flow-sizes", TCP, "SIZES", "Send flows of these sizes, each on a connection of its own, in place of a transfer: `web-search`, `data-mining`, `fixed:100K`, or a file of sizes in bytes and cumulative shares")
+            .excludes(&["connections", "open", "streams", "close", "pace", "bitrate", "payload", "workload", "reverse", "duplex", "both", "receiver-pause"])
+            .needs(&["link-rate"])
+            .page("flow-completion.md")
+            .sets(|d, v| set(&mut d.flow_sizes, sizes(v).map(Some))),
+        option("link-rate", TCP, "RATE", "Rate of the path in bit/s of L4 payload: that of the ideal completion time of a flow")
+            .needs(&["flow-sizes"])
+            .page("flow-completion.md")
+            .sets(|d, v| set(&mut d.link_rate, read(v).map(Some))),
+        option("load", TCP, "LOAD", "Load of all flows: a share of the path's rate (`50%`), or a rate in bit/s of L4 payload")
+            .otherwise(Usual::Words("50%"))
+            .needs(&["flow-sizes"])
+            .sets(|d, v| set(&mut d.flow_load, v.parse())),
         option("request", TCP, "SIZE", "Request on each connection")
             .otherwise(Usual::Words("1 B"))
             .needs(IN_PLACE)

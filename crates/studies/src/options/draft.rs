@@ -8,8 +8,8 @@ use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::BitRate;
 use linerate_model::link::EmulatedLink;
 use linerate_model::spec::{
-    Arrival, CatchUp, ConnectionClose, Direction, MAX_THREADS, Observe, Pace, ShortConnections,
-    SocketChoice, Stop, TestSpec, TestWork, Transport,
+    Arrival, CatchUp, ConnectionClose, Direction, FlowLoad, MAX_THREADS, Observe, Pace,
+    ShortConnections, SizeDistribution, SocketChoice, Stop, TestSpec, TestWork, Transport,
 };
 use linerate_model::units::parse_duration;
 use linerate_stacks::StackSpec;
@@ -63,6 +63,12 @@ pub(super) struct Draft {
     pub(super) held_open: Option<u32>,
     /// What is exchanged on each of them.
     pub(super) exchange: ShortConnections,
+    /// Sizes of flows in place of a transfer.
+    pub(super) flow_sizes: Option<SizeDistribution>,
+    /// Rate of the path of these flows.
+    pub(super) link_rate: Option<BitRate>,
+    /// Their load.
+    pub(super) flow_load: LoadChoice,
     pub(super) search: SaturatePlan,
     pub(super) device: DeviceDraft,
     pub(super) messages: LatencyPlan,
@@ -105,6 +111,9 @@ impl Draft {
                 .connections()
                 .cloned()
                 .unwrap_or_default(),
+            flow_sizes: None,
+            link_rate: None,
+            flow_load: LoadChoice::Share(0.5),
             search: SaturatePlan::new(spec.clone()),
             device: DeviceDraft::default(),
             messages,
@@ -149,7 +158,14 @@ impl Draft {
         })
     }
 
-    fn single(self) -> TestSpec {
+    fn single(mut self) -> TestSpec {
+        if let Some((sizes, ideal)) = self.flow_sizes.take().zip(self.link_rate) {
+            let load = match self.flow_load {
+                LoadChoice::Rate(rate) => rate,
+                LoadChoice::Share(share) => BitRate::from_f64(ideal.as_f64() * share),
+            };
+            return self.flows(FlowLoad { sizes, load, ideal });
+        }
         if self.connects || self.held_open.is_some() {
             return self.connections();
         }
@@ -164,6 +180,19 @@ impl Draft {
         if spec.streams > MAX_THREADS {
             spec.threads.get_or_insert_with(usual_threads);
         }
+        timed(spec, self.time, self.interval)
+    }
+
+    /// Flows of given sizes, on few threads: a stream is a thread.
+    fn flows(self, flows: FlowLoad) -> TestSpec {
+        let (spec, short) = (self.spec, TestSpec::short_flows(flows));
+        let spec = TestSpec {
+            workload: short.workload,
+            work: short.work,
+            streams: spec.threads.unwrap_or_else(usual_threads),
+            threads: None,
+            ..spec
+        };
         timed(spec, self.time, self.interval)
     }
 
@@ -255,6 +284,32 @@ impl Draft {
         let mut options = self.stack_options.iter();
         let whole = options.try_fold(stack, |stack, (name, value)| stack.with(name, value));
         whole.map(Some)
+    }
+}
+
+/// Load of flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum LoadChoice {
+    /// L4 payload.
+    Rate(BitRate),
+    /// A share of the path's rate: 0.5.
+    Share(f64),
+}
+
+impl FromStr for LoadChoice {
+    type Err = String;
+
+    /// `50%` or `500M`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(percent) = text.strip_suffix('%') else {
+            return read(text).map(Self::Rate);
+        };
+        let percent: f64 = read(percent.trim_end())?;
+        if percent > 0.0 && percent <= 1000.0 {
+            Ok(Self::Share(percent / 100.0))
+        } else {
+            Err("a share is above 0 % and at most 1000 %".to_owned())
+        }
     }
 }
 

@@ -63,6 +63,10 @@ fn title(spec: &TestSpec, target: &Target) -> String {
         .intended_load()
         .map(|rate| format!(" at {rate}"))
         .unwrap_or_default();
+    if let Some(flows) = spec.work.connections().and_then(|work| work.flows.as_ref()) {
+        let name = &flows.sizes.name;
+        return format!("TCP flows of {name} at {} to {}", flows.load, target.far);
+    }
     if let Some(work) = spec.work.connections() {
         let how = match work.close {
             ConnectionClose::Hold => "held open",
