@@ -32,6 +32,7 @@ CREATE TYPE round_state AS ENUM ('waiting', 'leased', 'done', 'failed', 'skipped
 -- The queue: one row for each round that a schedule is due to run.
 CREATE TABLE rounds (
     schedule text NOT NULL,
+    -- Milliseconds from 1970 to its begin.
     number bigint NOT NULL,
     begin_at timestamptz NOT NULL,
     state round_state NOT NULL DEFAULT 'waiting',

@@ -8,7 +8,7 @@ use crate::archive::{Archive, Round, Spooled};
 use crate::configuration::HubPlan;
 use crate::database::{Claim, Database, Declared, Due, LEASE_MARGIN};
 use crate::gauges::Gauges;
-use crate::log::say;
+use crate::log::{round_name, say};
 use crate::worker::{self, Job, RoundEnd};
 use anyhow::{Result, bail};
 use linerate_model::exit::{ExitCode, Failure};
@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 /// Between two turns; the end of a round and a wish to end come sooner.
 const TURN: Duration = Duration::from_secs(1);
-/// Between two looks for documents without rows that another hub or an operator put there.
+/// Between two looks for documents without rows that another hub or an operator put there, and for lapsed leases.
 const SCAN_INTERVAL: Duration = Duration::from_secs(10);
 /// Between two looks for months that are too old.
 const DROP_INTERVAL: Duration = Duration::from_hours(1);
@@ -65,7 +65,7 @@ pub(crate) async fn serve(plan: &HubPlan) -> Result<ExitCode> {
     }
     hub.connect().await?;
     say(&format!(
-        "{} serves {} schedules, documents in {}",
+        "{} serves; schedules: {}; documents in {}",
         plan.name,
         plan.schedules.len(),
         plan.archive.display()
@@ -231,7 +231,7 @@ impl Hub<'_> {
         self.gauges.round_under_way.set(0);
         let is_ended = !matches!(end, RoundEnd::Interrupted);
         let brought = self.bring(&spooled, is_ended);
-        let what = format!("round {} of {}", claim.number, claim.schedule);
+        let what = format!("{} of {}", claim.schedule, round_name(claim.number));
         match (end, brought) {
             (_, Brought::Elsewhere) => {
                 let text = format!("{what}: another hub has taken it, since its lease had lapsed");
@@ -287,17 +287,11 @@ impl Hub<'_> {
         let left = self.sweep(database).await?;
         if is_due(self.times.scan) {
             self.scan(database).await?;
+            self.reap(database).await?;
             self.times.scan = Some(MonoClock.now().after(SCAN_INTERVAL));
         }
         if let Some((claim, failure)) = made {
             database.give_back(&claim, failure.as_deref()).await?;
-        }
-        let lapsed = database.reap().await?;
-        if lapsed > 0 {
-            self.gauges.lapsed_leases.inc_by(lapsed);
-            say(&format!(
-                "{lapsed} leases have lapsed: their rounds are made again if they are the newest"
-            ));
         }
         self.enqueue(database).await?;
         if let Some(keep) = self.plan.keep.filter(|_| is_due(self.times.drop)) {
@@ -362,16 +356,27 @@ impl Hub<'_> {
         database.acknowledge(&archived, self.plan.keep).await
     }
 
+    /// Ends leases that have lapsed.
+    async fn reap(&self, database: &Database) -> Result<()> {
+        let lapsed = database.reap().await?;
+        if lapsed > 0 {
+            self.gauges.lapsed_leases.inc_by(lapsed);
+            say(&format!(
+                "leases that have lapsed: {lapsed}; their rounds are made again if they are the newest"
+            ));
+        }
+        Ok(())
+    }
+
     /// Puts what is due into the queue.
     async fn enqueue(&mut self, database: &mut Database) -> Result<()> {
         let now = database.now().await?;
         let newest = self.plan.schedules.iter().map(|one| Due {
             schedule: one.name.clone(),
-            number: one.schedule.latest(now),
             begin: one.schedule.begin(one.schedule.latest(now)),
         });
         let due: Vec<_> = newest
-            .filter(|due| self.enqueued.get(&due.schedule) != Some(&due.number))
+            .filter(|due| self.enqueued.get(&due.schedule) != Some(&due.number()))
             .collect();
         if due.is_empty() {
             return Ok(());
@@ -380,10 +385,12 @@ impl Hub<'_> {
         if skipped > 0 {
             self.gauges.skipped_rounds.inc_by(skipped);
             say(&format!(
-                "skipped {skipped} rounds that nobody began before the next one was due"
+                "skipped since nobody began them before the next one was due: {skipped}"
             ));
         }
-        let numbers = due.into_iter().map(|due| (due.schedule, due.number));
+        let numbers = due
+            .into_iter()
+            .map(|due| (due.schedule.clone(), due.number()));
         self.enqueued.extend(numbers);
         Ok(())
     }
@@ -445,8 +452,9 @@ impl Hub<'_> {
             max_duration: schedule.max_duration,
         };
         say(&format!(
-            "round {number} of {} begins under lease {fence}",
-            schedule.name
+            "{} of {} begins under lease {fence}",
+            schedule.name,
+            round_name(number)
         ));
         let wakeup = Arc::clone(&self.wakeup);
         let start_by = asked.after(MAX_START_DELAY);

@@ -1,6 +1,7 @@
 //! `status`: what the database knows, in words.
 
 use crate::database::{Database, ScheduleSummary, Summary};
+use crate::log::round_name;
 use anyhow::Result;
 use linerate_model::ByteCount;
 use linerate_model::exit::ExitCode;
@@ -19,7 +20,7 @@ pub(crate) async fn show(url: &str) -> Result<ExitCode> {
 
 fn words(summary: &Summary) -> String {
     let mut lines = vec![format!(
-        "{} documents with {} tests; rows of {} months, {}",
+        "documents: {}; tests in them: {}; months with rows: {}, {}",
         summary.runs,
         summary.trials,
         summary.months,
@@ -62,7 +63,8 @@ fn of_schedule(schedule: &ScheduleSummary) -> Vec<String> {
         ));
     }
     if let Some((number, reason)) = &schedule.failure {
-        lines.push(format!("  newest failure: round {number}: {reason}"));
+        let name = round_name(number.unsigned_abs());
+        lines.push(format!("  newest failure: {name}: {reason}"));
     }
     lines
 }
@@ -89,7 +91,7 @@ mod tests {
             },
             newest_age: Some(Duration::from_secs(125)),
             lease: Some(("north".to_owned(), Duration::from_secs(61))),
-            failure: Some((12, "no key".to_owned())),
+            failure: Some((1_795_868_232_000, "no key".to_owned())),
         };
         let text = words(&Summary {
             schema: 1,
@@ -100,12 +102,12 @@ mod tests {
             bytes: 81_920,
         });
         for part in [
-            "8 documents with 96 tests; rows of 1 months",
+            "documents: 8; tests in them: 96; months with rows: 1, 80",
             "lab: mesh of 4 hosts, every 1 h 0 min, 4 hosts",
             "7 done, 1 failed, 2 skipped, 0 waiting",
             "started 2 min 5 s ago",
             "by north, whose lease ends in 1 min 1 s",
-            "round 12: no key",
+            "2026-11-28T12:17:12Z: no key",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -29,9 +29,16 @@ const CLAIM_LOCK: i64 = 0x6c69_6e65_636c_616d;
 #[derive(Debug, Clone)]
 pub(crate) struct Due {
     pub(crate) schedule: String,
-    pub(crate) number: u64,
     /// When it began to be, from the Unix epoch on.
     pub(crate) begin: Duration,
+}
+
+impl Due {
+    /// Milliseconds from the Unix epoch to its begin: its number among the rounds of its schedule. A count of periods would
+    /// come again once the period changes.
+    pub(crate) fn number(&self) -> u64 {
+        u64::try_from(self.begin.as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 /// A schedule, as its hub has it.
@@ -72,7 +79,7 @@ impl Database {
         let step = self.client.transaction().await.map_err(fail)?;
         let mut skipped = 0;
         for round in due {
-            let number = signed(round.number);
+            let number = signed(round.number());
             step.execute(
                 "INSERT INTO rounds (schedule, number, begin_at) VALUES ($1, $2, to_timestamp($3)) ON CONFLICT DO NOTHING",
                 &[&round.schedule, &number, &round.begin.as_secs_f64()],
@@ -216,7 +223,7 @@ pub(super) async fn end_lease(
     Ok(())
 }
 
-/// PostgreSQL has no unsigned numbers; rounds of each second last for 10¹¹ years.
+/// PostgreSQL has no unsigned numbers; milliseconds since 1970 have no bit to lose.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
