@@ -10,7 +10,7 @@
 
 use crate::datapaths::packet_path::is_full;
 use crate::error::EngineError;
-use linerate_model::{BitRate, Clock as _, PacketRate};
+use linerate_model::{BitRate, ByteCount, Clock as _, PacketRate};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
 use linerate_sys::packet::{BATCH, FrameSender, PacketRing, Promiscuous, RingLayout};
@@ -178,8 +178,8 @@ impl AddressPorts {
         go_on: &dyn Fn() -> bool,
         take: &mut dyn FnMut(u8, u32),
     ) -> Result<bool, EngineError> {
-        let bits =
-            BitRate::from_f64(rate.map_or(0.0, PacketRate::pps) * self.frame_bytes as f64 * 8.0);
+        let frame = ByteCount::new(self.frame_bytes as u64);
+        let bits = BitRate::from_f64(rate.map_or(0.0, PacketRate::pps) * frame.as_f64() * 8.0);
         let start = MonoClock.now();
         let mut schedule = Schedule::new(start, bits.bps(), self.frame_bytes, WINDOW, BATCH);
         let mut frames = frames.peekable();

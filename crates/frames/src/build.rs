@@ -32,7 +32,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// An Ethernet header with the flow's addresses, before a header of this EtherType.
+    /// An Ethernet header with the flow's addresses, before a header of this `EtherType`.
     pub(crate) fn ethernet(&mut self, next: u16) {
         self.bytes.extend(self.flow.remote.mac);
         self.bytes.extend(self.flow.local.mac);
@@ -110,7 +110,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// EtherType of a packet with this address.
+/// `EtherType` of a packet with this address.
 pub(crate) const fn ethertype(address: IpAddr) -> u16 {
     match address {
         IpAddr::V4(_) => ETHERTYPE_IPV4,

@@ -35,9 +35,9 @@ pub const UDP_HEADER: usize = 8;
 /// Bytes of a TCP header without options.
 pub const TCP_HEADER: usize = 20;
 
-/// EtherType of IPv4.
+/// `EtherType` of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
-/// EtherType of IPv6.
+/// `EtherType` of IPv6.
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// IP protocol of TCP.

@@ -4,7 +4,7 @@ use crate::checksum::pseudo;
 use crate::{ETHERNET_HEADER, ETHERTYPE_IPV4, ETHERTYPE_IPV6, FrameHeaders, IPV6_HEADER};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// EtherType of ARP.
+/// `EtherType` of ARP.
 pub const ETHERTYPE_ARP: u16 = 0x0806;
 
 /// A MAC address.

@@ -120,7 +120,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Which packet is wrong, and how.
-    pub fn next(&mut self) -> Result<Option<Captured>, PcapError> {
+    pub fn next_frame(&mut self) -> Result<Option<Captured>, PcapError> {
         let mut header = [[0; 4]; 4];
         let length = read_up_to(&mut self.from, header.as_flattened_mut())?;
         if length == 0 {
@@ -209,13 +209,13 @@ mod tests {
             (1_700_000_001_000_000_000, b""),
         ]);
         let mut reader = Reader::new(&file[..]).unwrap();
-        let first = reader.next().unwrap().unwrap();
+        let first = reader.next_frame().unwrap().unwrap();
         assert_eq!(
             (first.at, &first.frame[..]),
             (1_700_000_000_123_456_789, &b"abc"[..])
         );
-        assert_eq!(reader.next().unwrap().unwrap().frame, b"");
-        assert_eq!(reader.next().unwrap(), None);
+        assert_eq!(reader.next_frame().unwrap().unwrap().frame, b"");
+        assert_eq!(reader.next_frame().unwrap(), None);
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let mut file = words.map(u32::to_be_bytes).as_flattened().to_vec();
         file.extend(b"xy");
         let mut reader = Reader::new(&file[..]).unwrap();
-        let first = reader.next().unwrap().unwrap();
+        let first = reader.next_frame().unwrap().unwrap();
         assert_eq!((first.at, &first.frame[..]), (7_000_005_000, &b"xy"[..]));
     }
 
@@ -243,7 +243,7 @@ mod tests {
     fn what_is_cut_anywhere_is_told() {
         let file = written(&[(1, b"abcdef")]);
         for length in 0..file.len() {
-            let read = Reader::new(&file[..length]).and_then(|mut reader| reader.next());
+            let read = Reader::new(&file[..length]).and_then(|mut reader| reader.next_frame());
             assert_eq!(read.is_ok(), length == 24, "{length}");
         }
     }
@@ -262,7 +262,7 @@ mod tests {
                 .map(u32::to_le_bytes)
                 .as_flattened(),
         );
-        let error = Reader::new(&huge[..]).unwrap().next().unwrap_err();
+        let error = Reader::new(&huge[..]).unwrap().next_frame().unwrap_err();
         assert!(matches!(error, PcapError::TooLong { packet: 1, .. }));
     }
 }

@@ -4,7 +4,7 @@ use crate::build::Build;
 use crate::headers::{self, Context, Given, Header};
 use crate::pcap::Reader;
 use crate::{ETHERNET_HEADER, End, Flow, Layout, PROTOCOL_TCP, PROTOCOL_UDP, Way};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -216,7 +216,7 @@ impl FrameHeaders {
         )))
     }
 
-    /// An Ethernet header with the tags that frames begin with, before a packet of this EtherType: that of neighbours on the
+    /// An Ethernet header with the tags that frames begin with, before a packet of this `EtherType`: that of neighbours on the
     /// same link.
     pub fn link(&self, to: [u8; 6], from: [u8; 6], ethertype: u16) -> Vec<u8> {
         let end = |mac| End {
@@ -312,7 +312,10 @@ pub fn template_param(file: &[u8], offset: Option<usize>) -> Result<String, Head
             bytes.len()
         ))
     })?;
-    let text: String = own.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = String::new();
+    for byte in own {
+        write!(text, "{byte:02x}").map_err(|error| HeaderError(error.to_string()))?;
+    }
     template(&text).map(|_| text)
 }
 
@@ -335,7 +338,7 @@ fn from_hex(text: &str) -> Result<Vec<u8>, HeaderError> {
 }
 
 fn first_packet(file: &[u8]) -> Result<Vec<u8>, HeaderError> {
-    let packet = Reader::new(file).and_then(|mut reader| reader.next());
+    let packet = Reader::new(file).and_then(|mut reader| reader.next_frame());
     let packet = packet.map_err(|error| HeaderError(error.to_string()))?;
     let packet = packet.ok_or_else(|| HeaderError("the capture has no packet".to_owned()))?;
     Ok(packet.frame)

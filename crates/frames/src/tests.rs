@@ -229,6 +229,63 @@ fn parameters_are_read_with_the_key_that_is_wrong() {
     assert_eq!(read("other", "x").unwrap().bytes(false), 62);
 }
 
+/// A template is hexadecimal with what people write between, or the first packet of a capture; what is neither is told.
+#[test]
+fn a_template_is_read_from_text_or_a_capture() {
+    let (_, datagram) = frame("vlan=100", "udp", true, &[]);
+    let pairs: Vec<_> = datagram.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = pairs.join(" ");
+    let text = format!(
+        "# a tagged datagram\n{}\n",
+        hex.replace("81 00", "81:00 # tag\n")
+    );
+    let mut capture = Vec::new();
+    pcap::begin(&mut capture).unwrap();
+    let long = [&datagram[..], &[1; 40]].concat();
+    pcap::add(&mut capture, 1, &long).unwrap();
+    pcap::add(&mut capture, 2, &[0; 60]).unwrap();
+    let wanted = hex.replace(' ', "");
+    assert_eq!(template_param(text.as_bytes(), None), Ok(wanted.clone()));
+    assert_eq!(
+        template_param(&capture, Some(datagram.len())),
+        Ok(wanted.clone())
+    );
+    assert_eq!(
+        template_param(&capture, None).unwrap().len(),
+        long.len() * 2
+    );
+    let read = FrameHeaders::from_params(|key| (key == FrameHeaders::TEMPLATE).then_some(&wanted));
+    let layout = Layout::new(&read.unwrap(), &flow(false), Way::BToA);
+    assert_eq!(layout.transport().unwrap().at, 38);
+    for (file, offset, why) in [
+        (
+            &b"0102"[..],
+            None,
+            "it takes 14 to 1024 whole bytes, not 4 digits",
+        ),
+        (
+            b"012",
+            None,
+            "it is neither a pcap capture nor whole bytes in hexadecimal",
+        ),
+        (b"GIF89a\0", None, "it is no pcap capture"),
+        (&capture[..24], None, "the capture has no packet"),
+        (
+            text.as_bytes(),
+            Some(47),
+            "it has 46 bytes, and none at offset 47",
+        ),
+        (
+            &capture,
+            Some(47),
+            "its udp header is at byte 38, so number and time must be at an even distance from there, not at byte 47: give another offset",
+        ),
+    ] {
+        let refused = template_param(file, offset).unwrap_err().to_string();
+        assert_eq!(refused, why);
+    }
+}
+
 /// The parts of a frame in words, to compare.
 fn parts(frame: &[u8]) -> Vec<Part> {
     let mut parts = Vec::new();

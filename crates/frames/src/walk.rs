@@ -60,34 +60,27 @@ pub fn walk(frame: &[u8], visit: &mut dyn FnMut(Part)) {
                     });
                 })
             }
-            Next::Protocol(protocol @ (PROTOCOL_TCP | PROTOCOL_UDP)) => {
-                let Some((kind, length)) = transport(protocol, rest) else {
-                    return;
-                };
-                if kind == Transport::Udp {
-                    visit(Part::Length {
-                        at: at + 4,
-                        from: at,
-                    });
-                    let port = u16::from_be_bytes([rest[2], rest[3]]);
-                    if headers::is_known(&rest[length..], Next::Port(port)) {
-                        (at, next) = (at + length, Next::Port(port));
-                        continue;
+            Next::Protocol(protocol @ (PROTOCOL_TCP | PROTOCOL_UDP)) => transport(protocol, rest)
+                .and_then(|(kind, length)| {
+                    let inner = datagram(kind, rest, length);
+                    if kind == Transport::Udp {
+                        visit(Part::Length {
+                            at: at + 4,
+                            from: at,
+                        });
                     }
-                }
-                if let Some((ip_at, is_ipv4)) = ip {
-                    visit(Part::Transport {
-                        place: TransportAt {
+                    if let (None, Some((ip_at, is_ipv4))) = (inner, ip) {
+                        let place = TransportAt {
                             kind,
                             at,
                             ip_at,
                             is_ipv4,
-                        },
-                        payload_at: at + length,
-                    });
-                }
-                return;
-            }
+                        };
+                        let payload_at = at + length;
+                        visit(Part::Transport { place, payload_at });
+                    }
+                    Some((length, inner?))
+                }),
             _ => headers::read(rest, next).map(|(name, read)| {
                 visit(Part::Header(name));
                 (read.length, read.next)
@@ -125,6 +118,13 @@ fn ipv4(rest: &[u8]) -> Step {
 fn ipv6(rest: &[u8]) -> Step {
     let header = rest.first_chunk::<IPV6_HEADER>()?;
     Some((IPV6_HEADER, Next::Protocol(header[6])))
+}
+
+/// What a UDP datagram carries, if that is a header of the registry.
+fn datagram(kind: Transport, rest: &[u8], length: usize) -> Option<Next> {
+    let port = Next::Port(u16::from_be_bytes([rest[2], rest[3]]));
+    let is_tunnel = kind == Transport::Udp && headers::is_known(&rest[length..], port);
+    is_tunnel.then_some(port)
 }
 
 /// The transport header at the start of `rest`, and its length.

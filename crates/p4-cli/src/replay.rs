@@ -121,7 +121,7 @@ impl Source {
     }
 
     fn read(&mut self) -> Result<Option<Captured>, Failure> {
-        match self.reader.next() {
+        match self.reader.next_frame() {
             // So a capture ends whose program was killed; what is whole counts.
             Err(error @ PcapError::Truncated(_)) => {
                 let path = self.path.display();

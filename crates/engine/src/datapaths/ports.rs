@@ -33,6 +33,72 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 /// Frames between two ports of a device under test.
 pub(super) struct Ports;
 
+const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        name: "a",
+        values: "IF",
+        summary: "The client's interface.",
+    },
+    ParamDef {
+        name: "b",
+        values: "IF",
+        summary: "The server's interface.",
+    },
+    ParamDef {
+        name: "a-ip",
+        values: "ADDRESS",
+        summary: "Address of the client's frames (198.18.0.1).",
+    },
+    ParamDef {
+        name: "b-ip",
+        values: "ADDRESS",
+        summary: "Address of the server's frames (198.18.0.2).",
+    },
+    ParamDef {
+        name: "a-to",
+        values: "MAC",
+        summary: "Where the client sends its frames: a router's port (the server's interface).",
+    },
+    ParamDef {
+        name: "b-to",
+        values: "MAC",
+        summary: "Where the server sends its frames: a router's port (the client's interface).",
+    },
+    ParamDef {
+        name: "flows",
+        values: "N",
+        summary: "Pseudo-random addresses and ports of so many flows, to 1000000 (1).",
+    },
+    ParamDef {
+        name: DatapathChoice::GENOME,
+        values: "MIX",
+        summary: "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).",
+    },
+    ParamDef {
+        name: FrameHeaders::HEADERS,
+        values: "STACK",
+        summary: "Headers between Ethernet and the frames' own packet, from outside inwards: `vlan=100,mpls=16/17` (none).",
+    },
+    ParamDef {
+        name: FrameHeaders::L4,
+        values: "udp|tcp",
+        summary: "Transport of the frames' own packet (udp).",
+    },
+    ParamDef {
+        name: FrameHeaders::TEMPLATE,
+        values: "HEX",
+        summary: "Bytes that every frame has before number and time, in place of addresses and headers (none).",
+    },
+    ParamDef {
+        name: "generator",
+        values: "af-xdp|af-packet|kernel|either",
+        summary: "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).",
+    },
+    params::QUEUE,
+    params::MODE,
+    params::FRAMES,
+];
+
 impl DatapathKind for Ports {
     fn id(&self) -> &'static str {
         DatapathChoice::PORTS
@@ -55,73 +121,7 @@ impl DatapathKind for Ports {
     }
 
     fn params(&self) -> &'static [ParamDef] {
-        const {
-            &[
-                ParamDef {
-                    name: "a",
-                    values: "IF",
-                    summary: "The client's interface.",
-                },
-                ParamDef {
-                    name: "b",
-                    values: "IF",
-                    summary: "The server's interface.",
-                },
-                ParamDef {
-                    name: "a-ip",
-                    values: "ADDRESS",
-                    summary: "Address of the client's frames (198.18.0.1).",
-                },
-                ParamDef {
-                    name: "b-ip",
-                    values: "ADDRESS",
-                    summary: "Address of the server's frames (198.18.0.2).",
-                },
-                ParamDef {
-                    name: "a-to",
-                    values: "MAC",
-                    summary: "Where the client sends its frames: a router's port (the server's interface).",
-                },
-                ParamDef {
-                    name: "b-to",
-                    values: "MAC",
-                    summary: "Where the server sends its frames: a router's port (the client's interface).",
-                },
-                ParamDef {
-                    name: "flows",
-                    values: "N",
-                    summary: "Pseudo-random addresses and ports of so many flows, to 1000000 (1).",
-                },
-                ParamDef {
-                    name: DatapathChoice::GENOME,
-                    values: "MIX",
-                    summary: "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).",
-                },
-                ParamDef {
-                    name: FrameHeaders::HEADERS,
-                    values: "STACK",
-                    summary: "Headers between Ethernet and the frames' own packet, from outside inwards: `vlan=100,mpls=16/17` (none).",
-                },
-                ParamDef {
-                    name: FrameHeaders::L4,
-                    values: "udp|tcp",
-                    summary: "Transport of the frames' own packet (udp).",
-                },
-                ParamDef {
-                    name: FrameHeaders::TEMPLATE,
-                    values: "HEX",
-                    summary: "Bytes that every frame has before number and time, in place of addresses and headers (none).",
-                },
-                ParamDef {
-                    name: "generator",
-                    values: "af-xdp|af-packet|kernel|either",
-                    summary: "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).",
-                },
-                params::QUEUE,
-                params::MODE,
-                params::FRAMES,
-            ]
-        }
+        PARAMS
     }
 
     /// None: what waits is not what is measured.

@@ -134,9 +134,9 @@ pub(crate) trait Header: fmt::Debug + Send + Sync {
     fn is_tunnel(&self) -> bool {
         false
     }
-    /// The EtherType of what it begins with.
+    /// The `EtherType` of what it begins with.
     fn ethertype(&self, build: &Build<'_>) -> u16;
-    /// Writes it; what is behind it has the EtherType `next`.
+    /// Writes it; what is behind it has the `EtherType` `next`.
     fn write(&self, build: &mut Build<'_>, next: u16);
 }
 
@@ -257,7 +257,7 @@ pub(crate) fn unknown(name: &str, before: Option<&Given<'_>>) -> String {
     }
 }
 
-/// The EtherType of a tunnel's own packet header.
+/// The `EtherType` of a tunnel's own packet header.
 fn tunnel_type(build: &Build<'_>, ends: Option<[IpAddr; 2]>) -> u16 {
     ethertype(build.ends(ends)[0])
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 pub(super) struct Mpls;
 
-/// EtherType of labelled packets to one receiver.
+/// `EtherType` of labelled packets to one receiver.
 const ETHERTYPE: u16 = 0x8847;
 /// Largest label.
 const MAX_LABEL: u32 = (1 << 20) - 1;

@@ -59,7 +59,7 @@ pub enum Segments {
 }
 
 /// Most frames of memory that a sent frame takes.
-pub const MAX_SEGMENTS: usize = 4;
+pub const MAX_SEGMENTS: u32 = 4;
 
 /// Whether the driver may use the frame memory (zero copy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Xsk {
         }
         if layout.segments == Segments::Several {
             flags |= SocketAddrXdpFlags::XDP_USE_SG;
-            socket.outgoing = vec![0; MAX_SEGMENTS * layout.frame_bytes as usize];
+            socket.outgoing = vec![0; MAX_SEGMENTS as usize * layout.frame_bytes as usize];
         }
         bind(&socket.socket, &SocketAddrXdp::new(flags, index.0, queue))?;
         let options = xdp::xdp_options(&socket.socket)?;
@@ -301,7 +301,7 @@ impl Xsk {
         let per_frame = if self.outgoing.is_empty() {
             1
         } else {
-            MAX_SEGMENTS
+            MAX_SEGMENTS as usize
         };
         if self.free.len() < count * per_frame {
             self.reclaim();

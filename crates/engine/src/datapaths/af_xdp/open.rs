@@ -61,7 +61,7 @@ const ONE_BUFFER: usize = 3498;
 
 /// Longest frame, FCS included, bytes: of as many buffers as a sent one takes.
 pub(in crate::datapaths) const MAX_XSK_FRAME: u32 =
-    MAX_SEGMENTS as u32 * (FRAME_BYTES[1] - XDP_HEADROOM_BYTES);
+    MAX_SEGMENTS * (FRAME_BYTES[1] - XDP_HEADROOM_BYTES);
 
 /// Maximum queues: 128 MiB of frames, and 32 rings to poll when nothing arrives.
 const MAX_QUEUES: u32 = 32;

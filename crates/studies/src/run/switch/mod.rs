@@ -28,6 +28,7 @@ use linerate_model::run::{Forwarding, FrameMix, Run, RunKind, RunWork, frame_rat
 use linerate_model::spec::{DatapathChoice, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Layer, PacketRate};
 use methods::{Bench, Loads};
+use plan::FrameCell;
 use ports::{Ports, on_device, on_ports};
 use std::time::Duration;
 
@@ -102,6 +103,17 @@ fn name_device(context: &Context<'_>, plan: &SwitchPlan, run: &mut Run) {
 /// Length of the test that tries a generator.
 const TRY_TIME: Duration = Duration::from_millis(20);
 
+/// The mix of frame lengths, if there is one, with what the search just made lost of each.
+fn mix_of(plan: &SwitchPlan, cell: &FrameCell, run: &Run) -> Option<FrameMix> {
+    let mix = FrameMix::from(cell.frames.genome()?);
+    let searched = run.parts().last().filter(|_| plan.searches());
+    let losses = searched.map(|part| linerate_analysis::length_losses(part, &mix));
+    Some(FrameMix {
+        losses: losses.unwrap_or_default(),
+        ..mix
+    })
+}
+
 /// Adds what a frame and a byte cost the device.
 fn add_cost(run: &mut Run) {
     if let RunWork::Switch {
@@ -124,16 +136,14 @@ impl Ports {
         settled: &Settled,
         after: After,
     ) -> Result<Run> {
-        let mut recorder = Recorder::begin(
-            context,
-            Header {
-                kind: RunKind::Switch,
-                title: plan.device.name(),
-                target: None,
-                asked: plan.asked(),
-                hosts: self.hosts.clone(),
-            },
-        )?;
+        let header = Header {
+            kind: RunKind::Switch,
+            title: plan.device.name(),
+            target: None,
+            asked: plan.asked(),
+            hosts: self.hosts.clone(),
+        };
+        let mut recorder = Recorder::begin(context, header)?;
         recorder.run_mut().notes.extend(settled.note.clone());
         name_device(context, plan, recorder.run_mut());
         let cells: Vec<_> = plan.cells().collect();
@@ -163,18 +173,10 @@ impl Ports {
                 recorder.part(context, part);
             }
             let Some(mut row) = row else { continue };
-            row.mix = cell.frames.genome().map(|genome| {
-                let mix = FrameMix::from(genome);
-                let part = recorder.run_mut().parts().last();
-                let losses = part.map(|part| linerate_analysis::length_losses(part, &mix));
-                FrameMix {
-                    losses: losses.filter(|_| plan.searches()).unwrap_or_default(),
-                    ..mix
-                }
-            });
+            row.mix = mix_of(plan, cell, recorder.run_mut());
             let row = self.completed(row, &search.spec, ceiling);
-            let wide = linerate_analysis::why_bounds_are_wide(&row);
-            recorder.run_mut().notes.extend(wide);
+            let notes = &mut recorder.run_mut().notes;
+            notes.extend(linerate_analysis::why_bounds_are_wide(&row));
             recorder.forwarding().push(row.clone());
             let bench = Bench {
                 context,

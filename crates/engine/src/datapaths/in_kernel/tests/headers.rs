@@ -58,7 +58,9 @@ fn frames_with_any_headers_are_those_of_their_template() {
                 of_flow.retain(|_| !flows.is_one());
                 let mut made = made;
                 for bytes in [&mut made, &mut wanted] {
-                    of_flow.iter().for_each(|at| bytes[*at..at + 2].fill(0));
+                    for at in &of_flow {
+                        bytes[*at..at + 2].fill(0);
+                    }
                 }
                 assert_eq!(made, wanted, "{stack} {l4} {number}");
                 sender.frame[14..40].fill(0xee);
