@@ -1,7 +1,7 @@
 //! Headers under construction, from the outermost inwards.
 
 use crate::checksum::octets;
-use crate::layout::LengthField;
+use crate::places::LengthField;
 use crate::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, Flow, Transport, Way};
 use std::net::IpAddr;
 

@@ -10,18 +10,26 @@
 
 mod build;
 pub mod checksum;
+mod error;
 mod flow;
 mod headers;
 mod layout;
 pub mod neighbour;
+mod params;
 pub mod pcap;
+mod places;
 mod stack;
+mod transport;
 mod walk;
 
+pub use error::HeaderError;
 pub use flow::{End, Flow, Way};
 pub use headers::{HeaderHelp, help};
-pub use layout::{Layout, Template, TransportAt};
-pub use stack::{FrameHeaders, HeaderError, HeaderStack, ParamError, Transport, template_param};
+pub use layout::{Layout, Template};
+pub use params::{ParamError, template_param};
+pub use places::TransportAt;
+pub use stack::{FrameHeaders, HeaderStack};
+pub use transport::Transport;
 pub use walk::{Part, Refusal, check, walk};
 
 /// Bytes of an Ethernet header without tags.

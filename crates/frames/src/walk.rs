@@ -2,7 +2,7 @@
 
 use crate::checksum::{Sum, pseudo};
 use crate::headers::{self, Next};
-use crate::layout::TransportAt;
+use crate::places::TransportAt;
 use crate::{
     ETHERNET_HEADER, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_HEADER, IPV6_HEADER, PROTOCOL_TCP,
     PROTOCOL_UDP, TCP_HEADER, Transport, UDP_HEADER,

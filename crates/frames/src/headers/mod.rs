@@ -7,7 +7,7 @@ mod vlan;
 mod vxlan;
 
 use crate::build::{Build, ethertype};
-use crate::stack::HeaderError;
+use crate::error::HeaderError;
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

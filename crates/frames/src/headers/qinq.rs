@@ -2,7 +2,7 @@
 
 use super::vlan::{CUSTOMER, DEI, PCP, SERVICE, Tag};
 use super::{Given, Header, HeaderKind};
-use crate::stack::HeaderError;
+use crate::error::HeaderError;
 use std::sync::Arc;
 
 pub(super) struct QinQ;

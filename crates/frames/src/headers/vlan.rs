@@ -2,7 +2,7 @@
 
 use super::{Context, Given, Header, HeaderKind, Next, Read, number};
 use crate::build::Build;
-use crate::stack::HeaderError;
+use crate::error::HeaderError;
 use std::sync::Arc;
 
 pub(super) struct Vlan;

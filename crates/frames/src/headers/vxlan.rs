@@ -3,7 +3,7 @@
 use super::{Context, ENDS, Given, Header, HeaderKind, Next, Read, number, tunnel_type};
 use crate::PROTOCOL_UDP;
 use crate::build::Build;
-use crate::stack::HeaderError;
+use crate::error::HeaderError;
 use std::net::IpAddr;
 use std::sync::Arc;
 
