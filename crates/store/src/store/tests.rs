@@ -467,3 +467,29 @@ fn lists_at_once_leave_a_whole_index() {
     let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
     assert_eq!(kept["runs"].as_object().unwrap().len(), 40);
 }
+
+#[test]
+fn a_study_is_followed_by_the_median_of_its_valid_tests() {
+    let (_dir, store) = store();
+    let part = |rate: u64, valid: bool| {
+        let mut part = run("part");
+        let mut trial = trial(0);
+        trial.received_rate = Some(BitRate::from_bps(rate));
+        trial.valid = valid;
+        part.trials.push(trial);
+        part
+    };
+    let mut study = Run {
+        work: RunKind::Study.into(),
+        ..run("a")
+    };
+    let parts = [(9, true), (1, true), (5, true), (99, false)];
+    *study.parts_mut().unwrap() = parts.map(|(rate, valid)| part(rate, valid)).to_vec();
+    store.add_all(&[study]).unwrap();
+    let listed = store.list().unwrap();
+    let Entry::Run(summary) = &listed[0].entry else {
+        panic!("{listed:?}")
+    };
+    let median = Figure::MedianReceived(BitRate::from_bps(5));
+    assert_eq!((summary.parts, summary.result), (4, Some(median)));
+}
