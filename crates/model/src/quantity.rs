@@ -252,7 +252,7 @@ static ENTRIES: &[Entry] = &[
     Entry::new(Quantity::RisingDelayLoad, "above_pps", QuantityUnit::Plain, "requests per second from which delay rises"),
     Entry::new(Quantity::Responsiveness, "responsiveness_rpm", QuantityUnit::Plain, "round trips per minute under load"),
     Entry::new(Quantity::ConnectionRate, "connections_per_s", QuantityUnit::Plain, "connections per second")
-        .of(|trial| trial.connections().and(trial.received_packet_rate()).map(PacketRate::pps)),
+        .of(|trial| Some(trial.connections().and_then(|_| trial.received_packet_rate())?.pps())),
     Entry::new(Quantity::FailedConnections, "failed_connections", QuantityUnit::Count, "failed connections")
         .of(|trial| Some(trial.connections()?.client.failed_in_all().as_f64())),
     Entry::new(Quantity::OpenConnections, "open_connections", QuantityUnit::Plain, "connections open at once, most")

@@ -163,7 +163,7 @@ impl SizeDistribution {
             .points
             .iter()
             .position(|point| point.cumulative_ratio >= at);
-        let above = above.unwrap_or(self.points.len().saturating_sub(1));
+        let above = above.unwrap_or_else(|| self.points.len().saturating_sub(1));
         let (Some(high), low) = (
             self.points.get(above),
             above.checked_sub(1).and_then(|low| self.points.get(low)),

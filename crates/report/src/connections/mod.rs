@@ -7,7 +7,7 @@ use crate::figures::{UNKNOWN, float, nanos, significant};
 use crate::headline::Headline;
 use crate::table::{Cell, column, words as text};
 use linerate_model::run::{ConnectionOutcomes, Delay, Run, Trial};
-use linerate_model::spec::ConnectionClose;
+use linerate_model::spec::{ConnectionClose, ShortConnections};
 use linerate_model::{ByteCount, PacketCount, PacketRate};
 
 /// A trial with what became of its connections.
@@ -103,36 +103,10 @@ fn lines(trial: &Trial, outcomes: &ConnectionOutcomes) -> Vec<(&'static str, Str
             client.most_open.get()
         ),
     )];
-    let asked = &outcomes.asked;
-    if let Some(flows) = &asked.flows {
-        lines.push((
-            "each",
-            format!(
-                "a size of {} (mean {}); load {}, path {}; failed after {} s",
-                flows.sizes.name,
-                ByteCount::from_f64(flows.sizes.mean()),
-                flows.load,
-                flows.ideal,
-                asked.timeout.as_secs_f64()
-            ),
-        ));
+    lines.push(("each", each(&outcomes.asked)));
+    if outcomes.asked.flows.is_some() {
         return lines;
     }
-    let ended = match asked.close {
-        ConnectionClose::Client => "the client closes first",
-        ConnectionClose::Hold => "held open",
-        ConnectionClose::Reset => "the client resets",
-        ConnectionClose::Server => "the server closes first",
-    };
-    lines.push((
-        "each",
-        format!(
-            "request {}, answer {}, {ended}; failed after {} s",
-            asked.request,
-            asked.response,
-            asked.timeout.as_secs_f64()
-        ),
-    ));
     if let Some(server) = &outcomes.server {
         lines.push((
             "at the server",
@@ -146,6 +120,28 @@ fn lines(trial: &Trial, outcomes: &ConnectionOutcomes) -> Vec<(&'static str, Str
     }
     lines.push(("TIME_WAIT", waiting(outcomes)));
     lines
+}
+
+/// What was sent on each connection, and how it ended.
+fn each(asked: &ShortConnections) -> String {
+    let late = asked.timeout.as_secs_f64();
+    if let Some(flows) = &asked.flows {
+        return format!(
+            "a size of {} (mean {}); load {}, path {}; failed after {late} s",
+            flows.sizes.name,
+            ByteCount::from_f64(flows.sizes.mean()),
+            flows.load,
+            flows.ideal
+        );
+    }
+    let ended = match asked.close {
+        ConnectionClose::Client => "the client closes first",
+        ConnectionClose::Hold => "held open",
+        ConnectionClose::Reset => "the client resets",
+        ConnectionClose::Server => "the server closes first",
+    };
+    let (request, answer) = (asked.request, asked.response);
+    format!("request {request}, answer {answer}, {ended}; failed after {late} s")
 }
 
 /// Ports and sockets that wait at both ends.
@@ -208,7 +204,7 @@ mod tests {
     use linerate_model::Histogram;
     use linerate_model::run::{ConnectionsResult, RunKind, Tool};
     use linerate_model::sample::{AcceptedCounts, ConnectionCounts};
-    use linerate_model::spec::{Direction, ShortConnections, Transport};
+    use linerate_model::spec::{Direction, Transport};
 
     fn run(close: ConnectionClose) -> Run {
         let count = PacketCount::new;

@@ -67,15 +67,7 @@ pub(crate) fn story(runs: &[Run]) -> Story {
             .iter()
             .map(|one| format!("{} {}", one.figure, one.about)),
     );
-    let sentence = if clauses.is_empty() {
-        let why = leaves.iter().find_map(|run| spoilt(run));
-        why.map_or_else(
-            || "No result was recorded.".to_owned(),
-            |why| format!("No result: {why}."),
-        )
-    } else {
-        opened(&clauses.join("; ")) + "."
-    };
+    let sentence = sentence(&clauses, &leaves);
     let has_result = |run: &Run| {
         let mut carrying = rates.iter().flat_map(|one| &one.runs);
         carrying.any(|one| std::ptr::eq(*one, run))
@@ -101,6 +93,18 @@ pub(crate) fn story(runs: &[Run]) -> Story {
         paths: paths(&leaves, &rates),
         with_result,
     }
+}
+
+/// The clauses as a sentence; without any, why there is no result.
+fn sentence(clauses: &[String], leaves: &[&Run]) -> String {
+    if !clauses.is_empty() {
+        return opened(&clauses.join("; ")) + ".";
+    }
+    let why = leaves.iter().find_map(|run| spoilt(run));
+    why.map_or_else(
+        || "No result was recorded.".to_owned(),
+        |why| format!("No result: {why}."),
+    )
 }
 
 /// With a capital letter, unless it begins with a host's name.

@@ -170,7 +170,7 @@ fn of_one(add: &mut Add<'_>, run: &Run) {
     add(6, &|paper| tcp(paper, run));
     if connections::is_of(run) {
         add(1, &|paper| {
-            crate::document::write_text(paper, &connections::blocks(run))
+            crate::document::write_text(paper, &connections::blocks(run));
         });
     } else if !latency::is_of(run) {
         add(9, &|paper| delays(paper, run));

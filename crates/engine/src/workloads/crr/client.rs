@@ -38,6 +38,7 @@ enum Stage {
 }
 
 /// What became of a connection.
+#[derive(Clone, Copy)]
 enum Outcome {
     Answered,
     Broken(Failure),

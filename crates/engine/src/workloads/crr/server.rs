@@ -77,6 +77,48 @@ pub(super) struct Server {
     last: MonoInstant,
 }
 
+impl Accepted {
+    /// Reads or writes what its stage has, and whether what came is this test's.
+    fn transfer(&mut self, common: &mut Common, filling: &[u8]) -> (Moved, bool) {
+        let socket = &self.socket;
+        let mut is_ours = true;
+        let moved = match &mut self.stage {
+            Stage::Requested(transfer) => {
+                let opening = &common.opening;
+                let size = &mut self.size;
+                transfer.receive(socket, &mut common.room, |at, bytes| {
+                    for (place, byte) in (at..opening.len() + CONFIRMATION).zip(bytes) {
+                        let place = place.checked_sub(opening.len());
+                        if let Some(place) = place.and_then(|place| size.get_mut(place)) {
+                            *place = *byte;
+                        }
+                    }
+                    let rest = opening.get(at..).unwrap_or_default();
+                    let known = rest.len().min(bytes.len());
+                    is_ours &= rest[..known] == bytes[..known];
+                })
+            }
+            Stage::Answering(transfer) => {
+                let confirmation: &[u8] = if self.is_sized { &self.size } else { &[] };
+                transfer.send(socket, confirmation, filling)
+            }
+            Stage::Answered => Transfer::new(1).receive(socket, &mut common.room, |_, _| {}),
+        };
+        (moved, is_ours)
+    }
+
+    /// Goes on with a flow of the size that its first `head` bytes say; `false` if none can have it.
+    fn take_size(&mut self, head: usize) -> bool {
+        let size = u64::from_be_bytes(self.size);
+        self.is_sized = (head as u64..=MAX_FLOW.get()).contains(&size);
+        self.stage = Stage::Requested(Transfer {
+            done: head,
+            length: usize::try_from(size).unwrap_or(usize::MAX),
+        });
+        self.is_sized
+    }
+}
+
 impl Server {
     pub(super) fn new(
         common: Common,
@@ -175,35 +217,8 @@ impl Server {
             return Next::Wait;
         };
         let common = &mut self.common;
-        let socket = &accepted.socket;
         loop {
-            let mut is_ours = true;
-            let moved = match &mut accepted.stage {
-                Stage::Requested(transfer) => {
-                    let opening = &common.opening;
-                    let size = &mut accepted.size;
-                    transfer.receive(socket, &mut common.room, |at, bytes| {
-                        for (place, byte) in (at..opening.len() + CONFIRMATION).zip(bytes) {
-                            let place = place.checked_sub(opening.len());
-                            if let Some(place) = place.and_then(|place| size.get_mut(place)) {
-                                *place = *byte;
-                            }
-                        }
-                        let rest = opening.get(at..).unwrap_or_default();
-                        let known = rest.len().min(bytes.len());
-                        is_ours &= rest[..known] == bytes[..known];
-                    })
-                }
-                Stage::Answering(transfer) => {
-                    let confirmation: &[u8] = if accepted.is_sized {
-                        &accepted.size
-                    } else {
-                        &[]
-                    };
-                    transfer.send(socket, confirmation, &self.filling)
-                }
-                Stage::Answered => Transfer::new(1).receive(socket, &mut common.room, |_, _| {}),
-            };
+            let (moved, is_ours) = accepted.transfer(common, &self.filling);
             if !is_ours {
                 return Next::End(Outcome::Foreign);
             }
@@ -212,15 +227,10 @@ impl Server {
                 (Moved::Whole, Stage::Requested(head))
                     if common.work.flows.is_some() && !accepted.is_sized =>
                 {
-                    let size = u64::from_be_bytes(accepted.size);
-                    if !(head.length as u64..=MAX_FLOW.get()).contains(&size) {
+                    let head = head.length;
+                    if !accepted.take_size(head) {
                         return Next::End(Outcome::Foreign);
                     }
-                    accepted.is_sized = true;
-                    accepted.stage = Stage::Requested(Transfer {
-                        done: head.length,
-                        length: usize::try_from(size).unwrap_or(usize::MAX),
-                    });
                 }
                 (Moved::Whole, Stage::Requested(request)) => {
                     let mut answer = common.work.response.as_usize();
