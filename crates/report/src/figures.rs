@@ -320,6 +320,15 @@ pub(crate) struct BigFigure {
     pub(crate) about: String,
 }
 
+/// A figure and what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Headline {
+    /// With its unit.
+    pub(crate) figure: String,
+    /// Quantity, layer, side, condition.
+    pub(crate) about: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

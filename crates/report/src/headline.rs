@@ -3,19 +3,11 @@
 use crate::charts::{bounds, bounds_in, goal_name};
 use crate::connections;
 use crate::curve::{LoadCurve, LoadPoint, load_curves, seen};
+pub(crate) use crate::figures::Headline;
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
 use linerate_model::run::{GoalResult, Run, RunKind, Trial};
 use linerate_model::{BitRate, Quantity};
-
-/// A figure and what it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Headline {
-    /// With its unit.
-    pub(crate) figure: String,
-    /// Quantity, layer, side, condition.
-    pub(crate) about: String,
-}
 
 /// The results of one run, its parts not included; empty when it measured nothing.
 pub(crate) fn headlines(run: &Run) -> Vec<Headline> {

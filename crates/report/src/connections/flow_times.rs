@@ -1,8 +1,7 @@
 //! Completion times of flows of given sizes.
 
 use crate::document::{Block, Look, Sheet};
-use crate::figures::{UNKNOWN, float, nanos, significant};
-use crate::headline::Headline;
+use crate::figures::{Headline, UNKNOWN, float, nanos, significant};
 use crate::table::{Cell, Column, column, words as text};
 use linerate_model::run::{Delay, FlowClassResult, FlowsResult, Slowdown};
 

@@ -3,8 +3,7 @@
 mod flow_times;
 
 use crate::document::{Block, Look, Sheet};
-use crate::figures::{UNKNOWN, float, nanos, significant};
-use crate::headline::Headline;
+use crate::figures::{Headline, UNKNOWN, float, nanos, significant};
 use crate::table::{Cell, column, words as text};
 use linerate_model::run::{ConnectionOutcomes, Delay, Run, Trial};
 use linerate_model::spec::{ConnectionClose, ShortConnections};

@@ -33,14 +33,8 @@ pub(super) fn methods() -> Vec<Choice> {
 /// Who ends a connection.
 pub(super) fn closes() -> Vec<Choice> {
     vec![
-        choice(
-            "client",
-            "The client, as with netperf: its port waits in TIME_WAIT",
-        ),
-        choice(
-            "reset",
-            "The client, by a reset, as with neper: nobody waits",
-        ),
+        choice("client", "The client: its port waits in TIME_WAIT"),
+        choice("reset", "The client, by a reset: nobody waits"),
         choice(
             "server",
             "The server: it waits in TIME_WAIT, and the client's port is free",

@@ -79,7 +79,7 @@ impl WorkloadKind for Opening {
     fn summary(&self) -> &'static str {
         match self {
             Self::Crr => {
-                "TCP connections opened, used for a request and its answer, and closed, as fast as they go: connections per second, as TCP_CRR of netperf and neper."
+                "TCP connections opened, used for a request and its answer, and closed, as fast as they go: connections per second (TCP_CRR)."
             }
             Self::ShortFlows => {
                 "TCP flows of given sizes, each on a connection of its own, that begin at random times at an intended load: completion times and slowdown."
