@@ -9,9 +9,9 @@ use maud::{Markup, PreEscaped, html};
 /// Items up to which a list stands open.
 const OPEN_ITEMS: usize = 12;
 
-/// The blocks in one section.
+/// The blocks in one section; nothing of none.
 pub(super) fn sections(blocks: &[Block<'_>], drawings: &mut Drawings) -> Markup {
-    html! { section.run { (all(blocks, drawings)) } }
+    html! { @if !blocks.is_empty() { section.run { (all(blocks, drawings)) } } }
 }
 
 fn all(blocks: &[Block<'_>], drawings: &mut Drawings) -> Markup {

@@ -77,7 +77,7 @@ fn no_two_landmarks_have_one_name() {
         let all = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), all);
+        assert_eq!(names.len(), all, "{names:#?}");
         assert!(!page.contains("role=\"region\""));
         assert!(page.contains("<main") && page.contains("lang=\"en\""));
     }
