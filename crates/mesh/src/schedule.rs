@@ -114,7 +114,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    const HOUR: Duration = Duration::from_secs(3600);
+    const HOUR: Duration = Duration::from_hours(1);
 
     fn hourly(seed: u64) -> Schedule {
         Schedule::new(HOUR, None, seed).unwrap()
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!((next.number, next.skipped), (number, 0));
             assert!(next.begin >= now);
             // A round of 40 minutes.
-            now = next.begin + Duration::from_secs(2400);
+            now = next.begin + Duration::from_mins(40);
             last = Some(next.number);
         }
     }

@@ -1,9 +1,4 @@
 //! A store on a file system that becomes full in the middle of a run.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test fails by panicking, also in its helpers"
-)]
-
 use linerate_model::run::{DatagramsResult, Run, RunKind, RunStatus, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_store::{Entry, Store};

@@ -1,6 +1,7 @@
 //! What became of connections, against the counters of both kernels and of whoever dropped them.
 
 use crate::bench::Bench;
+use linerate_model::PacketCount;
 use linerate_model::run::{ConnectionOutcomes, Run};
 use linerate_model::spec::{ConnectionClose, ShortConnections, Stop, TestSpec, TestWork};
 use linerate_testbed::HostId;
@@ -89,7 +90,7 @@ pub(crate) fn dropped_handshakes_time_out() {
     println!("\n    {client:?}");
     let counts = [client.attempted, client.answered, client.timed_out];
     assert_eq!(
-        counts.map(|count| count.get()),
+        counts.map(PacketCount::get),
         [LET_IN + DROPPED, LET_IN, DROPPED]
     );
     assert_eq!(bench.counted_by_rule(HostId::B), DROPPED);
@@ -116,7 +117,7 @@ pub(crate) fn a_range_of_ports_is_used_up() {
     println!("\n    {client:?}");
     assert!(client.answered.get() <= PORTS, "{client:?}");
     assert!(client.without_port.get() > 0, "{client:?}");
-    assert_eq!(client.local_ports.map(|ports| ports.get()), Some(PORTS));
+    assert_eq!(client.local_ports.map(PacketCount::get), Some(PORTS));
     let verdict = run.verdict.as_ref().unwrap();
     assert_eq!(verdict.limit.id(), "ephemeral-ports", "{verdict:?}");
     // The server closes first, and the same ports are enough.

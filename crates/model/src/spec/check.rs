@@ -473,6 +473,16 @@ mod tests {
             refused(|s| s.imitation = Some(Imitation::StallingResponder(stall))).key,
             "responder_stall"
         );
+        assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
+        assert_eq!(refused(|s| s.datapath.id = String::new()).key, "datapath");
+        assert_eq!(
+            refused(|s| s.socket.send_buffer_bytes = Some(ByteCount::new(0))).key,
+            "socket.send_buffer_bytes"
+        );
+    }
+
+    #[test]
+    fn every_bound_of_connections_is_checked() {
         let of_connections = |change: fn(&mut ShortConnections)| {
             refused(|s| {
                 *s = TestSpec::tcp_crr();
@@ -493,12 +503,6 @@ mod tests {
         assert_eq!(
             of_connections(|work| work.timeout = Duration::from_secs(11)),
             "timeout_s"
-        );
-        assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
-        assert_eq!(refused(|s| s.datapath.id = String::new()).key, "datapath");
-        assert_eq!(
-            refused(|s| s.socket.send_buffer_bytes = Some(ByteCount::new(0))).key,
-            "socket.send_buffer_bytes"
         );
     }
 

@@ -242,7 +242,7 @@ mod tests {
     use linerate_model::run::{Run, Verdict};
     use serde_json::{Value, json};
 
-    fn judged(asked: Value, client: Value, cpu: Value) -> Verdict {
+    fn judged(asked: &Value, client: &Value, cpu: &Value) -> Verdict {
         let run: Run = serde_json::from_value(json!({
             "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
             "tool": {"name": "linerate"}, "config": {},
@@ -266,10 +266,10 @@ mod tests {
     fn all_that_were_to_be_held_open_are_no_limit() {
         let asked = json!({"concurrent": 500, "close": "hold"});
         let all = json!({"attempted": 500, "answered": 500, "most_open": 500});
-        let verdict = judged(asked.clone(), all, idle());
+        let verdict = judged(&asked, &all, &idle());
         assert!(verdict.limit.is_none(), "{verdict:?}");
         let fewer = json!({"attempted": 400, "answered": 400, "most_open": 400});
-        let verdict = judged(asked, fewer, idle());
+        let verdict = judged(&asked, &fewer, &idle());
         assert!(
             verdict.limit.is_unknown() && verdict.claim.contains("400 of 500"),
             "{verdict:?}"
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn failures_come_before_what_limits_the_rest() {
         let client = json!({"attempted": 100, "answered": 90, "timed_out": 7, "refused": 3});
-        let verdict = judged(json!({"concurrent": 5}), client, idle());
+        let verdict = judged(&json!({"concurrent": 5}), &client, &idle());
         assert!(verdict.limit.is_unknown(), "{verdict:?}");
         assert!(
             verdict
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_stray_attempt_without_a_port_limits_nothing() {
         let client = json!({"attempted": 20_000, "answered": 20_000, "without_port": 3});
-        let verdict = judged(json!({"concurrent": 4}), client, idle());
+        let verdict = judged(&json!({"concurrent": 4}), &client, &idle());
         assert_eq!(verdict.limit.id(), "open-connections");
     }
 }
