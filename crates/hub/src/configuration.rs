@@ -19,7 +19,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 /// Where a URL with a password can stand, in place of a command line that every user of the host can read.
-const DATABASE_VARIABLE: &str = "LINERATE_HUB_DATABASE";
+pub(crate) const DATABASE_VARIABLE: &str = "LINERATE_HUB_DATABASE";
 /// Rounds of a schedule that has no period of its own.
 const USUAL_PERIOD: Duration = Duration::from_hours(1);
 /// Free space below which no round is begun: a document of a mesh of 100 hosts takes some 50 MB.

@@ -4,6 +4,7 @@
 //! lease whatever becomes of the hub. `--max-duration` holds when the hub is suspended; its closed output ends it within two
 //! seconds when the hub is killed; the group is killed when it does not end by itself.
 
+use crate::configuration::DATABASE_VARIABLE;
 use crate::database::LEASE_MARGIN;
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
@@ -58,6 +59,7 @@ fn started(job: &Job) -> Result<Child> {
         .arg(&job.inventory)
         .args(["--quiet", "--max-duration", &limit, "--store"])
         .arg(&job.spool)
+        .env_remove(DATABASE_VARIABLE)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
