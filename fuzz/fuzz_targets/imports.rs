@@ -31,6 +31,7 @@ fuzz_target!(|data: &[u8]| {
             reader.take(&Line {
                 number: index + 1,
                 text,
+                writer: None,
                 is_rest: false,
                 has_end: true,
                 is_last: false,

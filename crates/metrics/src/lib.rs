@@ -1,6 +1,6 @@
 //! Answers `GET /metrics` and `GET /health` over HTTP/1.1, on a network where anybody may ask anything.
 //!
-//! One thread with at most [`MAX_EXCHANGES`] connections, each with [`MAX_REQUEST`] bytes and [`LIMIT`] of time. When
+//! One thread with at most `MAX_EXCHANGES` connections, each with `MAX_REQUEST` bytes and `LIMIT` of time. When
 //! another comes, the one that has waited longest goes: silence costs only silent ones. An answer reads counters and
 //! starts nothing.
 //!
