@@ -17,12 +17,15 @@ use linerate_model::{Clock as _, MonoInstant};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ending;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+/// Between two looks of a thread that only waits for a wish to end.
+const LONG: Duration = Duration::from_hours(1);
 /// Between two turns; the end of a round and a wish to end come sooner.
 const TURN: Duration = Duration::from_secs(1);
 /// Between two looks for documents without rows that another hub or an operator put there, and for lapsed leases.
@@ -63,19 +66,36 @@ pub(crate) async fn serve(plan: &HubPlan) -> Result<ExitCode> {
         let at = hub.gauges.answer_at(address)?;
         say(&format!("metrics at http://{at}/metrics"));
     }
-    hub.connect().await?;
+    let mut asked = pin!(asked_to_end());
+    tokio::select! {
+        () = &mut asked => return Ok(ExitCode::Done),
+        connected = hub.connect() => connected?,
+    }
     say(&format!(
         "{} serves; schedules: {}; documents in {}",
         plan.name,
         plan.schedules.len(),
         plan.archive.display()
     ));
-    while !ending::is_asked() {
-        hub.turn().await;
-        hub.wait().await;
+    loop {
+        // A turn may wait long for the database. What is cut short here is done again at the next start.
+        tokio::select! {
+            () = &mut asked => break,
+            () = hub.turn_and_wait() => {}
+        }
     }
     hub.end().await;
     Ok(ExitCode::Done)
+}
+
+/// Returns when this process is asked to end.
+async fn asked_to_end() {
+    let watch = || {
+        while !ending::is_asked() {
+            ending::sleep_until(MonoClock.now().after(LONG));
+        }
+    };
+    drop(spawn_blocking(watch).await);
 }
 
 /// A round under way.
@@ -153,12 +173,11 @@ impl Hub<'_> {
         Ok(())
     }
 
-    /// Waits for the next turn.
-    async fn wait(&self) {
-        let deadline = MonoClock.now().after(TURN);
-        let asleep = spawn_blocking(move || ending::sleep_until(deadline));
+    /// A turn, and the time until the next one is due.
+    async fn turn_and_wait(&mut self) {
+        self.turn().await;
         tokio::select! {
-            _ = asleep => {}
+            () = sleep(TURN) => {}
             () = self.wakeup.notified() => {}
         }
     }
