@@ -5,11 +5,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-/// linerate with a folder of programs on its path, of which `linerate-hub` can be started.
+/// linerate with a folder of programs on its path, of which `linerate-survey` can be started.
 fn with_programs(place: &Place) -> Command {
     let script = b"#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 9\n";
     for (name, mode) in [
-        ("linerate-hub", 0o755),
+        ("linerate-survey", 0o755),
         ("linerate-list", 0o755),
         ("linerate-riscv64", 0o755),
         ("linerate-p4-riscv64", 0o755),
@@ -26,7 +26,7 @@ fn with_programs(place: &Place) -> Command {
 #[test]
 fn a_program_gets_the_arguments_and_its_exit_code_is_linerate_s() {
     let place = Place::new();
-    let ended = Ended::spawn(with_programs(&place).args(["hub", "--json", "two words", "-h"]));
+    let ended = Ended::spawn(with_programs(&place).args(["survey", "--json", "two words", "-h"]));
     assert_eq!(ended.code, Some(9), "{ended:?}");
     assert_eq!(ended.out, "<--json><two words><-h>");
     assert_eq!(ended.err, "");
@@ -49,17 +49,20 @@ fn help_and_near_names_have_the_programs() {
     let place = Place::new();
     for help in ["-h", "--help"] {
         let help = Ended::spawn(with_programs(&place).arg(help)).done();
-        assert!(help.contains("hub") && !help.contains("riscv64"), "{help}");
+        assert!(
+            help.contains("survey") && !help.contains("riscv64"),
+            "{help}"
+        );
     }
-    let near = Ended::spawn(with_programs(&place).arg("hubb"));
-    near.failed(2, &["hubb"]);
-    assert!(near.err.contains("'hub'"), "{}", near.err);
+    let near = Ended::spawn(with_programs(&place).arg("surveyy"));
+    near.failed(2, &["surveyy"]);
+    assert!(near.err.contains("'survey'"), "{}", near.err);
 }
 
 #[test]
 fn a_program_that_cannot_be_started_is_named() {
     let place = Place::new();
     let mut command = with_programs(&place);
-    place.with("linerate-hub", b"#!/no/such/shell\n");
-    Ended::spawn(command.arg("hub")).failed(4, &["cannot start", "linerate-hub"]);
+    place.with("linerate-survey", b"#!/no/such/shell\n");
+    Ended::spawn(command.arg("survey")).failed(4, &["cannot start", "linerate-survey"]);
 }
