@@ -257,7 +257,7 @@ fn neither_the_window_nor_the_link_limits_the_boards_tcp() {
         }
         let evidence = verdict.evidence.join("\n");
         for missing in [
-            "RTT under load",
+            "RTT at rest and under load",
             "receiver-window and send-buffer",
             "CPU use",
         ] {
