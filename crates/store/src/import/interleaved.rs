@@ -15,13 +15,9 @@ const MAX_WRITERS: usize = 64;
 /// Lines that writers have at least on average.
 const LEAST_LINES: usize = 2;
 
-/// How the lines of a log are shared out among readers.
-pub(super) enum Shares {
-    /// One reads all.
-    Together(Signs),
-    /// One reads the lines of each writer; those of others belong to no test.
-    ByWriter(BTreeMap<Writer, Signs>),
-}
+/// How the lines of a log are shared out among readers: by their writers, whose others' are of no test, or all for one
+/// reader, that of `None`.
+pub(super) struct Shares(BTreeMap<Option<Writer>, Signs>);
 
 impl Shares {
     /// How the lines of `log` below `layers`, which have the signs `all`, are read best.
@@ -31,14 +27,12 @@ impl Shares {
         all: Signs,
         hints: &Hints,
     ) -> Result<Self, ImportError> {
-        let together = Self::Together(all);
-        let Some(writers) = writers(log, layers)? else {
+        let together = Self(BTreeMap::from([(None, all)]));
+        let Some(apart) = writers(log, layers)?.map(Self) else {
             return Ok(together);
         };
-        let count = writers.len();
-        let apart = Self::ByWriter(writers);
         let parts = apart.counts(log, layers, hints)?;
-        let has_each_its_own = parts.faults == 0 && parts.whole >= count;
+        let has_each_its_own = parts.faults == 0 && parts.whole >= apart.0.len();
         let is_better = has_each_its_own || {
             let all = together.counts(log, layers, hints)?;
             parts.whole > all.whole && parts.faults <= all.faults
@@ -48,28 +42,16 @@ impl Shares {
 
     /// A reader for each share.
     pub(super) fn readers(&self, file: &str, hints: &Hints) -> Result<Readers, ImportError> {
-        let reader = |signs: &Signs| Ok((signs.format()?.reader)(file, hints));
-        Ok(match self {
-            Self::Together(signs) => Readers::Together(reader(signs)?),
-            Self::ByWriter(writers) => {
-                let readers = writers
-                    .iter()
-                    .map(|(writer, signs)| Ok((*writer, reader(signs)?)));
-                Readers::ByWriter(readers.collect::<Result<_, ImportError>>()?)
-            }
-        })
+        let shares = self.0.iter();
+        let readers =
+            shares.map(|(writer, signs)| Ok((*writer, (signs.format()?.reader)(file, hints))));
+        Ok(Readers(readers.collect::<Result<_, ImportError>>()?))
     }
 
     /// The formats that are read.
     pub(super) fn formats(&self) -> Vec<&'static LogFormat> {
-        let signs: Vec<_> = match self {
-            Self::Together(signs) => vec![signs],
-            Self::ByWriter(writers) => writers.values().collect(),
-        };
-        signs
-            .iter()
-            .filter_map(|signs| signs.format().ok())
-            .collect()
+        let signs = self.0.values();
+        signs.filter_map(|signs| signs.format().ok()).collect()
     }
 
     /// What comes out of the lines where they are read this way.
@@ -108,20 +90,15 @@ struct Counts {
     faults: usize,
 }
 
-/// Readers of the lines of one log.
-pub(super) enum Readers {
-    Together(Box<dyn LogReader>),
-    ByWriter(BTreeMap<Writer, Box<dyn LogReader>>),
-}
+/// Readers of the lines of one log, by whose lines they read; `None` is of all that have no reader of their own.
+pub(super) struct Readers(BTreeMap<Option<Writer>, Box<dyn LogReader>>);
 
 impl Readers {
     /// Takes the next piece of the log, and hands out the tests that it makes whole.
     pub(super) fn take(&mut self, line: &Line<'_>, tests: &mut dyn FnMut(ParsedTest)) {
-        let reader = match self {
-            Self::Together(reader) => Some(reader),
-            Self::ByWriter(readers) => line.writer.and_then(|writer| readers.get_mut(&writer)),
-        };
-        if let Some(reader) = reader {
+        let has_own = self.0.contains_key(&line.writer);
+        let of = line.writer.filter(|_| has_own);
+        if let Some(reader) = self.0.get_mut(&of) {
             reader.take(line);
             reader.tests().drain(..).for_each(tests);
         }
@@ -129,13 +106,9 @@ impl Readers {
 
     /// Ends the log.
     pub(super) fn finish(&mut self, tests: &mut dyn FnMut(ParsedTest)) {
-        let mut finish = |reader: &mut Box<dyn LogReader>| {
+        for reader in self.0.values_mut() {
             reader.finish();
             reader.tests().drain(..).for_each(&mut *tests);
-        };
-        match self {
-            Self::Together(reader) => finish(reader),
-            Self::ByWriter(readers) => readers.values_mut().for_each(finish),
         }
     }
 }
@@ -151,7 +124,7 @@ struct Part {
 fn writers(
     log: &dyn Source,
     layers: &Layers,
-) -> Result<Option<BTreeMap<Writer, Signs>>, ImportError> {
+) -> Result<Option<BTreeMap<Option<Writer>, Signs>>, ImportError> {
     if !layers.have_prefixes() {
         return Ok(None);
     }
@@ -178,6 +151,8 @@ fn writers(
         return Ok(None);
     }
     parts.retain(|_, part| part.has_beginning && part.signs.format().is_ok());
-    let writers = parts.into_iter().map(|(writer, part)| (writer, part.signs));
+    let writers = parts
+        .into_iter()
+        .map(|(writer, part)| (Some(writer), part.signs));
     Ok((writers.len() > 1).then(|| writers.collect()))
 }
