@@ -169,14 +169,7 @@ impl DatagramPath for PacketPath {
                 return Err(Failure::would_block("poll"));
             }
         }
-        let drops = self.dropped + self.inbox.malformed;
-        Ok(Arrivals {
-            bytes: &self.inbox.bytes,
-            spans: &self.inbox.spans,
-            overflows: u32::try_from(drops).ok().filter(|drops| *drops > 0),
-            runs: &[],
-            came: None,
-        })
+        Ok(self.inbox.arrivals(self.dropped))
     }
 
     fn overflows(&mut self) -> Option<u64> {

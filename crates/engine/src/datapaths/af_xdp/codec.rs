@@ -3,7 +3,7 @@
 use super::frame::{self, Flow, Layout, Refusal, Template};
 use super::lengths::Lengths;
 use super::probe::ProbeMark;
-use crate::datapaths::Span;
+use crate::datapaths::{Arrivals, Span};
 use linerate_wire::header::{HEADER_LEN, Header};
 
 /// Makes the frames of a stream. Its user sees payloads of one length; where lengths are a mix, the numbers in the payloads
@@ -111,6 +111,18 @@ impl Inbox {
     pub(in crate::datapaths) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
+    }
+
+    /// The batch, beside so many frames of the test that were dropped.
+    pub(in crate::datapaths) fn arrivals(&self, dropped: u64) -> Arrivals<'_> {
+        let lost = dropped + self.malformed;
+        Arrivals {
+            bytes: &self.bytes,
+            spans: &self.spans,
+            overflows: u32::try_from(lost).ok().filter(|lost| *lost > 0),
+            runs: &[],
+            came: None,
+        }
     }
 
     /// Takes the payload of a frame, by the mark that it carries, or else by the addresses of `flow`.

@@ -243,14 +243,7 @@ impl DatagramPath for FramePath {
         if !self.take() && !self.await_frame()? {
             return Err(Failure::would_block("poll"));
         }
-        let drops = self.dropped + self.inbox.malformed + self.stray;
-        Ok(Arrivals {
-            bytes: &self.inbox.bytes,
-            spans: &self.inbox.spans,
-            overflows: u32::try_from(drops).ok().filter(|drops| *drops > 0),
-            runs: &[],
-            came: None,
-        })
+        Ok(self.inbox.arrivals(self.dropped + self.stray))
     }
 
     fn overflows(&mut self) -> Option<u64> {
