@@ -154,20 +154,17 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What a link of a nominal speed carries: `passed`, where no speed is recorded.
-    fn nominal(&self, passed: &str) -> Option<Case> {
-        let speed = self.evidence.nominal_speed()?;
+    /// What a link of a nominal speed carries: `passed`, where no speed is recorded; what is missing where the rate is no
+    /// link's.
+    fn nominal_or(&self, passed: &str, missing: &[Need]) -> RuleOutcome {
+        let Some(speed) = self.evidence.nominal_speed() else {
+            return not_recorded(missing);
+        };
         let claim = format!(
             "The link probably limits: {passed}, what a link of {} carries.",
             words::rate(speed)
         );
-        Some(self.case(Some(1.0), Confidence::Weak, claim))
-    }
-
-    /// The same as the outcome; what is missing where the rate is no link's.
-    fn nominal_or(&self, passed: &str, missing: &[Need]) -> RuleOutcome {
-        self.nominal(passed)
-            .map_or_else(|| not_recorded(missing), |case| CAUSE.found(case))
+        CAUSE.found(self.case(Some(1.0), Confidence::Weak, claim))
     }
 
     fn no_plateau(&self) -> String {
