@@ -1,9 +1,10 @@
 //! Measures without a peer: time of a saturation search, memory and size of the binary.
 
+use crate::goals::OWN;
 use crate::lab::Lab;
 use crate::options::Options;
 use crate::process::pause;
-use crate::table::{estimate_text, figure, outcome};
+use crate::table::{Line, estimate_text, figure, outcome};
 use anyhow::{Context as _, Result, bail};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, median, paired_ratio};
 use linerate_model::comparison::BetterWhen;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Wall time of the search on a link of 100 Mbit/s against the manual sweep of the published study.
-pub(crate) fn search_row(program: &Path, options: &Options, cores: [u32; 2]) -> Result<String> {
+pub(crate) fn search_line(program: &Path, options: &Options, cores: [u32; 2]) -> Result<Line> {
     let rate = BitRate::from_bps(100_000_000);
     let config = LinkConfig::with_rate(rate, ByteCount::new(64 * 1024));
     let lab = Lab::new(Link::symmetric(config), cores, options.seed)?;
@@ -28,13 +29,16 @@ pub(crate) fn search_row(program: &Path, options: &Options, cores: [u32; 2]) -> 
     let pairs: Vec<_> = seconds.iter().map(|own| (SWEEP_S, *own)).collect();
     let ratio = paired_ratio(&pairs, USUAL_CONFIDENCE)?;
     let own = median(&seconds, USUAL_CONFIDENCE)?.point;
-    Ok(format!(
-        "| saturation search, width 0.5 %, link of 100 Mbit/s, wall s | linerate | {} | 13 runs of 10 s | {SWEEP_S} | {} | {} | ≤ 0.25× | {} |",
-        figure(own),
-        estimate_text(&ratio),
-        ratio.n,
-        outcome(&ratio, BetterWhen::Lower, Some(0.25))
-    ))
+    Ok(Line {
+        measure: "saturation search, width 0.5 %, link of 100 Mbit/s, wall s".to_owned(),
+        own: OWN.to_owned(),
+        value: figure(own),
+        against: format!("13 runs of 10 s {SWEEP_S}"),
+        ratio: estimate_text(&ratio),
+        n: ratio.n,
+        goal: "≤ 0.25×".to_owned(),
+        result: outcome(&ratio, BetterWhen::Lower, Some(0.25)).to_owned(),
+    })
 }
 
 fn search(program: &Path, lab: &Lab) -> Result<f64> {
@@ -61,7 +65,7 @@ fn search(program: &Path, lab: &Lab) -> Result<f64> {
 }
 
 /// Resident memory of a server that waits for clients.
-pub(crate) fn memory_row(program: &Path, lab: &Lab) -> Result<String> {
+pub(crate) fn memory_line(program: &Path, lab: &Lab) -> Result<Line> {
     let port = lab.port();
     let listen = format!("{}:{port}", lab.b().ipv4());
     let serve = ["serve", "--listen", &listen].map(str::to_owned);
@@ -72,12 +76,12 @@ pub(crate) fn memory_row(program: &Path, lab: &Lab) -> Result<String> {
     let number = line.and_then(|line| line.split_ascii_whitespace().nth(1));
     let kib: f64 = number.context("no VmRSS in /proc")?.parse()?;
     server.stop()?;
-    let row = limit_row("`linerate serve` idle, resident MiB", kib / 1024.0, 16.0);
+    let row = limit_line("`linerate serve` idle, resident MiB", kib / 1024.0, 16.0);
     Ok(row)
 }
 
 /// Size of the binary without symbols.
-pub(crate) fn size_row(program: &Path, folder: &TempDir) -> Result<String> {
+pub(crate) fn size_line(program: &Path, folder: &TempDir) -> Result<Line> {
     let stripped = folder.path().join("stripped");
     let output = Command::new("strip")
         .arg("-o")
@@ -90,19 +94,24 @@ pub(crate) fn size_row(program: &Path, folder: &TempDir) -> Result<String> {
     }
     let kib = u32::try_from(fs::metadata(&stripped)?.len() / 1024)?;
     let mib = f64::from(kib) / 1024.0;
-    Ok(limit_row(
+    Ok(limit_line(
         "binary stripped, dynamically linked, MiB",
         mib,
         8.0,
     ))
 }
 
-fn limit_row(what: &str, value: f64, most: f64) -> String {
+fn limit_line(what: &str, value: f64, most: f64) -> Line {
     let result = if value <= most { "met" } else { "**missed**" };
-    format!(
-        "| {what} | linerate | {} | – | | | 1 | ≤ {most} MiB | {result} |",
-        figure(value)
-    )
+    Line {
+        measure: what.to_owned(),
+        own: OWN.to_owned(),
+        value: figure(value),
+        n: 1,
+        goal: format!("≤ {most} MiB"),
+        result: result.to_owned(),
+        ..Line::default()
+    }
 }
 
 /// The published study: 13 runs of 10 s.

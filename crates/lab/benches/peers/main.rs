@@ -1,6 +1,6 @@
 //! linerate and its peers side by side, on two hosts made of this machine.
 //!
-//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints a Markdown table, and a whole run writes it to
+//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints each result, and a whole run writes them as a table to
 //! `docs/results/bench.md`. Every tool
 //! runs as it is started by a user, two processes, each bound to one core; rounds are interleaved
 //! and their order is drawn, so that what drifts on the machine meets all alike. `cargo test`
@@ -27,7 +27,7 @@ use crate::contenders::{
 use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
-use crate::table::{HEAD, Results};
+use crate::table::{Line, Results};
 use crate::turns::take_turns;
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::random::Random;
@@ -106,7 +106,7 @@ fn tiny_round() -> Result<()> {
             "{activity:?} gave {values:?}"
         );
     }
-    footprint::memory_row(&linerate.program, &lab)?;
+    footprint::memory_line(&linerate.program, &lab)?;
     Ok(())
 }
 
@@ -126,40 +126,41 @@ fn compare(options: &Options) -> Result<()> {
     page.say(&facts(&contenders, options, cores))?;
     let rows = wanted_rows(options);
     let results = rounds(&contenders, &lab, &rows, options);
-    page.say(HEAD)?;
     for goal in &rows {
-        page.say(&results.row(goal))?;
+        page.line(results.line(goal))?;
     }
     if is_wanted(options, "observe") {
-        for row in observing::rows(&program, &lab, options)? {
-            page.say(&row)?;
+        for line in observing::lines(&program, &lab, options)? {
+            page.line(line)?;
         }
     }
     if is_wanted(options, "frames") {
-        match generators::rows(&program, options, cores) {
-            Ok(rows) => rows.iter().try_for_each(|row| page.say(row))?,
-            error => page.say(&or_not_run(
+        match generators::lines(&program, options, cores) {
+            Ok(lines) => lines.into_iter().try_for_each(|line| page.line(line))?,
+            Err(error) => page.line(Line::not_run(
                 "frames of 64 B over veth",
-                error.map(|rows| rows.concat()),
+                &format!("{error:#}"),
             ))?,
         }
     }
     if is_wanted(options, "search") {
-        page.say(&or_not_run(
+        page.line(or_not_run(
             "saturation search",
-            footprint::search_row(&program, options, cores),
+            footprint::search_line(&program, options, cores),
         ))?;
     }
     if is_wanted(options, "size") {
-        page.say(&or_not_run(
+        page.line(or_not_run(
             "idle memory",
-            footprint::memory_row(&program, &lab),
+            footprint::memory_line(&program, &lab),
         ))?;
-        page.say(&or_not_run(
+        page.line(or_not_run(
             "binary size",
-            footprint::size_row(&program, &folder),
+            footprint::size_line(&program, &folder),
         ))?;
     }
+    page.text
+        .push_str(&table::page(&page.lines, options.rounds));
     page.say("")?;
     for failure in results.failures() {
         page.say(&format!("- failed: {failure}"))?;
@@ -177,6 +178,7 @@ const TITLE: &str = "Speed beside other tools";
 #[derive(Default)]
 struct Page {
     text: String,
+    lines: Vec<Line>,
 }
 
 impl Page {
@@ -184,6 +186,13 @@ impl Page {
         say(text)?;
         self.text.push_str(text);
         self.text.push('\n');
+        Ok(())
+    }
+
+    /// Prints a line at once; the page has all of them in one table.
+    fn line(&mut self, line: Line) -> Result<()> {
+        say(&line.to_string())?;
+        self.lines.push(line);
         Ok(())
     }
 }
@@ -349,8 +358,8 @@ fn is_wanted(options: &Options, name: &str) -> bool {
     options.only.is_empty() || options.only.iter().any(|only| only == name)
 }
 
-fn or_not_run(what: &str, row: Result<String>) -> String {
-    row.unwrap_or_else(|error| format!("| {what} | linerate | | | | | 0 | | not run: {error:#} |"))
+fn or_not_run(what: &str, line: Result<Line>) -> Line {
+    line.unwrap_or_else(|error| Line::not_run(what, &format!("{error:#}")))
 }
 
 /// What was compared on what.

@@ -10,7 +10,7 @@ use crate::activity::{Activity, Measure, PAYLOAD, PING_BYTES};
 use crate::goals::{BLIND, OWN, PROFILING, observing};
 use crate::lab::Lab;
 use crate::options::Options;
-use crate::table::Results;
+use crate::table::{Line, Results};
 use anyhow::{Context as _, Result};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target, TestOutcome};
@@ -41,7 +41,7 @@ const KINDS: [(&str, Observe); 3] = [
 ];
 
 /// The rows of the table.
-pub(crate) fn rows(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<String>> {
+pub(crate) fn lines(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<Line>> {
     let (address, port) = (lab.b().ipv4(), lab.port());
     let listen = format!("{address}:{port}");
     let words = [
@@ -64,7 +64,7 @@ pub(crate) fn rows(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<S
         .map_err(|_| anyhow::anyhow!("the client of the short tests panicked"))?;
     server.stop()?;
     let results = results?;
-    Ok(observing().iter().map(|goal| results.row(goal)).collect())
+    Ok(observing().iter().map(|goal| results.line(goal)).collect())
 }
 
 fn measure(

@@ -1,11 +1,12 @@
-//! Rounds to rows: medians, paired ratios with intervals, and whether the goals are met.
+//! Rounds to lines: medians, paired ratios with intervals, and whether the goals are met.
 
 use crate::activity::{Activity, Measure, Values};
-use crate::goals::Goal;
+use crate::goals::{Goal, OWN};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, median, paired_ratio};
 use linerate_model::Estimate;
 use linerate_model::comparison::BetterWhen;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What each contender gave in each round, or why not.
 #[derive(Default)]
@@ -63,39 +64,113 @@ impl Results {
         }
     }
 
-    /// The row of one goal.
-    pub(crate) fn row(&self, goal: &Goal) -> String {
+    /// The line of one goal.
+    pub(crate) fn line(&self, goal: &Goal) -> Line {
         let pairs = self.pairs(goal);
+        let line = Line {
+            measure: goal.measure.to_string(),
+            own: goal.own.to_owned(),
+            against: goal.peer.to_owned(),
+            goal: goal_text(goal),
+            ..Line::default()
+        };
         let (Some([peer, own]), Ok(ratio)) =
             (medians(&pairs), paired_ratio(&pairs, USUAL_CONFIDENCE))
         else {
-            return format!(
-                "| {} | {} | | {} | | | 0 | {} | not run: {} |",
-                goal.measure,
-                goal.own,
-                goal.peer,
-                goal_text(goal),
-                self.why_nothing(goal)
-            );
+            return Line {
+                result: format!("not run: {}", self.why_nothing(goal)),
+                ..line
+            };
         };
-        format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            goal.measure,
-            goal.own,
-            figure(own),
-            goal.peer,
-            figure(peer),
-            estimate_text(&ratio),
-            ratio.n,
-            goal_text(goal),
-            outcome(&ratio, goal.better, goal.ratio)
-        )
+        Line {
+            value: figure(own),
+            against: format!("{} {}", line.against, figure(peer)),
+            ratio: estimate_text(&ratio),
+            n: ratio.n,
+            result: outcome(&ratio, goal.better, goal.ratio).to_owned(),
+            ..line
+        }
     }
 }
 
-/// The heads of the table.
-pub(crate) const HEAD: &str = "| measure | what | value | against | value | ratio [95 %] | n | goal | result |\n\
-     |---|---|--:|---|--:|--:|--:|---|---|";
+/// One measure of linerate against one peer, or against a limit.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Line {
+    /// What was measured, with its unit.
+    pub(crate) measure: String,
+    /// Which linerate.
+    pub(crate) own: String,
+    /// Its value; empty if there is none.
+    pub(crate) value: String,
+    /// The peer and its value; empty where a limit is the goal.
+    pub(crate) against: String,
+    /// linerate / peer with its interval.
+    pub(crate) ratio: String,
+    /// Rounds that gave a value of both.
+    pub(crate) n: u64,
+    pub(crate) goal: String,
+    pub(crate) result: String,
+}
+
+impl Line {
+    /// What did not run, and why.
+    pub(crate) fn not_run(what: &str, why: &str) -> Self {
+        Self {
+            measure: what.to_owned(),
+            own: OWN.to_owned(),
+            result: format!("not run: {why}"),
+            ..Self::default()
+        }
+    }
+
+    /// Peer, ratio, goal and result; n where it is not `rounds`.
+    fn comparison(&self, rounds: u32) -> String {
+        let n = (self.n > 0 && self.n != u64::from(rounds)).then(|| format!("n = {}", self.n));
+        let parts = [
+            &self.against,
+            &self.ratio,
+            &n.unwrap_or_default(),
+            &self.goal,
+            &self.result,
+        ];
+        let parts: Vec<&str> = parts
+            .map(String::as_str)
+            .into_iter()
+            .filter(|one| !one.is_empty())
+            .collect();
+        parts.join(", ")
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            measure,
+            own,
+            value,
+            ..
+        } = self;
+        write!(f, "{measure}: {own} {value}: {}", self.comparison(0))
+    }
+}
+
+/// The table of the page: a row for each measure of a linerate, with all that it was compared with. A comparison says n
+/// where it is not `rounds`.
+pub(crate) fn page(lines: &[Line], rounds: u32) -> String {
+    let of_measure =
+        lines.chunk_by(|line, next| (&line.measure, &line.own) == (&next.measure, &next.own));
+    let row = |lines: &[Line]| {
+        let all: Vec<String> = lines.iter().map(|line| line.comparison(rounds)).collect();
+        let first = lines.first().cloned().unwrap_or_default();
+        // A peer that did not run leaves no value beside it.
+        let value = lines.iter().find(|line| !line.value.is_empty());
+        let value = value.map_or_else(String::new, |line| format!(" {}", line.value));
+        let own = format!("{}{value}", first.own);
+        format!("| {} | {} | {} |\n", first.measure, own, all.join("; "))
+    };
+    let head = "| measure | linerate | against: ratio [95 %], goal, result |\n|---|---|---|\n";
+    of_measure.fold(head.to_owned(), |text, lines| text + &row(lines))
+}
 
 fn medians(pairs: &[(f64, f64)]) -> Option<[f64; 2]> {
     let (peer, own): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
@@ -117,7 +192,7 @@ pub(crate) fn estimate_text(estimate: &Estimate) -> String {
 /// Whether the whole interval is on one side of the goal.
 pub(crate) fn outcome(ratio: &Estimate, better: BetterWhen, goal: Option<f64>) -> &'static str {
     let Some(goal) = goal else {
-        return "(no goal)";
+        return "";
     };
     let Some(interval) = ratio.interval else {
         return "not shown (n = 1)";

@@ -359,7 +359,7 @@ fn play_all(
     request: &Request,
     guard: &mut Guard,
 ) -> Vec<Row> {
-    say(table::HEAD);
+    say(table::PROGRESS);
     let mut rows = Vec::with_capacity(cells.len());
     for (fault, strength) in cells {
         let started = MonoClock.now();

@@ -408,15 +408,33 @@ pub(crate) fn judgement(folder: &Path) -> Result<String> {
     let records = read(folder)?;
     let (quiet, loud): (Vec<&Record>, Vec<&Record>) =
         records.iter().partition(|record| record.is_quiet());
-    let mut text = table("On a quiet machine", &quiet)?;
+    let replayed = |records: &[&Record]| {
+        let judged = judged(records).into_iter();
+        Tally::new(judged.map(|(record, expected)| (record.replayed().0, expected)))
+    };
+    let unprobed = judged(&quiet).into_iter();
+    let unprobed = unprobed.map(|(record, expected)| (record.unprobed(), expected));
+    let mut text = String::new();
+    for (condition, tally) in [
+        ("on a quiet machine", replayed(&quiet)),
+        ("beside other programs", replayed(&loud)),
+        ("without probes, on a quiet machine", Tally::new(unprobed)),
+    ] {
+        writeln!(text, "- {condition}: {}", tally.conclusion())?;
+    }
+    write!(
+        text,
+        "\n{MEANING}\n\n{}",
+        table("On a quiet machine", &quiet)?
+    )?;
+    text.push_str(&reliability(&judged(&quiet))?);
+    text.push('\n');
     text.push_str(&table("Beside other programs", &loud)?);
-    text.push_str("## Without probes, on a quiet machine\n\n");
-    let alone = judged(&quiet).into_iter();
-    text.push_str(&tallied(
-        alone.map(|(record, expected)| (record.unprobed(), expected)),
-    )?);
     Ok(text)
 }
+
+/// What the words of the tables mean.
+const MEANING: &str = "Main limit: its relief gains at least 30 %, and far more than any other's. Unsteady: two tests of the same differ by more than 25 %.";
 
 /// Records of scenes with one main limit, with what a verdict must say.
 fn judged<'a>(records: &[&'a Record]) -> Vec<(&'a Record, Expected)> {
@@ -426,7 +444,7 @@ fn judged<'a>(records: &[&'a Record]) -> Vec<(&'a Record, Expected)> {
         .collect()
 }
 
-/// Verdicts by what limits, a row each.
+/// Verdicts by what limits, a row each; limits whose verdicts were all right and supported share one.
 fn tallied(verdicts: impl Iterator<Item = (Verdict, Expected)>) -> Result<String> {
     let mut rows: BTreeMap<Expected, Tally> = BTreeMap::new();
     let mut all = Tally::default();
@@ -438,7 +456,19 @@ fn tallied(verdicts: impl Iterator<Item = (Verdict, Expected)>) -> Result<String
     let mut text = String::from(
         "| limits | scenes | right, supported | right, weak | not identified | wrong, weak | wrong, supported | said instead |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
     );
-    for (name, tally) in &rows {
+    let (perfect, others): (Vec<_>, Vec<_>) =
+        rows.iter().partition(|(_, tally)| tally.is_perfect());
+    if !perfect.is_empty() {
+        let scenes = perfect.iter().map(|(_, tally)| tally.scenes).sum();
+        let together = Tally {
+            scenes,
+            right: [0, scenes],
+            ..Tally::default()
+        };
+        let names: Vec<&str> = perfect.iter().map(|(name, _)| **name).collect();
+        writeln!(text, "{}", together.row(&names.join(", ")))?;
+    }
+    for (name, tally) in others {
         writeln!(text, "{}", tally.row(name))?;
     }
     writeln!(text, "{}", all.row("**all**"))?;
@@ -449,7 +479,7 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
     let judged = judged(records);
     let unsteady = records.iter().filter(|record| !record.is_steady()).count();
     let mut text = format!(
-        "## {title}\n\n{} scenes: {} with one main limit, whose relief gains at least 30 % and far more than any other's, judged here; {unsteady} unsteady (two tests of the same differ by more than 25 %); the others have several limits, or none of what was built.\n\n",
+        "## {title}\n\n{} scenes: {} with one main limit, judged here; {unsteady} unsteady; the others with several limits, or none of what was built.\n\n",
         records.len(),
         judged.len(),
     );
@@ -463,18 +493,13 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
         times.push(time.as_secs_f64());
         (verdict, *expected)
     }))?);
-    writeln!(
-        text,
-        "\n{}\n\n{}\n\n{}",
-        of_several(records),
-        of_next(records),
-        of_repeats(records)
-    )?;
-    text.push_str(&reliability(&judged)?);
     let mut times = Data::new(times);
     writeln!(
         text,
-        "\nProbes took {:.1} s of traffic in the median, {:.1} s at p90.\n",
+        "\n{}\n{}\n{}\n- Traffic of the probes: {:.1} s in the median, {:.1} s at p90.",
+        of_several(records),
+        of_next(records),
+        of_repeats(records),
         times.quantile(0.5),
         times.quantile(0.9)
     )?;
@@ -534,7 +559,7 @@ fn of_several(records: &[&Record]) -> String {
         }
     }
     format!(
-        "Of {scenes} scenes with several limits, {greatest} verdicts named the one whose relief gains most, {another} another of them."
+        "- {scenes} scenes with several limits: {greatest} verdicts named the one whose relief gains most, {another} another of them."
     )
 }
 
@@ -550,7 +575,7 @@ fn of_next(records: &[&Record]) -> String {
         ratios.filter(|ratio| is(*ratio)).count()
     };
     format!(
-        "Of {} scenes whose limit was named rightly, and of which the next was said with the most that it lets through, the rate without the first was within 15 % of that in {}, and below in {}.",
+        "- Next limit, {} scenes whose first was right: the rate without the first was within 15 % of the one predicted in {}, below it in {}.",
         gains.len(),
         count(|ratio| (1.0 / NEAR..=NEAR).contains(&ratio)),
         count(|ratio| ratio < 1.0 / NEAR),
@@ -576,7 +601,7 @@ fn of_repeats(records: &[&Record]) -> String {
         sure_of_both += u32::from(!is_same && is_sure(&first) && is_sure(&second));
     }
     format!(
-        "Of {twice} scenes tested and probed twice, {same} had the same verdict both times ({same_of_one} of the {of_one_limit} with one main limit); {sure_of_both} had two that are supported and differ."
+        "- {twice} scenes tested and probed twice: {same} had the same verdict both times ({same_of_one} of {of_one_limit} with one main limit); {sure_of_both} had two supported ones that differ."
     )
 }
 
@@ -614,6 +639,29 @@ impl Tally {
             self.wrong[sure] += 1;
             *self.instead.entry(found).or_default() += 1;
         }
+    }
+
+    fn new(verdicts: impl Iterator<Item = (Verdict, Expected)>) -> Self {
+        let mut all = Self::default();
+        verdicts.for_each(|(verdict, expected)| all.count(&verdict, expected));
+        all
+    }
+
+    fn conclusion(&self) -> String {
+        let Self {
+            scenes,
+            right: [weak, supported],
+            wrong: [_, supported_wrong],
+            ..
+        } = self;
+        format!(
+            "{} of {scenes} verdicts name the main limit, {supported} of them supported; {supported_wrong} supported ones are wrong",
+            weak + supported
+        )
+    }
+
+    const fn is_perfect(&self) -> bool {
+        self.right[1] == self.scenes
     }
 
     fn row(&self, name: &str) -> String {

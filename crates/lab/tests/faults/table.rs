@@ -3,6 +3,7 @@
 use crate::fault::{Fault, Strength};
 use linerate_model::run::{Confidence, Verdict};
 use statrs::distribution::{Binomial, DiscreteCDF as _};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -58,16 +59,26 @@ impl Row {
         matches!(self.outcome, Outcome::Disturbed(_))
     }
 
-    /// One line of the table.
+    /// The line that is printed when the cell is done.
     pub(crate) fn line(&self) -> String {
-        let expected = self.fault.expect;
-        let (found, confidence) = match &self.outcome {
-            Outcome::Judged(verdict) | Outcome::Disturbed(verdict) => (
-                verdict.limit.id().to_owned(),
-                confidence(verdict.confidence),
-            ),
-            Outcome::Failed(why) => (format!("error: {}", why.replace(['|', '\n'], " ")), ""),
-            Outcome::NotRun(why) => (why.clone(), ""),
+        format!(
+            "| {} | {} | {} | {} | {:.1} s |",
+            self.fault.name,
+            self.strength.name,
+            self.fault.expect.join(" or "),
+            self.words(),
+            self.took.as_secs_f64()
+        )
+    }
+
+    /// What was found, how sure, and whether that is right.
+    fn words(&self) -> String {
+        let found = match &self.outcome {
+            Outcome::Judged(verdict) | Outcome::Disturbed(verdict) => {
+                format!("{} {}", verdict.limit.id(), confidence(verdict.confidence))
+            }
+            Outcome::Failed(why) => format!("error: {}", why.replace(['|', '\n'], " ")),
+            Outcome::NotRun(why) => why.clone(),
         };
         let mark = match (self.ran(), self.is_right()) {
             (false, _) => "not run",
@@ -75,13 +86,7 @@ impl Row {
             (true, true) => "right",
             (true, false) => "**wrong**",
         };
-        format!(
-            "| {} | {} | {} | {found} | {confidence} | {mark} | {:.1} s |",
-            self.fault.name,
-            self.strength.name,
-            expected.join(" or "),
-            self.took.as_secs_f64()
-        )
+        format!("{found}, {mark}")
     }
 }
 
@@ -93,13 +98,68 @@ fn confidence(confidence: Confidence) -> &'static str {
     }
 }
 
-/// The head of the table.
-pub(crate) const HEAD: &str = "| fault | strength | expected limit | found limit | confidence | verdict | time |\n|---|---|---|---|---|---|--:|";
+/// The head of the lines that are printed cell by cell.
+pub(crate) const PROGRESS: &str =
+    "| fault | strength | expected limit | found | time |\n|---|---|---|---|--:|";
 
-/// The whole table.
+/// The head of the page's table.
+const HEAD: &str = "| expected limit | faults, each at three strengths | found |\n|---|---|---|";
+
+/// The table of the page: a row for all faults of which the same limit is expected; what is not right stands by name.
 pub(crate) fn text(rows: &[Row]) -> String {
-    let lines: Vec<String> = rows.iter().map(Row::line).collect();
+    let mut by_limit: Vec<(&[&str], Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let expected = row.fault.expect;
+        match by_limit.iter_mut().find(|(other, _)| *other == expected) {
+            Some((_, rows)) => rows.push(row),
+            None => by_limit.push((expected, vec![row])),
+        }
+    }
+    let lines = by_limit.iter().map(|(expected, rows)| {
+        let mut faults: Vec<&str> = rows.iter().map(|row| row.fault.name).collect();
+        faults.dedup();
+        let expected = expected.join(" or ");
+        format!("| {expected} | {} | {} |", faults.join(", "), found(rows))
+    });
+    let lines: Vec<String> = lines.collect();
     format!("{HEAD}\n{}", lines.join("\n"))
+}
+
+/// `6 confirmed, 1 supported`, by limit where several are right; then what is not right.
+fn found(rows: &[&Row]) -> String {
+    let mut right: BTreeMap<&str, [u32; 3]> = BTreeMap::new();
+    let mut others = Vec::new();
+    for row in rows {
+        match &row.outcome {
+            Outcome::Judged(verdict) if row.is_right() => {
+                let limit = if row.fault.expect.len() > 1 {
+                    verdict.limit.id()
+                } else {
+                    ""
+                };
+                let at = match verdict.confidence {
+                    Confidence::Confirmed => 0,
+                    Confidence::Supported => 1,
+                    Confidence::Weak => 2,
+                };
+                right.entry(limit).or_default()[at] += 1;
+            }
+            _ => others.push(format!(
+                "{} ({}): {}",
+                row.fault.name,
+                row.strength.name,
+                row.words()
+            )),
+        }
+    }
+    let right = right.into_iter().map(|(limit, counts)| {
+        let each = counts.into_iter().zip(["confirmed", "supported", "weak"]);
+        let each = each.filter(|(n, _)| *n > 0);
+        let each: Vec<String> = each.map(|(n, word)| format!("{n} {word}")).collect();
+        let colon = if limit.is_empty() { "" } else { ": " };
+        format!("{limit}{colon}{}", each.join(", "))
+    });
+    right.chain(others).collect::<Vec<_>>().join("; ")
 }
 
 /// Counts and what they mean, below the table; and whether that is a pass.

@@ -1,6 +1,6 @@
 //! The options as the tables of the guide have them.
 
-use super::{ALL, Group, HelpLevel, Source, Takes, TestKind, TestOption, Usual};
+use super::{ALL, HelpLevel, Source, TestKind, TestOption, Usual};
 
 /// The keys of plans that no command has, or that a plan has another default for, as Markdown.
 pub fn plan_table() -> String {
@@ -8,41 +8,49 @@ pub fn plan_table() -> String {
     let of_plans_alone = super::of_plans().filter(|option| option.differs_in_plans());
     of_plans_alone.fold(head, |table, option| {
         let keys: Vec<_> = option.keys().map(|key| format!("`{key}`")).collect();
-        table + &row(option, &keys.join(", "), Source::Plan)
+        let (keys, kinds) = (keys.join(", "), option.kinds_in_words());
+        let page = option.page.map(|page| format!(": [more]({page})"));
+        let does = match option.is_of(Source::CommandLine) && option.is_shown() {
+            true => "as the option".to_owned(),
+            false => option.does() + &page.unwrap_or_default(),
+        };
+        let usual = option.default_in(Source::Plan);
+        table + &format!("| {keys} | {kinds} | {does} | {usual} |\n")
     })
 }
 
-/// The options of the commands that measure, by what they are about, as Markdown.
-pub fn command_tables() -> String {
-    let of_group = |group: &&'static Group| {
-        let rows: String = (group.options.iter())
+/// The options of the commands that measure, by what they are about, as Markdown. What each does, help says.
+pub fn option_index() -> String {
+    let head = "| about | commands | options |\n|---|---|---|\n".to_owned();
+    ALL.iter().fold(head, |table, group| {
+        let shown: Vec<_> = (group.options.iter())
             .filter(|option| option.is_of(Source::CommandLine) && option.is_shown())
-            .map(|option| row(option, &option.on_command_line(), Source::CommandLine))
             .collect();
-        let head = "| option | commands | does | default |\n|---|---|---|---|";
-        (!rows.is_empty()).then(|| format!("### {}\n\n{head}\n{rows}", group.heading))
-    };
-    let tables: Vec<_> = ALL.iter().filter_map(of_group).collect();
-    tables.join("\n")
+        if shown.is_empty() {
+            return table;
+        }
+        let is_of = |kind: &TestKind| shown.iter().any(|option| option.kinds.contains(kind));
+        let kinds: Vec<_> = TestKind::ALL.into_iter().filter(is_of).collect();
+        let mut names: Vec<_> = shown.iter().map(|option| option.in_index()).collect();
+        // An option that commands explain differently stands once.
+        names.dedup();
+        let kinds = in_words(&kinds);
+        table + &format!("| {} | {kinds} | {} |\n", group.heading, names.join(", "))
+    })
 }
 
-fn row(option: &TestOption, name: &str, source: Source) -> String {
-    let page = option.page.map(|page| format!(": [more]({page})"));
-    let (kinds, does) = (option.kinds_in_words(), option.does());
-    let page = page.unwrap_or_default();
-    format!(
-        "| {name} | {kinds} | {does}{page} | {} |\n",
-        option.default_in(source)
-    )
+/// `all`, or the names of kinds.
+fn in_words(kinds: &[TestKind]) -> String {
+    if kinds.len() == TestKind::ALL.len() {
+        return "all".to_owned();
+    }
+    TestKind::names(kinds)
 }
 
 impl TestOption {
     /// `all`, or the names of its kinds.
     pub(crate) fn kinds_in_words(&self) -> String {
-        if self.kinds.len() == TestKind::ALL.len() {
-            return "all".to_owned();
-        }
-        TestKind::names(self.kinds)
+        in_words(self.kinds)
     }
 
     /// What it does, and the values that have names.
@@ -76,14 +84,13 @@ impl TestOption {
         self.shown != HelpLevel::Never
     }
 
-    /// `-t`, `--time TIME`.
-    fn on_command_line(&self) -> String {
+    /// `-t`, `--time`, with a link to the page that explains it.
+    fn in_index(&self) -> String {
         let short = self.short.map(|letter| format!("`-{letter}`, "));
-        let value = match self.takes {
-            Takes::Nothing => String::new(),
-            Takes::Value(value) | Takes::List(value) => format!(" {value}"),
-            Takes::Optional(value) => format!("[={value}]"),
-        };
-        format!("{}`--{}{value}`", short.unwrap_or_default(), self.name)
+        let name = format!("{}`--{}`", short.unwrap_or_default(), self.name);
+        match self.page {
+            Some(page) => format!("[{name}]({page})"),
+            None => name,
+        }
     }
 }

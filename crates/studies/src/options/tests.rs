@@ -2,6 +2,7 @@ use super::*;
 use crate::run::{PayloadChoice, parse_pinning};
 use linerate_client::address::PeerAddress;
 use linerate_model::spec::{ConnectionClose, Pace, Pinning};
+use std::path::Path;
 use std::time::Duration;
 
 /// Options of the command line by their names.
@@ -195,9 +196,21 @@ fn the_guide_has_the_tables() {
     const COMMANDS: &str = include_str!("../../../../docs/guide/commands.md");
     for (page, text, table) in [
         ("plans.md", PLANS, plan_table()),
-        ("commands.md", COMMANDS, command_tables()),
+        ("commands.md", COMMANDS, option_index()),
     ] {
         assert!(text.contains(&table), "docs/guide/{page} needs:\n{table}");
+    }
+}
+
+#[test]
+fn the_page_of_an_option_names_it() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    for option in ALL.iter().flat_map(|group| group.options) {
+        let Some(page) = option.page else { continue };
+        let file = page.split('#').next().unwrap();
+        let text = std::fs::read_to_string(guide.join(file)).unwrap();
+        let is_named = option.keys().any(|key| text.contains(key));
+        assert!(is_named, "docs/guide/{page} has no word of {}", option.name);
     }
 }
 

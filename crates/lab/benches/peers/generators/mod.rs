@@ -12,7 +12,7 @@ use crate::activity::{Activity, Measure, Values};
 use crate::goals::{Goal, OWN};
 use crate::options::Options;
 use crate::process::{Process, pause};
-use crate::table::Results;
+use crate::table::{Line, Results};
 use anyhow::{Context as _, Result, bail};
 use linerate_model::Clock as _;
 use linerate_model::comparison::BetterWhen;
@@ -67,7 +67,7 @@ trait Generator {
 }
 
 /// The rows of the table, and what failed.
-pub(crate) fn rows(program: &Path, options: &Options, cores: [u32; 2]) -> Result<Vec<String>> {
+pub(crate) fn lines(program: &Path, options: &Options, cores: [u32; 2]) -> Result<Vec<Line>> {
     if !linerate_sys::netns::is_fully_privileged() {
         bail!("generators in the kernel need root outside of user namespaces: --namespaces root");
     }
@@ -102,10 +102,10 @@ pub(crate) fn rows(program: &Path, options: &Options, cores: [u32; 2]) -> Result
         }
     }
     bench.resident.stop()?;
-    let rows = goals.iter().map(|goal| results.row(goal));
+    let lines = goals.iter().map(|goal| results.line(goal));
     let failures = results.failures().into_iter();
-    let failures = failures.map(|failure| format!("| failed: {failure} | | | | | | | | |"));
-    Ok(rows.chain(failures).collect())
+    let failures = failures.map(|failure| Line::not_run("generators", &failure));
+    Ok(lines.chain(failures).collect())
 }
 
 /// Who takes part.
