@@ -303,7 +303,7 @@ fn payload_bytes(trial: &Trial) -> Option<u64> {
 /// What interfaces and queueing disciplines count of a frame before the IP packet, and nothing behind it.
 const MAC_HEADER: u32 = 14;
 
-/// The same as interfaces and queueing disciplines count it.
+/// Overhead and payload of a packet as interfaces and queueing disciplines count it.
 pub(crate) fn counted_packet(trial: &Trial) -> Option<(FrameOverhead, u64)> {
     let (on_ethernet, payload) = packet(trial)?;
     let without_fcs = FrameOverhead {

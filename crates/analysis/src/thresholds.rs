@@ -18,7 +18,7 @@ thresholds! {
     congestion {
         /// What more windows gain at least on a link that has room.
         WITH_ROOM: f64 = 1.2, "times the rate", judged;
-        /// The same on a link that others share: a stream that has just begun takes more than its part, up to
+        /// What more windows gain at least on a link that others share: a stream that has just begun takes more than its part, up to
         /// three quarters of what one other had, and four can take no more than the link. Alone they would
         /// gain nothing (the proof of `link` asks for less than this).
         AMONG_OTHERS: f64 = 1.07, "times the rate", judged;

@@ -77,7 +77,7 @@ impl Board {
         Self::by(LOGIN, faults)
     }
 
-    /// The same with this script in place of a login.
+    /// A board whose console runs this script in place of a login.
     fn by(script: &str, faults: Faults) -> Self {
         let (near, device) = pseudo_terminal().unwrap();
         let (far, console) = pseudo_terminal().unwrap();

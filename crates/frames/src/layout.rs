@@ -84,7 +84,7 @@ impl Layout {
         Self::new(&FrameHeaders::default(), flow, Way::AToB)
     }
 
-    /// The same headers with zero in place of the last 16 bits of the addresses, and of the ports, of the innermost packet.
+    /// These headers with zero in place of the last 16 bits of the addresses, and of the ports, of the innermost packet.
     #[must_use]
     pub fn without_flow(mut self) -> Self {
         if let Some(known) = self.transport {

@@ -226,7 +226,7 @@ pub struct MetricComparison {
     /// Probability of at least such a difference if the true one were no larger than the threshold (two-sided).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// The same, corrected for all tests of this comparison (Holm).
+    /// `p`, corrected for all tests of this comparison (Holm).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
     /// What is shown.

@@ -55,7 +55,7 @@ impl Consent {
         }
     }
 
-    /// The same for a file whose host the user named.
+    /// This consent and contact with the host, which the user named.
     #[must_use]
     pub const fn and_host(self) -> Self {
         Self {

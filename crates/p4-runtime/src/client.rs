@@ -144,7 +144,7 @@ impl Client {
         Self::connect_with(address, device, timeout, None)
     }
 
-    /// The same, by TLS where whom to trust is given.
+    /// Connects with the device of a switch, by TLS where whom to trust is given.
     pub fn connect_with(
         address: &str,
         device: u64,

@@ -90,7 +90,7 @@ const fn crc_table(width: u32, polynomial: u64) -> [u64; 256] {
     table
 }
 
-/// The same with the least significant bit first; the polynomial is reversed in its width.
+/// The table of a CRC whose least significant bit comes first; the polynomial is reversed in its width.
 const fn reflected_table(polynomial: u64) -> [u64; 256] {
     let mut table = [0; 256];
     let mut at = 0;

@@ -93,7 +93,7 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> &'a [u8
     unsafe { core::slice::from_raw_parts(pointer.cast(), length) }
 }
 
-/// The same, to change them.
+/// The bytes behind `pointer`, to change them.
 ///
 /// # Safety
 /// As of [`bytes`].

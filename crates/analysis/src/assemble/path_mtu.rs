@@ -44,7 +44,7 @@ pub(super) fn fragments(ends: &Ends<'_>, careful: &mut Vec<String>) {
         more => format!("the first {more} datagrams were"),
     };
     careful.push(format!(
-        "{first} sent before a router told the path's MTU: too long to pass, and lost"
+        "{first} sent before a router reported the path's MTU: too long to pass, and lost"
     ));
 }
 

@@ -289,7 +289,7 @@ fn proof(change: Change, predictions: impl Into<Vec<Prediction>>) -> Experiment 
     proof_from(Baseline::default(), change, predictions)
 }
 
-/// The same, for a search whose baseline has a load of its own.
+/// An experiment that linerate can run on a search, whose baseline has a load of its own.
 fn proof_from(
     baseline: Baseline,
     change: Change,

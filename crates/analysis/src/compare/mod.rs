@@ -249,7 +249,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         ),
         SameMachines::Unknown => notes.push(
-            "it is not told whether both were measured on the same machines; numbers of different \
+            "whether both were measured on the same machines is unknown; numbers of different \
              machines are not comparable in absolute terms"
                 .to_owned(),
         ),

@@ -16,7 +16,7 @@ pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool
     *suspect == path_loss::CAUSE && spared(seen.run, seen.limited).is_some()
 }
 
-/// The same in a sentence.
+/// The sentence that says what datagrams were spared of TCP's loss.
 pub(super) fn describe(run: &Run, limited: &Trial) -> Option<String> {
     let Spared { share, lost, sent } = spared(run, limited)?;
     Some(format!(

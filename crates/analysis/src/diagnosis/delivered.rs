@@ -23,7 +23,7 @@ pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool
     *suspect != sender_cpu::CAUSE && is_short_and_whole(seen.shown)
 }
 
-/// The same in a sentence, where it leaves the sender alone.
+/// The sentence that says that only the sender is left; `None` where others are.
 pub(super) fn describe(run: &Run, trial: &Trial) -> Option<String> {
     let intended = trial
         .intended_load

@@ -156,7 +156,7 @@ pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextP
     next_by(Counts::built_in(), run, left, refused)
 }
 
-/// The same by other counts.
+/// [`next_probe`] with these counts of composed scenes in place of the built-in ones.
 fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
     let suspects = conclusion::weigh(run, limited, counts);

@@ -36,7 +36,7 @@ pub(super) fn next(run: &Run, limited: &Trial, limit: Suspect) -> Option<NextLim
     })
 }
 
-/// The same in a sentence.
+/// The sentence on the next limit, with what it gains over `limited`.
 pub(super) fn describe(next: &NextLimit, limited: &Trial) -> String {
     let rate = limited.received_rate.unwrap_or_default().as_f64();
     format!(

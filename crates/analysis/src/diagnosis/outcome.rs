@@ -35,7 +35,7 @@ classes! {
         LostOnPath "lost-on-path",
         /// Lost, where is not known.
         Lost "lost",
-        /// The same, and the others came as they had been sent: what stopped them keeps no queue.
+        /// Lost, where is not known; the others came as they had been sent, so what stopped them keeps no queue.
         LostUnqueued "lost-unqueued",
         /// Lost at the receiver's socket, whose thread had the time to read it.
         AtSocket "at-socket",
@@ -53,9 +53,9 @@ classes! {
         PushedBack "pushed-back",
         /// The sender's thread sent no more.
         Short "short",
-        /// The same of a thread that waited for a core now and then.
+        /// The sender's thread, which waited for a core now and then, sent no more.
         ShortLate "short-late",
-        /// The same of a thread that was short of CPU time.
+        /// The sender's thread, which was short of CPU time, sent no more.
         ShortStarved "short-starved",
         /// Another's host sent no more, and what it sent had waited.
         ShortQueued "short-queued",

@@ -97,7 +97,7 @@ impl Waits {
 struct Spacing {
     /// What RFC 3550 calls interarrival jitter, in packet times.
     jitter: f64,
-    /// The same as a full queue would make it.
+    /// The jitter that a full queue would make, in packet times.
     expected: f64,
     /// The jitter as a multiple of that at half the load, where nothing waits.
     above_half: Option<f64>,

@@ -61,7 +61,7 @@ pub(super) const SENDER_CORE: RateProbe = RateProbe::new(
     "the sender's thread on another core",
 );
 
-/// The same of the thread that receives.
+/// The receiving thread on the core that was least busy: it rises if a neighbour on its core was the limit.
 pub(super) const RECEIVER_CORE: RateProbe = RateProbe::new(
     "receiver-core",
     Change::OtherCore {

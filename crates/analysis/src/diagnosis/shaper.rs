@@ -70,7 +70,8 @@ pub(super) fn is_full(run: &Run, trial: &Trial) -> bool {
     is_held_back(trial) && rate_of(run, trial) == Some(Rate::Reached)
 }
 
-/// The same where its rate may not be known: that of `htb` may depend on the packet.
+/// Whether the shaper may have kept `trial` at its rate, also where that rate is not known: of `htb` it may depend on the
+/// packet.
 pub(super) fn may_be_full(run: &Run, trial: &Trial) -> bool {
     is_held_back(trial) && rate_of(run, trial) != Some(Rate::Below)
 }

@@ -21,7 +21,7 @@ pub fn observe(trial: &Trial, quantity: Quantity) -> Option<f64> {
     }
 }
 
-/// The same for a ratio of two trials: above zero.
+/// What `trial` shows of `quantity` as a part of a ratio of two trials: above zero.
 ///
 /// Half a lost packet is added to each count (and one sent), so that a loss that vanishes has a ratio;
 /// a delay of less than a nanosecond counts as one.

@@ -121,7 +121,7 @@ fn own_count(receiver: &EndpointReport) -> String {
         stream.work.receive_socket()?.dropped_runs
     }) {
         Some(runs) => format!(
-            "SO_RXQ_OVFL of the test's own sockets: {runs} runs of joined datagrams, told by the numbers that are missing there"
+            "SO_RXQ_OVFL of the test's own sockets: {runs} runs of joined datagrams, counted by the numbers that are missing there"
         ),
         None => "SO_RXQ_OVFL of the test's own sockets".to_owned(),
     }

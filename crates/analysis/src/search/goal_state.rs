@@ -42,7 +42,7 @@ impl fmt::Display for GiveUp {
                 "out of reach, as {} is lost at every load down to {}",
                 loss.ratio, loss.lowest_load
             ),
-            Self::NoDelay => f.write_str("not judged, as trials told no delay to compare"),
+            Self::NoDelay => f.write_str("not judged: no trial measured a delay to compare"),
             Self::NoTrial => {
                 f.write_str("not judged, as no valid trial counted what was sent and what came")
             }

@@ -82,7 +82,7 @@ const INVALID_LIMIT: u32 = 4;
 /// Trials in a row that are set aside because the sender fell short of what it has offered before.
 /// Two: with one second in ten disturbed, one search in a hundred takes a disturbance for a limit.
 const DISTURBED_LIMIT: u32 = 2;
-/// The same where the sender has offered as much for the whole of a full-length trial: it can, when it is left
+/// Trials in a row that are set aside where the sender has offered as much for the whole of a full-length trial: it can, when it is left
 /// alone. Six: with two seconds in three disturbed, one load in seventeen is judged by what was sent between
 /// interruptions.
 const DISTURBED_LIMIT_PROVEN: u32 = 6;

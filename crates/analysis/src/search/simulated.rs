@@ -136,7 +136,7 @@ impl Device {
             },
             Self {
                 id: "deep-queue",
-                summary: "hard capacity behind a queue of 1 MiB, delay growth told by the engine",
+                summary: "hard capacity behind a queue of 1 MiB, delay growth reported by the engine",
                 queue: ByteCount::new(1024 * 1024),
                 jitter: Duration::from_millis(2),
                 tells_growth: true,

@@ -138,7 +138,7 @@ fn cost(plan: &StudyPlan) -> String {
         counted(plan.cells.len(), "cell"),
         counted(plan.runs(), "run"),
         spoken(plan.time()),
-        if plan.prove { ", proofs aside" } else { "" }
+        if plan.prove { ", without proofs" } else { "" }
     )
 }
 

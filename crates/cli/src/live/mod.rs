@@ -56,7 +56,7 @@ impl LiveView {
         if !io::stderr().is_terminal() || is_dumb {
             return Err(refused("standard error is not one that can be drawn on").into());
         }
-        let keyless = |error| refused(&format!("there is none to read keys from ({error})"));
+        let keyless = |error| refused(&format!("no terminal to read keys from ({error})"));
         let keyboard = Keyboard::open().map_err(keyless)?;
         let screen = Arc::new(Screen::enter().map_err(keyless)?);
         screen::restore_on_panic(&screen);

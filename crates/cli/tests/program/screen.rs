@@ -67,7 +67,7 @@ pub(crate) fn lines(written: &str) -> Vec<String> {
     lines
 }
 
-/// The same without escape sequences.
+/// The text without escape sequences.
 fn plain(written: &str) -> String {
     let mut text = String::new();
     let mut letters = written.chars();

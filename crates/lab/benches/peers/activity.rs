@@ -15,7 +15,7 @@ pub(crate) enum Activity {
     Aggregated,
     /// UDP ping-pong, spinning at both ends.
     PingPong,
-    /// The same over TCP.
+    /// TCP ping-pong, spinning at both ends.
     TcpPingPong,
     /// UDP at so many packets per second.
     Paced(u32),

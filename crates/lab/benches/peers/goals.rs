@@ -151,7 +151,7 @@ pub(crate) const SPINNING: &str = "linerate --wait spin";
 pub(crate) const PAST_THE_STACK: &str = "linerate af-xdp";
 /// A short test that observes nothing (`--observe none`).
 pub(crate) const BLIND: &str = "linerate --observe none";
-/// The same with counters and a profile.
+/// A short test with counters and a profile.
 pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";

@@ -42,7 +42,7 @@ impl Lab {
         port
     }
 
-    /// The same core numbers as `--cpu` wants them.
+    /// The core numbers as `--cpu` wants them.
     pub(crate) fn pinning(&self) -> String {
         format!("{},{}", self.cores[0], self.cores[1])
     }

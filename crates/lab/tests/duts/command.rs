@@ -16,14 +16,14 @@ pub(crate) fn measured(options: &[(&str, &str)]) -> Run {
     measured_with(&[options, &[("warm-up", "0s")]].concat())
 }
 
-/// The same, with these options only.
+/// Measures as the command does with these options only; the run must be complete.
 fn measured_with(options: &[(&str, &str)]) -> Run {
     let run = tried(options).unwrap();
     assert_eq!(run.status, RunStatus::Complete, "{:?}", run.notes);
     run
 }
 
-/// The same, or why not.
+/// Measures as the command does with these options, or says why not.
 pub(crate) fn tried(options: &[(&str, &str)]) -> anyhow::Result<Run> {
     let given = options.iter().map(|(name, value)| -> OptionValue {
         let option = find(TestKind::Switch, name).unwrap_or_else(|| panic!("{name}"));

@@ -41,7 +41,7 @@ pub(crate) struct Record {
     /// Share of the CPU that went to other programs, or was stolen, at most of its tests.
     taken: f64,
     run: Run,
-    /// The same once more, with the probes that the command makes: of scenes to judge.
+    /// The scene tested once more, with the probes that the command makes: of scenes to judge.
     #[serde(default)]
     again: Option<Run>,
 }

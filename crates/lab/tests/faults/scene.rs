@@ -132,7 +132,7 @@ impl Test {
         Self::search_with(max, |_| {})
     }
 
-    /// The same with something changed in the plan.
+    /// A search for zero loss up to `max` with something changed in its plan.
     pub(crate) fn search_with(max: BitRate, change: impl FnOnce(&mut SaturatePlan)) -> Self {
         let mut plan = SaturatePlan {
             loss_goals: vec![Ratio::ZERO],

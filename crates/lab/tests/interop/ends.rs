@@ -100,7 +100,7 @@ impl OwnServer {
         Self::with(ip, protocol, AgentPlan::private())
     }
 
-    /// The same, with what else this plan says.
+    /// Speaks `protocol` on any free port of `ip`, with what else this plan says.
     pub(crate) fn with(ip: IpAddr, protocol: &str, plan: AgentPlan) -> Result<Self> {
         let plan = AgentPlan {
             listen: SocketAddr::new(ip, 0),

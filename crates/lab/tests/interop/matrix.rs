@@ -68,7 +68,7 @@ impl Count {
         }
     }
 
-    /// The same where such a difference is none.
+    /// This count, of which such a difference is the tool's own.
     pub(crate) const fn with(mut self, deviation: &'static Deviation) -> Self {
         self.deviation = Some(deviation);
         self

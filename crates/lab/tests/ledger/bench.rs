@@ -32,7 +32,7 @@ impl Bench {
         Self::with(link, AgentPlan::private())
     }
 
-    /// The same with another agent.
+    /// Joins the hosts by `link`; host B has an agent of this plan.
     pub(crate) fn with(link: Link, plan: AgentPlan) -> Self {
         let hosts = TwoHosts::create(link, 1).unwrap();
         let far = hosts.host(HostId::B);

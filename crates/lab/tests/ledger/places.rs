@@ -164,7 +164,7 @@ pub(crate) fn at_the_receiving_socket() {
     }
 }
 
-/// The same where the kernel joins datagrams and drops them so: nothing else drops any, so the socket's entry is all
+/// Drops at the receiving socket where the kernel joins datagrams and drops them so: nothing else drops any, so the socket's entry is all
 /// that was lost. Oracle of the runs: `RcvbufErrors`, which counts each as one.
 pub(crate) fn at_the_receiving_socket_in_runs() {
     for amount in AMOUNTS {

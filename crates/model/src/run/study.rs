@@ -101,7 +101,7 @@ pub struct Effect {
     pub estimate: Estimate,
     /// Two-sided probability of at least this effect if there is none.
     pub p: f64,
-    /// The same, corrected for all tests of the study (Holm).
+    /// `p`, corrected for all tests of the study (Holm).
     pub p_adjusted: f64,
     /// What that shows.
     pub verdict: EffectVerdict,

@@ -154,7 +154,7 @@ pub struct FlowClassResult {
     /// From when each was meant to begin to the confirmation of its last byte; the unfinished are longer than any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Delay>,
-    /// The same over the time of an ideal path: two of its round trips and the flow's bytes at its rate.
+    /// Completion time over that of an ideal path: two of its round trips and the flow's bytes at its rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowdown: Option<Slowdown>,
 }

@@ -54,7 +54,7 @@ pub struct FlowTimes {
     pub bytes: ByteCount,
     /// From the time each was meant to begin to the server's confirmation of its last byte, client's clock.
     pub completion: Histogram,
-    /// The same over the time of an ideal path, in thousandths.
+    /// Completion time over that of an ideal path, in thousandths.
     pub slowdown: Histogram,
 }
 

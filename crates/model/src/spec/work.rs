@@ -360,7 +360,7 @@ pub enum Arrival {
     Poisson,
 }
 
-/// How long an answer is waited for unless a test says: longer than any path but an interplanetary one takes.
+/// How long an answer is waited for unless a test says: longer than any path on earth takes.
 pub const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

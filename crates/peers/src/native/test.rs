@@ -43,8 +43,8 @@ impl Both {
 /// 34 s at 1 Mbit/s), and the receiver waits for stragglers.
 const DRAIN: Duration = Duration::from_mins(1);
 
-/// The same for a test that is shorter than what fills such buffers: so much, and ten times what the test takes. A peer that
-/// never ends costs no more than that.
+/// Time that a short test may take beyond what was asked, beside ten times its length: it cannot fill such buffers, and a
+/// peer that never ends costs no more than that.
 const SHORT_DRAIN: Duration = Duration::from_secs(10);
 
 impl Test {

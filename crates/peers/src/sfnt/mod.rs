@@ -82,12 +82,12 @@ impl PeerKind for Sfnt {
                     Setting {
                         name: VERSION,
                         value: "VERSION",
-                        help: "Version that sfnt-pingpong clients are told: they leave unless it is their own [default: 1.5.0]",
+                        help: "Version shown to sfnt-pingpong clients, which leave unless it is their own [default: 1.5.0]",
                     },
                     Setting {
                         name: CHECKSUM,
                         value: "MD5",
-                        help: "MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known]",
+                        help: "MD5 of the sources shown to sfnt-pingpong clients [default: that of the version, if it is known]",
                     },
                 ],
                 ..Capabilities::FOREIGN

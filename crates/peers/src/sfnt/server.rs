@@ -240,7 +240,7 @@ impl Stepping for Server {
             State::Ending => Ok(()),
             // An original client leaves silently if the version differs from its own.
             State::Asking if self.steps.inbox.end() == 0 => Err(self.steps.turned_away(RefusalCode::Unsupported, format!(
-                    "it left when it was told version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
+                    "it left when it read version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
                     self.release.version, self.release.checksum
                 ))),
             _ => self.cut_off(now),

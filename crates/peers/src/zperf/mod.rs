@@ -1,4 +1,4 @@
-//! Zephyr's zperf, told what to do through the board's shell.
+//! Zephyr's zperf, driven through the board's shell.
 //!
 //! Its traffic is iperf2's, between the board's network interface and this host, and has a session of iperf2 in
 //! either role. This folder has the other half: the commands, and the reading of what the shell prints. [`Shell`] is

@@ -95,7 +95,7 @@ fn in_full(comparison: &Comparison) -> Vec<Block<'_>> {
 /// What is not the same on both sides: line by line on a terminal, as a table on a page.
 fn differences<'a>(label: &'static str, title: &str, all: &[Difference]) -> [Block<'a>; 2] {
     let said = |difference: &Difference| {
-        let shown = |value: &Option<String>| clean(value.as_deref().unwrap_or("not told"));
+        let shown = |value: &Option<String>| clean(value.as_deref().unwrap_or("not recorded"));
         let role = difference.role.map(|role| format!("{} ", role.as_str()));
         let (role, what) = (role.unwrap_or_default(), &difference.what);
         let (a, b) = (shown(&difference.a), shown(&difference.b));

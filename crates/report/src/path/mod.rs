@@ -214,7 +214,7 @@ pub struct Unplaced {
 pub struct PathPicture {
     /// Which way.
     pub direction: Direction,
-    /// The same in words: `client → server`, `port A → port B`.
+    /// The direction in words: `client → server`, `port A → port B`.
     pub way: &'static str,
     /// What is counted.
     pub unit: PathUnit,

@@ -1,4 +1,4 @@
-//! The same numbers as the picture, as a table.
+//! The numbers of the path's picture, as a table.
 
 use super::{PathPicture, StageLoss};
 use crate::table::{Cell, Table};

@@ -32,7 +32,7 @@ pub(crate) fn conclusions(view: &StudyView<'_>) -> Vec<String> {
         .collect();
     effects.sort_by(|a, b| b.share.total_cmp(&a.share));
     let apart = if load.is_some() {
-        ", the load’s aside"
+        ", without the load’s"
     } else {
         ""
     };

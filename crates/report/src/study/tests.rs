@@ -92,7 +92,7 @@ fn the_factor_that_explains_most_comes_first() {
     let said = conclusions(&view);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].starts_with("Direction explains"), "{said:?}");
-    assert!(said[0].contains("the load’s aside"), "{said:?}");
+    assert!(said[0].contains("without the load’s"), "{said:?}");
     assert!(
         said[1].starts_with("Repetitions of the same cell account for"),
         "{said:?}"

@@ -98,7 +98,7 @@ fn a_script_that_is_not_the_page_s_own_is_refused() {
     Page::from_html(&html.replacen("</main>", owned, 1)).dom(&[]);
 }
 
-/// The same for a style, of an element and in its attribute.
+/// Styles of an element and in its attribute.
 #[test]
 #[ignore = "needs chromium"]
 fn a_style_that_is_not_the_page_s_own_is_refused() {

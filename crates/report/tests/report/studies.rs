@@ -249,7 +249,7 @@ fn four_thousand_runs_are_the_same_page_and_not_a_heavy_one() {
     assert!(page.contains("more rows are not listed here"));
 }
 
-/// The same in two series of three.
+/// The run in two series of three.
 fn in_series(mut run: Run) -> Run {
     let series = |name: &str, title: Option<&str>| StudySeries {
         name: name.to_owned(),

@@ -171,7 +171,7 @@ pub fn import<S: Source>(logs: &[S]) -> Result<Imported, ImportError> {
     import_with(logs, &Hints::default())
 }
 
-/// The same with what the user knows and the logs do not tell.
+/// Imports logs together, with what the user knows and the logs do not tell.
 pub fn import_with<S: Source>(logs: &[S], hints: &Hints) -> Result<Imported, ImportError> {
     let mut runs = Vec::new();
     let Findings { warnings, refused } = import_in_parts(logs, hints, &mut |part| {
@@ -185,7 +185,7 @@ pub fn import_with<S: Source>(logs: &[S], hints: &Hints) -> Result<Imported, Imp
     })
 }
 
-/// The same, handing out runs while logs are read: at most some hundreds at once, so that no more of them need be in
+/// Imports logs together and hands out runs while they are read: at most some hundreds at once, so that no more of them need be in
 /// memory. `take` says whether to go on.
 pub fn import_in_parts<S: Source>(
     logs: &[S],

@@ -273,7 +273,7 @@ impl Section {
             let note = format!(
                 "neper times each transaction from the opening of its connection to its answer: \
                  {min} s at least, {mean} s in the mean, {max} s at most; handshake and round trip \
-                 by themselves are not told"
+                 by themselves are unknown"
             );
             self.test.note(note);
         }

@@ -155,7 +155,7 @@ impl Draft for Output {
             return Err(Fault::Missing("its send_bw is not there".to_owned()));
         }
         let Some(seconds) = self.seconds.or_else(|| self.commanded()) else {
-            let reason = "how long it took is not told: give qperf's output with -vc, or with its command line and -t";
+            let reason = "the log does not say how long it took: give qperf's output with -vc, or with its command line and -t";
             tests.push(self.test.skipped(reason));
             return Ok(());
         };

@@ -36,7 +36,7 @@ pub(super) struct DirectionFigures {
     pub(super) reported: Option<Totals>,
     /// What is told of each stream of this end, summed, where `own` is the tool's own sum.
     pub(super) own_streams: Option<Totals>,
-    /// The same of the other end.
+    /// What is told of each stream of the other end, summed, where `reported` is the tool's own sum.
     pub(super) reported_streams: Option<Totals>,
     /// What this end counted over time.
     pub(super) rows: Series,

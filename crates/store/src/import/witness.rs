@@ -360,7 +360,7 @@ impl Side<'_> {
             ));
         } else {
             const ALONE: &str =
-                "bytes and rate are unknown, since only intervals tell them and there is none from";
+                "bytes and rate are unknown, since only intervals have them and there is none from";
             self.tell(ALONE, &found);
         }
         !self.rows.is_empty() && found.is_empty()

@@ -352,7 +352,7 @@ fn qperf_s_bandwidth_needs_its_time_and_latency_is_half_a_round_trip() {
     let imported = import(&[log]).unwrap();
     assert_eq!(imported.runs.len(), 2);
     let said = imported.warnings.join("; ");
-    assert!(said.contains("how long it took is not told"), "{said}");
+    assert!(said.contains("does not say how long it took"), "{said}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) static MESSAGES: Group = Group {
             .off("none")
             .is_beside(true)
             .sets(|d, v| set(&mut d.messages.load, read(v).map(Some))),
-        flag("decompose", LATENCY, "Measure everything once more with the kernel's timestamps, and say where the time goes: applications, stacks, queues, wire, wake-up. The stamps cost time, which is told")
+        flag("decompose", LATENCY, "Measure everything once more with the kernel's timestamps, and say where the time goes: applications, stacks, queues, wire, wake-up. The cost of the stamps is reported")
             .is_beside(true)
             .sets(|d, _| set(&mut d.messages.decompose, Ok(true))),
         option("rounds", LATENCY, "N", "Turns that each size and wait mode is measured in, 1 to 1000, in random order; they share its time")

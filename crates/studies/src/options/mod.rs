@@ -15,7 +15,7 @@ mod traffic;
 pub use choice::Choice;
 pub use draft::{Place, Request};
 pub(crate) use place::{HOST, KIND, STACK};
-pub use tables::{option_index, plan_table};
+pub use tables::{option_index, plan_defaults, plan_table};
 
 use crate::run::Test;
 use draft::Draft;

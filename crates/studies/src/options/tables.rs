@@ -2,21 +2,29 @@
 
 use super::{ALL, HelpLevel, Source, TestKind, TestOption, Usual};
 
-/// The keys of plans that no command has, or that a plan has another default for, as Markdown.
+/// The keys of plans that no command has, as Markdown.
 pub fn plan_table() -> String {
     let head = "| key | kinds | does | default |\n|---|---|---|---|\n".to_owned();
-    let of_plans_alone = super::of_plans().filter(|option| option.differs_in_plans());
+    let of_plans_alone = super::of_plans().filter(|option| !option.has_help());
     of_plans_alone.fold(head, |table, option| {
         let keys: Vec<_> = option.keys().map(|key| format!("`{key}`")).collect();
         let (keys, kinds) = (keys.join(", "), option.kinds_in_words());
         let page = option.page.map(|page| format!(": [more]({page})"));
-        let does = match option.is_of(Source::CommandLine) && option.is_shown() {
-            true => "as the option".to_owned(),
-            false => option.does() + &page.unwrap_or_default(),
-        };
+        let does = option.does() + &page.unwrap_or_default();
         let usual = option.default_in(Source::Plan);
         table + &format!("| {keys} | {kinds} | {does} | {usual} |\n")
     })
+}
+
+/// The keys whose default in plans is not that of the command, as a list in a sentence.
+pub fn plan_defaults() -> String {
+    let others =
+        super::of_plans().filter(|option| option.has_help() && option.usual_in_plans.is_some());
+    let all = others.map(|option| {
+        let (kinds, usual) = (option.kinds_in_words(), option.default_in(Source::Plan));
+        format!("`{}` of {kinds} {usual}", option.name)
+    });
+    all.collect::<Vec<_>>().join("; ")
 }
 
 /// The options of the commands that measure, by what they are about, as Markdown. What each does, help says.
@@ -75,9 +83,9 @@ impl TestOption {
         }
     }
 
-    /// Whether the tables of the commands do not say all that a plan's author needs.
-    fn differs_in_plans(&self) -> bool {
-        !self.is_of(Source::CommandLine) || !self.is_shown() || self.usual_in_plans.is_some()
+    /// Whether the help of a command explains it.
+    fn has_help(&self) -> bool {
+        self.is_of(Source::CommandLine) && self.is_shown()
     }
 
     fn is_shown(&self) -> bool {

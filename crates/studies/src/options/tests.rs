@@ -196,6 +196,7 @@ fn the_guide_has_the_tables() {
     const COMMANDS: &str = include_str!("../../../../docs/guide/commands.md");
     for (page, text, table) in [
         ("plans.md", PLANS, plan_table()),
+        ("plans.md", PLANS, plan_defaults()),
         ("commands.md", COMMANDS, option_index()),
     ] {
         assert!(text.contains(&table), "docs/guide/{page} needs:\n{table}");

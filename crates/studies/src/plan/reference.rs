@@ -67,7 +67,7 @@ fn quick() -> Value {
         "additionalProperties": false,
         "properties": {
             "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
-            "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is none then."},
+            "defaults": {"type": "object", "description": "Settings as in [defaults]; a factor of this name is no factor then."},
             "factors": {"type": "object", "description": "Levels as in [factors], in place of those of the whole plan."},
             "series": {
                 "type": "object",

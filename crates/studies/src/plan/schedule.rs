@@ -52,7 +52,7 @@ impl StudyPlan {
         })
     }
 
-    /// How long it takes at most, proofs aside: the time of its tests, and between two of them about a second.
+    /// How long it takes at most, without proofs: the time of its tests, and between two of them about a second.
     pub fn time(&self) -> Duration {
         self.budget
             .unwrap_or_else(|| self.round().saturating_mul(self.repetitions))

@@ -183,7 +183,7 @@ impl Cell {
             return Err(trial.reasons.join("; "));
         }
         let rates = trial.offered_load.zip(trial.received_rate);
-        let (offered, received) = rates.ok_or("an end told no rate")?;
+        let (offered, received) = rates.ok_or("an end reported no rate")?;
         self.offered.push(offered.as_f64());
         self.received.push(received.as_f64());
         Ok(())

@@ -226,7 +226,7 @@ fn dump(
 }
 
 fn lacking() -> io::Error {
-    io::Error::other("the kernel's answer lacks what was asked for")
+    io::Error::other("the kernel's answer lacks the requested attribute")
 }
 
 /// Opens a netlink socket in the calling thread's network namespace, subscribed to `groups`.

@@ -44,7 +44,7 @@ impl PacketRing {
         Self::open_for(index, layout, ETH_P_ALL)
     }
 
-    /// The same, of frames with one `EtherType` alone, behind whatever VLAN tag.
+    /// Starts to receive on interface `index` frames with one `EtherType` alone, behind whatever VLAN tag.
     pub fn open_for(index: InterfaceIndex, layout: RingLayout, ethertype: u16) -> io::Result<Self> {
         let socket = open_socket()?;
         set_option(&socket, libc::PACKET_VERSION, TPACKET_V2)?;

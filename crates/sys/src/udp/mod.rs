@@ -163,7 +163,7 @@ impl RecvBatch {
         }
     }
 
-    /// The same, with the senders' addresses.
+    /// These buffers, which also keep the senders' addresses.
     #[must_use]
     pub fn with_sources(self) -> Self {
         let messages = self.headers.messages.len();

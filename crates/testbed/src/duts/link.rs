@@ -171,7 +171,7 @@ fn description(config: &LinkConfig) -> String {
 /// The element between the ports.
 struct Element {
     handle: LinkHandle,
-    /// The same for both ways.
+    /// Of both ways alike.
     config: LinkConfig,
     /// How long a reset lasts.
     outage: Option<Duration>,

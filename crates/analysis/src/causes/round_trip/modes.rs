@@ -129,7 +129,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The same comparison for every other size.
+    /// Which mode is how much faster, for every other size.
     pub(super) fn of_other_sizes(&self, points: &'a [Point<'a>]) -> Vec<String> {
         let mut said = Vec::new();
         let mut seen = vec![self.reference.trial.payload_bytes];

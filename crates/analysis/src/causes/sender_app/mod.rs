@@ -22,7 +22,7 @@ pub(crate) static CAUSE: Cause = Cause {
 
 fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !evidence.is_tcp() {
-        return clear("a load of datagrams is what the sender was told to offer");
+        return clear("datagrams are offered at an intended load, whatever the application has");
     }
     if evidence.regime() == Regime::Nothing {
         return clear("the application offered what was intended");

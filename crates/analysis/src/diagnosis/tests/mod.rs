@@ -140,7 +140,7 @@ fn likeliest(run: &Run) -> &'static str {
     observation.weigh(&Counts::default())[0].0
 }
 
-/// The same for the run of TCP after these probes.
+/// What most likely limits the run of TCP after these probes.
 fn likeliest_after(probes: Vec<Made>) -> &'static str {
     let mut run = run();
     run.probes = probes;
@@ -446,7 +446,7 @@ fn the_half_of_a_few_round_trips_is_not_what_lasts() {
     assert_eq!(half_load(51_000_000), 47_000_000);
 }
 
-/// The same at half the rate.
+/// The probe at half the rate.
 fn at_half(mut made: Made) -> Made {
     made.change = Change::Datagrams { factor: 0.5 };
     made.trial.intended_load = Some(BitRate::from_bps(47_000_000));

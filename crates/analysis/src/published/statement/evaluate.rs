@@ -12,7 +12,7 @@ pub(in crate::published) trait Cells {
     fn levels(&self) -> Vec<&Levels>;
     /// A figure of the cell at this index: all values that it may stand for.
     fn figure(&self, index: usize, name: &str) -> Option<Interval>;
-    /// The same as it is shown in a calculation.
+    /// A figure of the cell at this index, as a calculation prints it.
     fn shown(&self, index: usize, name: &str) -> String;
 }
 

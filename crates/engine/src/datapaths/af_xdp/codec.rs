@@ -34,7 +34,7 @@ impl Codec {
         }
     }
 
-    /// The same with frames of these lengths.
+    /// This codec with frames of these lengths.
     pub(in crate::datapaths) fn with_lengths(self, lengths: Lengths) -> Self {
         let each = lengths.places().iter();
         Self {

@@ -81,7 +81,7 @@ impl Flows {
         }
     }
 
-    /// The same, written as a program: of the number in register 1, the fields go to registers 1 to 4 (addresses, then
+    /// The fields of a flow, computed by a program: of the number in register 1, the fields go to registers 1 to 4 (addresses, then
     /// ports). Register 5 is lost.
     pub(super) fn write(self, asm: &mut Assembler) {
         let (flow, noise) = (1, 5);

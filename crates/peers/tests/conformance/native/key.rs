@@ -321,7 +321,7 @@ fn a_record_that_a_relay_makes_changes_drops_repeats_or_moves_ends_the_session()
     }
 }
 
-/// The same of every record of a whole session, in each direction.
+/// No record of a whole session may be left out, repeated or moved, in either direction.
 #[test]
 fn every_record_of_a_session_has_its_place() {
     let (client_sent, server_sent) = {

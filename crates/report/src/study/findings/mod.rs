@@ -236,12 +236,7 @@ fn within_control(findings: &StudyFindings) -> Option<String> {
             )
         })
         .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "Not told from what the A/A control shows: {}.",
-            names.join("; ")
-        )
-    })
+    (!names.is_empty()).then(|| format!("Within what the A/A control shows: {}.", names.join("; ")))
 }
 
 /// For each factor and quantity of which no level shows anything, what would have been.

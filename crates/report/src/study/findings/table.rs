@@ -49,7 +49,7 @@ fn row(quantity: Quantity, (of, against): (String, String), effect: &Effect) -> 
         Cell::text(match effect.verdict {
             EffectVerdict::NotShown => "no",
             EffectVerdict::Shown => "yes",
-            EffectVerdict::WithinControl => "not told from the control",
+            EffectVerdict::WithinControl => "within the A/A control",
         }),
         Cell::text(least(effect.detectable_ratio, effect.scale)),
     ]

@@ -123,7 +123,7 @@ fn a_control_that_differs_from_itself_stands_above_all_and_hides_what_is_no_larg
         "{alarm}"
     );
     assert!(
-        loud.effects[1].starts_with("Not told from what the A/A control shows: stack kernel"),
+        loud.effects[1].starts_with("Within what the A/A control shows: stack kernel"),
         "{:?}",
         loud.effects
     );

@@ -399,7 +399,7 @@ pub(super) fn notes(trials: &[Trial]) -> Vec<String> {
     }
     if trials.iter().any(|trial| trial.packets().is_some()) {
         notes.push(
-            "duplicates and reordering are not told by this log; a duplicate may hide a loss"
+            "this log does not report duplicates and reordering; a duplicate may hide a loss"
                 .to_owned(),
         );
     }

@@ -351,7 +351,7 @@ impl Output {
             return figure;
         };
         self.test.doubt(format!(
-            "netperf did not reach the confidence that was asked for: the interval of its throughput is {:.3} % wide",
+            "netperf did not reach the requested confidence: the interval of its throughput is {:.3} % wide",
             percent.value
         ));
         let half = percent.high / 200.0;
@@ -449,7 +449,7 @@ impl Output {
             ),
             (_, false) => self
                 .test
-                .note("delay is not told: several transactions may have been under way at a time"),
+                .note("delay is unknown: several transactions may have been under way at a time"),
         }
         Some(Exchanges {
             figures: DelayFigures {
@@ -483,7 +483,7 @@ impl Output {
             if let Some(mean) = exchanges.figures.mean {
                 self.test.note(format!(
                     "netperf times each transaction from the opening of its connection to its answer: {} us in the \
-                     mean; handshake and round trip by themselves are not told",
+                     mean; handshake and round trip by themselves are unknown",
                     mean.value * 1e6
                 ));
             }

@@ -85,7 +85,7 @@ pub static ALL: &[ColumnKind] = &[
 pub(super) enum Origin {
     /// In these columns; several only for texts.
     Columns(Vec<String>),
-    /// The same in every row.
+    /// This value in every row.
     Fixed(String),
 }
 

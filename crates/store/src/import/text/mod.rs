@@ -93,7 +93,7 @@ pub(super) struct Lines<'a> {
     from: Box<dyn BufRead + 'a>,
     /// The piece that was read last, as it is in the log.
     raw: Vec<u8>,
-    /// The same as plain text, if it had to be changed.
+    /// The piece that was read last as plain text, if it had to be changed.
     plain: String,
     number: usize,
     /// Offset of `raw` in the log.

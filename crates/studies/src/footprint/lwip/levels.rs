@@ -120,7 +120,7 @@ impl Choice {
             .find(|(_, known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(choice, ..)| *choice).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|(_, name, _)| *name).collect();
-            format!("\"{name}\" is none of {}", names.join(", "))
+            format!("\"{name}\" is not one of {}", names.join(", "))
         })
     }
 }

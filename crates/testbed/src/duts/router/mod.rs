@@ -82,7 +82,7 @@ impl DutKind for Router {
                     name: NEIGHBOURS,
                     values: "static|learned",
                     usual: "static",
-                    summary: "Whether it is told the tester's MAC addresses, or asks for them by ARP and neighbour discovery.",
+                    summary: "Whether it is given the tester's MAC addresses, or asks for them by ARP and neighbour discovery.",
                 },
             ]
         }

@@ -104,7 +104,7 @@ impl Sender {
         self.run_in_batch(now)
     }
 
-    /// The same, behind others of its batch.
+    /// Sends a frame behind others of its batch.
     fn run_in_batch(&mut self, now: u64) -> Option<&[u8]> {
         self.machine.now = now;
         match self.machine.on_frame(&self.program, &mut self.frame) {
