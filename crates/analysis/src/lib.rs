@@ -30,7 +30,7 @@ pub mod study;
 mod thresholds;
 
 pub use causes::page as rules_page;
-pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe};
+pub use diagnosis::{Counts, NextProbe, Observation, ObservedClass, any_probe, next_probe};
 pub use estimates::estimates;
 pub use frame_cost::frame_cost;
 pub use judge::{conclude, diagnose};

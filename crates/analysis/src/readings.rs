@@ -168,14 +168,14 @@ pub(crate) fn are_apart(run: &Run, trial: &Trial) -> bool {
 
 /// What one window or buffer lets a stream carry, in bit/s: all of it in each round trip.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowed {
+pub(crate) struct WindowRate {
     /// At the mean round trip.
     usual: f64,
     /// At the shortest one.
     most: f64,
 }
 
-impl Allowed {
+impl WindowRate {
     /// By `bytes` at the round trips of `trial`; `None` where these are not known.
     pub(crate) fn by(bytes: f64, trial: &Trial) -> Option<Self> {
         let at = |nanos: u64| bytes * 8.0 / Duration::from_nanos(nanos).as_secs_f64();

@@ -17,8 +17,8 @@ pub use linerate_analysis::conclude;
 pub use linerate_store::import::{
     Columns, Findings, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep, tools,
 };
-pub use linerate_store::{Entry, Figure, Listed, Store};
-pub use listing::{Filter, Kept, list, listing_json};
+pub use linerate_store::{Entry, Figure, Store, StoreEntry};
+pub use listing::{Filter, StoredRun, list, listing_json};
 
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};

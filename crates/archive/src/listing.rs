@@ -3,22 +3,22 @@
 use anyhow::Result;
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_report::{ListedEntry, ListedResult, ListedRun};
-use linerate_store::{Entry, Figure, Listed, Store};
+use linerate_store::{Entry, Figure, Store, StoreEntry};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 /// A stored run with what the user keeps beside it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct StoredRun {
     /// The run.
-    pub listed: Listed,
+    pub listed: StoreEntry,
     /// What it is called.
     pub tags: Vec<String>,
     /// The note on it.
     pub note: Option<String>,
 }
 
-impl Kept {
+impl StoredRun {
     /// What lists show of it.
     pub fn shown(&self) -> ListedRun<'_> {
         let entry = match &self.listed.entry {
@@ -75,7 +75,7 @@ pub struct Filter {
 
 impl Filter {
     /// All of it but the text, which may be in a note.
-    fn holds(&self, kept: &Kept) -> bool {
+    fn holds(&self, kept: &StoredRun) -> bool {
         let tag = |wanted: &String| match wanted.as_str() {
             "" => !kept.tags.is_empty(),
             wanted if let Some(beginning) = wanted.strip_suffix('*') => {
@@ -105,7 +105,7 @@ impl Filter {
             && self.since.as_ref().is_none_or(since)
     }
 
-    fn is_in_text(&self, kept: &Kept) -> bool {
+    fn is_in_text(&self, kept: &StoredRun) -> bool {
         let title = match &kept.listed.entry {
             Entry::Run(run) => run.title.as_deref(),
             Entry::Broken { .. } => None,
@@ -118,7 +118,7 @@ impl Filter {
             .is_none_or(|wanted| texts.any(|text| contains(text, wanted)))
     }
 
-    fn newest(&self, kept: &mut Vec<Kept>) {
+    fn newest(&self, kept: &mut Vec<StoredRun>) {
         let most = self.most.unwrap_or(usize::MAX);
         kept.drain(..kept.len().saturating_sub(most));
     }
@@ -130,12 +130,12 @@ fn contains(text: &str, wanted: &str) -> bool {
 }
 
 /// The stored runs that `filter` lets through, oldest first.
-pub fn list(store: &Store, filter: &Filter) -> Result<Vec<Kept>> {
+pub fn list(store: &Store, filter: &Filter) -> Result<Vec<StoredRun>> {
     let mut tags: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tag, id) in store.tags()? {
         tags.entry(id).or_default().push(tag);
     }
-    let kept = store.list()?.into_iter().map(|listed| Kept {
+    let kept = store.list()?.into_iter().map(|listed| StoredRun {
         tags: tags.remove(&listed.id).unwrap_or_default(),
         note: None,
         listed,
@@ -155,8 +155,8 @@ pub fn list(store: &Store, filter: &Filter) -> Result<Vec<Kept>> {
 }
 
 /// The store's runs as a JSON array. What is not known is null.
-pub fn listing_json(listed: &[Kept]) -> Result<String> {
-    let entry = |kept: &Kept| match &kept.listed.entry {
+pub fn listing_json(listed: &[StoredRun]) -> Result<String> {
+    let entry = |kept: &StoredRun| match &kept.listed.entry {
         Entry::Broken { reason } => {
             json!({"id": kept.listed.id, "broken": reason, "tags": kept.tags, "note": kept.note})
         }

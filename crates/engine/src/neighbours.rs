@@ -48,13 +48,13 @@ struct Port {
     name: String,
     own: IpAddr,
     wanted: IpAddr,
-    known: Arc<Known>,
+    known: Arc<Answers>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What a thread found out.
 #[derive(Default)]
-struct Known {
+struct Answers {
     /// The MAC address of what was asked for, and when it was said last.
     answer: Mutex<Option<(MacAddress, MonoInstant)>>,
     changed: Condvar,
@@ -101,7 +101,7 @@ impl Port {
     fn start(end: PortEnd, wanted: IpAddr) -> Result<Self, EngineError> {
         let name = format!("port {}", end.interface);
         let failed = |error: io::Error| EngineError::io("ask for neighbours at", &name, error);
-        let known = Arc::new(Known::default());
+        let known = Arc::new(Answers::default());
         let layout = RingLayout::new(FRAME_BYTES, RING_BYTES);
         let layout = layout.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
         // As narrow as a packet socket is: test frames of IPv4 never come here.
@@ -175,7 +175,7 @@ impl Drop for Port {
     }
 }
 
-impl Known {
+impl Answers {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<(MacAddress, MonoInstant)>> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,7 +189,7 @@ struct Speaker {
     own: Neighbour,
     wanted: IpAddr,
     headers: FrameHeaders,
-    known: Arc<Known>,
+    known: Arc<Answers>,
 }
 
 impl Speaker {

@@ -2,7 +2,7 @@
 
 use crate::Transport;
 use crate::error::HeaderError;
-use crate::headers::{self, Context, Given, Header};
+use crate::headers::{self, Context, Header, HeaderText};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl FromStr for HeaderStack {
 
     fn from_str(text: &str) -> Result<Self, HeaderError> {
         let text = text.trim().to_ascii_lowercase();
-        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut given: Vec<HeaderText<'_>> = Vec::new();
         let items = text.split(',').map(str::trim);
         for item in items.filter(|item| !item.is_empty()) {
             let (name, value) = match item.split_once('=') {
@@ -69,7 +69,7 @@ impl FromStr for HeaderStack {
                 None => (item, None),
             };
             match (headers::find(name), given.last_mut()) {
-                (Some(kind), _) => given.push(Given::new(kind, value)),
+                (Some(kind), _) => given.push(HeaderText::new(kind, value)),
                 (None, Some(header)) if header.kind().attributes().contains(&name) => {
                     header.attribute(name, value.unwrap_or("1"))?;
                 }
@@ -87,7 +87,7 @@ impl FromStr for HeaderStack {
         let stack = Self {
             text: given
                 .iter()
-                .map(Given::to_string)
+                .map(HeaderText::to_string)
                 .collect::<Vec<_>>()
                 .join(","),
             layers,

@@ -117,12 +117,12 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ByteCount>, D::Err
 
 /// An option that some commands need, and how it is called.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted<T> {
+pub(crate) struct RequiredOption<T> {
     value: Option<T>,
     name: &'static str,
 }
 
-impl<T> Wanted<T> {
+impl<T> RequiredOption<T> {
     /// Its value.
     ///
     /// # Errors
@@ -139,9 +139,9 @@ impl<T> Wanted<T> {
 
 /// Places as given by the command line, the environment and the file.
 #[derive(Debug, Clone)]
-pub(crate) struct Given {
-    pub(crate) database: Wanted<String>,
-    pub(crate) archive: Wanted<PathBuf>,
+pub(crate) struct HubStorage {
+    pub(crate) database: RequiredOption<String>,
+    pub(crate) archive: RequiredOption<PathBuf>,
     pub(crate) keep: Option<Duration>,
 }
 
@@ -172,7 +172,7 @@ pub(crate) struct MeshSchedule {
 }
 
 impl PlaceArgs {
-    pub(crate) fn given(&self) -> Result<Given, Failure> {
+    pub(crate) fn given(&self) -> Result<HubStorage, Failure> {
         Ok(self.with(&self.file()?.0))
     }
 
@@ -193,14 +193,14 @@ impl PlaceArgs {
         Ok((file, folder))
     }
 
-    fn with(&self, file: &File) -> Given {
+    fn with(&self, file: &File) -> HubStorage {
         #[expect(
             clippy::disallowed_methods,
             reason = "the environment is read by the command line"
         )]
         let variable = env::var(DATABASE_VARIABLE).ok();
-        Given {
-            database: Wanted {
+        HubStorage {
+            database: RequiredOption {
                 value: self
                     .database
                     .clone()
@@ -208,7 +208,7 @@ impl PlaceArgs {
                     .or_else(|| file.database.clone()),
                 name: "database",
             },
-            archive: Wanted {
+            archive: RequiredOption {
                 value: self.archive.clone().or_else(|| file.archive.clone()),
                 name: "archive",
             },
@@ -225,7 +225,7 @@ impl HubArgs {
     /// What is wrong in which file, before anything starts.
     pub(crate) fn plan(&self) -> Result<HubPlan> {
         let (file, folder) = self.place.file()?;
-        let Given {
+        let HubStorage {
             database,
             archive,
             keep,

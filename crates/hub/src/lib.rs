@@ -24,7 +24,7 @@ mod worker;
 
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
-use configuration::{Given, HubArgs, PlaceArgs};
+use configuration::{HubArgs, HubStorage, PlaceArgs};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::ending;
 use std::process;
@@ -104,11 +104,11 @@ fn run(command: &Command) -> Result<ExitCode> {
             runtime.block_on(serve::serve(&plan))
         }
         Command::Status(args) => {
-            let Given { database, .. } = args.given()?;
+            let HubStorage { database, .. } = args.given()?;
             runtime.block_on(status::show(&database.needed()?))
         }
         Command::Archive(ArchiveCommand::Rebuild(args)) => {
-            let Given {
+            let HubStorage {
                 database,
                 archive,
                 keep,

@@ -12,6 +12,6 @@ mod store;
 mod v1;
 
 pub use store::{
-    Added, Entry, Figure, Listed, RunWriter, Store, StoreError, Summary, is_document, new_id,
+    Added, Entry, Figure, RunWriter, Store, StoreEntry, StoreError, Summary, is_document, new_id,
     run_from_document,
 };

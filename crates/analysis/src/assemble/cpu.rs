@@ -41,7 +41,7 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         .max_by_key(|stream| stream.thread_cpu)
         // A thread that ran took some; none was told by a peer that does not say.
         .filter(|stream| !stream.thread_cpu.is_zero());
-    let moved = Moved::from_ends(ends, report);
+    let moved = PayloadCounts::from_ends(ends, report);
     let threads = busiest.map(|_| threads(report));
     CpuSide {
         host_ratio: host.and_then(Times::busy_ratio),
@@ -102,14 +102,14 @@ fn used_in(ends: &Ends<'_>, counted: Option<Duration>) -> Option<f64> {
 }
 
 /// What one end moved in the counted time, and how much of the time between its snapshots that is.
-pub(super) struct Moved {
+pub(super) struct PayloadCounts {
     pub(super) bytes: u64,
     pub(super) packets: Option<(PacketKind, u64)>,
     /// How much more was moved in all, the warm-up included, taking its rate as the same.
     scale: f64,
 }
 
-impl Moved {
+impl PayloadCounts {
     pub(super) fn from_ends(ends: &Ends<'_>, report: &EndpointReport) -> Self {
         let sum = |part: fn(&StreamReport) -> PacketCount| total(report, |s| part(s).get());
         let counted = duration(Some(report)).map_or(0.0, |time| time.as_secs_f64());

@@ -1,7 +1,7 @@
 //! Cost by layer of both ends, from the profiles in their reports.
 
 use super::Ends;
-use super::cpu::Moved;
+use super::cpu::PayloadCounts;
 use crate::cost::{self, Work};
 use linerate_model::cost::{ProfileSide, ProfileSummary};
 use linerate_model::signals;
@@ -24,7 +24,7 @@ fn of_side(ends: &Ends<'_>, side: Side) -> Option<ProfileSide> {
             missing: why.clone(),
         });
     };
-    let moved = Moved::from_ends(ends, report);
+    let moved = PayloadCounts::from_ends(ends, report);
     let work = Work {
         packets: moved.all_packets(),
         packet_kind: moved.packets.map(|(kind, _)| kind),

@@ -14,7 +14,7 @@ pub(super) struct Paired {
 
 /// A cell without a partner.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct UnpairedCell {
     pub(super) cell: usize,
     pub(super) why: String,
 }
@@ -23,8 +23,8 @@ pub(super) struct Left {
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
     pub(super) pairs: Vec<Paired>,
-    pub(super) left_a: Vec<Left>,
-    pub(super) left_b: Vec<Left>,
+    pub(super) left_a: Vec<UnpairedCell>,
+    pub(super) left_b: Vec<UnpairedCell>,
 }
 
 /// Most cells of the other side that one cell with unknown settings is compared with.
@@ -113,9 +113,9 @@ fn loose_pairs(a: &[Cell<'_>], b: &[Cell<'_>], done_a: &[bool], done_b: &[bool])
 }
 
 /// Cells without a partner, each with the reason.
-fn left(cells: &[Cell<'_>], others: &[Cell<'_>], done: &[bool], other: &str) -> Vec<Left> {
+fn left(cells: &[Cell<'_>], others: &[Cell<'_>], done: &[bool], other: &str) -> Vec<UnpairedCell> {
     let free = (0..cells.len()).filter(|at| !done[*at]);
-    free.map(|at| Left {
+    free.map(|at| UnpairedCell {
         cell: at,
         why: why(&cells[at], others, other),
     })

@@ -11,12 +11,12 @@ pub struct Observation {
     /// What was carried.
     pub transport: Transport,
     /// Each sign that is known, and each probe that said something.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<ObservedClass>,
 }
 
 /// A sign's class, or a probe's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ObservedClass {
     /// Which sign or probe.
     pub id: String,
     /// The classes or answers that it stands for: one, or several that it does not tell apart.
@@ -45,7 +45,7 @@ impl Counts {
     }
 
     fn count(&mut self, limit: &str, observation: &Observation, times: f64) {
-        for Seen { id, classes } in &observation.seen {
+        for ObservedClass { id, classes } in &observation.seen {
             let limits = self.0.entry(key(observation.transport, id)).or_default();
             let counts = limits.entry(limit.to_owned()).or_default();
             // What is not told apart is shared out.

@@ -46,7 +46,7 @@ mod window;
 mod tests;
 
 use crate::thresholds::weight::{LEAST_GAIN, SURE};
-pub use counts::{Counts, Observation, Seen};
+pub use counts::{Counts, Observation, ObservedClass};
 
 pub(crate) use conclusion::conclude;
 

@@ -1,6 +1,6 @@
 //! What a run shows of what limits it, and what follows.
 
-use super::counts::{Counts, Observation, Seen, key};
+use super::counts::{Counts, Observation, ObservedClass, key};
 use super::likelihoods::{LikelihoodData, Likelihoods};
 use super::signs::SignInput;
 use super::weights::Suspects;
@@ -22,7 +22,7 @@ impl Observation {
             half: last_of(run, half_load::CHANGE),
             shaped: shaper::payload_rate(run, limited),
         };
-        let seen = |id: &str, classes: Vec<&str>| Seen {
+        let seen = |id: &str, classes: Vec<&str>| ObservedClass {
             id: id.to_owned(),
             classes: classes.into_iter().map(str::to_owned).collect(),
         };
@@ -55,7 +55,7 @@ impl Observation {
     /// Weighs `suspects` by what was seen.
     pub(super) fn update(&self, suspects: &mut Suspects, counts: &Counts) {
         let fitted = LikelihoodData::built_in();
-        for Seen { id, classes } in &self.seen {
+        for ObservedClass { id, classes } in &self.seen {
             let known = fitted.classes(&key(self.transport, id));
             let table = Likelihoods::of(self.transport, id, counts);
             let position = |class: &String| known.iter().position(|known| known == class);

@@ -3,7 +3,7 @@
 use super::explained::LimitedTrials;
 use super::weights::Suspect;
 use crate::causes::{receiver_window, sender_buffer};
-use crate::readings::{Allowed, receive_window, send_buffer};
+use crate::readings::{WindowRate, receive_window, send_buffer};
 
 /// Whether `suspect` would have allowed less than arrived.
 pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool {
@@ -14,7 +14,7 @@ pub(super) fn speaks_against(seen: &LimitedTrials<'_>, suspect: Suspect) -> bool
     } else {
         None
     };
-    let allowed = bytes.and_then(|bytes| Allowed::by(bytes, seen.limited));
+    let allowed = bytes.and_then(|bytes| WindowRate::by(bytes, seen.limited));
     let arrived = seen.limited.received_rate;
     allowed
         .zip(arrived)

@@ -1,6 +1,6 @@
 //! A GRE tunnel (RFC 2784, key RFC 2890).
 
-use super::{Context, ENDS, Given, Header, HeaderKind, Next, Read, number, tunnel_type};
+use super::{Context, ENDS, Header, HeaderKind, HeaderText, Next, Read, number, tunnel_type};
 use crate::build::Build;
 use crate::error::HeaderError;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ impl HeaderKind for Gre {
         "IP and GRE, with a key if there is a value; a and b: addresses of the tunnel (those of the ports)."
     }
 
-    fn make(&self, given: &Given<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
         let key = given.value().ok();
         let key = key
             .map(|text| number("KEY", text, 0..=u32::MAX))

@@ -64,7 +64,7 @@ pub(crate) trait HeaderKind: Sync {
     ///
     /// # Errors
     /// What is wrong with the text, and what it takes.
-    fn make(&self, given: &Given<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError>;
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError>;
     /// Reads one from the start of `bytes`, which are `next`; `None` if that is another.
     fn read(&self, _bytes: &[u8], _next: Next) -> Option<Read> {
         None
@@ -141,13 +141,13 @@ pub(crate) trait Header: fmt::Debug + Send + Sync {
 }
 
 /// What text says of a header.
-pub(crate) struct Given<'a> {
+pub(crate) struct HeaderText<'a> {
     kind: &'static dyn HeaderKind,
     value: Option<&'a str>,
     attributes: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> HeaderText<'a> {
     pub(crate) const fn new(kind: &'static dyn HeaderKind, value: Option<&'a str>) -> Self {
         Self {
             kind,
@@ -212,7 +212,7 @@ impl<'a> Given<'a> {
     }
 }
 
-impl fmt::Display for Given<'_> {
+impl fmt::Display for HeaderText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
         if let Some(value) = self.value {
@@ -244,10 +244,10 @@ pub(crate) fn number(
 }
 
 /// What to say of a name that is no header, and no attribute of the one before it.
-pub(crate) fn unknown(name: &str, before: Option<&Given<'_>>) -> String {
+pub(crate) fn unknown(name: &str, before: Option<&HeaderText<'_>>) -> String {
     let names: Vec<_> = ALL.iter().map(|kind| kind.name()).collect();
     let names = names.join(", ");
-    match before.map(Given::kind) {
+    match before.map(HeaderText::kind) {
         Some(kind) => format!(
             "{name:?} is no header ({names}) and no attribute of {} ({})",
             kind.name(),

@@ -1,6 +1,6 @@
 //! A stack of MPLS labels (RFC 3032 §2.1).
 
-use super::{Context, Given, Header, HeaderKind, Next, Read, number};
+use super::{Context, Header, HeaderKind, HeaderText, Next, Read, number};
 use crate::build::Build;
 use crate::error::HeaderError;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl HeaderKind for Mpls {
         "Labels from the top of the stack on, the last with the S bit; tc 0 to 7, ttl 1 to 255 (64)."
     }
 
-    fn make(&self, given: &Given<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
         let class = given.number("tc", 0..=7, 0)?;
         let ttl = given.number("ttl", 1..=255, 64)?;
         let entry = |label: &str| {

@@ -1,7 +1,7 @@
 //! Two VLAN tags: a provider's outside, a customer's inside (IEEE 802.1ad).
 
 use super::vlan::{CUSTOMER, DEI, PCP, SERVICE, Tag};
-use super::{Given, Header, HeaderKind};
+use super::{Header, HeaderKind, HeaderText};
 use crate::error::HeaderError;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl HeaderKind for QinQ {
         "Two tags, of types 0x88a8 and 0x8100 (802.1ad); pcp and dei are of both."
     }
 
-    fn make(&self, given: &Given<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
         let value = given.value()?;
         let (outer, inner) = value.split_once('/').ok_or_else(|| {
             HeaderError(format!(

@@ -1,6 +1,6 @@
 //! A VLAN tag (IEEE 802.1Q §9.6).
 
-use super::{Context, Given, Header, HeaderKind, Next, Read, number};
+use super::{Context, Header, HeaderKind, HeaderText, Next, Read, number};
 use crate::build::Build;
 use crate::error::HeaderError;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl HeaderKind for Vlan {
         "A tag of 802.1Q; pcp 0 to 7, dei 0 or 1, tpid 0x8100 or another type."
     }
 
-    fn make(&self, given: &Given<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
         let tpid = given.number("tpid", 0x600..=0xffff, CUSTOMER.into())?;
         let tag = Tag::read(self.name(), given, given.value()?, narrow(tpid))?;
         Ok(vec![Arc::new(tag)])
@@ -63,7 +63,7 @@ impl Tag {
     /// With the identifier in `id`, and priority of the attributes.
     pub(super) fn read(
         kind: &'static str,
-        given: &Given<'_>,
+        given: &HeaderText<'_>,
         id: &str,
         tpid: u16,
     ) -> Result<Self, HeaderError> {

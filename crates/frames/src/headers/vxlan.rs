@@ -1,6 +1,6 @@
 //! A VXLAN tunnel (RFC 7348 §5), with an Ethernet header of its own inside.
 
-use super::{Context, ENDS, Given, Header, HeaderKind, Next, Read, number, tunnel_type};
+use super::{Context, ENDS, Header, HeaderKind, HeaderText, Next, Read, number, tunnel_type};
 use crate::PROTOCOL_UDP;
 use crate::build::Build;
 use crate::error::HeaderError;
@@ -36,7 +36,7 @@ impl HeaderKind for Vxlan {
         "IP, UDP to port 4789 without checksum, VXLAN, Ethernet; a and b: addresses of the tunnel (those of the ports)."
     }
 
-    fn make(&self, given: &Given<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
         Ok(vec![Arc::new(Tunnel {
             network: number("VNI", given.value()?, 0..=MAX_NETWORK)?,
             ends: given.ends()?,

@@ -11,6 +11,6 @@ mod view;
 
 pub(crate) use bytes::canonical;
 pub(crate) use packet::{packet_in, packet_out};
-pub(crate) use table::{Wanted, entry_message};
+pub(crate) use table::{EntryFilter, entry_message};
 pub(crate) use update::{Change, change};
 pub(crate) use view::{Reader, read_request};

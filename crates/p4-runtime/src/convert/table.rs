@@ -188,7 +188,7 @@ fn note(entry: &TableEntry) -> Vec<u8> {
 
 /// What a read of entries asks for, beside the table.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct EntryFilter {
     pub(crate) key: Option<Entry>,
     action: Option<usize>,
     priority: i64,
@@ -199,12 +199,12 @@ pub(crate) struct Wanted {
 }
 
 /// What a read of a table's entries asks for.
-pub(crate) fn entry_filter(pipeline: &Pipeline, entry: &TableEntry) -> Result<Wanted> {
-    let mut wanted = Wanted {
+pub(crate) fn entry_filter(pipeline: &Pipeline, entry: &TableEntry) -> Result<EntryFilter> {
+    let mut wanted = EntryFilter {
         counter: entry.counter_data.is_some(),
         meter: entry.meter_config.is_some(),
         time: entry.time_since_last_hit.is_some(),
-        ..Wanted::default()
+        ..EntryFilter::default()
     };
     if entry.meter_counter_data.is_some() {
         return unimplemented("counters by colour");
@@ -242,7 +242,7 @@ pub(crate) fn entry_filter(pipeline: &Pipeline, entry: &TableEntry) -> Result<Wa
     Ok(wanted)
 }
 
-impl Wanted {
+impl EntryFilter {
     /// Whether an entry is among those that were asked for.
     pub(crate) fn takes(&self, entry: &Entry) -> bool {
         let action = self.action.is_none_or(|wanted| {
@@ -272,7 +272,7 @@ pub(crate) fn entry_message(
     pipeline: &Pipeline,
     table: &TableSchema,
     entry: &Entry,
-    wanted: &Wanted,
+    wanted: &EntryFilter,
     now: u64,
 ) -> TableEntry {
     let (number, metadata) = split(&entry.note);

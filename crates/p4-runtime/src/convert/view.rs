@@ -2,7 +2,7 @@
 
 use super::action::group_message;
 use super::resource::{bits, clone_message, meter_message, multicast_message};
-use super::table::{Wanted, entry_filter, entry_message};
+use super::table::{EntryFilter, entry_filter, entry_message};
 use crate::info::Pipeline;
 use crate::proto::p4::v1::{
     CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Entity, Index, MeterEntry,
@@ -39,7 +39,7 @@ enum Part {
     Entries {
         table: u32,
         from: u32,
-        wanted: Arc<Wanted>,
+        wanted: Arc<EntryFilter>,
         shape: Shape,
     },
     Default(u32),
@@ -312,7 +312,7 @@ impl Reader {
         pipeline: &Pipeline,
         switch: &Switch,
         (table, from): (u32, u32),
-        (wanted, shape): (Arc<Wanted>, Shape),
+        (wanted, shape): (Arc<EntryFilter>, Shape),
         now: u64,
     ) -> Result<Vec<Kind>> {
         let (schema, place) = pipeline.known_table(table)?;

@@ -2,7 +2,7 @@
 
 use super::digests::List;
 use super::state::Shared;
-use crate::convert::{Wanted, canonical, entry_message, packet_in};
+use crate::convert::{EntryFilter, canonical, entry_message, packet_in};
 use crate::info::Pipeline;
 use crate::proto::p4::v1::{
     DigestList, IdleTimeoutNotification, P4Data, P4StructLike, p4_data,
@@ -171,7 +171,7 @@ impl Shared {
             let Some(table) = pipeline.schema.tables.get(&table) else {
                 continue;
             };
-            let wanted = Wanted::default();
+            let wanted = EntryFilter::default();
             let message = |entry| entry_message(pipeline, table, entry, &wanted, now);
             let notification = IdleTimeoutNotification {
                 table_entry: entries.iter().map(message).collect(),

@@ -40,7 +40,7 @@ pub(super) struct Index<'a> {
 
 /// What a document said when it was the file `stamp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct IndexedRun {
     stamp: Stamp,
     /// When the run was begun: orders the list.
     pub(super) written: Option<SystemTime>,
@@ -80,8 +80,8 @@ impl Stamp {
     }
 
     /// What is to be kept of a run whose document had this stamp before it was read.
-    pub(super) const fn keep(self, written: Option<SystemTime>, summary: Summary) -> Kept {
-        Kept {
+    pub(super) const fn keep(self, written: Option<SystemTime>, summary: Summary) -> IndexedRun {
+        IndexedRun {
             stamp: self,
             written,
             summary,
@@ -107,13 +107,18 @@ impl<'a> Index<'a> {
     }
 
     /// What is known of the run `id`, if its document is still the one that was read.
-    pub(super) fn get(&self, id: &str, stamp: Stamp) -> Option<Kept> {
-        let kept: Kept = serde_json::from_str(self.runs.get(id)?.get()).ok()?;
+    pub(super) fn get(&self, id: &str, stamp: Stamp) -> Option<IndexedRun> {
+        let kept: IndexedRun = serde_json::from_str(self.runs.get(id)?.get()).ok()?;
         (kept.stamp == stamp).then_some(kept)
     }
 
     /// Takes in what was read beside it, and forgets what is not in the store any more. Writes it if that is worth it.
-    pub(super) fn renew(self, dir: &Path, fresh: &[(String, Kept)], entries: &[(String, PathBuf)]) {
+    pub(super) fn renew(
+        self,
+        dir: &Path,
+        fresh: &[(String, IndexedRun)],
+        entries: &[(String, PathBuf)],
+    ) {
         if fresh.len() < MIN_FRESH {
             return;
         }

@@ -7,7 +7,7 @@
 //!
 //! The run documents stay as they were written.
 
-use super::{Listed, Store, StoreError, files, of_each};
+use super::{Store, StoreEntry, StoreError, files, of_each};
 use crate::regular;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// The note on each of many listed runs, in their order.
-    pub fn notes(&self, listed: &[&Listed]) -> Vec<Option<String>> {
+    pub fn notes(&self, listed: &[&StoreEntry]) -> Vec<Option<String>> {
         of_each(listed, |run| note_in(&run.path))
     }
 

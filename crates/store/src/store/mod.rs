@@ -28,7 +28,7 @@ pub use read::{is_document, run_from_document};
 pub use write::RunWriter;
 
 use crate::regular;
-use index::{Index, Kept, Stamp};
+use index::{Index, IndexedRun, Stamp};
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
 use linerate_model::{BitRate, ByteCount, PacketRate, WallTime};
@@ -58,7 +58,7 @@ pub struct Store {
 
 /// One entry of a store.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct StoreEntry {
     /// Name of the entry's directory, which is the run's id.
     pub id: String,
     /// The entry's directory.
@@ -236,7 +236,7 @@ impl Store {
     ///
     /// Reads heads only, and of finished runs only those that no earlier list has read: a damaged trial shows when the
     /// run is loaded.
-    pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
+    pub fn list(&self) -> Result<Vec<StoreEntry>, StoreError> {
         let entries = self.entries()?;
         let index = Index::read(&self.dir);
         let index = Index::of(&index);
@@ -423,15 +423,15 @@ fn of_each<T: Sync, R: Send>(entries: &[T], look: impl Fn(&T) -> R + Sync) -> Ve
 /// What is at one place of the store.
 struct Found {
     written: Option<SystemTime>,
-    listed: Listed,
+    listed: StoreEntry,
     /// What the index does not know yet.
-    fresh: Option<Kept>,
+    fresh: Option<IndexedRun>,
 }
 
 fn look_at((id, path): &(String, PathBuf), index: &Index<'_>) -> Found {
     let found = |written, entry, fresh| Found {
         written,
-        listed: Listed {
+        listed: StoreEntry {
             id: id.clone(),
             path: path.clone(),
             entry,

@@ -383,7 +383,7 @@ fn large() -> (TempDir, Store) {
 }
 
 fn titles(store: &Store) -> BTreeMap<String, Option<String>> {
-    let title = |listed: Listed| match listed.entry {
+    let title = |listed: StoreEntry| match listed.entry {
         Entry::Run(summary) => (listed.id, summary.title),
         Entry::Broken { .. } => (listed.id, None),
     };

@@ -6,7 +6,7 @@ use crate::links::{self, encoded};
 use crate::site::Site;
 use axum::extract::{Query, State};
 use axum::response::Response;
-use linerate_archive::{self as archive, Filter, Kept};
+use linerate_archive::{self as archive, Filter, StoredRun};
 use linerate_model::run::{RunKind, RunStatus};
 use linerate_report::figures::clean;
 use linerate_report::{ListedEntry, listed_figure, to_the_minute};
@@ -142,7 +142,7 @@ fn count(runs: usize) -> String {
     }
 }
 
-fn table(kept: &[Kept]) -> Markup {
+fn table(kept: &[StoredRun]) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label="Runs" {
             table.runs {
@@ -164,7 +164,7 @@ fn table(kept: &[Kept]) -> Markup {
     }
 }
 
-fn row(kept: &Kept) -> Markup {
+fn row(kept: &StoredRun) -> Markup {
     let shown = kept.shown();
     let (id, tags) = (clean(shown.id), clean(&shown.tags.join(", ")));
     html! {

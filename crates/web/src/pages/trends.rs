@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use linerate_analysis::changes::{ChangePoint, Rules, change_points};
 use linerate_analysis::compare::{NamedRun, Options, compare};
-use linerate_archive::{self as archive, Entry, Figure, Kept};
+use linerate_archive::{self as archive, Entry, Figure, StoredRun};
 use linerate_model::comparison::Difference;
 use linerate_report::document::{DocumentFormat, render};
 use linerate_report::{Trend, TrendChange, TrendFigure, TrendPoint, TrendSeries, to_the_minute};
@@ -87,8 +87,8 @@ fn followed(site: &Site, wanted: &Wanted) -> Answered {
 const MOST_TESTS: usize = 20;
 
 /// The runs of each test, oldest first. A tag makes one test of all that have it; else those with the same title are.
-fn by_test(kept: &[Kept], is_by_title: bool) -> Vec<Vec<&Kept>> {
-    let mut tests: BTreeMap<Option<&str>, Vec<&Kept>> = BTreeMap::new();
+fn by_test(kept: &[StoredRun], is_by_title: bool) -> Vec<Vec<&StoredRun>> {
+    let mut tests: BTreeMap<Option<&str>, Vec<&StoredRun>> = BTreeMap::new();
     for one in kept {
         if let Entry::Run(run) = &one.listed.entry {
             let test = is_by_title.then_some(run.title.as_deref()).flatten();
@@ -98,7 +98,7 @@ fn by_test(kept: &[Kept], is_by_title: bool) -> Vec<Vec<&Kept>> {
     tests.into_values().collect()
 }
 
-fn one_test(site: &Site, runs: &[&Kept]) -> TrendSeries {
+fn one_test(site: &Site, runs: &[&StoredRun]) -> TrendSeries {
     let (figure, points) = series(runs);
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
     let changes = change_points(&values, &Rules::default()).into_iter();
@@ -137,7 +137,7 @@ fn title(wanted: &Wanted) -> String {
 }
 
 /// The figure that most runs have, and its value in each of them.
-fn series(kept: &[&Kept]) -> (TrendFigure, Vec<TrendPoint>) {
+fn series(kept: &[&StoredRun]) -> (TrendFigure, Vec<TrendPoint>) {
     const FIGURES: [TrendFigure; 5] = [
         TrendFigure::Received,
         TrendFigure::LowerBound,
@@ -154,7 +154,7 @@ fn series(kept: &[&Kept]) -> (TrendFigure, Vec<TrendPoint>) {
     (figure, points.map(|(_, point)| point).collect())
 }
 
-fn point(kept: &Kept) -> Option<(TrendFigure, TrendPoint)> {
+fn point(kept: &StoredRun) -> Option<(TrendFigure, TrendPoint)> {
     let Entry::Run(run) = &kept.listed.entry else {
         return None;
     };

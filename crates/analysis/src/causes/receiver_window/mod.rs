@@ -4,7 +4,7 @@ use super::evidence::{
     Delays, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use super::{Case, Cause, RuleOutcome, clear, not_recorded, proof, words};
-use crate::readings::{Allowed, receive_window};
+use crate::readings::{WindowRate, receive_window};
 use crate::thresholds::tcp::LEAST_SHARE;
 use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
@@ -78,10 +78,10 @@ fn larger_window() -> Experiment {
 }
 
 /// The window of the trial that it is known of, and the rate that it allows.
-fn allowed(evidence: &Evidence<'_>) -> Option<(f64, Allowed)> {
+fn allowed(evidence: &Evidence<'_>) -> Option<(f64, WindowRate)> {
     evidence.subject().into_iter().find_map(|trial| {
         let bytes = receive_window(trial)?;
-        Some((bytes, Allowed::by(bytes, trial)?))
+        Some((bytes, WindowRate::by(bytes, trial)?))
     })
 }
 

@@ -35,7 +35,7 @@ pub struct Counter {
 
 /// What was counted so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Seen {
+pub(crate) struct FrameCounts {
     /// Distinct frames.
     pub(crate) received: u64,
     /// Those that came again.
@@ -113,13 +113,13 @@ impl Counter {
     }
 
     /// What was counted so far.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> FrameCounts {
         let time = |field| {
             Some(self.get(field))
                 .filter(|nanos| *nanos > 0)
                 .map(MonoInstant::from_nanos)
         };
-        Seen {
+        FrameCounts {
             next_expected: self.get(fields::NEXT_EXPECTED),
             received: self.get(fields::COUNTED),
             duplicated: self.get(fields::DUPLICATED),

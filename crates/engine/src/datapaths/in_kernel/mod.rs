@@ -20,7 +20,7 @@ mod home;
 mod template;
 
 pub use counter::Counter;
-pub(crate) use counter::{Event, Seen};
+pub(crate) use counter::{Event, FrameCounts};
 pub(in crate::datapaths) use flows::{Flows, MAX_FLOWS};
 pub use generator::Generator;
 pub(crate) use generator::Order;

@@ -1,6 +1,6 @@
 //! The client: opens the connections, each in a place of its own.
 
-use super::{Common, FILLING, MAX_WAIT, Moved, Transfer};
+use super::{Common, FILLING, MAX_WAIT, Transfer, TransferProgress};
 use crate::control::StreamControl;
 use crate::plan::Limit;
 use crate::workloads::{Step, Work};
@@ -228,14 +228,14 @@ impl Client {
                 }
             };
             let outcome = match (moved, &self.places[index].stage) {
-                (Moved::Blocked, _) => return,
-                (Moved::Whole, Stage::Requesting(_)) => {
+                (TransferProgress::Blocked, _) => return,
+                (TransferProgress::Whole, Stage::Requesting(_)) => {
                     // It takes a round trip at least: the socket will tell.
                     let answer = Transfer::new(self.common.work.response.as_usize());
                     self.places[index].stage = Stage::Answering(answer);
                     return;
                 }
-                (Moved::Whole, Stage::Answering(_)) => {
+                (TransferProgress::Whole, Stage::Answering(_)) => {
                     self.note_answered(index);
                     match self.common.work.close {
                         ConnectionClose::Client | ConnectionClose::Reset => Outcome::Answered,
@@ -253,8 +253,8 @@ impl Client {
                 // An end by reset is one too: the answer has come.
                 (_, Stage::Closing) => Outcome::Answered,
                 (_, Stage::Held) => Outcome::LostOpen,
-                (Moved::Failed(failure), _) => Outcome::Broken(failure),
-                (Moved::Ended | Moved::Whole, _) => Outcome::Ended,
+                (TransferProgress::Failed(failure), _) => Outcome::Broken(failure),
+                (TransferProgress::Ended | TransferProgress::Whole, _) => Outcome::Ended,
             };
             self.end(index, outcome);
             return;

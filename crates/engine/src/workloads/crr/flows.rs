@@ -4,7 +4,7 @@
 //! closes. Its completion time counts from when it was meant to begin, so what a late sender adds is in it.
 
 use super::client::{outcome_of, with_host};
-use super::{Common, FILLING, MAX_WAIT, Moved, Transfer};
+use super::{Common, FILLING, MAX_WAIT, Transfer, TransferProgress};
 use crate::control::StreamControl;
 use crate::workloads::{Step, Work};
 use linerate_model::random::Random;
@@ -236,23 +236,23 @@ impl FlowClient {
                 return;
             };
             match (moved, &flow.stage) {
-                (Moved::Blocked, _) => return,
-                (Moved::Whole, Stage::Confirming(_, number)) => {
+                (TransferProgress::Blocked, _) => return,
+                (TransferProgress::Whole, Stage::Confirming(_, number)) => {
                     let confirmed = u64::from_be_bytes(*number);
                     let due = flow.due;
                     self.finish_flow(due, confirmed);
                     self.leave(index);
                     return;
                 }
-                (Moved::Whole, _) => {
+                (TransferProgress::Whole, _) => {
                     let transfer = Transfer::new(CONFIRMATION);
                     flow.stage = Stage::Confirming(transfer, [0; CONFIRMATION]);
                 }
-                (Moved::Failed(failure), _) => {
+                (TransferProgress::Failed(failure), _) => {
                     self.end_by(index, failure);
                     return;
                 }
-                (Moved::Ended, _) => {
+                (TransferProgress::Ended, _) => {
                     self.counts.reset.grow(1);
                     self.leave(index);
                     return;

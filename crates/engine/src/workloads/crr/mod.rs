@@ -285,7 +285,7 @@ struct Transfer {
 }
 
 /// How far a message got.
-enum Moved {
+enum TransferProgress {
     /// All of it.
     Whole,
     /// The socket would block.
@@ -305,7 +305,7 @@ impl Transfer {
     }
 
     /// Sends what is left; the message begins with `opening`.
-    fn send(&mut self, socket: &TcpStream, opening: &[u8], filling: &[u8]) -> Moved {
+    fn send(&mut self, socket: &TcpStream, opening: &[u8], filling: &[u8]) -> TransferProgress {
         while !self.is_whole() {
             let left = self.length - self.done;
             let bytes = match opening.get(self.done..) {
@@ -314,10 +314,10 @@ impl Transfer {
             };
             match tcp::send(socket, &bytes[..bytes.len().min(left)], Blocking::No) {
                 Ok(sent) => self.done += sent,
-                Err(failure) => return Moved::from_failure(failure),
+                Err(failure) => return TransferProgress::from_failure(failure),
             }
         }
-        Moved::Whole
+        TransferProgress::Whole
     }
 
     /// Reads what is left into `room`; `see` gets what came and where in the message it stands.
@@ -326,23 +326,23 @@ impl Transfer {
         socket: &TcpStream,
         room: &mut [u8],
         mut see: impl FnMut(usize, &[u8]),
-    ) -> Moved {
+    ) -> TransferProgress {
         while !self.is_whole() {
             let most = room.len().min(self.length - self.done);
             match tcp::receive(socket, &mut room[..most], Blocking::No) {
-                Ok(0) => return Moved::Ended,
+                Ok(0) => return TransferProgress::Ended,
                 Ok(came) => {
                     see(self.done, &room[..came]);
                     self.done += came;
                 }
-                Err(failure) => return Moved::from_failure(failure),
+                Err(failure) => return TransferProgress::from_failure(failure),
             }
         }
-        Moved::Whole
+        TransferProgress::Whole
     }
 }
 
-impl Moved {
+impl TransferProgress {
     fn from_failure(failure: Failure) -> Self {
         match failure.class() {
             FailureClass::WouldBlock => Self::Blocked,

@@ -1,7 +1,7 @@
 //! The server: accepts the connections and answers the request on each.
 
 use super::flows::CONFIRMATION;
-use super::{Common, FILLING, MAX_WAIT, Moved, Transfer, most_accepted};
+use super::{Common, FILLING, MAX_WAIT, Transfer, TransferProgress, most_accepted};
 use crate::control::{Received, StreamControl};
 use crate::error::EngineError;
 use crate::workloads::{Step, Work};
@@ -79,7 +79,7 @@ pub(super) struct Server {
 
 impl Accepted {
     /// Reads or writes what its stage has, and whether what came is this test's.
-    fn transfer(&mut self, common: &mut Common, filling: &[u8]) -> (Moved, bool) {
+    fn transfer(&mut self, common: &mut Common, filling: &[u8]) -> (TransferProgress, bool) {
         let socket = &self.socket;
         let mut is_ours = true;
         let moved = match &mut self.stage {
@@ -223,8 +223,8 @@ impl Server {
                 return Next::End(Outcome::Foreign);
             }
             match (moved, &accepted.stage) {
-                (Moved::Blocked, _) => return Next::Wait,
-                (Moved::Whole, Stage::Requested(head))
+                (TransferProgress::Blocked, _) => return Next::Wait,
+                (TransferProgress::Whole, Stage::Requested(head))
                     if common.work.flows.is_some() && !accepted.is_sized =>
                 {
                     let head = head.length;
@@ -232,7 +232,7 @@ impl Server {
                         return Next::End(Outcome::Foreign);
                     }
                 }
-                (Moved::Whole, Stage::Requested(request)) => {
+                (TransferProgress::Whole, Stage::Requested(request)) => {
                     let mut answer = common.work.response.as_usize();
                     if accepted.is_sized {
                         // What came, not what was announced.
@@ -241,7 +241,7 @@ impl Server {
                     }
                     accepted.stage = Stage::Answering(Transfer::new(answer));
                 }
-                (Moved::Whole, Stage::Answering(_)) => {
+                (TransferProgress::Whole, Stage::Answering(_)) => {
                     accepted.stage = Stage::Answered;
                     let now = common.clock.now();
                     self.last = now;
@@ -256,7 +256,9 @@ impl Server {
                     }
                 }
                 (_, Stage::Answered) => return Next::End(Outcome::Answered),
-                (Moved::Ended | Moved::Failed(_), _) => return Next::End(Outcome::Reset),
+                (TransferProgress::Ended | TransferProgress::Failed(_), _) => {
+                    return Next::End(Outcome::Reset);
+                }
             }
         }
     }

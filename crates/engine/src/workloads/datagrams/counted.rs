@@ -3,7 +3,7 @@
 use super::RECEIVER_IDLE_TIMEOUT;
 use crate::control::{Received, StreamControl};
 use crate::datapaths::DatagramPath;
-use crate::datapaths::in_kernel::{Event, Seen};
+use crate::datapaths::in_kernel::{Event, FrameCounts};
 use crate::delay_floor::DelayFloor;
 use crate::pdv::above_least;
 use crate::plan::StreamPlan;
@@ -33,7 +33,7 @@ pub(super) struct Receiver {
     least: i64,
     extents: Extents,
     failures: FailureCounts,
-    seen: Seen,
+    seen: FrameCounts,
     started: MonoInstant,
     reads: u64,
 }
@@ -88,7 +88,7 @@ impl Receiver {
             least: 0,
             extents: Extents::default(),
             failures: FailureCounts::default(),
-            seen: Seen::default(),
+            seen: FrameCounts::default(),
             started: MonoInstant::default(),
             reads: 0,
         }
@@ -120,7 +120,7 @@ impl Receiver {
     }
 
     /// Adds what came since the last reading to the intervals.
-    fn count(&mut self, seen: Seen) {
+    fn count(&mut self, seen: FrameCounts) {
         let packets = seen.received - self.seen.received;
         self.seen = seen;
         let (Some(first), Some(last)) = (seen.first, seen.last) else {

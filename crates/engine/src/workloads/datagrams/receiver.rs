@@ -195,8 +195,8 @@ impl Counts {
 
     /// Records a datagram; returns whether it is a new one that counts.
     #[inline]
-    fn numbered(&mut self, sequence: u64, sent: Stamp, taken: Taken) -> bool {
-        let Taken { at: now, counts } = taken;
+    fn numbered(&mut self, sequence: u64, sent: Stamp, taken: BatchArrival) -> bool {
+        let BatchArrival { at: now, counts } = taken;
         self.last = now;
         let transit = sent.transit_to(now);
         if counts {
@@ -225,7 +225,7 @@ impl Counts {
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
-        let taken = Taken {
+        let taken = BatchArrival {
             at: now,
             counts: self.is_counted(now),
         };
@@ -273,7 +273,7 @@ impl Counts {
 
 /// When a batch was received, and whether arrivals count then.
 #[derive(Clone, Copy)]
-struct Taken {
+struct BatchArrival {
     at: MonoInstant,
     counts: bool,
 }
@@ -292,7 +292,7 @@ impl Counts {
         &mut self,
         run: Run,
         mut datagrams: impl Iterator<Item = (u64, Reading)>,
-        taken: Taken,
+        taken: BatchArrival,
         sum: &mut Sum,
     ) {
         let expected = self.sequences.next_expected();
@@ -312,8 +312,13 @@ impl Counts {
 
     /// Records one datagram. Returns whether it counts.
     #[inline]
-    fn take_one(&mut self, (length, reading): (u64, Reading), taken: Taken, sum: &mut Sum) -> bool {
-        let Taken { at: now, counts } = taken;
+    fn take_one(
+        &mut self,
+        (length, reading): (u64, Reading),
+        taken: BatchArrival,
+        sum: &mut Sum,
+    ) -> bool {
+        let BatchArrival { at: now, counts } = taken;
         match reading {
             Reading::Numbered { sequence, sent } => {
                 if self.numbered(sequence, sent, taken) {
