@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 pub(crate) enum Detail {
     /// A test is one event.
     Tests,
-    /// So is each direction of it.
+    /// A test is one event, and so is each of its directions.
     Streams,
 }
 

@@ -285,7 +285,7 @@ thresholds! {
     thread {
         /// A thread that waited for a core for this share of the time was late now and then.
         LATE: f64 = 0.12, "of the trial's time", judged;
-        /// One that waited for this share was short of CPU time.
+        /// A thread that waited for a core for this share of the time was short of CPU time.
         STARVED: f64 = 0.35, "of the trial's time", judged;
         /// A quota that stops a thread for this share leaves it short of CPU time.
         THROTTLED_MUCH: f64 = 0.25, "of the trial's time", judged;

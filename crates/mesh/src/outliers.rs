@@ -2,7 +2,7 @@
 
 /// A flow is slow below the median by so many median absolute deviations: 3 standard deviations of normal rates.
 const DEVIATIONS: f64 = 3.0 * 1.4826;
-/// And by at least this share of the median: where all rates are alike, deviations are tiny.
+/// A flow is slow by at least this share of the median too: where all rates are alike, deviations are tiny.
 const LEAST_SHARE: f64 = 0.2;
 /// Share of a host's flows that are slow where the host is what they have in common.
 const MOST_SLOW: f64 = 0.6;

@@ -30,7 +30,7 @@ pub struct Audit {
 /// Where a table comes from.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TableOrigin {
-    /// As it was asked for: a path.
+    /// Its path, as it was given.
     pub name: String,
     /// What it is about, by its head.
     #[serde(default, skip_serializing_if = "Option::is_none")]

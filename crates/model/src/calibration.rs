@@ -38,7 +38,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// That of a host.
+    /// The platform of a host with these facts.
     pub fn from_facts(facts: &Facts) -> Self {
         Self {
             kernel_release: facts.kernel_release.clone(),

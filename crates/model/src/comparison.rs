@@ -80,7 +80,7 @@ pub struct Control {
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Compared {
-    /// As it was asked for: an id, a path, a log.
+    /// What the user called it: an id, a path, a log.
     pub name: String,
     /// Id of the run.
     pub id: String,

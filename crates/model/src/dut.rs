@@ -68,7 +68,7 @@ pub enum DutWork {
     Elsewhere,
     /// The kernel's, in software interrupts of the cores to which frames are sent.
     Softirq,
-    /// That of these threads.
+    /// The work of these threads.
     Threads(Vec<DutThread>),
 }
 

@@ -470,7 +470,7 @@ impl Part {
 }
 
 impl Experiment {
-    /// One that only people can run.
+    /// An experiment that only people can run.
     pub fn in_words(change: impl Into<String>, expect: impl Into<String>) -> Self {
         Self {
             change: change.into(),

@@ -107,7 +107,7 @@ pub struct StaticMemory {
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FootprintFile {
-    /// As it was given.
+    /// Its path, as it was given.
     pub name: String,
     /// What it is.
     pub format: FootprintFormat,

@@ -96,7 +96,7 @@ pub enum Quantity {
     /// Received rate of a stream × RTT ÷ congestion window (TCP): about 1 while the congestion window
     /// is what limits, less while something else keeps it from being filled.
     WindowUse,
-    /// One that this build does not know, of a document of another.
+    /// A quantity that this build does not know, of a document of another.
     Unknown(UnknownKey),
 }
 

@@ -316,7 +316,7 @@ impl Series {
 pub enum SeriesAxis {
     /// The one on the left.
     First,
-    /// That of the n-th panel below the first, from 1.
+    /// The axis of the n-th panel below the first, from 1.
     Panel(u8),
     /// The one on the right.
     Second,

@@ -33,7 +33,7 @@ pub struct InterleavePlan {
 /// One side: a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// As it was written.
+    /// The command line as the user wrote it.
     name: String,
     words: Vec<String>,
 }

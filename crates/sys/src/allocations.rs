@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct CountingAllocator(AtomicU64);
 
 impl CountingAllocator {
-    /// One that has counted nothing.
+    /// An allocator that has counted nothing.
     #[expect(
         clippy::new_without_default,
         reason = "it is a static: one const way to make it"

@@ -33,7 +33,7 @@ const MAX_PARTNERS: usize = 16;
 /// A setting of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Setting {
-    /// As it is shown.
+    /// Its value, as tables show it.
     Known(String),
     /// Not set, as a source that tells all says.
     None,

@@ -105,7 +105,7 @@ impl ClassLikelihoods {
 }
 
 impl LikelihoodData {
-    /// That of this build.
+    /// The likelihoods that were built in.
     pub(super) fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<LikelihoodData> = LazyLock::new(|| {
             serde_json::from_str(include_str!("likelihoods.json"))

@@ -70,7 +70,7 @@ const ABOVE_BOUND: f64 = 1.1;
 const FAR_ABOVE: f64 = 1.5;
 /// A sender that is the limit is asked for clearly more than it ever offered.
 const ABOVE_SENDER: f64 = 1.25;
-/// One that waits for its core must have room to show what it does with another.
+/// A sender that waits for its core must have room to show what it does with another.
 const ABOVE_STARVED: f64 = 3.0;
 /// Loss that does not come from load shows below any other limit.
 const BELOW_BEST: f64 = 0.8;

@@ -256,7 +256,7 @@ pub struct CountedTraffic {
 pub struct SequenceTotals {
     /// Up to the highest number that came.
     pub expected: PacketCount,
-    /// Of them, those that did not come.
+    /// Those up to the highest number that did not come.
     pub lost: PacketCount,
     /// Those that came after a higher number.
     pub reordered: PacketCount,

@@ -55,7 +55,7 @@ pub struct Forwarding {
 /// A mix of frame lengths that repeats (IMIX, RFC 6985).
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FrameMix {
-    /// As it was given: `imix`, letters of RFC 6985, or numbers of frames with their lengths.
+    /// The mix as it was given: `imix`, letters of RFC 6985, or numbers of frames with their lengths.
     pub genome: String,
     /// Length of each frame in order, until they repeat: bytes from destination address to FCS.
     pub lengths_bytes: Vec<u16>,

@@ -124,7 +124,7 @@ impl FromStr for Genome {
 }
 
 impl fmt::Display for Genome {
-    /// As it was given.
+    /// The text that it was read from.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

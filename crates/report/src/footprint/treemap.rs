@@ -44,7 +44,7 @@ pub(super) enum Tint {
     Grew(Strength),
     /// Shrank: by more than a quarter, or by less.
     Shrank(Strength),
-    /// As it was.
+    /// As large as before.
     Same,
 }
 

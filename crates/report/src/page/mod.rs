@@ -43,7 +43,7 @@ pub struct PageParts {
     pub style: &'static str,
     /// Their scripts as sources of a policy (`script-src`): a page that shows a report restricts it too.
     pub script_sources: String,
-    /// Likewise their style (`style-src`).
+    /// Their style as sources of a policy (`style-src`).
     pub style_source: String,
 }
 

@@ -259,7 +259,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of these lines.
+    /// The fingerprint of these lines.
     pub(super) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Self::default();
         lines.for_each(|line| all.add(line));

@@ -6,7 +6,7 @@ use linerate_model::spec::DatapathChoice;
 /// A value by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// As it is written.
+    /// The word on the command line and in plans.
     pub name: &'static str,
     /// What it means.
     pub help: &'static str,

@@ -132,7 +132,7 @@ fn run(
     Ok(made)
 }
 
-/// As its header says.
+/// The version that lwIP's header names.
 fn version(source: &Path) -> Result<String, Failure> {
     let header = source.join("src/include/lwip/init.h");
     let text =
