@@ -32,7 +32,7 @@ impl std::str::FromStr for BudgetPart {
     fn from_str(text: &str) -> Result<Self, Failure> {
         let wrong = |why: String| {
             let message = format!(
-                "\"{text}\" is no part of a budget: {why}; write client=10G (bytes of a client in a day), day=100G (of all) or rate=100M (of a client's tests at a time)"
+                "\"{text}\" is not part of a budget: {why}; write client=10G (bytes of a client in a day), day=100G (of all) or rate=100M (of a client's tests at a time)"
             );
             Failure::new(ExitCode::Usage, message)
         };

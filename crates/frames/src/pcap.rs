@@ -25,7 +25,7 @@ pub enum PcapError {
     #[error("it is a pcapng capture; make a pcap of it: editcap -F pcap IN OUT")]
     Pcapng,
     /// Something else.
-    #[error("it is no pcap capture")]
+    #[error("not a pcap capture")]
     NoPcap,
     /// Frames of another link type, by its number.
     #[error("its link type is {0}, not 1 (Ethernet)")]
@@ -253,7 +253,7 @@ mod tests {
         let words = |words: [u32; 6]| words.map(u32::to_le_bytes).as_flattened().to_vec();
         let refused = |file: &[u8]| Reader::new(file).err().unwrap().to_string();
         assert!(refused(&words([SECTION_HEADER, 0, 0, 0, 0, 0])).contains("pcapng"));
-        assert!(refused(b"GIF89a").contains("no pcap"));
+        assert!(refused(b"GIF89a").contains("not a pcap"));
         let raw_ip = words([MICROSECONDS, 0, 0, 0, 0, 101]);
         assert!(refused(&raw_ip).contains("101"));
         let mut huge = written(&[]);

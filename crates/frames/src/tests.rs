@@ -156,11 +156,11 @@ fn what_is_no_stack_is_refused_with_what_would_be() {
         ("vlan=1,pcp=1,pcp=2", "vlan: pcp is given twice"),
         (
             "vlan=1,ttl=2",
-            "\"ttl\" is no header (vlan, qinq, mpls, gre, vxlan) and no attribute of vlan (pcp, dei, tpid)",
+            "\"ttl\" is neither a header (vlan, qinq, mpls, gre, vxlan) nor an attribute of vlan (pcp, dei, tpid)",
         ),
         (
             "pcp=1",
-            "\"pcp\" is no header; there are vlan, qinq, mpls, gre, vxlan",
+            "\"pcp\" is not a header; there are vlan, qinq, mpls, gre, vxlan",
         ),
         (
             "qinq=5",
@@ -268,7 +268,7 @@ fn a_template_is_read_from_text_or_a_capture() {
             None,
             "it is neither a pcap capture nor whole bytes in hexadecimal",
         ),
-        (b"GIF89a\0", None, "it is no pcap capture"),
+        (b"GIF89a\0", None, "not a pcap capture"),
         (&capture[..24], None, "the capture has no packet"),
         (
             text.as_bytes(),

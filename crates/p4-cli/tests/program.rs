@@ -229,5 +229,5 @@ fn captured_frames_go_through_a_program_into_captures() {
         &["replay", "swap.json", "--in", "0=swap.json", "--out", "o"],
     );
     assert_eq!(none.status.code(), Some(3));
-    assert!(text(&none.stderr).contains("no pcap capture"));
+    assert!(text(&none.stderr).contains("not a pcap capture"));
 }

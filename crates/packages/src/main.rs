@@ -60,7 +60,7 @@ fn time(root: &Path) -> Result<Timestamp> {
     let parsed = seconds.trim().parse().ok();
     let parsed = parsed.and_then(|seconds| Timestamp::from_second(seconds).ok());
     parsed.with_context(|| {
-        format!("SOURCE_DATE_EPOCH: {seconds:?} are no seconds since 1970; without git, set it")
+        format!("SOURCE_DATE_EPOCH: {seconds:?} are not seconds since 1970; without git, set it")
     })
 }
 

@@ -64,7 +64,7 @@ fn sources_list(folder: &Path) -> Result<PathBuf, Failure> {
         .map(|line| format!("deb-src {line}\n"))
         .collect();
     if lines.is_empty() {
-        let message = "apt knows no Debian archive, so no source package can be fetched: add one to /etc/apt/sources.list";
+        let message = "apt has no Debian archive configured, so no source package can be fetched: add one to /etc/apt/sources.list";
         return Err(Failure::new(ExitCode::HostLacks, message));
     }
     let list = folder.join("sources.list");

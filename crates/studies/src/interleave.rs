@@ -64,7 +64,7 @@ impl Side {
         if !at.and_then(|at| words.get(at)).is_some_and(measures) {
             let known = MEASURING.join(", ");
             return Err(wrong(&format!(
-                "is no command line of linerate that measures ({known})"
+                "is not a command line of linerate that measures ({known})"
             )));
         }
         Ok(Self {

@@ -201,7 +201,7 @@ impl PublishedTable {
                 }
                 None => {
                     return Err(format!(
-                        "the head knows no \"{key}\"; known are title, source, link, mtu, rule, claim, question, setup FACT and the \
+                        "the head has no key \"{key}\"; known are title, source, link, mtu, rule, claim, question, setup FACT and the \
                      columns {}",
                         RESERVED.join(", ")
                     ));
@@ -225,7 +225,7 @@ impl PublishedTable {
             }
         }
         if !seen.contains("value") {
-            let why = "no column \"value\"; the first line that is no comment names the columns";
+            let why = "no column \"value\"; the first line that is not a comment names the columns";
             return Err(TableError::Whole(why.to_owned()));
         }
         let factors = headers.iter().filter(|name| !is_reserved(name));

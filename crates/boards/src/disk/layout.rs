@@ -205,7 +205,7 @@ fn size(needed: u64, asked: Option<ByteCount>) -> Result<u64, Failure> {
         Some(size) if !size.is_power_of_two() => {
             let next = ByteCount::new(size.next_power_of_two());
             Err(usage(format!(
-                "--size {} is no power of two, which an SD card in QEMU must be: give {next}",
+                "--size {} is not a power of two, which an SD card in QEMU must be: give {next}",
                 ByteCount::new(size)
             )))
         }

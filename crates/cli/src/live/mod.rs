@@ -54,7 +54,7 @@ impl LiveView {
     pub(crate) fn start() -> Result<Self> {
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         if !io::stderr().is_terminal() || is_dumb {
-            return Err(refused("standard error is not one that can be drawn on").into());
+            return Err(refused("standard error is not a terminal that can be drawn on").into());
         }
         let keyless = |error| refused(&format!("no terminal to read keys from ({error})"));
         let keyboard = Keyboard::open().map_err(keyless)?;

@@ -249,11 +249,11 @@ pub(crate) fn unknown(name: &str, before: Option<&HeaderText<'_>>) -> String {
     let names = names.join(", ");
     match before.map(HeaderText::kind) {
         Some(kind) => format!(
-            "{name:?} is no header ({names}) and no attribute of {} ({})",
+            "{name:?} is neither a header ({names}) nor an attribute of {} ({})",
             kind.name(),
             kind.attributes().join(", ")
         ),
-        None => format!("{name:?} is no header; there are {names}"),
+        None => format!("{name:?} is not a header; there are {names}"),
     }
 }
 

@@ -77,7 +77,7 @@ impl Genome {
                 let known = LETTERS.iter().find(|(other, _)| *other == letter);
                 let (_, length) = known.ok_or_else(|| {
                     format!(
-                        "{letter:?} is no letter of a genome: a=64 b=128 c=256 d=512 e=1024 f=1280 g=1518 h=2112 i=9000 B"
+                        "{letter:?} is not a letter of a genome: a=64 b=128 c=256 d=512 e=1024 f=1280 g=1518 h=2112 i=9000 B"
                     )
                 })?;
                 lengths.push(*length);

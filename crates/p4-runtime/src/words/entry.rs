@@ -64,7 +64,9 @@ fn table_of<'a>(schema: &'a Schema, name: &str) -> Result<&'a TableSchema> {
 fn number(field: &FieldSchema, text: &str) -> Result<Vec<u8>> {
     let name = &field.name;
     parse(text).ok_or_else(|| {
-        format!("{text:?} is no value for {name}: give a number, 0x…, an IPv4, IPv6 or MAC address")
+        format!(
+            "{text:?} is not a value for {name}: give a number, 0x…, an IPv4, IPv6 or MAC address"
+        )
     })
 }
 
@@ -551,7 +553,7 @@ mod tests {
             ("", "table is missing"),
             ("nowhere drop()", "no table nowhere"),
             ("stations colour:1 send(1)", "no key field colour"),
-            ("stations dst:red send(1)", "\"red\" is no value"),
+            ("stations dst:red send(1)", "\"red\" is not a value"),
             ("stations dst:1 fly(1)", "no action fly"),
             ("stations dst:1 send()", "takes 1 parameters, 0 given"),
             ("stations dst:1 send(1", "not closed"),

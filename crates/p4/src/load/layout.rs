@@ -148,7 +148,7 @@ impl Layout {
             self.varbits += varbit.max as usize;
         }
         if !metadata && bits % 8 != 0 {
-            return Err(node.invalid(format!("has {bits} bits, which are no whole bytes")));
+            return Err(node.invalid(format!("has {bits} bits, which are not whole bytes")));
         }
         if self.words > MAX_WORDS || self.varbits > MAX_WORDS * 8 {
             return Err(node.lacks(format!("more than {MAX_WORDS} fields")));

@@ -33,7 +33,7 @@ impl Core {
                 Err(self.turned_away(body.code, &message))
             }
             _ if is_client => Err(self.key_error(
-                "its protocol knows no sealed session: use the same version of linerate at both ends",
+                "its protocol cannot seal sessions: use the same version of linerate at both ends",
             )),
             _ => Err(self.key_error(
                 "this server wants a key: give the file of its key with --key, and use the same version of linerate",

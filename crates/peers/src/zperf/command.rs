@@ -120,7 +120,7 @@ pub(super) fn obstacle(spec: &TestSpec) -> Option<&'static str> {
                 Some("zperf sends datagrams at a rate: set one, such as -b 10M")
             }
             (Transport::Udp, Pace::At(rate)) if rate.bps() > MAX_RATE => {
-                Some("zperf knows no rate over 2.14 Gbit/s: set a lower one")
+                Some("zperf takes no rate over 2.14 Gbit/s: set a lower one")
             }
             (Transport::Udp, Pace::At(_))
                 if !(MIN_DATAGRAM..=MAX_DATAGRAM).contains(&spec.payload().get()) =>

@@ -13,7 +13,7 @@ pub struct PublishedMap {
     /// The table's factors by what they are in the plan; a factor that is called like a setting need not be here.
     #[serde(default)]
     pub factors: BTreeMap<String, PublishedFactor>,
-    /// Levels of the table that the plan measures, of factors that are no setting; cells with others are not measured.
+    /// Levels of the table that the plan measures, of factors that are not settings; cells with others are not measured.
     #[serde(default)]
     pub only: BTreeMap<String, String>,
     /// What of a run is compared; by the unit of the table if absent.

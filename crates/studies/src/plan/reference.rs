@@ -142,7 +142,7 @@ fn published() -> Value {
         "additionalProperties": false,
         "properties": {
             "factors": {"type": "object", "description": "A factor of the table: the setting, { setting, levels }, { trials } by direction, or { quantities }."},
-            "only": {"type": "object", "description": "Levels that the plan measures, of factors that are no setting."},
+            "only": {"type": "object", "description": "Levels that the plan measures, of factors that are not settings."},
             "quantity": {
                 "enum": ["received", "loss-percent", "lost-datagrams", "sent-datagrams", "round-trip-mean", "round-trip-median",
                     "half-round-trip-mean", "half-round-trip-median"],

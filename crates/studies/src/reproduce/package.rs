@@ -191,7 +191,7 @@ fn unpack(file: impl std::io::Read) -> Result<BTreeMap<String, Vec<u8>>, String>
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if !entry.header().entry_type().is_file() || !is_known(&name) {
             return Err(format!(
-                "\"{}\" is no file of a package",
+                "\"{}\" is not a file of a package",
                 name.escape_debug()
             ));
         }
@@ -214,7 +214,7 @@ fn unpack(file: impl std::io::Read) -> Result<BTreeMap<String, Vec<u8>>, String>
         }
     }
     if files.is_empty() {
-        return Err("it is no tar archive, or an empty one".to_owned());
+        return Err("not a tar archive, or an empty one".to_owned());
     }
     Ok(files)
 }
@@ -265,19 +265,25 @@ mod tests {
     fn what_no_package_has_is_refused_and_nothing_is_reserved_for_a_stated_size() {
         let file = tar::EntryType::Regular;
         for (bytes, wanted) in [
-            (archive(b"../plan.toml", file, 4), "is no file of a package"),
-            (archive(b"/etc/passwd", file, 4), "is no file of a package"),
+            (
+                archive(b"../plan.toml", file, 4),
+                "is not a file of a package",
+            ),
+            (
+                archive(b"/etc/passwd", file, 4),
+                "is not a file of a package",
+            ),
             (
                 archive(b"runs/../../x.json", file, 4),
-                "is no file of a package",
+                "is not a file of a package",
             ),
             (
                 archive(b"plan.toml", tar::EntryType::Symlink, 0),
-                "is no file of a package",
+                "is not a file of a package",
             ),
             (
                 archive(b"plan.toml", tar::EntryType::Directory, 0),
-                "is no file of a package",
+                "is not a file of a package",
             ),
             (
                 archive(b"plan.toml", file, u64::MAX / 2),
@@ -287,7 +293,7 @@ mod tests {
                 archive(b"plan.toml", file, 100_000_000),
                 "breaks off in plan.toml",
             ),
-            (Vec::new(), "no tar archive"),
+            (Vec::new(), "not a tar archive"),
             (b"linerate".repeat(100), ""),
         ] {
             let error = unpack(&bytes[..]).unwrap_err();

@@ -89,16 +89,14 @@ pub(crate) fn request(kind: TestKind, fields: &Fields) -> Result<Request, Refusa
     })
 }
 
-/// Why this is no address of a peer.
+/// Why not an address of a peer.
 fn unfit(target: &str) -> Option<&'static str> {
     if target.is_empty() {
         return Some("name the peer: a host's name or address, as on the command line");
     }
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
     (target.starts_with('-') || target.contains(is_odd) || target.len() > MAX_TARGET_BYTES)
-        .then_some(
-            "this is no address of a peer: it begins with a dash, has a space, or is too long",
-        )
+        .then_some("not an address of a peer: it begins with a dash, has a space, or is too long")
 }
 
 #[cfg(test)]

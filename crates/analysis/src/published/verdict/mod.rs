@@ -240,7 +240,7 @@ impl Judge<'_> {
             let why = "every run rounds to the printed zero";
             return self.verdict(CellOutcome::Reproduced, Some(why.to_owned()));
         }
-        let why = "a value is no number that a test could be made of";
+        let why = "a value is not a number that a test could be made of";
         self.verdict(CellOutcome::NotComparable, Some(why.to_owned()))
     }
 

@@ -160,7 +160,7 @@ fn words(arg: &Arg, name: &str, value: &Value) -> Result<Vec<String>, String> {
         Value::Integer(number) => Ok(format!("--{name}={number}")),
         Value::Float(number) => Ok(format!("--{name}={number}")),
         other => Err(format!(
-            "{name}: a {} is no text or number",
+            "{name}: a {} is neither text nor a number",
             other.type_str()
         )),
     };

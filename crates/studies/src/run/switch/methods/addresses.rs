@@ -177,7 +177,7 @@ impl Teaching {
             return Ok(None);
         };
         if seen.controls_lost == seen.controls {
-            bench.note("no addresses: frames to unknown addresses do not arrive at the other port, so it is no switch that floods");
+            bench.note("no addresses: frames to unknown addresses do not arrive at the other port, so it does not flood as a switch does");
             return Ok(None);
         }
         if seen.controls_lost > 0 {
