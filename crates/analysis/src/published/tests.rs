@@ -229,7 +229,7 @@ fn a_table_that_cannot_be_read_says_the_line_and_what_is_possible() {
         ("ip,value,n\na,1,0\n", "whole number from 1"),
         (
             "# speed: 3\nip,value\na,1\n",
-            "line 1: the head knows no \"speed\"",
+            "line 1: the head has no key \"speed\"",
         ),
         ("# link: fast\nip,value\na,1\n", "line 1: link: "),
         ("# mtu: 20\nip,value\na,1\n", "68 to 65535"),

@@ -201,7 +201,7 @@ fn both_sides_are_measured_in_turns_with_a_control() {
     }
     place
         .run(&["compare", "--interleave", "list", &b])
-        .failed(2, &["no command line of linerate that measures"]);
+        .failed(2, &["not a command line of linerate that measures"]);
     let gone = "udp 127.0.0.1:1 --rate 1M -t 100ms";
     place
         .run(&["compare", "--interleave", gone, gone])
