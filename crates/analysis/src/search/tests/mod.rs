@@ -382,7 +382,7 @@ fn a_delay_goal_without_delays_is_not_judged_rather_than_passed() {
         (None, false)
     );
     assert!(run.goals[1].reached);
-    assert!(run.notes[0].contains("no delay"));
+    assert!(run.notes[0].contains("no trial measured a delay"));
 }
 
 /// One trial in ten is invalid, with numbers that would mislead.
