@@ -148,7 +148,7 @@ fn page() -> (String, String) {
         let names: Vec<_> = letter.into_iter().chain(words).collect();
         names.join(", ")
     };
-    let (mut table, mut without) = (String::new(), Vec::new());
+    let (mut rows, mut without) = (Vec::new(), Vec::new());
     for habit in ALL {
         let here = match habit.here {
             Here::Same => "the same".to_owned(),
@@ -159,9 +159,9 @@ fn page() -> (String, String) {
                 continue;
             }
         };
-        table += &format!("| {} | {here} |\n", names(habit));
+        rows.push(format!("| {} | {here} |\n", names(habit)));
     }
-    (table, without.join(", "))
+    (rows.concat(), without.join(", "))
 }
 
 #[test]
