@@ -9,10 +9,12 @@
 mod layout;
 mod ring;
 mod sender;
+mod vlan;
 
 pub use layout::RingLayout;
 pub use ring::{PacketRing, ReceivedFrame};
 pub use sender::{BATCH, FrameSender};
+pub use vlan::{Tags, VlanId};
 
 use crate::failure::Failure;
 use crate::netlink::InterfaceIndex;

@@ -1,7 +1,8 @@
 //! The mapped receive ring.
 
 use super::layout::BLOCK;
-use super::{RingLayout, bind, open_socket, set_option, wait_readable};
+use super::vlan::receive_only;
+use super::{RingLayout, Tags, VlanId, bind, open_socket, set_option, wait_readable};
 use crate::clock::{MonoClock, MonotonicOffset};
 use crate::failure::Failure;
 use crate::mapping::{Mapping, SharedMemory};
@@ -33,22 +34,41 @@ pub struct ReceivedFrame<'a> {
 pub struct PacketRing {
     map: Mapping,
     layout: RingLayout,
+    tags: Tags,
     next: u32,
     dropped: u64,
     socket: OwnedFd,
 }
 
 impl PacketRing {
-    /// Starts to receive on interface `index` of the calling thread's namespace.
+    /// Starts to receive on interface `index` of the calling thread's namespace, frames without their VLAN tag.
     pub fn open(index: InterfaceIndex, layout: RingLayout) -> io::Result<Self> {
-        Self::open_for(index, layout, ETH_P_ALL)
+        Self::new(index, layout, ETH_P_ALL, Tags::Removed)
     }
 
-    /// Starts to receive on interface `index` frames with one `EtherType` alone, behind whatever VLAN tag.
+    /// Starts to receive on interface `index`, with or without VLAN tags, or frames of one VLAN alone.
+    pub fn open_with(index: InterfaceIndex, layout: RingLayout, tags: Tags) -> io::Result<Self> {
+        Self::new(index, layout, ETH_P_ALL, tags)
+    }
+
+    /// Starts to receive on interface `index` frames with one `EtherType` alone, behind whatever VLAN tag, without that.
     pub fn open_for(index: InterfaceIndex, layout: RingLayout, ethertype: u16) -> io::Result<Self> {
+        Self::new(index, layout, ethertype, Tags::Removed)
+    }
+
+    fn new(
+        index: InterfaceIndex,
+        layout: RingLayout,
+        ethertype: u16,
+        tags: Tags,
+    ) -> io::Result<Self> {
         let socket = open_socket()?;
         set_option(&socket, libc::PACKET_VERSION, TPACKET_V2)?;
         set_option(&socket, PACKET_IGNORE_OUTGOING, 1)?;
+        set_option(&socket, PACKET_RESERVE, TAG_ROOM)?;
+        if let Tags::Only(vlan) = tags {
+            receive_only(&socket, vlan)?;
+        }
         // `struct tpacket_req` of `linux/if_packet.h`.
         let request = [BLOCK, layout.blocks(), layout.slot_bytes(), layout.slots()];
         let request = request.map(u32::to_ne_bytes);
@@ -59,6 +79,7 @@ impl PacketRing {
         Ok(Self {
             map,
             layout,
+            tags,
             next: 0,
             dropped: 0,
             socket,
@@ -76,15 +97,18 @@ impl PacketRing {
             let slot = self.layout.offset(self.next);
             let header = SlotHeader::load(&self.map, slot);
             let stamp = u64::from(header.seconds) * 1_000_000_000 + u64::from(header.nanoseconds);
-            if let Some((start, length)) =
-                self.layout.frame_range(header.mac_offset, header.snapped)
-            {
+            let frame = self.layout.frame_range(header.mac_offset, header.snapped);
+            if let Some((start, length)) = frame {
+                let tag = header.tag().filter(|_| self.tags == Tags::Kept);
+                let restored = tag.is_some_and(|tag| self.restore(slot + start, length, tag));
+                let more = if restored { VlanId::TAG_BYTES } else { 0 };
+                let (start, length) = (start - more, length + more);
                 // SAFETY: the slot is ours until its status is given back below, after the last use of the slice;
                 // `frame_range` keeps the frame inside the slot.
                 let bytes = unsafe { self.map.bytes(slot + start, length) };
                 take(ReceivedFrame {
                     bytes,
-                    length: header.length,
+                    length: header.length + if restored { TAG_ROOM } else { 0 },
                     lacks_checksum: header.status & TP_STATUS_CSUM_NOT_READY != 0,
                     arrived: offset.monotonic(stamp).min(now),
                 });
@@ -94,6 +118,19 @@ impl PacketRing {
             taken += 1;
         }
         taken
+    }
+
+    /// Puts a tag back into the frame at byte `at`, which begins 4 bytes earlier then; false if it is too short for one.
+    fn restore(&mut self, at: usize, length: usize, tag: [u8; VlanId::TAG_BYTES]) -> bool {
+        if length < ADDRESSES {
+            return false;
+        }
+        let room = ADDRESSES + VlanId::TAG_BYTES;
+        // SAFETY: the slot is ours until its status is given back, after this slice's last use.
+        let bytes = unsafe { self.map.bytes_mut(at - VlanId::TAG_BYTES, room) };
+        bytes.copy_within(VlanId::TAG_BYTES.., 0);
+        bytes[ADDRESSES..].copy_from_slice(&tag);
+        true
     }
 
     /// Sleeps until a frame waits, at most `limit`.
@@ -139,7 +176,7 @@ impl AsFd for PacketRing {
 /// What is used of `struct tpacket2_hdr` of `linux/if_packet.h`:
 ///
 /// ```text
-///  status:u32 length:u32 snapped:u32 mac_offset:u16 net_offset:u16 seconds:u32 nanoseconds:u32 …
+///  status:u32 length:u32 snapped:u32 mac_offset:u16 net_offset:u16 seconds:u32 nanoseconds:u32 tci:u16 tpid:u16 …
 /// ```
 struct SlotHeader {
     status: u32,
@@ -148,26 +185,45 @@ struct SlotHeader {
     mac_offset: u16,
     seconds: u32,
     nanoseconds: u32,
+    /// Of the tag that the kernel took out: its control information, and its type.
+    tci: u16,
+    tpid: u16,
 }
 
 impl SlotHeader {
     /// Loads the header of the slot at byte `slot`, which this process must own.
     fn load(memory: &impl SharedMemory, slot: usize) -> Self {
         let word = |at| memory.word(slot + at).load(Ordering::Relaxed);
-        let [low, high, ..] = word(12).to_ne_bytes();
+        let halves = |at| {
+            let [a, b, c, d] = word(at).to_ne_bytes();
+            [[a, b], [c, d]].map(u16::from_ne_bytes)
+        };
+        let ([mac_offset, _], [tci, tpid]) = (halves(12), halves(24));
         Self {
             status: word(0),
             length: word(4),
             snapped: word(8),
-            mac_offset: u16::from_ne_bytes([low, high]),
+            mac_offset,
             seconds: word(16),
             nanoseconds: word(20),
+            tci,
+            tpid,
         }
+    }
+
+    /// The tag that the kernel took out, if it did.
+    fn tag(&self) -> Option<[u8; VlanId::TAG_BYTES]> {
+        let [type_high, type_low] = self.tpid.to_be_bytes();
+        let [high, low] = self.tci.to_be_bytes();
+        let is_there = self.status & TP_STATUS_VLAN == TP_STATUS_VLAN;
+        is_there.then_some([type_high, type_low, high, low])
     }
 }
 
 /// `enum tpacket_versions`.
 const TPACKET_V2: u32 = 1;
+/// `linux/if_packet.h`.
+const PACKET_RESERVE: libc::c_int = 12;
 /// `linux/if_packet.h`.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// `linux/if_packet.h`: the slot belongs to the kernel.
@@ -176,5 +232,12 @@ const TP_STATUS_KERNEL: u32 = 0;
 const TP_STATUS_USER: u32 = 1;
 /// `linux/if_packet.h`: the checksum is left to the device (`CHECKSUM_PARTIAL`).
 const TP_STATUS_CSUM_NOT_READY: u32 = 1 << 3;
+/// `linux/if_packet.h`: a tag was taken out (`TP_STATUS_VLAN_VALID`), and its type is said (`TP_STATUS_VLAN_TPID_VALID`).
+const TP_STATUS_VLAN: u32 = 1 << 4 | 1 << 6;
+/// Bytes kept free before each frame for a tag.
+const TAG_ROOM: u32 = 4;
+const _: () = assert!(TAG_ROOM as usize == VlanId::TAG_BYTES);
+/// Bytes of a frame before a tag: destination and source address.
+const ADDRESSES: usize = 12;
 /// `linux/if_ether.h`: every protocol.
 const ETH_P_ALL: u16 = 3;
