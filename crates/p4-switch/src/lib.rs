@@ -18,5 +18,5 @@ mod ports;
 mod station;
 
 pub use control::{Control, CpuPort};
-pub use ports::{ALL, OpenPort, PortError, PortKind, open};
+pub use ports::{ALL, OpenPort, PortError, PortKind, open, open_vlan};
 pub use station::Station;

@@ -5,13 +5,13 @@
 use linerate_model::Clock as _;
 use linerate_model::dut::{DutCounters, DutPlace};
 use linerate_p4::{DataPlane as _, Limits, Program, Switch, stf};
-use linerate_p4_switch::{OpenPort, PortError, PortKind, Station, open};
+use linerate_p4_switch::{OpenPort, PortError, PortKind, Station, open, open_vlan};
 use linerate_sys::clock::{MonoClock, has_passed};
 use linerate_sys::netlink::{
     Aggregation, InterfaceIndex, InterfaceName, MacAddress, Netlink, VethEnd,
 };
 use linerate_sys::netns::NetNamespace;
-use linerate_sys::packet::{FrameSender, PacketRing, RingLayout};
+use linerate_sys::packet::{FrameSender, PacketRing, RingLayout, Tags, VlanId};
 use linerate_sys::privilege::{is_in_user_namespace, lacking_for_xdp};
 use linerate_testkit::namespaces::{Case, namespace_main, not_run};
 use std::io::IoSlice;
@@ -48,6 +48,14 @@ const CASES: &[Case] = &[
     Case {
         name: "a_frame_above_the_mtu_is_counted",
         run: a_frame_above_the_mtu_is_counted,
+    },
+    Case {
+        name: "vlans_of_one_interface_are_ports",
+        run: vlans_of_one_interface_are_ports,
+    },
+    Case {
+        name: "a_port_without_a_vlan_leaves_tags_in_their_frames",
+        run: a_port_without_a_vlan_leaves_tags_in_their_frames,
     },
 ];
 
@@ -140,6 +148,70 @@ fn a_frame_above_the_mtu_is_counted() {
     }
 }
 
+/// Frames of other VLANs, and those without a tag, are none of the ports'.
+fn vlans_of_one_interface_are_ports() {
+    let net = Net::new();
+    let name = InterfaceName::new("da").unwrap();
+    let [near, far, other] = [10, 4094, 12].map(|vlan| VlanId::new(vlan).unwrap());
+    let ports = [near, far].map(|vlan| open_vlan(&name, vlan).unwrap());
+    assert_eq!(ports[0].to_string(), "da,vlan=10 (af-packet, tagged)");
+    let layout = RingLayout::new(2000, 1 << 20).unwrap();
+    let ring = PacketRing::open_with(index("ta"), layout, Tags::Only(far));
+    let mut watcher = Watcher(ring.unwrap());
+    let counts = net.run((0..).zip(ports).collect(), |net| {
+        // Frames keep their order.
+        net.send(100, &tagged(other, &frame(true)));
+        net.send(100, &frame(true));
+        for _ in 0..FRAMES / 100 {
+            net.send(50, &tagged(near, &frame(false)));
+            net.send(50, &tagged(near, &frame(true)));
+            assert_eq!(watcher.receive(50), 50);
+        }
+    });
+    assert_eq!(counts.ports[0].name, "da,vlan=10");
+    let received = counts.ports.iter().map(|port| port.received.get());
+    assert_eq!(received.collect::<Vec<_>>(), [FRAMES, 0]);
+    assert_eq!(counts.ports[1].sent.get(), FRAMES / 2);
+    assert_eq!(counts.dropped_at(DutPlace::Process).get(), FRAMES / 2);
+    // The MTU's longest packet, with header and tag.
+    let mut longest = frame(true);
+    longest.resize(1514, 0);
+    let ports = [near, far].map(|vlan| open_vlan(&name, vlan).unwrap());
+    let counts = net.run((0..).zip(ports).collect(), |net| {
+        net.send(1, &tagged(near, &longest));
+        assert_eq!(watcher.receive(1), 1);
+    });
+    assert_eq!(counts.ports[1].sent.get(), 1);
+}
+
+fn a_port_without_a_vlan_leaves_tags_in_their_frames() {
+    let net = Net::new();
+    let frames: Vec<_> = [1, 0x0abc]
+        .map(|vlan| tagged(VlanId::new(vlan).unwrap(), &frame(true)))
+        .into();
+    let layout = RingLayout::new(2000, 1 << 20).unwrap();
+    for kind in ["af-packet", "af-xdp"] {
+        let mut ring = PacketRing::open_with(index("tb"), layout, Tags::Kept).unwrap();
+        let ports = ["da", "db"].map(|name| of_kind(kind, &InterfaceName::new(name).unwrap()));
+        let ports = (0..).zip(ports.map(Result::unwrap)).collect();
+        net.run_program(patch_panel(), ports, |net| {
+            let (mut seen, limit) = (Vec::new(), MonoClock.now().after(PATIENCE));
+            frames.iter().for_each(|frame| net.send(1, frame));
+            while seen.len() < frames.len() && !has_passed(limit) {
+                ring.drain(64, |frame| seen.push(frame.bytes.to_vec()));
+                std::thread::yield_now();
+            }
+            assert_eq!(seen, frames, "{kind}");
+        });
+    }
+}
+
+/// With a tag of 802.1Q.
+fn tagged(vlan: VlanId, frame: &[u8]) -> Vec<u8> {
+    let (addresses, rest) = frame.split_at(12);
+    [addresses, &vlan.tag(), rest].concat()
+}
+
 fn of_kind(kind: &str, name: &InterfaceName) -> Result<OpenPort, PortError> {
     let mut kinds = linerate_p4_switch::ALL.iter();
     let kind: &&dyn PortKind = kinds.find(|known| known.id() == kind).unwrap();
@@ -220,9 +292,19 @@ impl Net {
 
     /// Runs the router between `ports` while `test` sends and receives; returns what it counted.
     fn run(&self, ports: Vec<(u32, OpenPort)>, test: impl FnOnce(&Self)) -> DutCounters {
+        self.run_program(router(), ports, test)
+    }
+
+    /// Runs a program between `ports` while `test` sends and receives; returns what it counted.
+    fn run_program(
+        &self,
+        switch: Switch,
+        ports: Vec<(u32, OpenPort)>,
+        test: impl FnOnce(&Self),
+    ) -> DutCounters {
         let (mut station, control) = Station::new(ports, None).unwrap();
         // As a control plane does it: between two rounds, on the thread of the station.
-        control.run(Box::new(|plane, _| plane.switch = Some(router())));
+        control.run(Box::new(move |plane, _| plane.switch = Some(switch)));
         let over = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
@@ -276,6 +358,12 @@ impl Watcher {
 fn index(name: &str) -> InterfaceIndex {
     let name = InterfaceName::new(name).unwrap();
     Netlink::new().unwrap().link_named(&name).unwrap().index
+}
+
+fn patch_panel() -> Switch {
+    let program = include_bytes!("../../../p4/cross_connect/cross_connect.json");
+    let program = Program::from_json(program).unwrap();
+    Switch::new(Arc::new(program), Limits::default(), 1)
 }
 
 fn router() -> Switch {

@@ -4,7 +4,7 @@ use super::{ETHERNET_HEADER, FrameCounts, Frames, OpenPort, PortError, PortKind}
 use super::{is_there, link, refused};
 use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName};
-use linerate_sys::packet::{BATCH, FrameSender, PacketRing, Promiscuous, RingLayout};
+use linerate_sys::packet::{BATCH, FrameSender, PacketRing, Promiscuous, RingLayout, Tags, VlanId};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -25,34 +25,46 @@ impl PortKind for AfPacket {
     }
 
     fn open(&self, name: &InterfaceName) -> Result<OpenPort, PortError> {
-        let link = link(name)?;
-        let longest = link.mtu_bytes.saturating_add(ETHERNET_HEADER);
-        let no_layout = || {
-            let error = io::Error::other("its MTU is too large for a receive ring");
-            refused(name, "laying out the receive ring", "set a smaller MTU")(error)
-        };
-        let layout = RingLayout::new(longest, RING_BYTES).ok_or_else(no_layout)?;
-        let host = |step| refused(name, step, PRIVILEGES);
-        let ring = PacketRing::open(link.index, layout).map_err(host("opening a receive ring"))?;
-        let sender = FrameSender::open(link.index).map_err(host("opening a packet socket"))?;
-        let promiscuous =
-            Promiscuous::hold(link.index).map_err(host("making it receive frames for all"))?;
-        Ok(OpenPort {
-            name: name.to_string(),
-            datapath: self.id().to_owned(),
-            notes: offloads(name).into_iter().collect(),
-            frames: Box::new(Packets {
-                _promiscuous: promiscuous,
-                ring,
-                sender,
-                bytes: Vec::new(),
-                lengths: Vec::new(),
-                longest,
-                index: link.index,
-                counts: FrameCounts::default(),
-            }),
-        })
+        open(name, None)
     }
+}
+
+/// Opens all of an interface, or one VLAN of it.
+pub(super) fn open(name: &InterfaceName, vlan: Option<VlanId>) -> Result<OpenPort, PortError> {
+    let link = link(name)?;
+    let longest = link.mtu_bytes.saturating_add(ETHERNET_HEADER);
+    let no_layout = || {
+        let error = io::Error::other("its MTU is too large for a receive ring");
+        refused(name, "laying out the receive ring", "set a smaller MTU")(error)
+    };
+    let layout = RingLayout::new(longest, RING_BYTES).ok_or_else(no_layout)?;
+    let host = |step| refused(name, step, PRIVILEGES);
+    let tags = vlan.map_or(Tags::Kept, Tags::Only);
+    let ring = PacketRing::open_with(link.index, layout, tags);
+    let ring = ring.map_err(host("opening a receive ring"))?;
+    let sender = FrameSender::open(link.index).map_err(host("opening a packet socket"))?;
+    let promiscuous =
+        Promiscuous::hold(link.index).map_err(host("making it receive frames for all"))?;
+    let (name_there, datapath) = match vlan {
+        Some(vlan) => (format!("{name},vlan={vlan}"), "af-packet, tagged"),
+        None => (name.to_string(), "af-packet"),
+    };
+    Ok(OpenPort {
+        name: name_there,
+        datapath: datapath.to_owned(),
+        notes: offloads(name).into_iter().collect(),
+        frames: Box::new(Packets {
+            _promiscuous: promiscuous,
+            ring,
+            sender,
+            tag: vlan.map(VlanId::tag),
+            bytes: Vec::new(),
+            lengths: Vec::new(),
+            longest: longest as usize,
+            index: link.index,
+            counts: FrameCounts::default(),
+        }),
+    })
 }
 
 /// A warning where the interface joins received frames.
@@ -69,10 +81,13 @@ struct Packets {
     _promiscuous: Promiscuous,
     ring: PacketRing,
     sender: FrameSender,
+    /// What a frame has on the wire and not in the program.
+    tag: Option<[u8; VlanId::TAG_BYTES]>,
     /// Frames to send, back to back.
     bytes: Vec<u8>,
     lengths: Vec<usize>,
-    longest: u32,
+    /// On the wire, bytes.
+    longest: usize,
     index: InterfaceIndex,
     counts: FrameCounts,
 }
@@ -87,15 +102,20 @@ impl Frames for Packets {
     }
 
     fn send(&mut self, frame: &[u8]) {
-        if frame.len() > self.longest as usize {
+        let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES));
+        let tag = self.tag;
+        let length = frame.len() + tag.map_or(0, |tag| tag.len());
+        if length > self.longest {
             self.counts.too_long += 1;
             return;
         }
         if self.lengths.len() == BATCH {
             self.flush();
         }
-        self.bytes.extend_from_slice(frame);
-        self.lengths.push(frame.len());
+        self.bytes.extend_from_slice(addresses);
+        self.bytes.extend(tag.iter().flatten());
+        self.bytes.extend_from_slice(rest);
+        self.lengths.push(length);
     }
 
     fn flush(&mut self) {
@@ -134,3 +154,6 @@ impl Frames for Packets {
         self.counts
     }
 }
+
+/// Bytes of a frame before its tag: destination and source address.
+const ADDRESSES: usize = 12;

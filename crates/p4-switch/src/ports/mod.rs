@@ -6,6 +6,7 @@ mod tap;
 
 use linerate_sys::interface::is_used_by_host;
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Link, Netlink};
+use linerate_sys::packet::VlanId;
 use std::fmt::{self, Debug};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -111,6 +112,12 @@ pub fn open(name: &InterfaceName) -> Result<OpenPort, PortError> {
         )),
         Err(error) => Err(error),
     }
+}
+
+/// Opens one VLAN of the interface `name`: the port's frames have that tag of 802.1Q on the wire, and not in the program. The
+/// host, other VLANs and untagged frames go on to use the interface. Nothing is left on it.
+pub fn open_vlan(name: &InterfaceName, vlan: VlanId) -> Result<OpenPort, PortError> {
+    af_packet::open(name, Some(vlan))
 }
 
 const PRIVILEGES: &str =
