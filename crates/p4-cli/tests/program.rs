@@ -148,6 +148,31 @@ fn what_is_wrong_with_the_input_is_said_with_its_exit_code() {
 }
 
 #[test]
+fn ports_that_exclude_each_other_are_refused() {
+    let folder = folder();
+    for (ports, reason) in [
+        (["eth0", "7=eth0"], "eth0 is named twice"),
+        (
+            ["eth0,vlan=10", "2=eth0,vlan=10"],
+            "VLAN 10 of eth0 is named twice",
+        ),
+        (
+            ["eth0,vlan=10", "eth0,af-packet"],
+            "give all its ports a VLAN, or none",
+        ),
+        (["eth0,vlan=4095", "eth1"], "a VLAN is 1 to 4094"),
+        (["eth0,vlan", "eth1"], "af-xdp, af-packet, tap, vlan=ID"),
+        (["3=eth0", "3=eth1"], "two ports have number 3"),
+    ] {
+        let words = ["run", "swap.json", "--port", ports[0], "--port", ports[1]];
+        let refused = run(folder.path(), &words);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(reason), "{reason:?} is not in {said}");
+    }
+}
+
+#[test]
 fn a_trace_is_drawn_beside_its_words() {
     let folder = folder();
     let arguments = [

@@ -28,6 +28,10 @@ const CASES: &[Case] = &[
         name: "on_another_host_it_ends_with_this_command_and_leaves_nothing",
         run: on_another_host_it_ends_with_this_command_and_leaves_nothing,
     },
+    Case {
+        name: "what_another_host_lacks_is_told_and_nothing_is_left_there",
+        run: what_another_host_lacks_is_told_and_nothing_is_left_there,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -94,40 +98,61 @@ fn packets_obey_a_controller() {
     assert_eq!(counted["ports"][1]["sent"], 1, "{said}");
 }
 
-/// A shell of this host stands in for ssh.
+/// A shell of this host stands in for that of another one.
+struct OtherHost {
+    programs: tempfile::TempDir,
+    files: tempfile::TempDir,
+}
+
+impl OtherHost {
+    fn new() -> Self {
+        let [programs, files] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let host = Self { programs, files };
+        host.program("ssh", "for last; do :; done\nexec sh -c \"$last\"");
+        host
+    }
+
+    /// Puts a script on its path, before the programs of this host.
+    fn program(&self, name: &str, script: &str) {
+        let path = self.programs.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    fn start(&self, ports: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
+        let program = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../p4/cross_connect/cross_connect.json"
+        );
+        command.args(["run", program]);
+        command.args(ports.iter().flat_map(|port| ["--port", port]));
+        command.args(["--on", "ssh://switch.example", "--json"]);
+        let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
+        command.env("PATH", path).env("TMPDIR", self.files.path());
+        command.env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    fn is_empty(&self) -> bool {
+        let mut entries = std::fs::read_dir(self.files.path()).unwrap();
+        entries.next().is_none()
+    }
+}
+
 fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
     if !has_admin_capability() {
         not_run("needs root");
     }
     let _own = NetNamespace::unshare().unwrap();
     let mut netlink = Netlink::new().unwrap();
-    let [bin, far] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let ssh = bin.path().join("ssh");
-    std::fs::write(
-        &ssh,
-        "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let path = format!("{}:/usr/bin:/bin", bin.path().display());
-    let start = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_linerate-p4"));
-        let program = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../p4/cross_connect/cross_connect.json"
-        );
-        command.args(["run", program, "--port", "t0,tap", "--port", "7=t1,tap"]);
-        command.args(["--on", "ssh://switch.example", "--json"]);
-        command.env("PATH", &path).env("TMPDIR", far.path());
-        command.env_remove("XDG_RUNTIME_DIR");
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        command.spawn().unwrap()
-    };
-    let is_empty = || std::fs::read_dir(far.path()).unwrap().next().is_none();
+    let host = OtherHost::new();
+    let ports = ["t0,tap", "7=t1,tap"];
 
-    let child = start();
+    let child = host.start(&ports);
     interfaces(&mut netlink);
-    assert!(!is_empty(), "it runs from a folder there");
+    assert!(!host.is_empty(), "it runs from a folder there");
     let asked = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
@@ -136,17 +161,41 @@ fn on_another_host_it_ends_with_this_command_and_leaves_nothing() {
     let said = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{said}");
     assert!(said.contains(r#""name":"t1""#), "{said}");
-    assert!(is_empty());
+    assert!(said.contains(r#""cpu_s":"#), "{said}");
+    assert!(host.is_empty());
 
-    let mut child = start();
+    let mut child = host.start(&ports);
     interfaces(&mut netlink);
     child.kill().unwrap();
     child.wait().unwrap();
     let limit = MonoClock.now().after(PATIENCE);
-    while !is_empty() {
+    while !host.is_empty() {
         assert!(!has_passed(limit), "something is left there");
         std::thread::yield_now();
     }
+}
+
+/// A port that is not there, and a processor that linerate has no programs for: the reason, with the exit code of a host that
+/// lacks something.
+fn what_another_host_lacks_is_told_and_nothing_is_left_there() {
+    if !has_admin_capability() {
+        not_run("needs root");
+    }
+    let _own = NetNamespace::unshare().unwrap();
+    let host = OtherHost::new();
+    let refused = |ports: &[&str], reason: &str| {
+        let ended = host.start(ports).wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(4), "{said}");
+        assert!(said.contains(reason), "{reason:?} is not in {said}");
+        assert!(host.is_empty());
+    };
+    refused(&["lo0,vlan=10"], "no interface lo0 here");
+    host.program(
+        "uname",
+        "case $1 in -s) echo Linux;; *) echo loongarch64;; esac",
+    );
+    refused(&["t0,tap"], "it is a host of \"Linux loongarch64\"");
 }
 
 fn started(arguments: &[&str]) -> Child {

@@ -1,29 +1,113 @@
 //! What a switch has counted, for people and for programs.
 
+use crate::print;
 use linerate_model::dut::DutCounters;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::units::float;
 use std::fmt::Write as _;
+use std::time::Duration;
 
-/// One line of JSON.
-pub(super) fn json(counts: &DutCounters) -> Result<String, Failure> {
-    let text = serde_json::to_string(counts);
-    let text = text.map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
-    Ok(text + "\n")
+/// Counters of a switch, and the work that they took.
+#[derive(Debug)]
+pub(super) struct Counts {
+    pub(super) switch: DutCounters,
+    /// CPU time of its thread since it began, its looks at empty ports included.
+    pub(super) cpu: Duration,
 }
 
-/// A line for each port, place of drops and further counter.
-pub(super) fn words(counts: &DutCounters) -> String {
-    let mut text = String::new();
-    for port in &counts.ports {
-        let (name, received, sent) = (&port.name, port.received, port.sent);
-        let _ = writeln!(text, "{name}: received {received}, sent {sent}");
+/// The key of the CPU time, beside those of the counters.
+const CPU: &str = "cpu_s";
+
+impl Counts {
+    /// Prints them, as JSON or in words.
+    pub(super) fn print(&self, as_json: bool) -> Result<(), Failure> {
+        print(&if as_json { self.json()? } else { self.words() })
     }
-    for drop in counts.drops.iter().filter(|drop| drop.packets.get() > 0) {
-        let (packets, place, at) = (drop.packets, drop.place.in_words(), &drop.at);
-        let _ = writeln!(text, "dropped {packets}: {place}, {at}");
+
+    /// One line of JSON.
+    fn json(&self) -> Result<String, Failure> {
+        let failed = |error: serde_json::Error| Failure::new(ExitCode::Other, error.to_string());
+        let mut document = serde_json::to_value(&self.switch).map_err(failed)?;
+        document[CPU] = self.cpu.as_secs_f64().into();
+        Ok(format!("{document}\n"))
     }
-    for (what, count) in &counts.counters {
-        let _ = writeln!(text, "{what}: {count}");
+
+    /// What [`Self::json`] wrote.
+    pub(super) fn read(text: &str) -> serde_json::Result<Self> {
+        let document: serde_json::Value = serde_json::from_str(text)?;
+        let seconds = document[CPU].as_f64().unwrap_or_default();
+        Ok(Self {
+            switch: serde_json::from_value(document)?,
+            cpu: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+        })
     }
-    text
+
+    /// A line for each port, place of drops and further counter, and what a packet took.
+    fn words(&self) -> String {
+        let mut text = String::new();
+        let mut packets = 0;
+        for port in &self.switch.ports {
+            let (name, received, sent) = (&port.name, port.received, port.sent);
+            packets += received.get();
+            let _ = writeln!(text, "{name}: received {received}, sent {sent}");
+        }
+        let drops = self.switch.drops.iter();
+        for drop in drops.filter(|drop| drop.packets.get() > 0) {
+            let (packets, place, at) = (drop.packets, drop.place.in_words(), &drop.at);
+            let _ = writeln!(text, "dropped {packets}: {place}, {at}");
+        }
+        for (what, count) in &self.switch.counters {
+            let _ = writeln!(text, "{what}: {count}");
+        }
+        let seconds = self.cpu.as_secs_f64();
+        let _ = write!(text, "CPU time of the switch: {seconds:.3} s");
+        if packets > 0 {
+            let each = seconds * 1e6 / float(packets);
+            let _ = write!(text, ", {each:.2} µs a packet");
+        }
+        text.push('\n');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::PacketCount;
+    use linerate_model::dut::DutPort;
+
+    fn counts(received: u64) -> Counts {
+        let port = DutPort {
+            name: "eth0,vlan=10".to_owned(),
+            received: PacketCount::new(received),
+            sent: PacketCount::new(3),
+        };
+        Counts {
+            switch: DutCounters {
+                ports: vec![port],
+                ..DutCounters::default()
+            },
+            cpu: Duration::from_millis(5),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let line = counts(1000).json().unwrap();
+        assert_eq!(line.lines().count(), 1);
+        let read = Counts::read(&line).unwrap();
+        assert_eq!(
+            (read.switch, read.cpu),
+            (counts(1000).switch, counts(0).cpu)
+        );
+        assert!(Counts::read("no counters").is_err());
+    }
+
+    #[test]
+    fn the_cost_of_a_packet_is_told_where_there_was_one() {
+        let said = counts(1000).words();
+        let expected = "eth0,vlan=10: received 1000, sent 3\nCPU time of the switch: 0.005 s, 5.00 µs a packet\n";
+        assert_eq!(said, expected);
+        assert!(counts(0).words().ends_with("switch: 0.005 s\n"));
+    }
 }

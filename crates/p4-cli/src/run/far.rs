@@ -1,7 +1,8 @@
 //! `run --on`: the switch on another host, for as long as this process runs.
 
-use super::{RunArgs, counts, say};
-use crate::{files, print};
+use super::counts::Counts;
+use super::{RunArgs, say};
+use crate::files;
 use linerate_deploy::{Package, SshHost};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::ending;
@@ -17,20 +18,17 @@ pub(super) fn run(args: &RunArgs, place: &str) -> Result<ExitCode, Failure> {
     if let Some(note) = &program.note {
         say(&format!("note: {note}\n"));
     }
-    say(&format!("on {host} until it is ended here\n"));
-    let written = program.finish(|| asked.load(Ordering::Relaxed))?;
-    let broken = |why: &str| Failure::new(ExitCode::Peer, format!("{host}: {why}"));
+    say(&format!("on {place} until it is ended here\n"));
+    let named = |code, why: &str| Failure::new(code, format!("{place}: {why}"));
+    let written = program.finish(|| asked.load(Ordering::Relaxed));
+    let written = written.map_err(|failure| named(failure.code, &failure.message))?;
+    let broken = |why: &str| named(ExitCode::Peer, why);
     let text = String::from_utf8_lossy(&written);
     let last = text.lines().last();
     let last = last.ok_or_else(|| broken("it sent no counters"))?;
-    let counted = serde_json::from_str(last);
-    let counted = counted
+    let counted = Counts::read(last)
         .map_err(|error| broken(&format!("it sent something else than counters: {error}")))?;
-    print(&if args.json {
-        counts::json(&counted)?
-    } else {
-        counts::words(&counted)
-    })?;
+    counted.print(args.json)?;
     Ok(ExitCode::Done)
 }
 

@@ -6,16 +6,17 @@ mod far;
 mod ports;
 mod questions;
 
-use crate::{files, print};
+use crate::files;
 use clap::Args;
 use controllers::{PACKET_INS, controllers, options};
+use counts::Counts;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_p4::{Limits, Switch};
 use linerate_p4_runtime::{Options, Pipelines};
 use linerate_p4_switch::{CpuPort, PortError, Station};
 use linerate_sys::affinity::pin_current_thread;
-use linerate_sys::clock::{MonoClock, has_passed};
+use linerate_sys::clock::{MonoClock, has_passed, thread_cpu_time};
 use linerate_sys::ending;
 use linerate_sys::random::random_bytes;
 use ports::PortArg;
@@ -36,7 +37,8 @@ pub(crate) struct RunArgs {
     #[arg(required_unless_present = "p4runtime")]
     program: Option<PathBuf>,
     /// A port: an interface of this host, such as eth1, or with its number in the program, 1=eth1; without, ports count from 0.
-    /// With `,af-xdp`, `,af-packet` or `,tap` (which makes the interface) as that kind of port, else as the best that works.
+    /// With `,af-xdp`, `,af-packet` or `,tap` (which makes the interface) as that kind of port, else as the best that works. With
+    /// `,vlan=10` the frames of this VLAN alone, by tags that the program does not see: several ports of one interface.
     #[arg(long = "port", value_name = "[NUMBER=]INTERFACE[,KIND]", required = true, value_parser = ports::port)]
     ports: Vec<PortArg>,
     /// The P4Info that p4c wrote beside, to check that they belong together, and for controllers.
@@ -129,15 +131,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             || until.is_some_and(has_passed)
             || questions.ended.load(Ordering::Relaxed)
     };
-    let ended = answering(&mut station, &questions, is_over)?;
-    let counted = station.counts();
+    let began = thread_cpu_time();
+    let counts = |station: &mut Station| Counts {
+        switch: station.counts(),
+        cpu: thread_cpu_time().saturating_sub(began),
+    };
+    let ended = answering(&mut station, &questions, is_over, counts)?;
+    let counted = counts(&mut station);
     // The interfaces are left before anybody reads that it has ended.
     drop(station);
-    print(&if args.json || args.ask {
-        counts::json(&counted)?
-    } else {
-        counts::words(&counted)
-    })?;
+    counted.print(args.json || args.ask)?;
     ended.map_err(|error| refused(&error))?;
     Ok(ExitCode::Done)
 }

@@ -1,7 +1,6 @@
 //! Counters for whoever started the switch.
 
-use super::counts;
-use crate::print;
+use super::counts::Counts;
 use linerate_model::exit::Failure;
 use linerate_p4::DataPlane as _;
 use linerate_p4_switch::{Control, PortError, Station};
@@ -36,6 +35,7 @@ pub(super) fn answering(
     station: &mut Station,
     questions: &Questions,
     is_over: impl Fn() -> bool,
+    counts: impl Fn(&mut Station) -> Counts,
 ) -> Result<Result<(), PortError>, Failure> {
     let mut answered = 0;
     loop {
@@ -44,7 +44,7 @@ pub(super) fn answering(
         if ended.is_err() || !has_question() {
             return Ok(ended);
         }
-        print(&counts::json(&station.counts())?)?;
+        counts(station).print(true)?;
         answered += 1;
     }
 }
