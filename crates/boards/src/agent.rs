@@ -44,6 +44,30 @@ pub(crate) fn read(order: &Order, folders: &[PathBuf]) -> Result<Vec<u8>, Failur
     }
 }
 
+/// The program that executes P4 programs.
+pub(crate) const P4_SWITCH: &str = "linerate-p4";
+
+/// Reads the executor of P4 programs for the board: beside the requested agent, else the first in `folders`; `None` if there
+/// is none.
+pub(crate) fn read_p4_switch(
+    order: &Order,
+    folders: &[PathBuf],
+) -> Result<Option<Vec<u8>>, Failure> {
+    let arch = order.arch();
+    let beside = order.agent.iter().filter_map(|path| path.parent());
+    let folders = beside.chain(folders.iter().map(PathBuf::as_path));
+    let mut files = folders.map(|folder| folder.join(file_name(P4_SWITCH, arch)));
+    let Some(path) = files.find(|path| path.is_file()) else {
+        return Ok(None);
+    };
+    let bytes = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
+    check(&bytes, arch, Linking::Static).map_err(|why| {
+        let remedy = remedy(P4_SWITCH, arch);
+        lacks(format!("{} {why}; {remedy}", path.display()))
+    })?;
+    Ok(Some(bytes))
+}
+
 /// The first `program` for `arch` in `folders`, else this program itself if it fits.
 pub fn find_agent(
     program: &str,
@@ -172,6 +196,23 @@ mod tests {
             .filter_map(|one| one.canonicalize().ok())
             .collect();
         assert_eq!(found, [bin, prefix.path().join(agents)]);
+    }
+
+    #[test]
+    fn the_executor_of_p4_programs_is_taken_from_beside_the_agent_and_may_be_missing() {
+        let [near, far] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let mut asked = order(Arch::Riscv64);
+        asked.agent = Some(near.path().join("linerate-riscv64"));
+        let folders = [far.path().to_owned()];
+        assert!(read_p4_switch(&asked, &folders).unwrap().is_none());
+        fs::write(far.path().join("linerate-p4-riscv64"), "text").unwrap();
+        let said = read_p4_switch(&asked, &folders).unwrap_err();
+        assert_eq!(said.code, ExitCode::HostLacks);
+        assert!(said.message.contains("is no ELF file"), "{said}");
+        let own = std::env::current_exe().unwrap();
+        fs::copy(own, near.path().join("linerate-p4-riscv64")).unwrap();
+        let said = read_p4_switch(&asked, &folders).unwrap_err();
+        assert!(said.message.contains("is built for"), "{said}");
     }
 
     #[test]

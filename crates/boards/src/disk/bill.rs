@@ -36,8 +36,8 @@ pub(crate) struct Image<'a> {
     pub(crate) name: &'a str,
     /// SHA-256 of the image.
     pub(crate) hash: &'a str,
-    /// SHA-256 of its agent.
-    pub(crate) agent_hash: &'a str,
+    /// linerate's own programs: name and SHA-256.
+    pub(crate) programs: &'a [(&'static str, String)],
     /// Debian release.
     pub(crate) suite: &'a str,
     /// Creation time.
@@ -49,15 +49,16 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// SPDX identifier of the image among the packages.
 const IMAGE: &str = "SPDXRef-image";
-const AGENT: &str = "SPDXRef-linerate";
 
 /// Writes the document.
 pub(crate) fn bill(image: &Image<'_>, parts: &[Part<'_>]) -> Value {
-    let mut packages = vec![whole(image), agent(image)];
-    let mut relations = vec![
-        relation("SPDXRef-DOCUMENT", "DESCRIBES", IMAGE),
-        relation(IMAGE, "CONTAINS", AGENT),
-    ];
+    let mut packages = vec![whole(image)];
+    let mut relations = vec![relation("SPDXRef-DOCUMENT", "DESCRIBES", IMAGE)];
+    for (name, hash) in image.programs {
+        let id = format!("SPDXRef-{name}");
+        relations.push(relation(IMAGE, "CONTAINS", &id));
+        packages.push(own(&id, name, hash));
+    }
     let mut texts = BTreeMap::new();
     for part in parts {
         let id = identifier(&part.package.name);
@@ -106,15 +107,15 @@ fn whole(image: &Image<'_>) -> Value {
     })
 }
 
-fn agent(image: &Image<'_>) -> Value {
+fn own(id: &str, name: &str, hash: &str) -> Value {
     json!({
-        "SPDXID": AGENT,
-        "name": "linerate",
+        "SPDXID": id,
+        "name": name,
         "versionInfo": VERSION,
-        "packageFileName": "/usr/bin/linerate",
+        "packageFileName": format!("/usr/bin/{name}"),
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": false,
-        "checksums": [checksum(image.agent_hash)],
+        "checksums": [checksum(hash)],
         "licenseConcluded": "NOASSERTION",
         "licenseDeclared": "MIT OR Apache-2.0",
         "copyrightText": "NOASSERTION",
@@ -222,7 +223,7 @@ mod tests {
         let image = Image {
             name: "sd.img",
             hash: &"cd".repeat(32),
-            agent_hash: &"ef".repeat(32),
+            programs: &["linerate", "linerate-p4"].map(|name| (name, "ef".repeat(32))),
             suite: "trixie",
             made: WallTime::from_unix(1_790_000_000).unwrap(),
         };
@@ -238,7 +239,8 @@ mod tests {
             .iter()
             .map(|p| p["SPDXID"].as_str().unwrap())
             .collect();
-        assert_eq!(ids.len(), 4);
+        assert_eq!(ids.len(), 5);
+        assert!(ids.contains("SPDXRef-linerate-p4"));
         for relation in bill["relationships"].as_array().unwrap() {
             let to = relation["relatedSpdxElement"].as_str().unwrap();
             assert!(ids.contains(to), "{relation}");
@@ -246,17 +248,17 @@ mod tests {
         assert_eq!(bill["creationInfo"]["created"], "2026-09-21T14:13:20Z");
         let texts = bill["hasExtractedLicensingInfos"].as_array().unwrap();
         assert_eq!(texts.len(), 1);
-        assert_eq!(texts[0]["licenseId"], packages[2]["licenseDeclared"]);
+        assert_eq!(texts[0]["licenseId"], packages[3]["licenseDeclared"]);
     }
 
     #[test]
     fn a_package_is_named_as_package_managers_name_it() {
         let bill = document();
-        let purl = &bill["packages"][3]["externalRefs"][0]["referenceLocator"];
+        let purl = &bill["packages"][4]["externalRefs"][0]["referenceLocator"];
         let expected = "pkg:deb/debian/libstdc%2B%2B6@1:15-1%2Bb1?arch=riscv64&distro=trixie";
         assert_eq!(purl, expected);
         assert_eq!(
-            bill["packages"][3]["SPDXID"],
+            bill["packages"][4]["SPDXID"],
             "SPDXRef-Package-libstdc.plus..plus.6"
         );
     }

@@ -3,7 +3,7 @@
 use super::boot::Disk;
 use super::root::Root;
 use super::stock::Stock;
-use super::{Addressing, ImageOrder};
+use super::{Addressing, ImageOrder, OwnProgram};
 use crate::base::{is_kernel, is_wanted};
 use crate::image::{Archive, SEED, seed};
 use crate::packages::{Content, Entry, Modules, entries};
@@ -58,7 +58,7 @@ pub(super) fn fill(
     order: &ImageOrder,
     disk: &Disk,
     stock: &Stock,
-    agent: &[u8],
+    programs: &[OwnProgram],
 ) -> Result<Filled, Failure> {
     let mut root = Root::create(folder.join("root"))?;
     let kernel = install_kernel(&mut root, stock)?;
@@ -88,7 +88,7 @@ pub(super) fn fill(
         0o644,
         extlinux(order).as_bytes(),
     )?;
-    own(&mut root, order, agent)?;
+    own(&mut root, order, programs)?;
     Ok(Filled {
         root,
         release,
@@ -231,8 +231,10 @@ fn extlinux(order: &ImageOrder) -> String {
 }
 
 /// Adds linerate's own files.
-fn own(root: &mut Root, order: &ImageOrder, agent: &[u8]) -> Result<(), Failure> {
-    root.file("usr/bin/linerate", 0o755, agent)?;
+fn own(root: &mut Root, order: &ImageOrder, programs: &[OwnProgram]) -> Result<(), Failure> {
+    for OwnProgram { name, bytes } in programs {
+        root.file(&format!("usr/bin/{name}"), 0o755, bytes)?;
+    }
     root.file("usr/lib/linerate/boot", 0o755, BOOT.as_bytes())?;
     root.file("usr/lib/linerate/dhcp", 0o755, DHCP.as_bytes())?;
     root.file(

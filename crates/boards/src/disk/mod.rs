@@ -57,6 +57,13 @@ pub struct ImageOrder {
     pub output: PathBuf,
 }
 
+/// A program of linerate's own in an image.
+#[derive(Debug)]
+struct OwnProgram {
+    name: &'static str,
+    bytes: Vec<u8>,
+}
+
 /// How a board gets its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Addressing {
@@ -98,7 +105,7 @@ pub fn make_image(
     // Check for missing tools before anything is fetched.
     run(Command::new("mke2fs").arg("-V"))?;
     run(Command::new("depmod").arg("--version"))?;
-    let agent = agent::read(&order.board, &agent::agent_folders(Some(&places.cache)))?;
+    let programs = order.own_programs(places, tell)?;
     let stock = order.stock(disk, places, tell)?;
     tell(&format!("making {}", order.output.display()));
     let folder = order.folder();
@@ -106,7 +113,7 @@ pub fn make_image(
         .prefix(".linerate-image-")
         .tempdir_in(folder)
         .map_err(|error| failed("creating a folder in", folder, &error))?;
-    let filled = content::fill(work.path(), order, disk, &stock, &agent)?;
+    let filled = content::fill(work.path(), order, disk, &stock, &programs)?;
     let unfinished = work.path().join("image");
     let layout = Layout::new(disk, &filled.loaders)?;
     let size = layout.write(&unfinished, &filled.root, order.size)?;
@@ -115,7 +122,7 @@ pub fn make_image(
     let loader = order.beside("loader");
     let bytes = layout::loader(disk, &filled.loaders, disk.loader)?;
     fs::write(&loader, bytes).map_err(|error| failed("writing", &loader, &error))?;
-    let bill = order.write_bill(&stock, &filled, &hash, &agent)?;
+    let bill = order.write_bill(&stock, &filled, &hash, &programs)?;
     fs::rename(&unfinished, &order.output)
         .map_err(|error| failed("writing", &order.output, &error))?;
     Ok(MadeImage {
@@ -139,6 +146,29 @@ impl ImageOrder {
                 format!("linerate makes no image for {machine}; it makes them for {known}");
             Failure::new(ExitCode::Usage, message)
         })
+    }
+
+    /// The agent, and the executor of P4 programs where there is one.
+    fn own_programs(
+        &self,
+        places: &Places,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Vec<OwnProgram>, Failure> {
+        let folders = agent::agent_folders(Some(&places.cache));
+        let mut programs = vec![OwnProgram {
+            name: "linerate",
+            bytes: agent::read(&self.board, &folders)?,
+        }];
+        match agent::read_p4_switch(&self.board, &folders)? {
+            Some(bytes) => programs.push(OwnProgram {
+                name: agent::P4_SWITCH,
+                bytes,
+            }),
+            None => {
+                tell("without linerate-p4, which is not beside the agent: `make dist` builds both")
+            }
+        }
+        Ok(programs)
     }
 
     fn stock(
@@ -184,12 +214,16 @@ impl ImageOrder {
         stock: &Stock,
         filled: &Filled,
         hash: &str,
-        agent: &[u8],
+        programs: &[OwnProgram],
     ) -> Result<PathBuf, Failure> {
         let path = self.beside("spdx.json");
         let parts: Vec<_> = stock
             .all()
             .map(|deb| Part::new(&deb.package, &filled.root))
+            .collect();
+        let programs = programs.iter();
+        let programs: Vec<_> = programs
+            .map(|program| (program.name, hex(&Sha256::digest(&program.bytes))))
             .collect();
         let name = self
             .output
@@ -199,7 +233,7 @@ impl ImageOrder {
         let image = Image {
             name: &name,
             hash,
-            agent_hash: &hex(&Sha256::digest(agent)),
+            programs: &programs,
             suite: &self.board.equipment.suite,
             made: wall_now(),
         };

@@ -83,6 +83,7 @@ fn an_image_for_virt_boots_to_a_ready_agent() {
         "bpftool version",
         "trace-cmd list -t",
         "strace --version",
+        "linerate-p4 --version",
     ] {
         board.shell(program);
     }

@@ -1,7 +1,7 @@
 SUMMARY = "Says how fast a network stack, host or board is, where it stops, and why"
 DESCRIPTION = "The agent of a board and the whole command line: TCP, UDP, latency and \
 saturation tests, verdicts with evidence, the protocols of iperf3, iperf2, netperf, \
-sfnt-pingpong and sockperf."
+sfnt-pingpong and sockperf; and linerate-p4, which executes compiled P4 programs."
 SECTION = "console/network"
 LICENSE = "MIT | Apache-2.0"
 LIC_FILES_CHKSUM = "file://LICENSE-MIT;md5=b1cb9650d0bd79e888f334a40581bbc8 \
@@ -19,7 +19,7 @@ require linerate-crates.inc
 SRC_URI += "file://linerate.service file://linerate.socket file://serve.toml"
 
 # Of the workspace, what runs on a board; the other crates are tests and tools of its developers.
-CARGO_BUILD_FLAGS:append = " --package linerate-cli --bin linerate"
+CARGO_BUILD_FLAGS:append = " --package linerate-cli --package linerate-p4-cli --bin linerate --bin linerate-p4"
 
 SYSTEMD_SERVICE:${PN} = "linerate.service"
 FILES:${PN} += "${systemd_system_unitdir}/linerate.socket"
