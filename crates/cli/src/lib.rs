@@ -14,29 +14,28 @@ mod terminal;
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
 use commands::Cli;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::ExitCode;
 use linerate_sys::ending;
 use std::env;
 use std::io;
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Does what the arguments of this process ask for: all of the binary `linerate`.
-pub fn main() -> process::ExitCode {
+pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(refused) => return exit(explain(refused)),
+        Err(refused) => return explain(refused),
     };
     linerate_sys::process::raise_open_files();
     match survive_file_size_limits().and_then(|()| cli.run()) {
-        Ok(code) => exit(code),
+        Ok(code) => code,
         // Whoever read our output has seen enough; what was cut short for that is not done.
-        Err(error) if is_closed_pipe(&error) && ending::is_asked() => exit(ExitCode::Other),
-        Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
+        Err(error) if is_closed_pipe(&error) && ending::is_asked() => ExitCode::Other,
+        Err(error) if is_closed_pipe(&error) => ExitCode::Done,
         Err(error) => {
             terminal::error(&words(&error));
-            exit(code_of(&error))
+            ExitCode::for_error(error.as_ref())
         }
     }
 }
@@ -104,18 +103,9 @@ fn words(error: &anyhow::Error) -> String {
     text
 }
 
-/// The code that the chain's first [`Failure`] asks for.
-fn code_of(error: &anyhow::Error) -> ExitCode {
-    Failure::of(error.as_ref()).map_or(ExitCode::Other, |failure| failure.code)
-}
-
 /// Whether nobody reads the output any more.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let cause = error.root_cause().downcast_ref::<io::Error>();
     error.is::<terminal::OutputFailed>()
         && cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-}
-
-fn exit(code: ExitCode) -> process::ExitCode {
-    process::ExitCode::from(code as u8)
 }

@@ -25,9 +25,8 @@ mod worker;
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use configuration::{HubArgs, HubStorage, PlaceArgs};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::ExitCode;
 use linerate_sys::ending;
-use std::process;
 use tokio::runtime;
 
 /// For short help.
@@ -68,29 +67,12 @@ pub fn command() -> clap::Command {
 }
 
 /// Does what the arguments of this process ask for: all of the binary `linerate-hub`.
-pub fn main() -> process::ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(refused) => {
-            let _ = refused.print();
-            return exit(if refused.use_stderr() {
-                ExitCode::Usage
-            } else {
-                ExitCode::Done
-            });
-        }
-    };
-    match run(&cli.command) {
-        Ok(code) => exit(code),
-        Err(error) => {
-            log::say(&format!("{error:#}"));
-            exit(Failure::of(error.as_ref()).map_or(ExitCode::Other, |failure| failure.code))
-        }
-    }
-}
-
-fn exit(code: ExitCode) -> process::ExitCode {
-    process::ExitCode::from(code as u8)
+pub fn main() -> ExitCode {
+    // A refused command line ends here, as everywhere: code 2, or 0 where help or the version was asked for.
+    run(&Cli::parse().command).unwrap_or_else(|error| {
+        log::say(&format!("{error:#}"));
+        ExitCode::for_error(error.as_ref())
+    })
 }
 
 fn run(command: &Command) -> Result<ExitCode> {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::iter::successors;
+use std::process::{self, Termination};
 
 /// How a command ended, as the process's exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,11 @@ impl ExitCode {
         all.find(|known| *known as i32 == code)
     }
 
+    /// The code of a command that ended with `error`: that of the first failure among it and its causes.
+    pub fn for_error(error: &(dyn Error + 'static)) -> Self {
+        Failure::of(error).map_or(Self::Other, |failure| failure.code)
+    }
+
     /// Every code with one sentence for help and docs, in numeric order.
     pub const ALL: &'static [(Self, &'static str)] = &[
         (Self::Done, "done"),
@@ -52,6 +58,15 @@ impl ExitCode {
         ),
     ];
 }
+
+impl Termination for ExitCode {
+    fn report(self) -> process::ExitCode {
+        process::ExitCode::from(self as u8)
+    }
+}
+
+/// What a step of a command gives.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// An error that knows which exit code it deserves.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -14,7 +14,6 @@ mod trace;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use linerate_model::exit::{ExitCode, Failure};
 use std::io::{self, Write as _};
-use std::process;
 
 /// Executes P4 programs that p4c compiled for BMv2 (v1model).
 #[derive(Debug, Parser)]
@@ -54,19 +53,9 @@ pub fn command() -> clap::Command {
 }
 
 /// Does what the arguments of this process ask for: all of the binary `linerate-p4`.
-pub fn main() -> process::ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(refused) => {
-            let _ = refused.print();
-            return exit(if refused.use_stderr() {
-                ExitCode::Usage
-            } else {
-                ExitCode::Done
-            });
-        }
-    };
-    let result = match &cli.command {
+pub fn main() -> ExitCode {
+    // A refused command line ends here, as everywhere: code 2, or 0 where help or the version was asked for.
+    let result = match &Cli::parse().command {
         Command::Run(args) => run::run(args),
         Command::Cost(args) => cost::run(args),
         Command::Table(command) => control::table(command),
@@ -77,14 +66,10 @@ pub fn main() -> process::ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Test(args) => test::run(args),
     };
-    exit(result.unwrap_or_else(|failure| {
+    result.unwrap_or_else(|failure| {
         let _ = writeln!(io::stderr(), "error: {}", failure.message);
         failure.code
-    }))
-}
-
-fn exit(code: ExitCode) -> process::ExitCode {
-    process::ExitCode::from(code as u8)
+    })
 }
 
 /// Writes to standard output. A reader that has seen enough is no error.

@@ -1,8 +1,8 @@
 //! The binary `linerate-p4`.
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
+use std::process::Termination;
 
-fn main() -> ExitCode {
+fn main() -> impl Termination {
     linerate_p4_cli::main()
 }

@@ -24,7 +24,6 @@ use std::env;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process;
 use std::sync::Arc;
 
 /// For short help.
@@ -59,25 +58,11 @@ pub fn command() -> clap::Command {
 }
 
 /// Does what the arguments of this process ask for: all of the binary `linerate-web`.
-pub fn main() -> process::ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(refused) => {
-            let _ = refused.print();
-            return exit(if refused.use_stderr() {
-                ExitCode::Usage
-            } else {
-                ExitCode::Done
-            });
-        }
-    };
-    let Err(error) = serve(&cli);
+pub fn main() -> ExitCode {
+    // A refused command line ends here, as everywhere: code 2, or 0 where help or the version was asked for.
+    let Err(error) = serve(&Cli::parse());
     let _ = writeln!(io::stderr(), "linerate web: {error:#}");
-    exit(Failure::of(error.as_ref()).map_or(ExitCode::Other, |failure| failure.code))
-}
-
-fn exit(code: ExitCode) -> process::ExitCode {
-    process::ExitCode::from(code as u8)
+    ExitCode::for_error(error.as_ref())
 }
 
 /// Serves the site until the process is asked to end.

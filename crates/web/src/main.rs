@@ -1,8 +1,8 @@
 //! The binary `linerate-web`.
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
+use std::process::Termination;
 
-fn main() -> ExitCode {
+fn main() -> impl Termination {
     linerate_web::main()
 }
