@@ -107,14 +107,13 @@ impl Calibration {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "payloads are small")]
 fn between(
     below: &Ceiling,
     above: &Ceiling,
     payload: ByteCount,
     rate: impl Fn(&Ceiling) -> f64,
 ) -> Option<BitRate> {
-    let bits = |size: ByteCount| size.get() as f64 * 8.0;
+    let bits = |size: ByteCount| size.as_f64() * 8.0;
     let (low, high) = (bits(below.payload_bytes), bits(above.payload_bytes));
     let time = |ceiling: &Ceiling, bits: f64| {
         let rate = rate(ceiling);

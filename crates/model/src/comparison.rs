@@ -285,23 +285,25 @@ pub enum ScatterFrom {
     WithinTrials,
 }
 
-/// What the intervals of a comparison are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Basis {
-    /// The scatter of several trials on both sides (Welch): covers what differs from trial to trial.
-    BetweenTrials,
-    /// The scatter of the turns of one trial on a side or both (Welch): covers what drifts on a host, not what
-    /// differs from run to run.
-    BetweenTurns,
-    /// There is no interval.
-    None,
-    /// Rounding of printed figures only.
-    Rounding,
-    /// Lower and upper bound of a search.
-    SearchBounds,
-    /// Order statistics of the values of one trial: does not cover what differs from trial to trial.
-    WithinTrial,
+crate::named_enum! {
+    /// What the intervals of a comparison are made of.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Basis {
+        /// The scatter of several trials on both sides (Welch): covers what differs from trial to trial.
+        BetweenTrials = "scatter between trials",
+        /// The scatter of the turns of one trial on a side or both (Welch): covers what drifts on a host, not what
+        /// differs from run to run.
+        BetweenTurns = "scatter between the turns of one run",
+        /// There is no interval.
+        None = "none",
+        /// Rounding of printed figures only.
+        Rounding = "rounding of the log only",
+        /// Lower and upper bound of a search.
+        SearchBounds = "bounds of the search",
+        /// Order statistics of the values of one trial: does not cover what differs from trial to trial.
+        WithinTrial = "values of one trial only",
+    }
 }
 
 /// What a comparison shows of B against A.

@@ -159,78 +159,40 @@ pub struct LayerCost {
     pub functions: Vec<String>,
 }
 
-/// A part of the system that packets cost time in, from the application to the wire.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum CostLayer {
-    /// User code, of the tool and of everything else on the host.
-    Application,
-    /// Entering and leaving the kernel.
-    Syscall,
-    /// Sockets, their queues and waiting on them.
-    Socket,
-    /// TCP and UDP.
-    Transport,
-    /// IP, routes, neighbours.
-    Ip,
-    /// Filters: netfilter, BPF, traffic control's classifiers.
-    Netfilter,
-    /// Queueing disciplines and the transmit queue.
-    Qdisc,
-    /// The device's driver.
-    Driver,
-    /// Soft and hard interrupts: NAPI, backlog, GRO.
-    Softirq,
-    /// Copying and checksumming data.
-    Copy,
-    /// Allocating and freeing memory.
-    Memory,
-    /// Scheduling, waking, timers.
-    Scheduling,
-    /// Waiting for locks.
-    Locks,
-    /// Anything else of the kernel.
-    Other,
-}
-
-impl CostLayer {
-    /// Every layer, from the application to the wire, then what all of them use.
-    pub const ALL: [Self; 14] = [
-        Self::Application,
-        Self::Syscall,
-        Self::Socket,
-        Self::Transport,
-        Self::Ip,
-        Self::Netfilter,
-        Self::Qdisc,
-        Self::Driver,
-        Self::Softirq,
-        Self::Copy,
-        Self::Memory,
-        Self::Scheduling,
-        Self::Locks,
-        Self::Other,
-    ];
-
-    /// The name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Application => "application",
-            Self::Syscall => "system call",
-            Self::Socket => "socket",
-            Self::Transport => "TCP/UDP",
-            Self::Ip => "IP",
-            Self::Netfilter => "filters, BPF",
-            Self::Qdisc => "qdisc",
-            Self::Driver => "driver",
-            Self::Softirq => "softirq",
-            Self::Copy => "copy",
-            Self::Memory => "memory",
-            Self::Scheduling => "scheduling",
-            Self::Locks => "locks",
-            Self::Other => "other kernel",
-        }
+crate::named_enum! {
+    /// A part of the system that packets cost time in, from the application to the wire.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CostLayer {
+        /// User code, of the tool and of everything else on the host.
+        Application = "application",
+        /// Entering and leaving the kernel.
+        Syscall = "system call",
+        /// Sockets, their queues and waiting on them.
+        Socket = "socket",
+        /// TCP and UDP.
+        Transport = "TCP/UDP",
+        /// IP, routes, neighbours.
+        Ip = "IP",
+        /// Filters: netfilter, BPF, traffic control's classifiers.
+        Netfilter = "filters, BPF",
+        /// Queueing disciplines and the transmit queue.
+        Qdisc = "qdisc",
+        /// The device's driver.
+        Driver = "driver",
+        /// Soft and hard interrupts: NAPI, backlog, GRO.
+        Softirq = "softirq",
+        /// Copying and checksumming data.
+        Copy = "copy",
+        /// Allocating and freeing memory.
+        Memory = "memory",
+        /// Scheduling, waking, timers.
+        Scheduling = "scheduling",
+        /// Waiting for locks.
+        Locks = "locks",
+        /// Anything else of the kernel.
+        Other = "other kernel",
     }
 }

@@ -6,25 +6,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a delay distribution timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DelayOf {
-    /// Half of a request/response round trip.
-    HalfRoundTrip,
-    /// Send time after the scheduled time.
-    Lateness,
-    /// From the sending program to the receiving one; its error is told beside it.
-    OneWay,
-    /// A part of a round trip.
-    Part,
-    /// One-way delay above the smallest of the trial (RFC 5481 PDV): needs no common clock.
-    Pdv,
-    /// From the time a request was meant to be sent to its answer: what its user would have waited,
-    /// whether the request was sent in time or not (no coordinated omission).
-    ResponseTime,
-    /// A whole request/response round trip.
-    RoundTrip,
+crate::named_enum! {
+    /// What a delay distribution timed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum DelayOf {
+        /// Half of a request/response round trip.
+        HalfRoundTrip = "half round trip",
+        /// Send time after the scheduled time.
+        Lateness = "send time after schedule",
+        /// From the sending program to the receiving one; its error is told beside it.
+        OneWay = "one-way delay",
+        /// A part of a round trip.
+        Part = "part of a round trip",
+        /// One-way delay above the smallest of the trial (RFC 5481 PDV): needs no common clock.
+        Pdv = "one-way delay above the trial's smallest",
+        /// From the time a request was meant to be sent to its answer: what its user would have waited,
+        /// whether the request was sent in time or not (no coordinated omission).
+        ResponseTime = "response time, from when each request was meant to be sent",
+        /// A whole request/response round trip.
+        RoundTrip = "round trip",
+    }
 }
 
 /// What stands for many delays.

@@ -103,18 +103,20 @@ pub struct Finding {
     pub settings: Vec<Setting>,
 }
 
-/// How bad a finding is; the worst first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Results on this host can mislead.
-    High,
-    /// Results scatter, or latency is higher than the path's.
-    Medium,
-    /// Worth knowing.
-    Low,
+crate::named_enum! {
+    /// How bad a finding is; the worst first.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Severity {
+        /// Results on this host can mislead.
+        High = "high",
+        /// Results scatter, or latency is higher than the path's.
+        Medium = "medium",
+        /// Worth knowing.
+        Low = "low",
+    }
 }
 
 /// A change that was tried.

@@ -118,49 +118,33 @@ pub struct DutDrop {
     pub packets: PacketCount,
 }
 
-/// Where in a device under test a frame was dropped.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum DutPlace {
-    /// Connection tracking had no room, or could not enter the flow.
-    Conntrack,
-    /// A rule of a packet filter.
-    FilterRule,
-    /// Because it was asked to: a list, a share, every Nth frame.
-    Intended,
-    /// Receive queue of a port: full.
-    PortRx,
-    /// Send side of a port: the queue to the tester's port was full.
-    PortTx,
-    /// The process that forwards, for a reason of its own.
-    Process,
-    /// Queueing discipline of a port.
-    Qdisc,
-    /// A queue within the device.
-    Queue,
-    /// Routing: no route, no neighbour, hop limit, header.
-    Routing,
-    /// A table of forwarding or flows: no entry, or no room.
-    Table,
-}
-
-impl DutPlace {
-    /// In words, for reports.
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::Conntrack => "connection tracking",
-            Self::FilterRule => "packet filter",
-            Self::Intended => "intended drop",
-            Self::PortRx => "receive queue of a port",
-            Self::PortTx => "send queue of a port",
-            Self::Process => "forwarding process",
-            Self::Qdisc => "queueing discipline",
-            Self::Queue => "queue of the device",
-            Self::Routing => "routing",
-            Self::Table => "forwarding table",
-        }
+crate::named_enum! {
+    /// Where in a device under test a frame was dropped.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum DutPlace {
+        /// Connection tracking had no room, or could not enter the flow.
+        Conntrack = "connection tracking",
+        /// A rule of a packet filter.
+        FilterRule = "packet filter",
+        /// Because it was asked to: a list, a share, every Nth frame.
+        Intended = "intended drop",
+        /// Receive queue of a port: full.
+        PortRx = "receive queue of a port",
+        /// Send side of a port: the queue to the tester's port was full.
+        PortTx = "send queue of a port",
+        /// The process that forwards, for a reason of its own.
+        Process = "forwarding process",
+        /// Queueing discipline of a port.
+        Qdisc = "queueing discipline",
+        /// A queue within the device.
+        Queue = "queue of the device",
+        /// Routing: no route, no neighbour, hop limit, header.
+        Routing = "routing",
+        /// A table of forwarding or flows: no entry, or no room.
+        Table = "forwarding table",
     }
 }
 

@@ -333,26 +333,17 @@ impl ExperimentTest {
     }
 }
 
-/// What an experiment says to the claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// Every prediction came true.
-    Agreed,
-    /// At least one prediction was shown to be false.
-    Disagreed,
-    /// Neither could be shown.
-    Undecided,
-}
-
-impl Answer {
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agreed => "agreed",
-            Self::Disagreed => "disagreed",
-            Self::Undecided => "undecided",
-        }
+crate::named_enum! {
+    /// What an experiment says to the claim.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Answer {
+        /// Every prediction came true.
+        Agreed = "agreed",
+        /// At least one prediction was shown to be false.
+        Disagreed = "disagreed",
+        /// Neither could be shown.
+        Undecided = "undecided",
     }
 }
 
@@ -446,26 +437,17 @@ pub struct ExperimentTrial {
     pub trial: Trial,
 }
 
-/// The tests of an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// The first baseline: tells received rate and buffers, which the change is relative to; not judged.
-    Pilot,
-    /// The test as it was, short.
-    Baseline,
-    /// The short test with the one change.
-    Changed,
-}
-
-impl Part {
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pilot => "pilot",
-            Self::Baseline => "baseline",
-            Self::Changed => "changed",
-        }
+crate::named_enum! {
+    /// The tests of an experiment.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Part {
+        /// The first baseline: tells received rate and buffers, which the change is relative to; not judged.
+        Pilot = "pilot",
+        /// The test as it was, short.
+        Baseline = "baseline",
+        /// The short test with the one change.
+        Changed = "changed",
     }
 }
 

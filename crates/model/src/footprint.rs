@@ -119,22 +119,24 @@ pub struct FootprintFile {
     pub length: ByteCount,
 }
 
-/// What a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FootprintFormat {
-    /// An archive of object files.
-    Archive,
-    /// A footprint that linerate printed as JSON.
-    Document,
-    /// A linked program or shared library.
-    Executable,
-    /// The map that GNU ld writes.
-    Map,
-    /// An object file.
-    Object,
-    /// What `-fstack-usage` writes.
-    StackUsage,
+crate::named_enum! {
+    /// What a file is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FootprintFormat {
+        /// An archive of object files.
+        Archive = "archive",
+        /// A footprint that linerate printed as JSON.
+        Document = "footprint document",
+        /// A linked program or shared library.
+        Executable = "program",
+        /// The map that GNU ld writes.
+        Map = "map",
+        /// An object file.
+        Object = "object",
+        /// What `-fstack-usage` writes.
+        StackUsage = "stack usage",
+    }
 }
 
 /// Sums by class of section.
@@ -287,52 +289,56 @@ pub struct FootprintNode {
     pub parts: Vec<Self>,
 }
 
-/// What a part is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum NodeKind {
-    /// An archive, or one of the files given.
-    Archive,
-    /// A Rust crate, where no source path is known.
-    Crate,
-    /// Room between parts.
-    Fill,
-    /// A section of an object file, beyond its symbols.
-    InputSection,
-    /// An object file, or a member of an archive.
-    Object,
-    /// The path of a source file.
-    SourcePath,
-    /// A thread's stack, of a size that the user gave.
-    Stack,
-    /// A function or variable.
-    Symbol,
-    /// What nobody claims.
-    Unclaimed,
+crate::named_enum! {
+    /// What a part is.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum NodeKind {
+        /// An archive, or one of the files given.
+        Archive = "archive",
+        /// A Rust crate, where no source path is known.
+        Crate = "crate",
+        /// Room between parts.
+        Fill = "fill",
+        /// A section of an object file, beyond its symbols.
+        InputSection = "input section",
+        /// An object file, or a member of an archive.
+        Object = "object",
+        /// The path of a source file.
+        SourcePath = "source",
+        /// A thread's stack, of a size that the user gave.
+        Stack = "stack",
+        /// A function or variable.
+        Symbol = "symbol",
+        /// What nobody claims.
+        Unclaimed = "unclaimed",
+    }
 }
 
-/// Where a figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FigureSource {
-    /// A gap that is smaller than the alignment of its section.
-    Alignment,
-    /// The member header of an archive, or the file's own name.
-    Archive,
-    /// Debugging information.
-    Dwarf,
-    /// The section header table.
-    ElfSection,
-    /// The program header table: the file has no sections.
-    ElfSegment,
-    /// The symbol table.
-    ElfSymbol,
-    /// The user.
-    Given,
-    /// The linker's map.
-    Map,
+crate::named_enum! {
+    /// Where a figure comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FigureSource {
+        /// A gap that is smaller than the alignment of its section.
+        Alignment = "alignment",
+        /// The member header of an archive, or the file's own name.
+        Archive = "archive",
+        /// Debugging information.
+        Dwarf = "DWARF",
+        /// The section header table.
+        ElfSection = "ELF section",
+        /// The program header table: the file has no sections.
+        ElfSegment = "ELF segment",
+        /// The symbol table.
+        ElfSymbol = "ELF symbol",
+        /// The user.
+        Given = "given",
+        /// The linker's map.
+        Map = "map",
+    }
 }
 
 /// What the parts whose path matches a pattern take together.
@@ -363,14 +369,16 @@ pub struct StackUse {
     pub functions: Vec<FunctionStack>,
 }
 
-/// Who wrote down the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StackUseSource {
-    /// Sections `.stack_sizes`.
-    StackSizes,
-    /// Files of `-fstack-usage`.
-    StackUsage,
+crate::named_enum! {
+    /// Who wrote down the frames.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum StackUseSource {
+        /// Sections `.stack_sizes`.
+        StackSizes = ".stack_sizes",
+        /// Files of `-fstack-usage`.
+        StackUsage = "-fstack-usage",
+    }
 }
 
 /// The stack frame of a function.
@@ -385,16 +393,18 @@ pub struct FunctionStack {
     pub growth: FrameGrowth,
 }
 
-/// Whether a stack frame has a fixed size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrameGrowth {
-    /// It grows, to a bound that the compiler knows and that is included.
-    Bounded,
-    /// It has the size given.
-    Fixed,
-    /// It grows beyond the size given.
-    Unbounded,
+crate::named_enum! {
+    /// Whether a stack frame has a fixed size.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FrameGrowth {
+        /// It grows, to a bound that the compiler knows and that is included.
+        Bounded = "bounded",
+        /// It has the size given.
+        Fixed = "fixed",
+        /// It grows beyond the size given.
+        Unbounded = "grows",
+    }
 }
 
 /// A limit, and what is held against it.

@@ -3,9 +3,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2Serializer};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::borrow::Cow;
 use std::time::Duration;
 
 /// Three significant digits from 1 ns to one hour: the relative error of a value is at most 0.1 %.
@@ -163,31 +160,10 @@ pub enum HistogramError {
     Range,
 }
 
-impl JsonSchema for Histogram {
-    fn schema_name() -> Cow<'static, str> {
-        "Histogram".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A histogram of nanoseconds: HDR V2 encoding in base64.",
-            "type": "string",
-            "contentEncoding": "base64",
-        })
-    }
-}
-
-impl Serialize for Histogram {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.to_base64())
-    }
-}
-
-impl<'de> Deserialize<'de> for Histogram {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Self::from_base64(&String::deserialize(d)?).map_err(D::Error::custom)
-    }
-}
+crate::in_base64::in_base64!(
+    Histogram,
+    "A histogram of nanoseconds: HDR V2 encoding in base64."
+);
 
 #[cfg(test)]
 mod tests {

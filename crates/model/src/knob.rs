@@ -51,50 +51,33 @@ pub enum Knob {
     },
 }
 
-/// A setting of interrupt coalescing.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum CoalescingPart {
-    /// Whether the driver chooses the times itself: `0` or `1`.
-    AdaptiveRx,
-    /// Frames received before an interrupt.
-    RxFrames,
-    /// Microseconds from a received frame to its interrupt.
-    RxUsecs,
-}
-
-impl CoalescingPart {
-    /// Its name in `ethtool -C`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AdaptiveRx => "adaptive-rx",
-            Self::RxFrames => "rx-frames",
-            Self::RxUsecs => "rx-usecs",
-        }
+crate::named_enum! {
+    /// A setting of interrupt coalescing.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CoalescingPart {
+        /// Whether the driver chooses the times itself: `0` or `1`.
+        AdaptiveRx = "adaptive-rx",
+        /// Frames received before an interrupt.
+        RxFrames = "rx-frames",
+        /// Microseconds from a received frame to its interrupt.
+        RxUsecs = "rx-usecs",
     }
 }
 
-/// A ring of an interface.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum RingPart {
-    /// Of frames received.
-    Rx,
-    /// Of frames to send.
-    Tx,
-}
-
-impl RingPart {
-    /// Its name in `ethtool -G`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rx => "rx",
-            Self::Tx => "tx",
-        }
+crate::named_enum! {
+    /// A ring of an interface.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RingPart {
+        /// Of frames received.
+        Rx = "rx",
+        /// Of frames to send.
+        Tx = "tx",
     }
 }
 
@@ -102,7 +85,7 @@ impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Coalescing { interface, part } => {
-                write!(f, "coalescing {} of {interface}", part.name())
+                write!(f, "coalescing {part} of {interface}")
             }
             Self::Governor { policy } => write!(f, "governor of cpufreq policy {policy}"),
             Self::IdleState { core, state } => {
@@ -112,7 +95,7 @@ impl fmt::Display for Knob {
             Self::QueueingDiscipline { interface } => {
                 write!(f, "queueing discipline of {interface}")
             }
-            Self::Ring { interface, part } => write!(f, "ring {} of {interface}", part.name()),
+            Self::Ring { interface, part } => write!(f, "ring {part} of {interface}"),
             Self::Sysctl { name } => write!(f, "sysctl {name}"),
         }
     }

@@ -154,16 +154,18 @@ pub enum FlowStanding {
     SlowOnce,
 }
 
-/// How sure it is that flows share a link.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum LinkCertainty {
-    /// With half of the group left out the others got more, and the interval excludes no gain.
-    Proven,
-    /// They got more, and the interval does not exclude no gain; or they are two flows.
-    Suspected,
+crate::named_enum! {
+    /// How sure it is that flows share a link.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum LinkCertainty {
+        /// With half of the group left out the others got more, and the interval excludes no gain.
+        Proven = "proven",
+        /// They got more, and the interval does not exclude no gain; or they are two flows.
+        Suspected = "suspected",
+    }
 }
 
 /// A link that nobody declared and that several pairs share.

@@ -2,12 +2,12 @@
 
 use crate::delay::Delay;
 use crate::histogram::Histogram;
+use crate::units::float;
 use crate::varint::{put, take};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Which clock an end's times are of.
@@ -113,31 +113,10 @@ impl FromIterator<Passage> for Passages {
 )]
 struct BadPassages;
 
-impl JsonSchema for Passages {
-    fn schema_name() -> Cow<'static, str> {
-        "Passages".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Pairs of (time or number, nanoseconds): differences from pair to pair, zigzag, LEB128, base64.",
-            "type": "string",
-            "contentEncoding": "base64",
-        })
-    }
-}
-
-impl Serialize for Passages {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.to_base64())
-    }
-}
-
-impl<'de> Deserialize<'de> for Passages {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Self::from_base64(&String::deserialize(d)?).map_err(D::Error::custom)
-    }
-}
+crate::in_base64::in_base64!(
+    Passages,
+    "Pairs of (time or number, nanoseconds): differences from pair to pair, zigzag, LEB128, base64."
+);
 
 /// A distribution of nanoseconds of either sign.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
@@ -175,32 +154,30 @@ impl SignedHistogram {
     }
 
     /// The value at quantile `q` (0 to 1), in nanoseconds to the histogram's precision.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of packets are far below 2^53"
-    )]
     pub fn quantile_nanos(&self, q: f64) -> i64 {
-        let (below, all) = (self.below.len() as f64, self.len() as f64);
+        let (below, all) = (float(self.below.len()), float(self.len()));
         let rank = q.clamp(0.0, 1.0) * all;
         let signed = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
         if rank < below || self.above.is_empty() {
             let from_top = ((below - rank) / below.max(1.0)).clamp(0.0, 1.0);
             return -signed(self.below.quantile_nanos(from_top));
         }
-        let share = (rank - below) / (self.above.len() as f64).max(1.0);
+        let share = (rank - below) / float(self.above.len()).max(1.0);
         signed(self.above.quantile_nanos(share.clamp(0.0, 1.0)))
     }
 }
 
-/// How the clocks of the two ends of a trial are known to stand to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClockMethod {
-    /// Both ends read one clock.
-    CommonClock,
-    /// Bounds from messages in both directions: every line of offset over time that leaves no message a negative
-    /// delay.
-    ConvexBounds,
+crate::named_enum! {
+    /// How the clocks of the two ends of a trial are known to stand to each other.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ClockMethod {
+        /// Both ends read one clock.
+        CommonClock = "both ends read one clock",
+        /// Bounds from messages in both directions: every line of offset over time that leaves no message a negative
+        /// delay.
+        ConvexBounds = "two clocks, compared by messages in both directions",
+    }
 }
 
 /// The receiver's clock against the sender's.
@@ -278,59 +255,31 @@ impl Ipdv {
     }
 }
 
-/// A part of a message's way there and back, in the order in which it is passed.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// The asking program, from the time the round trip counts from to its sending call.
-    NearApplication,
-    /// From the sending call to the queueing discipline: socket, transport, IP.
-    NearSendStack,
-    /// From the queueing discipline to the driver.
-    NearQueue,
-    /// Both ways between the drivers: devices, interrupts, wire.
-    Wire,
-    /// From the far driver's stamp of the arrival to the far program: stack, wake-up, reading call.
-    FarReceiveStack,
-    /// The far program, from the arrival to its sending call.
-    FarApplication,
-    /// As at the near end.
-    FarSendStack,
-    /// As at the near end.
-    FarQueue,
-    /// From the stamp of the answer's arrival to the program that asked: stack, wake-up, reading call.
-    NearReceiveStack,
-}
-
-impl Stage {
-    /// All, in order.
-    pub const ALL: [Self; 9] = [
-        Self::NearApplication,
-        Self::NearSendStack,
-        Self::NearQueue,
-        Self::Wire,
-        Self::FarReceiveStack,
-        Self::FarApplication,
-        Self::FarSendStack,
-        Self::FarQueue,
-        Self::NearReceiveStack,
-    ];
-
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NearApplication => "near-application",
-            Self::NearSendStack => "near-send-stack",
-            Self::NearQueue => "near-queue",
-            Self::Wire => "wire",
-            Self::FarReceiveStack => "far-receive-stack",
-            Self::FarApplication => "far-application",
-            Self::FarSendStack => "far-send-stack",
-            Self::FarQueue => "far-queue",
-            Self::NearReceiveStack => "near-receive-stack",
-        }
+crate::named_enum! {
+    /// A part of a message's way there and back, in the order in which it is passed.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Stage {
+        /// The asking program, from the time the round trip counts from to its sending call.
+        NearApplication = "near-application",
+        /// From the sending call to the queueing discipline: socket, transport, IP.
+        NearSendStack = "near-send-stack",
+        /// From the queueing discipline to the driver.
+        NearQueue = "near-queue",
+        /// Both ways between the drivers: devices, interrupts, wire.
+        Wire = "wire",
+        /// From the far driver's stamp of the arrival to the far program: stack, wake-up, reading call.
+        FarReceiveStack = "far-receive-stack",
+        /// The far program, from the arrival to its sending call.
+        FarApplication = "far-application",
+        /// As at the near end.
+        FarSendStack = "far-send-stack",
+        /// As at the near end.
+        FarQueue = "far-queue",
+        /// From the stamp of the answer's arrival to the program that asked: stack, wake-up, reading call.
+        NearReceiveStack = "near-receive-stack",
     }
 }
 

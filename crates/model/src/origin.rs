@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -161,17 +160,19 @@ pub struct TargetConfig {
     pub link: Option<EmulatedLink>,
 }
 
-/// A version of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IpChoice {
-    /// Either.
-    #[default]
-    Any,
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
+crate::named_enum! {
+    /// A version of IP.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum IpChoice {
+        /// Either.
+        #[default]
+        Any = "IP",
+        /// IPv4.
+        V4 = "IPv4",
+        /// IPv6.
+        V6 = "IPv6",
+    }
 }
 
 impl IpChoice {
@@ -182,16 +183,6 @@ impl IpChoice {
             Self::V4 => address.is_ipv4(),
             Self::V6 => address.is_ipv6(),
         }
-    }
-}
-
-impl fmt::Display for IpChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Any => "IP",
-            Self::V4 => "IPv4",
-            Self::V6 => "IPv6",
-        })
     }
 }
 

@@ -113,19 +113,21 @@ pub enum DelayPart {
     RoundTrip,
 }
 
-/// A figure of the CPU use of one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CpuFigure {
-    /// Share of all cores that was not idle.
-    Host,
-    /// The busiest core's share that was not idle.
-    BusiestCore,
-    /// CPU time of the busiest traffic thread over the trial's time.
-    Thread,
-    /// CPU time of the whole host per L4 payload byte.
-    PerByte,
-    /// CPU time of the whole host per packet: in a test of latency, per transaction.
-    PerTransaction,
+crate::named_enum! {
+    /// A figure of the CPU use of one end.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum CpuFigure {
+        /// Share of all cores that was not idle.
+        Host = "host_ratio",
+        /// The busiest core's share that was not idle.
+        BusiestCore = "busiest_core_ratio",
+        /// CPU time of the busiest traffic thread over the trial's time.
+        Thread = "thread_ratio",
+        /// CPU time of the whole host per L4 payload byte.
+        PerByte = "cpu_ns_per_byte",
+        /// CPU time of the whole host per packet: in a test of latency, per transaction.
+        PerTransaction = "cpu_ns_per_transaction",
+    }
 }
 
 /// The unit of a quantity's values.
@@ -149,14 +151,16 @@ pub enum QuantityUnit {
     Seconds,
 }
 
-/// Which direction of a quantity is good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BetterWhen {
-    /// Rates.
-    Higher,
-    /// Delays, losses, CPU time.
-    Lower,
+crate::named_enum! {
+    /// Which direction of a quantity is good.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum BetterWhen {
+        /// Rates.
+        Higher = "higher",
+        /// Delays, losses, CPU time.
+        Lower = "lower",
+    }
 }
 
 /// Reads a quantity from a trial; `None` where the trial does not tell.
@@ -338,25 +342,6 @@ impl DelayPart {
 }
 
 impl CpuFigure {
-    const ALL: [Self; 5] = [
-        Self::Host,
-        Self::BusiestCore,
-        Self::Thread,
-        Self::PerByte,
-        Self::PerTransaction,
-    ];
-
-    /// What a key ends with.
-    const fn suffix(self) -> &'static str {
-        match self {
-            Self::Host => "host_ratio",
-            Self::BusiestCore => "busiest_core_ratio",
-            Self::Thread => "thread_ratio",
-            Self::PerByte => "cpu_ns_per_byte",
-            Self::PerTransaction => "cpu_ns_per_transaction",
-        }
-    }
-
     fn words(self, side: Side) -> String {
         let side = side.as_str();
         match self {
@@ -409,7 +394,7 @@ impl Quantity {
             Self::Delay(part, statistic) => {
                 format!("{}{}_ns", part.prefix(), statistic.key()).into()
             }
-            Self::Cpu(side, figure) => format!("{}_{}", side.as_str(), figure.suffix()).into(),
+            Self::Cpu(side, figure) => format!("{side}_{figure}").into(),
             Self::Unknown(key) => key.as_str().to_owned().into(),
             _ => self.entry().map_or("", |entry| entry.key).into(),
         }
@@ -546,7 +531,7 @@ impl fmt::Display for Quantity {
 }
 
 /// Nanoseconds with a fitting unit.
-fn nanoseconds(nanos: f64) -> String {
+pub fn nanoseconds(nanos: f64) -> String {
     match nanos.abs() {
         n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
         n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),

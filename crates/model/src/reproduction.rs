@@ -83,16 +83,18 @@ pub struct SetupFact {
     pub bearing: SetupBearing,
 }
 
-/// What follows of a fact of the set-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SetupBearing {
-    /// It differs, and the user takes that as no difference.
-    Accepted,
-    /// It differs or is not recorded: values are not comparable.
-    Differs,
-    /// It is the same.
-    Same,
+crate::named_enum! {
+    /// What follows of a fact of the set-up.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum SetupBearing {
+        /// It differs, and the user takes that as no difference.
+        Accepted = "differs, accepted",
+        /// It differs or is not recorded: values are not comparable.
+        Differs = "differs: values are not comparable",
+        /// It is the same.
+        Same = "the same",
+    }
 }
 
 /// One cell of the table beside what was measured.

@@ -12,45 +12,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a TCP sender waits for at one moment; exactly one of these.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum TcpWait {
-    /// The application: TCP has nothing to send.
-    Application,
-    /// The window that the receiver advertises.
-    ReceiverWindow,
-    /// Room in the send buffer: everything in it is in flight.
-    SendBuffer,
-    /// The congestion window, as it still opens.
-    SlowStart,
-    /// The congestion window, as a loss has left it.
-    Loss,
-    /// The congestion window, as an ECN mark has left it.
-    Ecn,
-    /// The congestion control's pacing rate.
-    Pacing,
-    /// The congestion window that the congestion control chose without loss or mark.
-    CongestionControl,
-    /// The sending system: every window has room, but CPU, queue or device take no more.
-    System,
-}
-
-impl TcpWait {
-    /// Every wait, in the order in which reports stack them.
-    pub const ALL: [Self; 9] = [
-        Self::Application,
-        Self::ReceiverWindow,
-        Self::SendBuffer,
-        Self::SlowStart,
-        Self::Loss,
-        Self::Ecn,
-        Self::Pacing,
-        Self::CongestionControl,
-        Self::System,
-    ];
+crate::named_enum! {
+    /// What a TCP sender waits for at one moment; exactly one of these.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum TcpWait {
+        /// The application: TCP has nothing to send.
+        Application = "application",
+        /// The window that the receiver advertises.
+        ReceiverWindow = "receiver's window",
+        /// Room in the send buffer: everything in it is in flight.
+        SendBuffer = "send buffer",
+        /// The congestion window, as it still opens.
+        SlowStart = "slow start",
+        /// The congestion window, as a loss has left it.
+        Loss = "congestion window after loss",
+        /// The congestion window, as an ECN mark has left it.
+        Ecn = "congestion window after ECN marks",
+        /// The congestion control's pacing rate.
+        Pacing = "pacing",
+        /// The congestion window that the congestion control chose without loss or mark.
+        CongestionControl = "congestion-control limited",
+        /// The sending system: every window has room, but CPU, queue or device take no more.
+        System = "sending system",
+    }
 }
 
 /// Whether a congestion control, by its name in the kernel, paces by a model of the path (BBR), so that a loss changes
@@ -175,14 +162,16 @@ pub struct TcpWindows {
     pub send_buffer_rate: Option<BitRate>,
 }
 
-/// Where the bandwidth of the bottleneck is taken from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BottleneckFrom {
-    /// The speed of the slower of the two interfaces, less headers and gaps.
-    LinkSpeed,
-    /// The highest delivery rate that TCP estimated while its application did not limit it.
-    DeliveryRate,
+crate::named_enum! {
+    /// Where the bandwidth of the bottleneck is taken from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum BottleneckFrom {
+        /// The speed of the slower of the two interfaces, less headers and gaps.
+        LinkSpeed = "speed of the slower interface",
+        /// The highest delivery rate that TCP estimated while its application did not limit it.
+        DeliveryRate = "highest delivery rate seen",
+    }
 }
 
 /// The metrics of RFC 6349.

@@ -417,31 +417,22 @@ impl fmt::Display for Quantile {
     }
 }
 
-/// Whose bits a rate counts.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// Bits on the wire: preamble, frame with FCS, and inter-frame gap.
-    L1,
-    /// Frame from destination address to FCS.
-    L2,
-    /// IP packet.
-    L3,
-    /// TCP or UDP payload: what the application sees.
-    #[default]
-    L4Payload,
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::L1 => "L1",
-            Self::L2 => "L2",
-            Self::L3 => "L3",
-            Self::L4Payload => "L4 payload",
-        })
+crate::named_enum! {
+    /// Whose bits a rate counts.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Layer {
+        /// Bits on the wire: preamble, frame with FCS, and inter-frame gap.
+        L1 = "L1",
+        /// Frame from destination address to FCS.
+        L2 = "L2",
+        /// IP packet.
+        L3 = "L3",
+        /// TCP or UDP payload: what the application sees.
+        #[default]
+        L4Payload = "L4 payload",
     }
 }
 

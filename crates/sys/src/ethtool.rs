@@ -4,6 +4,7 @@
 //! - Commands and structures: `linux/ethtool.h`
 
 use crate::netlink::InterfaceName;
+use linerate_model::knob::{CoalescingPart, RingPart};
 use rustix::ioctl::{Opcode, Updater, ioctl};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
@@ -123,19 +124,19 @@ impl Ethtool {
     }
 
     /// Reads one interrupt-coalescing parameter.
-    pub fn coalescing(&self, interface: &InterfaceName, field: CoalescingField) -> io::Result<u32> {
-        Ok(self.call(interface, Command::GetCoalescing, EMPTY)?[field as usize])
+    pub fn coalescing(&self, interface: &InterfaceName, part: CoalescingPart) -> io::Result<u32> {
+        Ok(self.call(interface, Command::GetCoalescing, EMPTY)?[coalescing_word(part)])
     }
 
     /// Sets one interrupt-coalescing parameter and leaves the others.
     pub fn set_coalescing(
         &self,
         interface: &InterfaceName,
-        field: CoalescingField,
+        part: CoalescingPart,
         value: u32,
     ) -> io::Result<()> {
         let mut block = self.call(interface, Command::GetCoalescing, EMPTY)?;
-        block[field as usize] = value;
+        block[coalescing_word(part)] = value;
         self.call(interface, Command::SetCoalescing, block)?;
         Ok(())
     }
@@ -148,16 +149,21 @@ impl Ethtool {
     }
 
     /// Size of a ring in descriptors, and the driver's maximum.
-    pub fn ring(&self, interface: &InterfaceName, ring: Ring) -> io::Result<(u32, u32)> {
+    pub fn ring(&self, interface: &InterfaceName, ring: RingPart) -> io::Result<(u32, u32)> {
         let block = self.call(interface, Command::GetRing, EMPTY)?;
         // The four maxima precede the four values.
-        Ok((block[ring as usize], block[ring as usize - 4]))
+        Ok((block[ring_word(ring)], block[ring_word(ring) - 4]))
     }
 
     /// Sets the size of one ring in descriptors. Most drivers take the link down and up again for it.
-    pub fn set_ring(&self, interface: &InterfaceName, ring: Ring, value: u32) -> io::Result<()> {
+    pub fn set_ring(
+        &self,
+        interface: &InterfaceName,
+        ring: RingPart,
+        value: u32,
+    ) -> io::Result<()> {
         let mut block = self.call(interface, Command::GetRing, EMPTY)?;
-        block[ring as usize] = value;
+        block[ring_word(ring)] = value;
         self.call(interface, Command::SetRing, block)?;
         Ok(())
     }
@@ -294,26 +300,21 @@ pub struct Driver {
     pub bus: String,
 }
 
-/// An interrupt-coalescing parameter. Discriminants: its word in `struct ethtool_coalesce`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum CoalescingField {
-    /// Whether the driver adapts the receive times itself.
-    AdaptiveRx = 10,
-    /// Frames received before an interrupt.
-    RxFrames = 2,
-    /// Microseconds from a received frame to its interrupt.
-    RxUsecs = 1,
+/// Its word in `struct ethtool_coalesce`.
+const fn coalescing_word(part: CoalescingPart) -> usize {
+    match part {
+        CoalescingPart::AdaptiveRx => 10,
+        CoalescingPart::RxFrames => 2,
+        CoalescingPart::RxUsecs => 1,
+    }
 }
 
-/// A ring of an interface. Discriminants: its word in `struct ethtool_ringparam`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Ring {
-    /// Receive ring.
-    Rx = 5,
-    /// Transmit ring.
-    Tx = 8,
+/// Its word in `struct ethtool_ringparam`.
+const fn ring_word(ring: RingPart) -> usize {
+    match ring {
+        RingPart::Rx => 5,
+        RingPart::Tx => 8,
+    }
 }
 
 /// `linux/sockios.h`.
@@ -327,8 +328,8 @@ mod tests {
     fn a_device_without_hardware_refuses_and_nothing_panics() {
         let lo = InterfaceName::new("lo").unwrap();
         let ethtool = Ethtool::new().unwrap();
-        assert!(ethtool.ring(&lo, Ring::Rx).is_err());
-        assert!(ethtool.coalescing(&lo, CoalescingField::RxUsecs).is_err());
+        assert!(ethtool.ring(&lo, RingPart::Rx).is_err());
+        assert!(ethtool.coalescing(&lo, CoalescingPart::RxUsecs).is_err());
         assert!(ethtool.link_settings(&lo).is_err());
         assert!(ethtool.is_on(&lo, Offload::GenericReceive).is_ok());
         let missing = InterfaceName::new("no-such-if").unwrap();

@@ -9,6 +9,7 @@
 
 pub mod affinity;
 pub mod allocations;
+pub mod bounded;
 pub mod bpf;
 pub mod clock;
 mod control;

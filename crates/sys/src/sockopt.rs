@@ -14,12 +14,7 @@ use std::time::Duration;
 /// Limits segments to `bytes` of payload and TCP options (`TCP_MAXSEG`), in both directions of connections made, or
 /// accepted by this listener, from now on.
 pub fn set_max_segment<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
-    set(
-        socket,
-        libc::IPPROTO_TCP,
-        libc::TCP_MAXSEG,
-        &bytes.to_ne_bytes(),
-    )
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)
 }
 
 /// Requests a send buffer of `bytes` (`SO_SNDBUF`); the system doubles it and caps it at `wmem_max`.
@@ -65,12 +60,7 @@ pub fn set_receive_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<
 /// Makes a blocking read wait for `bytes` (`SO_RCVLOWAT`) instead of one. A read whose timeout expires first returns
 /// what there is, as does one at the end of the stream.
 pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
-    set(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_RCVLOWAT,
-        &bytes.to_ne_bytes(),
-    )
+    set_int(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
 }
 
 /// Marks packets as network control (DSCP CS6, RFC 4594 §3.1), so that a path with priorities forwards them ahead of a
@@ -119,12 +109,7 @@ pub fn congestion_control<Fd: AsFd>(socket: Fd) -> io::Result<String> {
 /// Segments sent messages into datagrams of `segment` payload bytes (`UDP_SEGMENT`, Linux 4.18).
 pub fn set_udp_segment<Fd: AsFd>(socket: Fd, segment: u16) -> io::Result<()> {
     let value = libc::c_int::from(segment);
-    set(
-        socket,
-        libc::SOL_UDP,
-        libc::UDP_SEGMENT,
-        &value.to_ne_bytes(),
-    )
+    set_int(socket, libc::SOL_UDP, libc::UDP_SEGMENT, value)
 }
 
 /// Gives each datagram to the system on its own again (`UDP_SEGMENT` of zero).
@@ -147,7 +132,7 @@ pub fn path_mtu<Fd: AsFd>(socket: Fd, is_ipv4: bool) -> io::Result<u32> {
 
 /// Allows the kernel to deliver runs of equal datagrams as one (`UDP_GRO`, Linux 5.0).
 pub fn set_udp_gro<Fd: AsFd>(socket: Fd) -> io::Result<()> {
-    set(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
+    set_int(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
 /// Enables kernel timestamps (`SO_TIMESTAMPING`; `SOF_TIMESTAMPING_…` in `linux/net_tstamp.h`).
@@ -174,44 +159,29 @@ const OUTQ: rustix::ioctl::Opcode = 0x5411;
 
 /// Attaches the socket's drop count to each received datagram (`SO_RXQ_OVFL`).
 pub fn set_overflow_count<Fd: AsFd>(socket: Fd) -> io::Result<()> {
-    set(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_RXQ_OVFL,
-        &1_i32.to_ne_bytes(),
-    )
+    set_int(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
 }
 
 /// Makes blocking receives poll the device for `time` before they sleep (`SO_BUSY_POLL`).
 pub fn set_busy_poll<Fd: AsFd>(socket: Fd, time: Duration) -> io::Result<()> {
     let micros = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
-    set(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_BUSY_POLL,
-        &micros.to_ne_bytes(),
-    )
+    set_int(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, micros)
 }
 
 /// Keeps the device's interrupts masked as long as it is polled often enough (`SO_PREFER_BUSY_POLL`, Linux 5.11; needs
 /// `CAP_NET_ADMIN`).
 pub fn prefer_busy_poll<Fd: AsFd>(socket: Fd) -> io::Result<()> {
-    set(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_PREFER_BUSY_POLL,
-        &1_i32.to_ne_bytes(),
-    )
+    set_int(socket, libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, 1)
 }
 
 /// Sets the maximum packets per poll of the device (`SO_BUSY_POLL_BUDGET`, Linux 5.11; raising it needs
 /// `CAP_NET_ADMIN`).
 pub fn set_busy_poll_budget<Fd: AsFd>(socket: Fd, packets: u16) -> io::Result<()> {
-    set(
+    set_int(
         socket,
         libc::SOL_SOCKET,
         libc::SO_BUSY_POLL_BUDGET,
-        &i32::from(packets).to_ne_bytes(),
+        i32::from(packets),
     )
 }
 
@@ -248,6 +218,11 @@ const SK_MEMINFO_VARS: usize = 9;
 /// Reads raw `TCP_INFO` into `bytes`; returns how many bytes the kernel wrote.
 pub(crate) fn tcp_info<Fd: AsFd>(socket: Fd, bytes: &mut [u8]) -> io::Result<usize> {
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, bytes)
+}
+
+/// Sets an option that is a whole number.
+fn set_int<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    set(socket, level, name, &value.to_ne_bytes())
 }
 
 /// Sets an option whose value holds no address.

@@ -32,28 +32,16 @@ pub struct ProcessUse {
     pub open_files: u64,
 }
 
-/// How a test ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TestResult {
-    /// To its end.
-    Complete,
-    /// It began, and was ended early.
-    Ended,
-    /// It did not begin.
-    Refused,
-}
-
-impl TestResult {
-    /// Every result.
-    pub const ALL: [Self; 3] = [Self::Complete, Self::Ended, Self::Refused];
-
-    /// Its name in metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Ended => "ended",
-            Self::Refused => "refused",
-        }
+crate::named_enum! {
+    /// How a test ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum TestResult {
+        /// To its end.
+        Complete = "complete",
+        /// It began, and was ended early.
+        Ended = "ended",
+        /// It did not begin.
+        Refused = "refused",
     }
 }
 

@@ -146,17 +146,6 @@ impl Trial {
         }
     }
 
-    /// Delay; what was timed is said in it.
-    pub fn delay(&self) -> Option<&Delay> {
-        match &self.work {
-            TrialWork::ByteStream(_) => None,
-            TrialWork::ClosedLoop(result) => result.delay.as_ref(),
-            TrialWork::Connections(result) => result.delay.as_ref(),
-            TrialWork::Datagrams(result) => result.delay.as_ref(),
-            TrialWork::OpenLoop(result) => result.delay.as_ref(),
-        }
-    }
-
     /// The delays, to change them.
     pub fn delay_mut(&mut self) -> Option<&mut Delay> {
         match &mut self.work {
@@ -168,113 +157,10 @@ impl Trial {
         }
     }
 
-    /// How late the sender was against its schedule.
-    pub fn lateness(&self) -> Option<&Delay> {
-        match &self.work {
-            TrialWork::ByteStream(result) => result.lateness.as_ref(),
-            TrialWork::Datagrams(result) => result.lateness.as_ref(),
-            TrialWork::OpenLoop(result) => result.lateness.as_ref(),
-            TrialWork::ClosedLoop(_) | TrialWork::Connections(_) => None,
-        }
-    }
-
-    /// TCP state of the sending side.
-    pub fn tcp(&self) -> Option<&TcpSummary> {
-        match &self.work {
-            TrialWork::ByteStream(result) => result.tcp.as_ref(),
-            TrialWork::ClosedLoop(result) => result.tcp.as_ref(),
-            TrialWork::OpenLoop(result) => result.tcp.as_ref(),
-            TrialWork::Connections(_) | TrialWork::Datagrams(_) => None,
-        }
-    }
-
-    /// What became of the requests of an open loop.
-    pub fn requests(&self) -> Option<&Requests> {
-        match &self.work {
-            TrialWork::OpenLoop(result) => result.requests.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Service time of an open loop.
-    pub fn service(&self) -> Option<&Delay> {
-        match &self.work {
-            TrialWork::OpenLoop(result) => result.service.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// Time to open each connection.
-    pub fn handshake(&self) -> Option<&Delay> {
-        match &self.work {
-            TrialWork::Connections(result) => result.handshake.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// From the first segment of each connection to the last byte of its answer.
-    pub fn transaction(&self) -> Option<&Delay> {
-        match &self.work {
-            TrialWork::Connections(result) => result.transaction.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// Completion times of flows of given sizes.
-    pub fn flows(&self) -> Option<&FlowsResult> {
-        match &self.work {
-            TrialWork::Connections(result) => result.flows.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// What became of connections that were opened for a request each.
-    pub fn connections(&self) -> Option<&ConnectionOutcomes> {
-        match &self.work {
-            TrialWork::Connections(result) => result.connections.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// Time of marks through a loaded TCP stream and back.
-    pub fn in_band(&self) -> Option<&Delay> {
-        match &self.work {
-            TrialWork::ByteStream(result) => result.in_band.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// One-way delays with the error that the clocks leave.
-    pub fn one_way(&self) -> Option<&OneWay> {
-        match &self.work {
-            TrialWork::ClosedLoop(result) => result.one_way.as_deref(),
-            TrialWork::Datagrams(result) => result.one_way.as_deref(),
-            TrialWork::OpenLoop(result) => result.one_way.as_deref(),
-            TrialWork::ByteStream(_) | TrialWork::Connections(_) => None,
-        }
-    }
-
-    /// Inter-packet delay variation.
-    pub fn ipdv(&self) -> Option<&Ipdv> {
-        match &self.work {
-            TrialWork::Datagrams(result) => result.ipdv.as_deref(),
-            _ => None,
-        }
-    }
-
     /// Interarrival jitter as RFC 3550 smooths it.
     pub fn rtp_jitter_ns(&self) -> Option<u64> {
         match &self.work {
             TrialWork::Datagrams(result) => result.rtp_jitter_ns,
-            _ => None,
-        }
-    }
-
-    /// Where the time of round trips went.
-    pub fn decomposition(&self) -> Option<&Decomposition> {
-        match &self.work {
-            TrialWork::ClosedLoop(result) => result.decomposition.as_deref(),
-            TrialWork::OpenLoop(result) => result.decomposition.as_deref(),
             _ => None,
         }
     }
@@ -288,15 +174,6 @@ impl Trial {
         }
     }
 
-    /// Wait mode and load, where messages were exchanged.
-    pub fn conditions(&self) -> Option<&ExchangeConditions> {
-        match &self.work {
-            TrialWork::ClosedLoop(result) => result.conditions.as_ref(),
-            TrialWork::OpenLoop(result) => result.conditions.as_ref(),
-            _ => None,
-        }
-    }
-
     /// Says under what its messages were exchanged; nothing for work without messages.
     pub fn set_conditions(&mut self, conditions: ExchangeConditions) {
         match &mut self.work {
@@ -305,12 +182,52 @@ impl Trial {
             _ => {}
         }
     }
+}
 
-    /// The turns that it was measured in.
-    pub fn turns(&self) -> Option<&Turns> {
-        match &self.work {
-            TrialWork::ClosedLoop(result) => result.turns.as_deref(),
-            _ => None,
+/// Figures that only some kinds of work have: a method for each, `None` of every other kind.
+macro_rules! figures {
+    ($($(#[$about:meta])* $name:ident -> $value:ty, $as_ref:ident of $($kind:ident)|+;)*) => {
+        impl Trial {
+            $($(#[$about])*
+            pub fn $name(&self) -> Option<&$value> {
+                match &self.work {
+                    $(TrialWork::$kind(result) => result.$name.$as_ref(),)+
+                    _ => None,
+                }
+            })*
         }
-    }
+    };
+}
+
+figures! {
+    /// Delay; what was timed is said in it.
+    delay -> Delay, as_ref of ClosedLoop | Connections | Datagrams | OpenLoop;
+    /// How late the sender was against its schedule.
+    lateness -> Delay, as_ref of ByteStream | Datagrams | OpenLoop;
+    /// TCP state of the sending side.
+    tcp -> TcpSummary, as_ref of ByteStream | ClosedLoop | OpenLoop;
+    /// What became of the requests of an open loop.
+    requests -> Requests, as_ref of OpenLoop;
+    /// Service time of an open loop.
+    service -> Delay, as_deref of OpenLoop;
+    /// Time to open each connection.
+    handshake -> Delay, as_deref of Connections;
+    /// From the first segment of each connection to the last byte of its answer.
+    transaction -> Delay, as_deref of Connections;
+    /// Completion times of flows of given sizes.
+    flows -> FlowsResult, as_deref of Connections;
+    /// What became of connections that were opened for a request each.
+    connections -> ConnectionOutcomes, as_deref of Connections;
+    /// Time of marks through a loaded TCP stream and back.
+    in_band -> Delay, as_deref of ByteStream;
+    /// One-way delays with the error that the clocks leave.
+    one_way -> OneWay, as_deref of ClosedLoop | Datagrams | OpenLoop;
+    /// Inter-packet delay variation.
+    ipdv -> Ipdv, as_deref of Datagrams;
+    /// Where the time of round trips went.
+    decomposition -> Decomposition, as_deref of ClosedLoop | OpenLoop;
+    /// Wait mode and load, where messages were exchanged.
+    conditions -> ExchangeConditions, as_ref of ClosedLoop | OpenLoop;
+    /// The turns that it was measured in.
+    turns -> Turns, as_deref of ClosedLoop;
 }

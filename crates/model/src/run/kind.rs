@@ -224,51 +224,27 @@ impl Run {
     }
 }
 
-/// What made a run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunKind {
-    /// `linerate demo`: its parts are runs of the other kinds.
-    Demo,
-    /// Request/response latency.
-    Latency,
-    /// A search for saturation.
-    Saturate,
-    /// `linerate run`: a part for each repetition of each cell.
-    Study,
-    /// `linerate switch`: a part for each frame size and direction.
-    Switch,
-    /// TCP transfers.
-    Tcp,
-    /// UDP datagram streams; several trials at several loads make a load curve.
-    Udp,
-}
-
-impl RunKind {
-    /// Every kind.
-    pub const ALL: [Self; 7] = [
-        Self::Demo,
-        Self::Latency,
-        Self::Saturate,
-        Self::Study,
-        Self::Switch,
-        Self::Tcp,
-        Self::Udp,
-    ];
-
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Demo => "demo",
-            Self::Latency => "latency",
-            Self::Saturate => "saturate",
-            Self::Study => "study",
-            Self::Switch => "switch",
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-        }
+crate::named_enum! {
+    /// What made a run.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RunKind {
+        /// `linerate demo`: its parts are runs of the other kinds.
+        Demo = "demo",
+        /// Request/response latency.
+        Latency = "latency",
+        /// A search for saturation.
+        Saturate = "saturate",
+        /// `linerate run`: a part for each repetition of each cell.
+        Study = "study",
+        /// `linerate switch`: a part for each frame size and direction.
+        Switch = "switch",
+        /// TCP transfers.
+        Tcp = "tcp",
+        /// UDP datagram streams; several trials at several loads make a load curve.
+        Udp = "udp",
     }
 }
 

@@ -121,16 +121,18 @@ pub struct LossCurve {
     pub points: Vec<LossPoint>,
 }
 
-/// What the load is that other loads are shares of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FullLoad {
-    /// What linerate sends and counts at most over a wire in the device's place.
-    Ceiling,
-    /// The slower port's speed, or the highest load that was asked for.
-    LineRate,
-    /// What the sender offered without a rate.
-    Offered,
+crate::named_enum! {
+    /// What the load is that other loads are shares of.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FullLoad {
+        /// What linerate sends and counts at most over a wire in the device's place.
+        Ceiling = "linerate's own ceiling on a wire",
+        /// The slower port's speed, or the highest load that was asked for.
+        LineRate = "the line rate",
+        /// What the sender offered without a rate.
+        Offered = "what the sender offers without a rate",
+    }
 }
 
 /// Loss at one load.

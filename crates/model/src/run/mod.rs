@@ -181,40 +181,30 @@ pub struct CellEstimate {
     pub level: RepetitionLevel,
 }
 
-/// Whether a run came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunStatus {
-    /// All trials were made.
-    Complete,
-    /// Ended early: killed, interrupted, or the peer went away. Its trials still stand.
-    Incomplete,
-    /// Came to its end, but the result cannot be trusted; trials say why.
-    Invalid,
-}
-
-impl RunStatus {
-    /// Every end.
-    pub const ALL: [Self; 3] = [Self::Complete, Self::Incomplete, Self::Invalid];
-
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Incomplete => "incomplete",
-            Self::Invalid => "invalid",
-        }
+crate::named_enum! {
+    /// Whether a run came to its end.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RunStatus {
+        /// All trials were made.
+        Complete = "complete",
+        /// Ended early: killed, interrupted, or the peer went away. Its trials still stand.
+        Incomplete = "incomplete",
+        /// Came to its end, but the result cannot be trusted; trials say why.
+        Invalid = "invalid",
     }
 }
 
-/// The end of the control connection that a host is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostRole {
-    /// It asks for tests.
-    Client,
-    /// It is asked.
-    Server,
+crate::named_enum! {
+    /// The end of the control connection that a host is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum HostRole {
+        /// It asks for tests.
+        Client = "client",
+        /// It is asked.
+        Server = "server",
+    }
 }
 
 impl HostRole {
@@ -225,14 +215,6 @@ impl HostRole {
             | (Direction::Forward | Direction::Duplex, Side::Receiver) => Self::Server,
             (Direction::Reverse, Side::Receiver)
             | (Direction::Forward | Direction::Duplex, Side::Sender) => Self::Client,
-        }
-    }
-
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
         }
     }
 }

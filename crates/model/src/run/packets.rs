@@ -21,30 +21,32 @@ pub struct Packets {
     pub loss_ratio: Option<LossRatio>,
 }
 
-/// A place where packets can be lost, in path order.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// Accepted by the sender's socket call, dropped before the queueing discipline.
-    SenderSocket,
-    /// Dropped by the sender's queueing discipline.
-    SenderQdisc,
-    /// Dropped by the sender's interface.
-    SenderNic,
-    /// Left the sender's interface, did not reach the receiver's.
-    Network,
-    /// Dropped by the device under test, by its own counters.
-    Device,
-    /// Dropped by the receiver's interface.
-    ReceiverNic,
-    /// Dropped because the receiver's softnet backlog was full.
-    ReceiverBacklog,
-    /// Dropped because the receiving socket's buffer was full.
-    ReceiverSocket,
-    /// Cannot be placed; the entry's source says why.
-    Unknown,
+crate::named_enum! {
+    /// A place where packets can be lost, in path order.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Place {
+        /// Accepted by the sender's socket call, dropped before the queueing discipline.
+        SenderSocket = "sender's socket",
+        /// Dropped by the sender's queueing discipline.
+        SenderQdisc = "sender's queueing discipline",
+        /// Dropped by the sender's interface.
+        SenderNic = "sender's interface",
+        /// Left the sender's interface, did not reach the receiver's.
+        Network = "network",
+        /// Dropped by the device under test, by its own counters.
+        Device = "device under test",
+        /// Dropped by the receiver's interface.
+        ReceiverNic = "receiver's interface",
+        /// Dropped because the receiver's softnet backlog was full.
+        ReceiverBacklog = "receiver's softnet backlog",
+        /// Dropped because the receiving socket's buffer was full.
+        ReceiverSocket = "receiver's socket",
+        /// Cannot be placed; the entry's source says why.
+        Unknown = "unknown",
+    }
 }
 
 /// How many lost packets were lost at one place.

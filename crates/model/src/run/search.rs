@@ -8,20 +8,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What bounds a goal's upper bound.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoundedBy {
-    /// Delay over the goal.
-    Delay,
-    /// The load limit asked for.
-    Limit,
-    /// Loss over the goal.
-    Loss,
-    /// The sender could not offer more.
-    Sender,
+crate::named_enum! {
+    /// What bounds a goal's upper bound.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum BoundedBy {
+        /// Delay over the goal.
+        Delay = "delay",
+        /// The load limit asked for.
+        Limit = "the limit asked for",
+        /// Loss over the goal.
+        Loss = "loss",
+        /// The sender could not offer more.
+        Sender = "the sender",
+    }
 }
 
 /// The result of one search goal. Rates are L4 payload.

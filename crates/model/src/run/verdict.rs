@@ -7,18 +7,20 @@ use crate::units::{BitRate, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How sure a verdict is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Confidence {
-    /// Hints only, or a source is missing.
-    Weak,
-    /// Evidence from the run supports it.
-    Supported,
-    /// An experiment was run and agreed.
-    Confirmed,
+crate::named_enum! {
+    /// How sure a verdict is.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Confidence {
+        /// Hints only, or a source is missing.
+        Weak = "weak",
+        /// Evidence from the run supports it.
+        Supported = "supported",
+        /// An experiment was run and agreed.
+        Confirmed = "confirmed",
+    }
 }
 
 /// What limits a run, and why.

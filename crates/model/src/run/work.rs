@@ -275,32 +275,20 @@ pub struct UnitCounts {
     pub received_packet_rate: Option<PacketRate>,
 }
 
-impl From<ByteStreamResult> for TrialWork {
-    fn from(result: ByteStreamResult) -> Self {
-        Self::ByteStream(Box::new(result))
-    }
+macro_rules! from_results {
+    ($($kind:ident($result:ident),)*) => {$(
+        impl From<$result> for TrialWork {
+            fn from(result: $result) -> Self {
+                Self::$kind(Box::new(result))
+            }
+        }
+    )*};
 }
 
-impl From<ClosedLoopResult> for TrialWork {
-    fn from(result: ClosedLoopResult) -> Self {
-        Self::ClosedLoop(Box::new(result))
-    }
-}
-
-impl From<ConnectionsResult> for TrialWork {
-    fn from(result: ConnectionsResult) -> Self {
-        Self::Connections(Box::new(result))
-    }
-}
-
-impl From<DatagramsResult> for TrialWork {
-    fn from(result: DatagramsResult) -> Self {
-        Self::Datagrams(Box::new(result))
-    }
-}
-
-impl From<OpenLoopResult> for TrialWork {
-    fn from(result: OpenLoopResult) -> Self {
-        Self::OpenLoop(Box::new(result))
-    }
+from_results! {
+    ByteStream(ByteStreamResult),
+    ClosedLoop(ClosedLoopResult),
+    Connections(ConnectionsResult),
+    Datagrams(DatagramsResult),
+    OpenLoop(OpenLoopResult),
 }

@@ -5,39 +5,29 @@ use crate::units::{ByteCount, PacketCount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Classes of flow sizes, as studies of flow completion times have them.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlowClass {
-    /// Below 100 kB.
-    Small,
-    /// 100 kB to 10 MB.
-    Medium,
-    /// Above 10 MB.
-    Large,
+crate::named_enum! {
+    /// Classes of flow sizes, as studies of flow completion times have them.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FlowClass {
+        /// Below 100 kB.
+        Small = "small (< 100 kB)",
+        /// 100 kB to 10 MB.
+        Medium = "medium (100 kB to 10 MB)",
+        /// Above 10 MB.
+        Large = "large (> 10 MB)",
+    }
 }
 
 impl FlowClass {
-    /// All, from small to large.
-    pub const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Large];
-
     /// The class of a flow of `bytes` of L4 payload.
     pub const fn of(bytes: u64) -> Self {
         match bytes {
             0..100_000 => Self::Small,
             100_000..=10_000_000 => Self::Medium,
             _ => Self::Large,
-        }
-    }
-
-    /// In words, with its bounds.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Small => "small (< 100 kB)",
-            Self::Medium => "medium (100 kB to 10 MB)",
-            Self::Large => "large (> 10 MB)",
         }
     }
 }

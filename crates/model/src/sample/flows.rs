@@ -4,9 +4,6 @@ use crate::spec::MAX_STREAMS;
 use crate::varint::{put, take};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::borrow::Cow;
 
 /// What each stream of a thread moved, in the order of the streams: L4 payload bytes of byte streams, datagrams of
 /// datagram streams (distinct ones at a receiver).
@@ -56,31 +53,10 @@ impl FromIterator<u64> for FlowCounts {
     }
 }
 
-impl JsonSchema for FlowCounts {
-    fn schema_name() -> Cow<'static, str> {
-        "FlowCounts".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "What each stream of a thread moved, in the order of the streams: bytes of byte streams, datagrams of datagram streams. Differences from stream to stream, zigzag, LEB128, base64.",
-            "type": "string",
-            "contentEncoding": "base64",
-        })
-    }
-}
-
-impl Serialize for FlowCounts {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.to_base64())
-    }
-}
-
-impl<'de> Deserialize<'de> for FlowCounts {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Self::from_base64(&String::deserialize(d)?).map_err(D::Error::custom)
-    }
-}
+crate::in_base64::in_base64!(
+    FlowCounts,
+    "What each stream of a thread moved, in the order of the streams: bytes of byte streams, datagrams of datagram streams. Differences from stream to stream, zigzag, LEB128, base64."
+);
 
 #[cfg(test)]
 mod tests {

@@ -421,26 +421,43 @@ impl StreamWork {
     }
 }
 
-/// What several kinds have, for readers that do not care which.
-impl StreamWork {
-    /// The TCP socket, of kinds that can have one.
-    pub fn tcp(&self) -> Option<&TcpSocketReport> {
-        match self {
-            Self::ByteStreamReceiver(end) => Some(&end.tcp),
-            Self::ByteStreamSender(end) => Some(&end.tcp),
-            Self::MarkedByteStreamSender(end) => Some(&end.tcp),
-            Self::OpenLoopRequester(end) => Some(&end.tcp),
-            Self::Peer(end) => Some(&end.tcp),
-            Self::Requester(end) => Some(&end.tcp),
-            Self::ConnectionOpener(_)
-            | Self::DatagramReceiver(_)
-            | Self::DatagramSender(_)
-            | Self::Responder(_)
-            | Self::UnnumberedDatagramReceiver(_)
-            | Self::Unreported => None,
+/// What several kinds have, for readers that do not care which: a method for each, `None` of every other kind.
+macro_rules! parts {
+    ($($(#[$about:meta])* $name:ident -> $part:ty, |$end:ident| $get:expr, of $($kind:ident)|+;)*) => {
+        impl StreamWork {
+            $($(#[$about])*
+            pub fn $name(&self) -> Option<$part> {
+                match self {
+                    $(Self::$kind($end) => $get,)+
+                    _ => None,
+                }
+            })*
         }
-    }
+    };
+}
 
+parts! {
+    /// The TCP socket, of kinds that can have one.
+    tcp -> &TcpSocketReport, |end| Some(&end.tcp), of
+        ByteStreamReceiver | ByteStreamSender | MarkedByteStreamSender | OpenLoopRequester | Peer | Requester;
+    /// Round trips from the time of sending.
+    rtt -> &Histogram, |end| Some(&end.rtt), of ConnectionOpener | OpenLoopRequester | Requester;
+    /// What the system refused to send, if this kind counts that.
+    refused -> PacketCount, |end| Some(end.refused), of DatagramSender | OpenLoopRequester;
+    /// Times of messages that came.
+    times -> &MessageTimes, |end| Some(&end.times), of DatagramReceiver | Requester | Responder;
+    /// Parts of messages' ways.
+    stages -> &StageReport, |end| end.stages.as_ref(), of Requester | Responder;
+    /// What a receiver of datagrams knows of its socket.
+    receive_socket -> &ReceiveSocket, |end| Some(&end.socket), of DatagramReceiver | UnnumberedDatagramReceiver;
+    /// Interarrival jitter (RFC 3550), nanoseconds.
+    rtp_jitter_ns -> u64, |end| end.rtp_jitter_ns, of DatagramReceiver | Peer;
+    /// Datagrams of a warm-up whose numbers go on.
+    omitted -> Omitted, |end| end.omitted, of DatagramReceiver | DatagramSender | Peer;
+}
+
+/// What follows from these.
+impl StreamWork {
     /// Readings of `TCP_INFO`; none of a kind that has no TCP socket.
     pub fn tcp_samples(&self) -> &[TcpSample] {
         self.tcp().map_or(&[], |tcp| &tcp.samples)
@@ -449,16 +466,6 @@ impl StreamWork {
     /// The congestion control of the TCP socket, if there is one and it is known.
     pub fn congestion_control(&self) -> Option<&str> {
         self.tcp()?.congestion_control.as_deref()
-    }
-
-    /// Round trips from the time of sending.
-    pub fn rtt(&self) -> Option<&Histogram> {
-        match self {
-            Self::ConnectionOpener(end) => Some(&end.rtt),
-            Self::OpenLoopRequester(end) => Some(&end.rtt),
-            Self::Requester(end) => Some(&end.rtt),
-            _ => None,
-        }
     }
 
     /// How late a sender with a schedule was.
@@ -481,46 +488,9 @@ impl StreamWork {
         }
     }
 
-    /// What the system refused to send, if this kind counts that.
-    pub fn refused(&self) -> Option<PacketCount> {
-        match self {
-            Self::DatagramSender(end) => Some(end.refused),
-            Self::OpenLoopRequester(end) => Some(end.refused),
-            _ => None,
-        }
-    }
-
-    /// Times of messages that came.
-    pub fn times(&self) -> Option<&MessageTimes> {
-        match self {
-            Self::DatagramReceiver(end) => Some(&end.times),
-            Self::Requester(end) => Some(&end.times),
-            Self::Responder(end) => Some(&end.times),
-            _ => None,
-        }
-    }
-
-    /// Parts of messages' ways.
-    pub fn stages(&self) -> Option<&StageReport> {
-        match self {
-            Self::Requester(end) => end.stages.as_ref(),
-            Self::Responder(end) => end.stages.as_ref(),
-            _ => None,
-        }
-    }
-
     /// Accounting by sequence number.
     pub fn sequence(&self) -> Option<&SequenceCount> {
         Some(&self.get::<DatagramReceiver>()?.sequence)
-    }
-
-    /// What a receiver of datagrams knows of its socket.
-    pub fn receive_socket(&self) -> Option<&ReceiveSocket> {
-        match self {
-            Self::DatagramReceiver(end) => Some(&end.socket),
-            Self::UnnumberedDatagramReceiver(end) => Some(&end.socket),
-            _ => None,
-        }
     }
 
     /// Datagrams that the kernel dropped at the socket, where it counts them.
@@ -528,25 +498,6 @@ impl StreamWork {
         match self {
             Self::Responder(end) => end.socket_overflows,
             _ => self.receive_socket()?.socket_overflows,
-        }
-    }
-
-    /// Interarrival jitter (RFC 3550), nanoseconds.
-    pub fn rtp_jitter_ns(&self) -> Option<u64> {
-        match self {
-            Self::DatagramReceiver(end) => end.rtp_jitter_ns,
-            Self::Peer(end) => end.rtp_jitter_ns,
-            _ => None,
-        }
-    }
-
-    /// Datagrams of a warm-up whose numbers go on.
-    pub fn omitted(&self) -> Option<Omitted> {
-        match self {
-            Self::DatagramReceiver(end) => end.omitted,
-            Self::DatagramSender(end) => end.omitted,
-            Self::Peer(end) => end.omitted,
-            _ => None,
         }
     }
 }

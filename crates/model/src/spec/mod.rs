@@ -30,52 +30,49 @@ pub use work::{
     MAX_OVERTIME, OpenLoop, ShortConnections, TestWork, TransactionBounds, WorkloadId,
 };
 
-/// The transport under test.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Transport {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "TCP",
-            Self::Udp => "UDP",
-        })
+crate::named_enum! {
+    /// The transport under test.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Transport {
+        /// TCP.
+        Tcp = "TCP",
+        /// UDP.
+        Udp = "UDP",
     }
 }
 
-/// Which way traffic flows, seen from the client (who asked for the test).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// The client sends.
-    #[default]
-    Forward,
-    /// The server sends.
-    Reverse,
-    /// Both send at once.
-    Duplex,
+crate::named_enum! {
+    /// Which way traffic flows, seen from the client (who asked for the test).
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Direction {
+        /// The client sends.
+        #[default]
+        Forward = "forward",
+        /// The server sends.
+        Reverse = "reverse",
+        /// Both send at once.
+        Duplex = "duplex",
+    }
 }
 
-/// Which end of the traffic an endpoint is. Independent of who is client or server.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Side {
-    /// Gives traffic to its system (for request/response: the requester).
-    Sender,
-    /// Takes traffic from its system (for request/response: the responder).
-    Receiver,
+crate::named_enum! {
+    /// Which end of the traffic an endpoint is. Independent of who is client or server.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Side {
+        /// Gives traffic to its system (for request/response: the requester).
+        Sender = "sender",
+        /// Takes traffic from its system (for request/response: the responder).
+        Receiver = "receiver",
+    }
 }
 
 impl Side {
@@ -85,14 +82,6 @@ impl Side {
         match self {
             Self::Sender => Self::Receiver,
             Self::Receiver => Self::Sender,
-        }
-    }
-
-    /// The kebab-case name, as in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
         }
     }
 }
@@ -134,19 +123,21 @@ pub enum Stop {
     Transactions(u64),
 }
 
-/// How a thread waits for the next packet or the next send time.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum WaitMode {
-    /// Sleeps in the kernel.
-    #[default]
-    Block,
-    /// Polls in user space without sleeping; costs a whole core.
-    Spin,
-    /// Sleeps in the kernel, which polls the device (`SO_BUSY_POLL`).
-    BusyPoll,
+crate::named_enum! {
+    /// How a thread waits for the next packet or the next send time.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum WaitMode {
+        /// Sleeps in the kernel.
+        #[default]
+        Block = "block",
+        /// Polls in user space without sleeping; costs a whole core.
+        Spin = "spin",
+        /// Sleeps in the kernel, which polls the device (`SO_BUSY_POLL`).
+        BusyPoll = "busy-poll",
+    }
 }
 
 /// What a paced sender makes up for that was kept from sending, at 1.25 times its rate at most.

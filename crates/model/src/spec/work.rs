@@ -184,31 +184,21 @@ impl Default for ShortConnections {
     }
 }
 
-/// What ends a connection after its answer.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum ConnectionClose {
-    /// The client closes first, as netperf does: its port waits in TIME_WAIT.
-    Client,
-    /// Nothing before the test's end: it is held open.
-    Hold,
-    /// The client resets it (`SO_LINGER` of zero), as neper does unless told not to: neither end waits.
-    Reset,
-    /// The server closes first, as after an answer of HTTP/1.0: it waits in TIME_WAIT, and the client's port is free.
-    Server,
-}
-
-impl ConnectionClose {
-    /// The kebab-case name, as in documents.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Hold => "hold",
-            Self::Reset => "reset",
-            Self::Server => "server",
-        }
+crate::named_enum! {
+    /// What ends a connection after its answer.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ConnectionClose {
+        /// The client closes first, as netperf does: its port waits in TIME_WAIT.
+        Client = "client",
+        /// Nothing before the test's end: it is held open.
+        Hold = "hold",
+        /// The client resets it (`SO_LINGER` of zero), as neper does unless told not to: neither end waits.
+        Reset = "reset",
+        /// The server closes first, as after an answer of HTTP/1.0: it waits in TIME_WAIT, and the client's port is free.
+        Server = "server",
     }
 }
 

@@ -16,13 +16,15 @@ use crate::xsk::Xsk;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::io;
 
-/// Where on the receive path of a frame a program runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum XdpMode {
-    /// In the driver, before the kernel allocates a packet buffer (`XDP_FLAGS_DRV_MODE`).
-    Native,
-    /// In the kernel's stack, for drivers without support (`XDP_FLAGS_SKB_MODE`).
-    Generic,
+linerate_model::named_enum! {
+    /// Where on the receive path of a frame a program runs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum XdpMode {
+        /// In the driver, before the kernel allocates a packet buffer (`XDP_FLAGS_DRV_MODE`).
+        Native = "native",
+        /// In the kernel's stack, for drivers without support (`XDP_FLAGS_SKB_MODE`).
+        Generic = "generic",
+    }
 }
 
 /// AF_XDP sockets by the receive queue that they belong to.
