@@ -4,6 +4,9 @@ use crate::link::ConfigError;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io;
 
+/// What making or using a testbed gives.
+pub(crate) type Result<T, E = TestbedError> = std::result::Result<T, E>;
+
 /// Why a testbed could not be made or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! A host of a testbed: a network namespace with one interface.
 
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use linerate_sys::netlink::{InterfaceName, MacAddress};
 use linerate_sys::netns::NetNamespace;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -75,7 +75,7 @@ impl Host {
 
     /// Moves the calling thread, and threads that it starts later, into this host's network.
     /// Its `/proc/net` is at `/proc/thread-self/net`.
-    pub fn enter(&self) -> Result<(), TestbedError> {
+    pub fn enter(&self) -> Result<()> {
         let step = format!("entering host {:?}", self.id);
         self.namespace.enter().map_err(TestbedError::step(step))
     }
@@ -86,7 +86,7 @@ impl Host {
         &self,
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<T>, TestbedError> {
+    ) -> Result<JoinHandle<T>> {
         spawn_in(&self.namespace, name, work)
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn spawn_in<T: Send + 'static>(
     namespace: &Arc<NetNamespace>,
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, TestbedError> {
+) -> Result<JoinHandle<T>> {
     let namespace = Arc::clone(namespace);
     let inside = move || {
         namespace

@@ -14,7 +14,7 @@ use crate::interfaces::{
     COMING_UP, Frames, end, index_of, netlink, new_namespace, open_sockets, quieten, set_up, within,
 };
 use crate::link::{LinkConfig, LinkHandle, Port};
-use crate::{HostId, TestbedError};
+use crate::{HostId, Result, TestbedError};
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress};
@@ -44,11 +44,7 @@ impl InlineLink {
     /// Inserts an element before an Ethernet interface of the calling thread's network. Its frames must have complete
     /// checksums: an element does not compute those that the other end of a veth pair left out. The interface in its
     /// place is up and has no addresses. `seed` determines all random decisions.
-    pub fn insert(
-        name: &InterfaceName,
-        config: &LinkConfig,
-        seed: u64,
-    ) -> Result<Self, TestbedError> {
+    pub fn insert(name: &InterfaceName, config: &LinkConfig, seed: u64) -> Result<Self> {
         let mut home = netlink()?;
         let step = |what| TestbedError::step(format!("{what} {name}"));
         let found = home.link_named(name).map_err(step("looking up"))?;
@@ -84,7 +80,7 @@ impl InlineLink {
     }
 
     /// Applies `config` to frames from now on.
-    pub fn reconfigure(&self, config: &LinkConfig) -> Result<(), TestbedError> {
+    pub fn reconfigure(&self, config: &LinkConfig) -> Result<()> {
         [HostId::A, HostId::B]
             .into_iter()
             .try_for_each(|from| self.link.reconfigure(from, config.clone()))
@@ -92,7 +88,7 @@ impl InlineLink {
 
     /// Removes the element: the interface returns to its place, down and without addresses. Frames in the element are
     /// lost.
-    pub fn remove(mut self) -> Result<(), TestbedError> {
+    pub fn remove(mut self) -> Result<()> {
         // If the element had already failed, that no longer matters.
         let _ = self.link.stop();
         self.place.put_back()
@@ -101,7 +97,7 @@ impl InlineLink {
 
 impl Place {
     /// Creates the veth pair in the interface's place and opens the element's two ports.
-    fn join(&self, mtu: u32) -> Result<[Port; 2], TestbedError> {
+    fn join(&self, mtu: u32) -> Result<[Port; 2]> {
         let (name, mac, home) = (self.name.clone(), self.mac, Arc::clone(&self.home));
         within(&self.middle, "the link", move || {
             let mut netlink = netlink()?;
@@ -130,7 +126,7 @@ impl Place {
     }
 
     /// Moves the interface back to its place.
-    fn put_back(&self) -> Result<(), TestbedError> {
+    fn put_back(&self) -> Result<()> {
         let (name, mac, home) = (self.name.clone(), self.mac, Arc::clone(&self.home));
         within(&self.middle, "the link", move || {
             let mut netlink = netlink()?;
@@ -150,7 +146,7 @@ impl Place {
 }
 
 /// Brings the interface at the host's end up, and waits until it is operational.
-fn bring_up(name: &InterfaceName) -> Result<(), TestbedError> {
+fn bring_up(name: &InterfaceName) -> Result<()> {
     let mut netlink = netlink()?;
     let index = index_of(&mut netlink, name)?;
     quieten(&mut netlink, index, name, Frames::Wire)?;

@@ -1,7 +1,7 @@
 //! Creates namespaces and interfaces for this crate.
 
-use crate::TestbedError;
 use crate::link::{ETHERNET_HEADER, Port, RING_BYTES};
+use crate::{Result, TestbedError};
 use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, MacAddress, Netlink, VethEnd};
 use linerate_sys::netns::NetNamespace;
@@ -21,7 +21,7 @@ pub(crate) enum Frames {
 }
 
 /// A new network namespace whose loopback interface is up.
-pub(crate) fn new_namespace(what: &'static str) -> Result<Arc<NetNamespace>, TestbedError> {
+pub(crate) fn new_namespace(what: &'static str) -> Result<Arc<NetNamespace>> {
     on_own_thread(what, move || {
         let made = NetNamespace::unshare()
             .map_err(TestbedError::step(format!("making a network for {what}")))?;
@@ -37,8 +37,8 @@ pub(crate) fn new_namespace(what: &'static str) -> Result<Arc<NetNamespace>, Tes
 pub(crate) fn within<T: Send + 'static>(
     namespace: &Arc<NetNamespace>,
     what: &'static str,
-    work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
-) -> Result<T, TestbedError> {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let namespace = Arc::clone(namespace);
     on_own_thread(what, move || {
         let step = format!("entering a network for {what}");
@@ -50,8 +50,8 @@ pub(crate) fn within<T: Send + 'static>(
 /// Runs `work` on its own thread, because it changes the thread's network namespace.
 fn on_own_thread<T: Send + 'static>(
     what: &'static str,
-    work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
-) -> Result<T, TestbedError> {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let thread = Builder::new()
         .name("testbed-setup".into())
         .spawn(work)
@@ -60,7 +60,7 @@ fn on_own_thread<T: Send + 'static>(
 }
 
 /// Waits for a thread's result; its panic is passed on.
-pub(crate) fn join<T>(thread: JoinHandle<Result<T, TestbedError>>) -> Result<T, TestbedError> {
+pub(crate) fn join<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -78,14 +78,11 @@ pub(crate) fn end<'a>(
     }
 }
 
-pub(crate) fn netlink() -> Result<Netlink, TestbedError> {
+pub(crate) fn netlink() -> Result<Netlink> {
     Netlink::new().map_err(TestbedError::step("opening a netlink socket"))
 }
 
-pub(crate) fn index_of(
-    netlink: &mut Netlink,
-    name: &InterfaceName,
-) -> Result<InterfaceIndex, TestbedError> {
+pub(crate) fn index_of(netlink: &mut Netlink, name: &InterfaceName) -> Result<InterfaceIndex> {
     netlink
         .link_named(name)
         .map(|link| link.index)
@@ -96,7 +93,7 @@ pub(crate) fn set_up(
     netlink: &mut Netlink,
     index: InterfaceIndex,
     name: &InterfaceName,
-) -> Result<(), TestbedError> {
+) -> Result<()> {
     netlink
         .set_up(index)
         .map_err(TestbedError::step(format!("bringing {name} up")))
@@ -108,7 +105,7 @@ pub(crate) fn quieten(
     index: InterfaceIndex,
     name: &InterfaceName,
     frames: Frames,
-) -> Result<(), TestbedError> {
+) -> Result<()> {
     netlink
         .disable_ipv6_autoconf(index)
         .map_err(TestbedError::step(format!(

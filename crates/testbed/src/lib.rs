@@ -16,6 +16,7 @@ mod router;
 mod two_hosts;
 mod userns;
 
+pub(crate) use error::Result;
 pub use error::{TeardownError, TestbedError};
 pub use host::{Host, HostId};
 pub use inline_link::InlineLink;

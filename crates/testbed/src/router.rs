@@ -1,7 +1,7 @@
 //! A router between two hosts: a network namespace with IP forwarding.
 
 use crate::host::spawn_in;
-use crate::{HostId, TestbedError};
+use crate::{HostId, Result};
 use linerate_sys::netlink::InterfaceName;
 use linerate_sys::netns::NetNamespace;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,7 +30,7 @@ impl Router {
         &self,
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<T>, TestbedError> {
+    ) -> Result<JoinHandle<T>> {
         spawn_in(&self.0, name, work)
     }
 

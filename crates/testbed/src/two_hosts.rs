@@ -13,7 +13,7 @@ use crate::interfaces::{
     within,
 };
 use crate::link::{ConfigError, LinkConfig, LinkHandle, Port};
-use crate::{Host, HostId, Router, TeardownError, TestbedError};
+use crate::{Host, HostId, Result, Router, TeardownError, TestbedError};
 use linerate_model::Clock;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{Aggregation, InterfaceIndex, InterfaceName, MacAddress, Netlink};
@@ -85,7 +85,7 @@ pub struct TwoHosts {
 impl TwoHosts {
     /// Creates the hosts and the link; `seed` determines all random decisions. Needs
     /// [`enter_user_namespace`](crate::enter_user_namespace) before.
-    pub fn create(link: Link, seed: u64) -> Result<Self, TestbedError> {
+    pub fn create(link: Link, seed: u64) -> Result<Self> {
         link.check()?;
         let [a, b] = [new_namespace("host A")?, new_namespace("host B")?];
         let mut router = None;
@@ -137,7 +137,7 @@ impl TwoHosts {
     }
 
     /// Sets the MTU of one host's interface alone, as in a misconfigured network.
-    pub fn set_mtu(&self, id: HostId, mtu: u32) -> Result<(), TestbedError> {
+    pub fn set_mtu(&self, id: HostId, mtu: u32) -> Result<()> {
         let set = move || {
             let name = host_interface();
             let mut netlink = netlink()?;
@@ -160,11 +160,7 @@ impl TwoHosts {
     }
 }
 
-fn join_directly(
-    a: &Arc<NetNamespace>,
-    b: &Arc<NetNamespace>,
-    mtu: u32,
-) -> Result<(), TestbedError> {
+fn join_directly(a: &Arc<NetNamespace>, b: &Arc<NetNamespace>, mtu: u32) -> Result<()> {
     let far = Arc::clone(b);
     within(a, "link setup", move || {
         let name = host_interface();
@@ -179,11 +175,7 @@ fn join_directly(
 }
 
 /// Creates a namespace between the hosts, with a port to each.
-fn join_by_ports(
-    a: &Arc<NetNamespace>,
-    b: &Arc<NetNamespace>,
-    mtu: u32,
-) -> Result<[Port; 2], TestbedError> {
+fn join_by_ports(a: &Arc<NetNamespace>, b: &Arc<NetNamespace>, mtu: u32) -> Result<[Port; 2]> {
     let middle = new_namespace("the link")?;
     let hosts = [Arc::clone(a), Arc::clone(b)];
     within(&middle, "link setup", move || {
@@ -195,11 +187,7 @@ fn join_by_ports(
 }
 
 /// Creates a namespace between the hosts that forwards IP packets.
-fn join_by_router(
-    a: &Arc<NetNamespace>,
-    b: &Arc<NetNamespace>,
-    mtu: u32,
-) -> Result<Router, TestbedError> {
+fn join_by_router(a: &Arc<NetNamespace>, b: &Arc<NetNamespace>, mtu: u32) -> Result<Router> {
     let middle = new_namespace("the router")?;
     let hosts = [Arc::clone(a), Arc::clone(b)];
     within(&middle, "router setup", move || {
@@ -217,7 +205,7 @@ fn join_by_router(
 
 /// Creates the veth pair from the calling thread's namespace, a router, to a host. The address of its near end is
 /// point-to-point, with a route to that host alone.
-fn add_leg(id: HostId, host: &NetNamespace, mtu: u32) -> Result<(), TestbedError> {
+fn add_leg(id: HostId, host: &NetNamespace, mtu: u32) -> Result<()> {
     let near = Router::leg(id);
     let (mut netlink, index) = add_port(&near, router_mac(id), id, host, mtu)?;
     for (own, (peer, _)) in Router::addresses(id).into_iter().zip(addresses(id)) {
@@ -235,7 +223,7 @@ fn router_mac(id: HostId) -> MacAddress {
 }
 
 /// Creates a veth pair from the calling thread's namespace to a host and opens the near end.
-fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Port, TestbedError> {
+fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Port> {
     let near = InterfaceName::new(name).expect("invariant: a short name of letters");
     let near_mac = MacAddress([0x02, 0, 0, 0x4d, 1, id.number()]);
     // Bring it up first: a packet socket bound to an interface that is down has a pending error.
@@ -251,7 +239,7 @@ fn add_port(
     id: HostId,
     host: &NetNamespace,
     mtu: u32,
-) -> Result<(Netlink, InterfaceIndex), TestbedError> {
+) -> Result<(Netlink, InterfaceIndex)> {
     let far = host_interface();
     let mut netlink = netlink()?;
     netlink
@@ -275,7 +263,7 @@ fn bring_up(
     b: &Arc<NetNamespace>,
     frames: Frames,
     next_hop: fn(HostId) -> MacAddress,
-) -> Result<(), TestbedError> {
+) -> Result<()> {
     for (id, host) in [(HostId::A, a), (HostId::B, b)] {
         let hop = next_hop(id.other());
         within(host, "a host", move || set_up_host(id, frames, hop))?;
@@ -285,7 +273,7 @@ fn bring_up(
 }
 
 /// Waits until the kernel's delayed configuration is complete.
-fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
+fn wait_for_host(id: HostId) -> Result<()> {
     let name = host_interface();
     let mut netlink = netlink()?;
     let index = index_of(&mut netlink, &name)?;
@@ -305,7 +293,7 @@ fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
 }
 
 /// Brings up and addresses the interface of the calling thread's host.
-fn set_up_host(id: HostId, frames: Frames, next_hop: MacAddress) -> Result<(), TestbedError> {
+fn set_up_host(id: HostId, frames: Frames, next_hop: MacAddress) -> Result<()> {
     let name = host_interface();
     let mut netlink = netlink()?;
     let index = index_of(&mut netlink, &name)?;

@@ -1,6 +1,6 @@
 //! Entering the user namespace in which testbeds can be made without privileges.
 
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use linerate_sys::netns::{
     UserNamespaceError, enter_user_and_net_namespace, has_admin_capability, sysctl,
 };
@@ -9,7 +9,7 @@ use linerate_sys::netns::{
 /// first in `main`: it works only before any thread starts.
 ///
 /// Where user namespaces are forbidden but the process may create network namespaces (real root), it stays where it is.
-pub fn enter_user_namespace() -> Result<(), TestbedError> {
+pub fn enter_user_namespace() -> Result<()> {
     match enter_user_and_net_namespace() {
         Ok(()) => Ok(()),
         Err(UserNamespaceError::Threads) => Err(TestbedError::Threads),

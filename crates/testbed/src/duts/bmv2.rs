@@ -5,11 +5,12 @@
 use super::cables::Side;
 use super::forwarder::Forwarder;
 use super::keeper::Running;
+use super::params::params;
 use super::pipeline::{PIPELINE, Pipeline};
 use super::process::Process;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
@@ -17,19 +18,17 @@ use std::path::PathBuf;
 
 pub(super) struct Bmv2;
 
-const COMMANDS: &str = "commands";
-
-const SWITCH: Program = Program {
-    name: "simple_switch",
-    package: "p4lang-bmv2",
-};
-const CONSOLE: Program = Program {
-    name: "simple_switch_CLI",
-    package: "p4lang-bmv2",
-};
+const SWITCH: Program = Program::new("simple_switch", "p4lang-bmv2");
+const CONSOLE: Program = Program::new("simple_switch_CLI", "p4lang-bmv2");
 
 /// Where its control plane listens, in the device's own network.
 const CONTROL: u16 = 9090;
+
+params! {
+    [PIPELINE]
+    COMMANDS = "commands": "FILE" ("none"),
+        "Commands for simple_switch_CLI: entries, groups, sessions.";
+}
 
 impl DutKind for Bmv2 {
     fn id(&self) -> &'static str {
@@ -41,17 +40,7 @@ impl DutKind for Bmv2 {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                PIPELINE,
-                DutParam {
-                    name: COMMANDS,
-                    values: "FILE",
-                    usual: "none",
-                    summary: "Commands for simple_switch_CLI: entries, groups, sessions.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn programs(&self, setup: &DutSetup) -> Availability {
@@ -66,7 +55,7 @@ impl DutKind for Bmv2 {
         }
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let program = Pipeline::of(setup)?;
         let commands = setup.file(COMMANDS)?;
         let description = format!("P4 program {program}, BMv2 simple_switch");
@@ -94,18 +83,13 @@ impl DutKind for Bmv2 {
         )?;
         let version = SWITCH.run(&["--version"], "")?;
         let version = format!("BMv2 {}", version.trim());
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
 /// Gives the switch the commands of a file.
-fn configure(path: &PathBuf) -> Result<(), TestbedError> {
+fn configure(path: &PathBuf) -> Result<()> {
     let step = || TestbedError::step(format!("giving BMv2 the commands of {}", path.display()));
     let text = fs::read_to_string(path).map_err(step())?;
     let port = CONTROL.to_string();

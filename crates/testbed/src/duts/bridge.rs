@@ -2,20 +2,25 @@
 
 use super::cables::{Cables, Ipv6, NextHop, Side, kernel_version};
 use super::forwarder::{Forwarder, Inside};
+use super::params::params;
 use super::{Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, set_up, within};
+use crate::{Result, TestbedError};
 use linerate_sys::netlink::{InterfaceName, Learning};
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
 
 pub(super) struct Bridge;
 
-const LEARNING: &str = "learning";
-const ADDRESSES: &str = "addresses";
-
 /// Most addresses that can be asked for.
 const MAX_ADDRESSES: u32 = 10_000_000;
+
+params! {
+    LEARNING = "learning": "true|false" ("true"),
+        "Whether its ports learn addresses; without, it floods.";
+    ADDRESSES = "addresses": "N" ("no bound"),
+        "Most addresses that it learns (fdb_max_learned; Linux 6.7 and later).";
+}
 
 impl DutKind for Bridge {
     fn id(&self) -> &'static str {
@@ -27,25 +32,10 @@ impl DutKind for Bridge {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: LEARNING,
-                    values: "true|false",
-                    usual: "true",
-                    summary: "Whether its ports learn addresses; without, it floods.",
-                },
-                DutParam {
-                    name: ADDRESSES,
-                    values: "N",
-                    usual: "no bound",
-                    summary: "Most addresses that it learns (fdb_max_learned; Linux 6.7 and later).",
-                },
-            ]
-        }
+        PARAMS
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let (learning, word) = if setup.switch(LEARNING, true)? {
             (Learning::On, "on")
         } else {
@@ -61,18 +51,13 @@ impl DutKind for Bridge {
             max_learned.map_or_else(String::new, |most| format!(" of at most {most} addresses"));
         let description = format!("Linux bridge, STP off, learning {word}{bound}");
         let version = kernel_version();
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            Inner,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, Inner);
+        Ok(dut)
     }
 }
 
 /// Makes the bridge of the calling thread's network, with both ports.
-fn join_ports(learning: Learning, max_learned: Option<u32>) -> Result<(), TestbedError> {
+fn join_ports(learning: Learning, max_learned: Option<u32>) -> Result<()> {
     let name = bridge_name();
     let mut netlink = netlink()?;
     netlink
@@ -94,7 +79,7 @@ struct Inner;
 
 impl Inside for Inner {
     /// Down and up again: meanwhile its ports take no frames, and afterwards it has forgotten its addresses.
-    fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<(), TestbedError>> {
+    fn reset(&mut self, device: &Arc<NetNamespace>) -> Option<Result<()>> {
         Some(within(device, "the bridge", || {
             let name = bridge_name();
             let mut netlink = netlink()?;

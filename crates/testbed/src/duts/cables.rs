@@ -2,10 +2,10 @@
 
 use super::Availability;
 use super::params::DutSetup;
-use crate::TestbedError;
 use crate::interfaces::{
     COMING_UP, Frames, end, index_of, netlink, new_namespace, quieten, set_up, within,
 };
+use crate::{Result, TestbedError};
 use linerate_model::dut::{DutCounters, DutDrop, DutPlace, DutPort, TesterPort};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_sys::clock::MonoClock;
@@ -150,7 +150,7 @@ struct Meter {
 
 impl Meter {
     /// Of an interface of the calling thread's network.
-    fn new(name: InterfaceName) -> Result<Self, TestbedError> {
+    fn new(name: InterfaceName) -> Result<Self> {
         let mut netlink = netlink()?;
         let index = index_of(&mut netlink, &name)?;
         Ok(Self {
@@ -160,7 +160,7 @@ impl Meter {
         })
     }
 
-    fn read(&mut self) -> Result<LinkStats, TestbedError> {
+    fn read(&mut self) -> Result<LinkStats> {
         let step = format!("reading the counters of {}", self.name);
         self.netlink
             .link_stats(self.index)
@@ -182,11 +182,7 @@ pub(super) struct Cables {
 impl Cables {
     /// Makes both networks and joins them; all interfaces are down. `prepare` runs in the device's network while it is
     /// empty.
-    pub(super) fn lay(
-        setup: &DutSetup,
-        next_hop: NextHop,
-        ipv6: Ipv6,
-    ) -> Result<Self, TestbedError> {
+    pub(super) fn lay(setup: &DutSetup, next_hop: NextHop, ipv6: Ipv6) -> Result<Self> {
         let tester = new_network("the tester", Ipv6::Off)?;
         let device = new_network("the device", ipv6)?;
         let (far, mtu) = (Arc::clone(&device), setup.mtu);
@@ -221,14 +217,14 @@ impl Cables {
 
     /// Gives the tester's ports receive queues of their own, before the tester does: frames that an XDP program redirects
     /// to a port arrive only then.
-    pub(super) fn open_tester_queues(&self) -> Result<(), TestbedError> {
+    pub(super) fn open_tester_queues(&self) -> Result<()> {
         within(&self.tester.namespace, "the tester", || {
             open_queues(&Side::BOTH.map(Side::tester_port))
         })
     }
 
     /// Brings the interfaces of both sides up; on return, frames that the tester sends reach the device.
-    pub(super) fn bring_up(&self) -> Result<(), TestbedError> {
+    pub(super) fn bring_up(&self) -> Result<()> {
         within(&self.device, "the device", || {
             let ports = Side::BOTH.map(Side::device_port);
             bring_up(ports.clone())?;
@@ -247,7 +243,7 @@ impl Cables {
     }
 
     /// What passed the device's ports, and what was dropped at them.
-    pub(super) fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+    pub(super) fn counters(&mut self) -> Result<DutCounters> {
         let mut counted = DutCounters::default();
         let ends = self.device_meters.iter_mut().zip(&mut self.tester_meters);
         for (device, tester) in ends {
@@ -278,7 +274,7 @@ pub(super) struct Loop {
 
 impl Loop {
     /// Makes it; frames pass on return.
-    pub(super) fn lay(setup: &DutSetup) -> Result<Self, TestbedError> {
+    pub(super) fn lay(setup: &DutSetup) -> Result<Self> {
         let namespace = new_network("the tester", Ipv6::Off)?;
         let mtu = setup.mtu;
         let meters = within(&namespace, "the tester", move || {
@@ -303,7 +299,7 @@ impl Loop {
     }
 
     /// What passed it, and what the receiving port had no room for.
-    pub(super) fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+    pub(super) fn counters(&mut self) -> Result<DutCounters> {
         let [a, b] = &mut self.meters;
         let read = [a.read()?, b.read()?];
         let names = [&a.name, &b.name].map(InterfaceName::as_str);
@@ -328,7 +324,7 @@ pub(super) struct GivenPorts {
 
 impl GivenPorts {
     /// Reads their addresses; changes nothing.
-    pub(super) fn of(names: [&str; 2]) -> Result<Self, TestbedError> {
+    pub(super) fn of(names: [&str; 2]) -> Result<Self> {
         let [(a, a_mac), (b, b_mac)] = [given_port(names[0])?, given_port(names[1])?];
         let namespace = NetNamespace::current();
         let namespace = namespace.map_err(TestbedError::step("finding this network"))?;
@@ -346,7 +342,7 @@ impl GivenPorts {
     }
 
     /// What passed the device's ports, by what passed the interfaces that lead to them.
-    pub(super) fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+    pub(super) fn counters(&mut self) -> Result<DutCounters> {
         let mut counted = DutCounters::default();
         for meter in &mut self.meters {
             let passed = meter.read()?;
@@ -359,7 +355,7 @@ impl GivenPorts {
 }
 
 /// An interface of the calling thread's network, and its MAC address.
-fn given_port(name: &str) -> Result<(Meter, String), TestbedError> {
+fn given_port(name: &str) -> Result<(Meter, String)> {
     let step = || TestbedError::step(format!("using {name} as a port"));
     let wrong = |why: &str| step()(io::Error::other(why.to_owned()));
     let interface = InterfaceName::new(name);
@@ -388,7 +384,7 @@ pub(super) enum Ipv6 {
     On,
 }
 
-fn new_network(what: &'static str, ipv6: Ipv6) -> Result<Arc<NetNamespace>, TestbedError> {
+fn new_network(what: &'static str, ipv6: Ipv6) -> Result<Arc<NetNamespace>> {
     let namespace = new_namespace(what)?;
     within(&namespace, what, move || {
         for scope in ["all", "default"] {
@@ -408,12 +404,12 @@ fn new_network(what: &'static str, ipv6: Ipv6) -> Result<Arc<NetNamespace>, Test
 }
 
 /// Sets a parameter below `/proc/sys/net` of the calling thread's network.
-pub(super) fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
+pub(super) fn set_sysctl(name: &str, value: &str) -> Result<()> {
     let path = format!("/proc/sys/net/{name}");
     std::fs::write(&path, value).map_err(TestbedError::step(format!("writing {value} to {path}")))
 }
 
-fn bring_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
+fn bring_up(ports: [InterfaceName; 2]) -> Result<()> {
     let mut netlink = netlink()?;
     for name in ports {
         let index = index_of(&mut netlink, &name)?;
@@ -424,7 +420,7 @@ fn bring_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
 }
 
 /// Gives these ports receive queues of their own (NAPI), which GRO switches on. UDP frames are not merged by it.
-fn open_queues(ports: &[InterfaceName; 2]) -> Result<(), TestbedError> {
+fn open_queues(ports: &[InterfaceName; 2]) -> Result<()> {
     let ethtool = Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
     ports.iter().try_for_each(|port| {
         let step = format!("giving {port} a receive queue");
@@ -434,7 +430,7 @@ fn open_queues(ports: &[InterfaceName; 2]) -> Result<(), TestbedError> {
     })
 }
 
-fn wait_until_up(ports: [InterfaceName; 2]) -> Result<(), TestbedError> {
+fn wait_until_up(ports: [InterfaceName; 2]) -> Result<()> {
     let mut netlink = netlink()?;
     let deadline = MonoClock.now().after(COMING_UP);
     for name in ports {

@@ -10,18 +10,22 @@
 
 use super::cables::{Side, kernel_version};
 use super::forwarder::Forwarder;
+use super::params::params;
 use super::programs::Program;
 use super::router::{
     NFT, Neighbours, Routing, RuleCounts, Rules, lay, nft_counters, wait_until_silent,
 };
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, set_up, within};
+use crate::{Result, TestbedError};
 use linerate_sys::netlink::{InterfaceName, Learning};
 
 pub(super) struct Container;
 
-const MASQUERADE: &str = "masquerade";
+params! {
+    MASQUERADE = "masquerade": "true|false" ("false"),
+        "Whether IPv4 packets of the container get the host's address, by which a tester must know them.";
+}
 
 impl DutKind for Container {
     fn id(&self) -> &'static str {
@@ -33,21 +37,14 @@ impl DutKind for Container {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[DutParam {
-                name: MASQUERADE,
-                values: "true|false",
-                usual: "false",
-                summary: "Whether IPv4 packets of the container get the host's address, by which a tester must know them.",
-            }]
-        }
+        PARAMS
     }
 
     fn programs(&self, _setup: &DutSetup) -> Availability {
         Program::all(&[NFT])
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let is_masquerading = setup.switch(MASQUERADE, false)?;
         let cables = lay(setup)?;
         let bridge = bridge();
@@ -64,13 +61,8 @@ impl DutKind for Container {
         let word = if is_masquerading { "on" } else { "off" };
         let description = format!("container network, bridge and routing, masquerade {word}");
         let version = kernel_version();
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
@@ -80,7 +72,7 @@ fn bridge() -> InterfaceName {
 
 /// Makes the bridge of the calling thread's network with the container's cable as its only port. It has the MAC address
 /// to which the container sends.
-fn join_bridge() -> Result<(), TestbedError> {
+fn join_bridge() -> Result<()> {
     let (name, port) = (bridge(), Side::A.device_port());
     let step = || TestbedError::step(format!("making the bridge {name}"));
     let mut netlink = netlink()?;
@@ -125,14 +117,14 @@ impl Chains {
 }
 
 impl Rules for Chains {
-    fn make(&self) -> Result<(), TestbedError> {
+    fn make(&self) -> Result<()> {
         for family in ["ip", "ip6"] {
             NFT.run(&["-f", "-"], &self.text(family))?;
         }
         Ok(())
     }
 
-    fn read(&self) -> Result<RuleCounts, TestbedError> {
+    fn read(&self) -> Result<RuleCounts> {
         nft_counters(&["ip", "ip6"])
     }
 }

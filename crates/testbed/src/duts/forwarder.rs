@@ -2,7 +2,7 @@
 
 use super::cables::{Cables, Tester};
 use super::{Dut, DutSetup};
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError, TestbedError};
 use linerate_model::dut::{DutCounters, DutFacts, DutWork};
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
@@ -10,11 +10,7 @@ use std::sync::Arc;
 /// What forwards between the cables. Dropping it ends it.
 pub(super) trait Inside: Send {
     /// Adds what it counted itself to what the ports' interfaces counted.
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        _counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
+    fn count(&mut self, _device: &Arc<NetNamespace>, _counted: &mut DutCounters) -> Result<()> {
         Ok(())
     }
 
@@ -24,7 +20,7 @@ pub(super) trait Inside: Send {
     }
 
     /// Resets it while it forwards; `None` where there is no way to.
-    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<(), TestbedError>> {
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<()>> {
         None
     }
 
@@ -75,7 +71,7 @@ impl<T: Inside> Dut for Forwarder<T> {
         &self.facts
     }
 
-    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+    fn counters(&mut self) -> Result<DutCounters> {
         let mut counted = self.cables.counters()?;
         self.inside.count(&self.cables.device, &mut counted)?;
         Ok(counted)
@@ -85,7 +81,7 @@ impl<T: Inside> Dut for Forwarder<T> {
         self.inside.work()
     }
 
-    fn reset(&mut self) -> Result<(), TestbedError> {
+    fn reset(&mut self) -> Result<()> {
         let reset = self.inside.reset(&self.cables.device);
         let dut = || self.facts.choice.kind.clone();
         reset.unwrap_or_else(|| Err(TestbedError::NoReset { dut: dut() }))

@@ -6,7 +6,7 @@
 
 use super::programs::Program;
 use crate::host::spawn_in;
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError, TestbedError};
 use linerate_model::Clock as _;
 use linerate_model::dut::{DutThread, DutWork};
 use linerate_sys::clock::{MonoClock, sleep_until};
@@ -33,7 +33,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn start(device: &Arc<NetNamespace>) -> Result<Self, TestbedError> {
+    pub(super) fn start(device: &Arc<NetNamespace>) -> Result<Self> {
         let (jobs, inbox): (_, Receiver<Job>) = channel();
         let thread = spawn_in(device, "dut-keeper", move || {
             for job in inbox {
@@ -55,8 +55,8 @@ impl Keeper {
     /// Runs `work` on the thread, and waits for it.
     pub(super) fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
-    ) -> Result<T, TestbedError> {
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (answer, done) = channel();
         let job = Box::new(move || {
             // The caller waits for it below.
@@ -94,7 +94,7 @@ impl Running {
         dut: &'static str,
         program: Program,
         command: &mut Command,
-    ) -> Result<Self, TestbedError> {
+    ) -> Result<Self> {
         let step = || TestbedError::step(format!("starting {}", program.name));
         let output = memory_file().map_err(step())?;
         let [out, errors] = [output.try_clone(), output.try_clone()];
@@ -114,7 +114,7 @@ impl Running {
     }
 
     /// An error with its last words if it has ended.
-    pub(super) fn check(&mut self) -> Result<(), TestbedError> {
+    pub(super) fn check(&mut self) -> Result<()> {
         let step = TestbedError::step(format!("watching {}", self.program));
         let Some(status) = self.child.try_wait().map_err(step)? else {
             return Ok(());
@@ -151,7 +151,7 @@ impl Running {
         &mut self,
         what: &str,
         mut is_ready: impl FnMut(&Self) -> bool,
-    ) -> Result<(), TestbedError> {
+    ) -> Result<()> {
         let deadline = MonoClock.now().after(PATIENCE);
         loop {
             if is_ready(self) {
@@ -169,11 +169,7 @@ impl Running {
     }
 
     /// Writes `command` to its input and returns what it answers, up to where `is_whole`.
-    pub(super) fn ask(
-        &mut self,
-        command: &str,
-        is_whole: impl Fn(&str) -> bool,
-    ) -> Result<String, TestbedError> {
+    pub(super) fn ask(&mut self, command: &str, is_whole: impl Fn(&str) -> bool) -> Result<String> {
         let start = self.output.metadata().map_or(0, |file| file.len());
         if let Some(input) = &mut self.child.stdin {
             // If it has ended, the wait below says so.

@@ -2,12 +2,13 @@
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version};
 use super::forwarder::{Forwarder, Inside};
+use super::params::params;
 use super::{Dut, DutKind, DutParam, DutSetup};
 use crate::interfaces::{index_of, netlink, open_sockets, within};
 use crate::link::{
     DirectionCounters, LinkConfig, LinkHandle, Outage, PacketFilter, PacketList, Tally, Transport,
 };
-use crate::{HostId, TeardownError, TestbedError};
+use crate::{HostId, Result, TeardownError, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace, DutThread, DutWork};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Clock as _, MonoInstant, PacketCount, Ratio};
@@ -18,12 +19,20 @@ use std::time::Duration;
 
 pub(super) struct Link;
 
-const RATE: &str = "rate";
-const QUEUE: &str = "queue";
-const DELAY: &str = "delay";
-const LOSS: &str = "loss";
-const DROP: &str = "drop";
-const OUTAGE: &str = "outage";
+params! {
+    RATE = "rate": "RATE" ("unlimited"),
+        "L1 rate: frames with FCS, preamble and gap.";
+    QUEUE = "queue": "BYTES" ("262144"),
+        "Queue before the line, in bytes of frames without FCS; without a rate none forms.";
+    DELAY = "delay": "TIME" ("0"),
+        "Delay after the line.";
+    LOSS = "loss": "RATIO" ("0"),
+        "Share of all frames dropped by chance.";
+    DROP = "drop": "N+N-N+…" ("none"),
+        "UDP and TCP packets dropped by number, from 1 for each way: 5+17+400-420.";
+    OUTAGE = "outage": "TIME" ("none"),
+        "How long every frame is lost when the device is reset.";
+}
 
 impl DutKind for Link {
     fn id(&self) -> &'static str {
@@ -35,49 +44,10 @@ impl DutKind for Link {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: RATE,
-                    values: "RATE",
-                    usual: "unlimited",
-                    summary: "L1 rate: frames with FCS, preamble and gap.",
-                },
-                DutParam {
-                    name: QUEUE,
-                    values: "BYTES",
-                    usual: "262144",
-                    summary: "Queue before the line, in bytes of frames without FCS; without a rate none forms.",
-                },
-                DutParam {
-                    name: DELAY,
-                    values: "TIME",
-                    usual: "0",
-                    summary: "Delay after the line.",
-                },
-                DutParam {
-                    name: LOSS,
-                    values: "RATIO",
-                    usual: "0",
-                    summary: "Share of all frames dropped by chance.",
-                },
-                DutParam {
-                    name: DROP,
-                    values: "N+N-N+…",
-                    usual: "none",
-                    summary: "UDP and TCP packets dropped by number, from 1 for each way: 5+17+400-420.",
-                },
-                DutParam {
-                    name: OUTAGE,
-                    values: "TIME",
-                    usual: "none",
-                    summary: "How long every frame is lost when the device is reset.",
-                },
-            ]
-        }
+        PARAMS
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let config = config(setup)?;
         let outage = outage(setup)?;
         config.check(setup.mtu)?;
@@ -105,18 +75,13 @@ impl DutKind for Link {
             config: kept,
             outage,
         };
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
 /// How long a reset lasts.
-fn outage(setup: &DutSetup) -> Result<Option<Duration>, TestbedError> {
+fn outage(setup: &DutSetup) -> Result<Option<Duration>> {
     let refused = |text: &str, why: &str| setup.refused(OUTAGE, text, why);
     let read = |text: &str| match parse_duration(text) {
         Ok(time) if time.is_zero() || time > LONGEST_OUTAGE => {
@@ -130,7 +95,7 @@ fn outage(setup: &DutSetup) -> Result<Option<Duration>, TestbedError> {
 
 const LONGEST_OUTAGE: Duration = Duration::from_mins(1);
 
-fn config(setup: &DutSetup) -> Result<LinkConfig, TestbedError> {
+fn config(setup: &DutSetup) -> Result<LinkConfig> {
     let list = |text: &str| {
         let list: Result<PacketList, _> = text.replace('+', ",").parse();
         list.map_err(|error| setup.refused(DROP, text, &error.to_string()))
@@ -182,11 +147,7 @@ const NOTICE: Duration = Duration::from_millis(50);
 
 impl Inside for Element {
     /// The element's own counts: what an interface received that the element has not yet read is not the device's yet.
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
+    fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         let read = self.handle.counters()?;
         let ways = [(&read.a_to_b, 0, 1), (&read.b_to_a, 1, 0)];
         for (way, from, to) in ways {
@@ -221,7 +182,7 @@ impl Inside for Element {
         DutWork::Threads(vec![DutThread { pid, tid, name }])
     }
 
-    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<(), TestbedError>> {
+    fn reset(&mut self, _device: &Arc<NetNamespace>) -> Option<Result<()>> {
         let length = self.outage?;
         let start = MonoClock.now().after(NOTICE);
         // Outages recur with their period: with the clock's reading as the period the next is when the host runs for twice

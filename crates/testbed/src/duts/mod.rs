@@ -31,7 +31,7 @@ mod wire;
 mod xdp;
 
 use crate::host::spawn_in;
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError, TestbedError};
 pub use cables::Tester;
 use cables::may_make_networks;
 use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutWork, TesterPort};
@@ -55,7 +55,7 @@ pub static ALL: &[&dyn DutKind] = &[
 ];
 
 /// The kind of device with this id.
-pub fn find(id: &str) -> Result<&'static dyn DutKind, TestbedError> {
+pub fn find(id: &str) -> Result<&'static dyn DutKind> {
     let known = ALL.iter().copied().find(|kind| kind.id() == id);
     known.ok_or_else(|| TestbedError::UnknownDut {
         id: id.to_owned(),
@@ -99,7 +99,7 @@ pub fn between(mut choice: DutChoice, ports: Option<[String; 2]>) -> Result<DutC
 }
 
 /// Starts the device that `setup` names.
-pub fn start(setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+pub fn start(setup: &DutSetup) -> Result<Box<dyn Dut>> {
     let kind = find(&setup.choice.kind)?;
     setup.check(kind)?;
     if let Availability::Missing { what, remedy } = kind.availability(setup) {
@@ -148,7 +148,7 @@ pub trait DutKind: Sync {
     }
     /// Starts it. On return it forwards frames between the tester's ports, and is silent by itself. Called by [`start`],
     /// which has checked the names of the parameters and what the host has.
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError>;
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>>;
 }
 
 /// A device under test that runs. Dropping it takes it down.
@@ -159,11 +159,11 @@ pub trait Dut: Send {
     fn facts(&self) -> &DutFacts;
     /// What it has counted since it was started. To be called while no test traffic runs: reading costs the device
     /// time, and frames on their way are in some counters and not in others. An error if the device no longer runs.
-    fn counters(&mut self) -> Result<DutCounters, TestbedError>;
+    fn counters(&mut self) -> Result<DutCounters>;
     /// Whose CPU time its work is.
     fn work(&self) -> DutWork;
     /// Resets it (RFC 6201) while it forwards; returns once that has begun. An error where linerate has no way to.
-    fn reset(&mut self) -> Result<(), TestbedError> {
+    fn reset(&mut self) -> Result<()> {
         Err(TestbedError::NoReset {
             dut: self.facts().choice.kind.clone(),
         })
@@ -179,7 +179,7 @@ impl Tester {
     }
 
     /// Moves the calling thread, and threads that it starts later, into the tester's network.
-    pub fn enter(&self) -> Result<(), TestbedError> {
+    pub fn enter(&self) -> Result<()> {
         let step = "entering the tester's network";
         self.namespace.enter().map_err(TestbedError::step(step))
     }
@@ -189,7 +189,7 @@ impl Tester {
         &self,
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<T>, TestbedError> {
+    ) -> Result<JoinHandle<T>> {
         spawn_in(&self.namespace, name, work)
     }
 }

@@ -8,9 +8,10 @@
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped};
 use super::forwarder::{Forwarder, Inside};
 use super::keeper::{FOLDER, Keeper, Running};
+use super::params::params;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace, DutWork};
 use linerate_sys::netns::NetNamespace;
 use std::path::Path;
@@ -19,43 +20,25 @@ use std::sync::Arc;
 
 pub(super) struct Ovs;
 
-const DRIVER: &str = "driver";
-const ACTION: &str = "action";
-const VLAN: &str = "vlan";
-
 const PACKAGE: &str = "openvswitch-switch";
 
-const fn program(name: &'static str) -> Program {
-    Program {
-        name,
-        package: PACKAGE,
+const SWITCH: Program = Program::new("ovs-vswitchd", PACKAGE);
+const DATABASE: Program = Program::new("ovsdb-server", PACKAGE);
+const TOOL: Program = Program::new("ovsdb-tool", PACKAGE);
+const CONFIGURE: Program = Program::new("ovs-vsctl", PACKAGE);
+const FLOWS: Program = Program::new("ovs-ofctl", PACKAGE);
+const ASK: Program = Program::new("ovs-appctl", PACKAGE);
+
+linerate_model::named_enum! {
+    /// How its ports reach the interfaces.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Driver {
+        AfPacket = "af_packet",
+        AfXdp = "af_xdp",
     }
-}
-
-const SWITCH: Program = program("ovs-vswitchd");
-const DATABASE: Program = program("ovsdb-server");
-const TOOL: Program = program("ovsdb-tool");
-const CONFIGURE: Program = program("ovs-vsctl");
-const FLOWS: Program = program("ovs-ofctl");
-const ASK: Program = program("ovs-appctl");
-
-/// How its ports reach the interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Driver {
-    AfPacket,
-    AfXdp,
 }
 
 impl Driver {
-    const NAMES: [(&str, Self); 2] = [("af_packet", Self::AfPacket), ("af_xdp", Self::AfXdp)];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::AfPacket => "AF_PACKET",
-            Self::AfXdp => "AF_XDP",
-        }
-    }
-
     /// Type of its interfaces in the database.
     fn interface_type(self) -> &'static str {
         match self {
@@ -65,13 +48,24 @@ impl Driver {
     }
 }
 
-/// What its only table does with frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    /// A learning switch.
-    Normal,
-    /// A flow from each port to the other.
-    Ports,
+linerate_model::named_enum! {
+    /// What its only table does with frames.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Action {
+        /// A learning switch.
+        Normal = "normal",
+        /// A flow from each port to the other.
+        Ports = "ports",
+    }
+}
+
+params! {
+    DRIVER = "driver": "af_packet|af_xdp" ("af_packet"),
+        "How its ports reach the interfaces; with af_xdp a thread polls them.";
+    ACTION = "action": "normal|ports" ("normal"),
+        "Its flows: a learning switch, or one from each port to the other.";
+    VLAN = "vlan": "1…4094" ("none"),
+        "Port B is an access port of this VLAN: frames leave it without the tag that they have at port A.";
 }
 
 impl DutKind for Ovs {
@@ -84,38 +78,16 @@ impl DutKind for Ovs {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: DRIVER,
-                    values: "af_packet|af_xdp",
-                    usual: "af_packet",
-                    summary: "How its ports reach the interfaces; with af_xdp a thread polls them.",
-                },
-                DutParam {
-                    name: ACTION,
-                    values: "normal|ports",
-                    usual: "normal",
-                    summary: "Its flows: a learning switch, or one from each port to the other.",
-                },
-                DutParam {
-                    name: VLAN,
-                    values: "1…4094",
-                    usual: "none",
-                    summary: "Port B is an access port of this VLAN: frames leave it without the tag that they have at port A.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn programs(&self, _setup: &DutSetup) -> Availability {
         Program::all(&[SWITCH, DATABASE, TOOL, CONFIGURE, FLOWS, ASK])
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
-        let driver = setup.one_of(DRIVER, &Driver::NAMES)?;
-        let actions = [("normal", Action::Normal), ("ports", Action::Ports)];
-        let action = setup.one_of(ACTION, &actions)?;
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
+        let driver = setup.one_of(DRIVER, &Driver::ALL)?;
+        let action = setup.one_of(ACTION, &Action::ALL)?;
         let kind = driver.interface_type();
         let vlan = setup.number(VLAN, 1..=4094)?;
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
@@ -132,20 +104,15 @@ impl DutKind for Ovs {
         let access = vlan.map_or_else(String::new, |vlan| format!(", port B of VLAN {vlan}"));
         let description = format!(
             "Open vSwitch, userspace datapath over {}, {word}{access}",
-            driver.name()
+            driver.as_str().to_uppercase()
         );
         let inside = Switch {
             vswitchd,
             database,
             keeper,
         };
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
@@ -167,7 +134,7 @@ fn start_programs(
     interface_type: &'static str,
     action: Action,
     vlan: Option<u32>,
-) -> Result<(Running, Running), TestbedError> {
+) -> Result<(Running, Running)> {
     const DUT: &str = "ovs";
     let file = socket("conf.db");
     let schema = TOOL.root().join("usr/share/openvswitch/vswitch.ovsschema");
@@ -194,12 +161,7 @@ fn start_programs(
     Ok((database, switch))
 }
 
-fn make_bridge(
-    db: &str,
-    interface_type: &str,
-    action: Action,
-    vlan: Option<u32>,
-) -> Result<(), TestbedError> {
+fn make_bridge(db: &str, interface_type: &str, action: Action, vlan: Option<u32>) -> Result<()> {
     let kind = format!("type={interface_type}");
     let mut words = vec![db, "--timeout=15", "add-br", "br0", "--"];
     words.extend(["set", "bridge", "br0", "datapath_type=netdev"]);
@@ -251,7 +213,7 @@ struct Datapath {
 }
 
 impl Switch {
-    fn read(&self) -> Result<Datapath, TestbedError> {
+    fn read(&self) -> Result<Datapath> {
         self.keeper.run(|| {
             let control = socket("switch.ctl");
             let ask = |question| ASK.run(&["-t", &control, question], "");
@@ -263,11 +225,7 @@ impl Switch {
 }
 
 impl Inside for Switch {
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
+    fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         self.vswitchd.check()?;
         self.database.check()?;
         let read = self.read().map_err(|error| self.vswitchd.explain(error))?;

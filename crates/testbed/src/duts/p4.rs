@@ -3,25 +3,29 @@
 use super::cables::{Side, dropped};
 use super::forwarder::Forwarder;
 use super::keeper::Running;
+use super::params::params;
 use super::pipeline::{PIPELINE, Pipeline};
 use super::process::Process;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace};
 use std::io;
 
 pub(super) struct P4;
 
-const ENTRIES: &str = "entries";
-const DRIVER: &str = "driver";
-const CORE: &str = "core";
-
 /// What runs P4 programs.
-pub(super) const SWITCH: Program = Program {
-    name: "linerate-p4",
-    package: "linerate",
-};
+pub(super) const SWITCH: Program = Program::new("linerate-p4", "linerate");
+
+params! {
+    [PIPELINE]
+    ENTRIES = "entries": "FILE" ("none"),
+        "Entries, groups and sessions as in a packet test (STF).";
+    DRIVER = "driver": "af_xdp|af_packet" ("af_xdp"),
+        "How its ports reach the interfaces.";
+    CORE = "core": "CORE" ("any"),
+        "Core on which it runs.";
+}
 
 impl DutKind for P4 {
     fn id(&self) -> &'static str {
@@ -33,38 +37,16 @@ impl DutKind for P4 {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                PIPELINE,
-                DutParam {
-                    name: ENTRIES,
-                    values: "FILE",
-                    usual: "none",
-                    summary: "Entries, groups and sessions as in a packet test (STF).",
-                },
-                DutParam {
-                    name: DRIVER,
-                    values: "af_xdp|af_packet",
-                    usual: "af_xdp",
-                    summary: "How its ports reach the interfaces.",
-                },
-                DutParam {
-                    name: CORE,
-                    values: "CORE",
-                    usual: "any",
-                    summary: "Core on which it runs.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn programs(&self, _setup: &DutSetup) -> Availability {
         available()
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
-        let kinds = [("af_xdp", "af-xdp"), ("af_packet", "af-packet")];
-        let kind = setup.one_of(DRIVER, &kinds)?;
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
+        let kind = setup.one_of(DRIVER, &["af_xdp", "af_packet"])?;
+        let kind = kind.replace('_', "-");
         let core = setup.number(CORE, 0..=1023)?;
         let program = Pipeline::of(setup)?;
         let entries = setup.file(ENTRIES)?;
@@ -88,13 +70,14 @@ impl DutKind for P4 {
             Ok(switch)
         })?;
         let version = SWITCH.run(&["--version"], "")?;
-        Ok(Forwarder::running(
+        let dut = Forwarder::running(
             setup,
             &description,
             version.trim().to_owned(),
             cables,
             inside,
-        ))
+        );
+        Ok(dut)
     }
 }
 
@@ -109,7 +92,7 @@ pub(super) fn available() -> Availability {
     }
 }
 
-fn count(switch: &mut Running, counted: &mut DutCounters) -> Result<(), TestbedError> {
+fn count(switch: &mut Running, counted: &mut DutCounters) -> Result<()> {
     let answer = switch.ask("\n", |answer| answer.ends_with('\n'))?;
     let own = read(&answer).map_err(TestbedError::step("reading its counters"))?;
     for (port, own) in counted.ports.iter().zip(&own.ports) {

@@ -6,9 +6,9 @@
 
 use super::cables::{GivenPorts, Tester};
 use super::p4::{SWITCH, available};
-use super::params::PORTS;
+use super::params::{PORTS, params};
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError, TestbedError};
 use linerate_model::dut::{DutChoice, DutCounters, DutFacts, DutWork};
 use linerate_model::exit::ExitCode;
 use serde::Deserialize;
@@ -18,11 +18,23 @@ use std::path::PathBuf;
 
 pub(super) struct P4Runtime;
 
-const PIPELINE: &str = "pipeline";
-const P4INFO: &str = "p4info";
-const ENTRIES: &str = "entries";
-const DEVICE_ID: &str = "device-id";
-const ELECTION_ID: &str = "election-id";
+params! {
+    [
+        DutParam { name: DutChoice::ADDRESS, values: "HOST:PORT", usual: "needed", summary: "Where it serves P4Runtime; p4runtime://HOST:PORT is the same." },
+        PORTS[0],
+        PORTS[1],
+    ]
+    PIPELINE = "pipeline": "FILE" ("what it runs"),
+        "Program that it is made to run: for BMv2 and linerate, what p4c-bm2-ss wrote.";
+    P4INFO = "p4info": "FILE" ("needed with a pipeline"),
+        "The program's P4Info, in text or binary form.";
+    ENTRIES = "entries": "FILE" ("none"),
+        "Entries to add: JSON as of table list, or lines of a packet test (STF).";
+    DEVICE_ID = "device-id": "NUMBER" ("1"),
+        "The number that it has at that address.";
+    ELECTION_ID = "election-id": "NUMBER" ("1"),
+        "Linerate's number as a controller; the largest one writes.";
+}
 
 impl DutKind for P4Runtime {
     fn id(&self) -> &'static str {
@@ -34,48 +46,7 @@ impl DutKind for P4Runtime {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: DutChoice::ADDRESS,
-                    values: "HOST:PORT",
-                    usual: "needed",
-                    summary: "Where it serves P4Runtime; p4runtime://HOST:PORT is the same.",
-                },
-                PORTS[0],
-                PORTS[1],
-                DutParam {
-                    name: PIPELINE,
-                    values: "FILE",
-                    usual: "what it runs",
-                    summary: "Program that it is made to run: for BMv2 and linerate, what p4c-bm2-ss wrote.",
-                },
-                DutParam {
-                    name: P4INFO,
-                    values: "FILE",
-                    usual: "needed with a pipeline",
-                    summary: "The program's P4Info, in text or binary form.",
-                },
-                DutParam {
-                    name: ENTRIES,
-                    values: "FILE",
-                    usual: "none",
-                    summary: "Entries to add: JSON as of table list, or lines of a packet test (STF).",
-                },
-                DutParam {
-                    name: DEVICE_ID,
-                    values: "NUMBER",
-                    usual: "1",
-                    summary: "The number that it has at that address.",
-                },
-                DutParam {
-                    name: ELECTION_ID,
-                    values: "NUMBER",
-                    usual: "1",
-                    summary: "Linerate's number as a controller; the largest one writes.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn is_between_given_ports(&self) -> bool {
@@ -86,7 +57,7 @@ impl DutKind for P4Runtime {
         available()
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let need = |key: &str, want: &str| {
             let text = setup.text(key).filter(|text| !text.is_empty());
             text.map(str::to_owned)
@@ -184,7 +155,7 @@ impl Far {
         &self,
         words: &[&str],
         files: impl IntoIterator<Item = PathBuf>,
-    ) -> Result<T, TestbedError> {
+    ) -> Result<T> {
         let mut command = SWITCH.command();
         command.args(words).arg(&self.address).args(files);
         command
@@ -213,7 +184,7 @@ impl Far {
     }
 
     /// Adds or deletes the entries of a file.
-    fn change(&self, how: &str, entries: &std::path::Path) -> Result<(), TestbedError> {
+    fn change(&self, how: &str, entries: &std::path::Path) -> Result<()> {
         let files = ["--entries".into(), entries.to_owned()];
         self.ask::<serde_json::Value>(&["table", how], files)
             .map(drop)
@@ -237,7 +208,7 @@ impl Dut for Switch {
         &self.facts
     }
 
-    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+    fn counters(&mut self) -> Result<DutCounters> {
         let mut counted = self.ports.counters()?;
         // What is not listed has counted nothing.
         let own: Counts = self.far.ask(&["counters"], [])?;

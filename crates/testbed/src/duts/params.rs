@@ -1,7 +1,7 @@
 //! Parameters of devices under test: their names, and how their values are read.
 
 use super::DutKind;
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use linerate_model::dut::DutChoice;
 use std::fmt::Display;
 use std::fs;
@@ -21,6 +21,21 @@ pub struct DutParam {
     /// One sentence.
     pub summary: &'static str,
 }
+
+/// The parameters of a kind: a constant for each key, and `PARAMS`, the table of them, behind those that are shared.
+macro_rules! params {
+    (
+        $([$($shared:expr),* $(,)?])?
+        $($key:ident = $name:literal: $values:literal ($usual:literal), $summary:literal;)*
+    ) => {
+        $(const $key: &str = $name;)*
+        const PARAMS: &[DutParam] = &[
+            $($($shared,)*)?
+            $(DutParam { name: $key, values: $values, usual: $usual, summary: $summary },)*
+        ];
+    };
+}
+pub(super) use params;
 
 /// The interfaces of this host that a device is between which runs already.
 pub(super) const PORTS: [DutParam; 2] = [
@@ -60,7 +75,7 @@ impl DutSetup {
     }
 
     /// Refuses an MTU that no device has, and parameters that `kind` does not understand.
-    pub(super) fn check(&self, kind: &dyn DutKind) -> Result<(), TestbedError> {
+    pub(super) fn check(&self, kind: &dyn DutKind) -> Result<()> {
         if !MTUS.contains(&self.mtu) {
             return Err(self.refused("mtu", self.mtu, "it takes 1280 to 16000 bytes"));
         }
@@ -85,7 +100,7 @@ impl DutSetup {
     }
 
     /// The file that a parameter names, from the folder in which linerate was started.
-    pub(super) fn file(&self, key: &str) -> Result<Option<PathBuf>, TestbedError> {
+    pub(super) fn file(&self, key: &str) -> Result<Option<PathBuf>> {
         let Some(text) = self.text(key) else {
             return Ok(None);
         };
@@ -95,7 +110,7 @@ impl DutSetup {
     }
 
     /// A parameter that is on or off.
-    pub(super) fn switch(&self, key: &str, usual: bool) -> Result<bool, TestbedError> {
+    pub(super) fn switch(&self, key: &str, usual: bool) -> Result<bool> {
         match self.text(key) {
             None => Ok(usual),
             Some("true") => Ok(true),
@@ -105,11 +120,7 @@ impl DutSetup {
     }
 
     /// A parameter that is a whole number.
-    pub(super) fn number(
-        &self,
-        key: &str,
-        range: RangeInclusive<u32>,
-    ) -> Result<Option<u32>, TestbedError> {
+    pub(super) fn number(&self, key: &str, range: RangeInclusive<u32>) -> Result<Option<u32>> {
         let Some(text) = self.text(key) else {
             return Ok(None);
         };
@@ -127,24 +138,19 @@ impl DutSetup {
     }
 
     /// A parameter that is one of some words, the first of which holds without it.
-    pub(super) fn one_of<T: Copy>(
-        &self,
-        key: &str,
-        words: &[(&str, T)],
-    ) -> Result<T, TestbedError> {
-        let given = self.text(key).unwrap_or(words[0].0);
-        let found = words.iter().find(|(word, _)| *word == given);
-        let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-        found
-            .map(|(_, value)| *value)
-            .ok_or_else(|| self.refused(key, given, &format!("it takes {}", known().join(" or "))))
+    pub(super) fn one_of<T: Copy + Display>(&self, key: &str, all: &[T]) -> Result<T> {
+        let Some(text) = self.text(key) else {
+            return Ok(all[0]);
+        };
+        let found = all.iter().find(|one| one.to_string() == text);
+        found.copied().ok_or_else(|| {
+            let known: Vec<_> = all.iter().map(ToString::to_string).collect();
+            self.refused(key, text, &format!("it takes {}", known.join(" or ")))
+        })
     }
 
     /// A parameter that is a quantity, by what reads it.
-    pub(super) fn read<T: FromStr<Err: Display>>(
-        &self,
-        key: &str,
-    ) -> Result<Option<T>, TestbedError> {
+    pub(super) fn read<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Option<T>> {
         self.text(key)
             .map(|text| {
                 text.parse()

@@ -2,7 +2,7 @@
 
 use super::keeper::FOLDER;
 use super::{DutParam, DutSetup};
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
@@ -29,13 +29,13 @@ pub(super) enum Pipeline {
 
 impl Pipeline {
     /// The one that a device was asked to run.
-    pub(super) fn of(setup: &DutSetup) -> Result<Self, TestbedError> {
+    pub(super) fn of(setup: &DutSetup) -> Result<Self> {
         let named = setup.file(PIPELINE.name)?;
         Ok(named.map_or(Self::CrossConnect, Self::File))
     }
 
     /// Its file; to be called on the thread of a device, which has a folder for it.
-    pub(super) fn file(&self) -> Result<PathBuf, TestbedError> {
+    pub(super) fn file(&self) -> Result<PathBuf> {
         match self {
             Self::File(path) => Ok(path.clone()),
             Self::CrossConnect => {

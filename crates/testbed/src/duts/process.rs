@@ -4,13 +4,13 @@ use super::DutSetup;
 use super::cables::{Cables, Ipv6, NextHop};
 use super::forwarder::Inside;
 use super::keeper::{Keeper, Running};
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError};
 use linerate_model::dut::{DutCounters, DutWork};
 use linerate_sys::netns::NetNamespace;
 use std::sync::Arc;
 
 /// Adds what a program counted itself to what the ports' interfaces counted.
-type Count = fn(&mut Running, &mut DutCounters) -> Result<(), TestbedError>;
+type Count = fn(&mut Running, &mut DutCounters) -> Result<()>;
 
 /// A program that forwards, and its thread.
 ///
@@ -26,8 +26,8 @@ impl Process {
     pub(super) fn start(
         setup: &DutSetup,
         count: Count,
-        begin: impl FnOnce() -> Result<Running, TestbedError> + Send + 'static,
-    ) -> Result<(Cables, Self), TestbedError> {
+        begin: impl FnOnce() -> Result<Running> + Send + 'static,
+    ) -> Result<(Cables, Self)> {
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         let keeper = Keeper::start(&cables.device)?;
@@ -41,11 +41,7 @@ impl Process {
 }
 
 impl Inside for Process {
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
+    fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         self.program.check()?;
         (self.count)(&mut self.program, counted)
     }

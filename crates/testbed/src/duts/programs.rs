@@ -1,7 +1,7 @@
 //! Programs that devices need: where they are, and running them to their end.
 
 use super::Availability;
-use crate::TestbedError;
+use crate::{Result, TestbedError};
 use linerate_sys::process::die_with_parent;
 use std::env;
 use std::io::{self, Write as _};
@@ -19,6 +19,10 @@ pub(super) struct Program {
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/lib/openvswitch-switch"];
 
 impl Program {
+    pub(super) const fn new(name: &'static str, package: &'static str) -> Self {
+        Self { name, package }
+    }
+
     /// Whether all of `programs` are here.
     pub(super) fn all(programs: &[Self]) -> Availability {
         let missing = programs.iter().find(|program| program.path().is_none());
@@ -89,7 +93,7 @@ impl Program {
     }
 
     /// Runs it to its end in the calling thread's network, with `input`; returns what it wrote.
-    pub(super) fn run(self, arguments: &[&str], input: &str) -> Result<String, TestbedError> {
+    pub(super) fn run(self, arguments: &[&str], input: &str) -> Result<String> {
         let failed = || {
             let step = format!("running {} {}", self.name, arguments.join(" "));
             TestbedError::step(step)

@@ -6,41 +6,35 @@
 use super::cables::{Side, dropped};
 use super::forwarder::Forwarder;
 use super::keeper::Running;
+use super::params::params;
 use super::process::Process;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
+use crate::Result;
 use linerate_model::dut::{DutCounters, DutPlace};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(super) struct Testpmd;
 
-const DRIVER: &str = "driver";
-const FORWARD: &str = "forward";
-const CORE: &str = "core";
+const PROGRAM: Program = Program::new("dpdk-testpmd", "dpdk-dev");
 
-const PROGRAM: Program = Program {
-    name: "dpdk-testpmd",
-    package: "dpdk-dev",
-};
-
-/// How its ports reach the interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Driver {
-    AfPacket,
-    AfXdp,
+linerate_model::named_enum! {
+    /// How its ports reach the interfaces.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Driver {
+        AfPacket = "af_packet",
+        AfXdp = "af_xdp",
+    }
 }
 
-impl Driver {
-    const NAMES: [(&str, Self); 2] = [("af_packet", Self::AfPacket), ("af_xdp", Self::AfXdp)];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::AfPacket => "af_packet",
-            Self::AfXdp => "af_xdp",
-        }
-    }
+params! {
+    DRIVER = "driver": "af_packet|af_xdp" ("af_packet"),
+        "Poll mode driver of its ports.";
+    FORWARD = "forward": "io|mac|macswap" ("io"),
+        "What it does to frames: nothing, new addresses, swapped addresses.";
+    CORE = "core": "CORE" ("any"),
+        "Core on which its thread polls.";
 }
 
 impl DutKind for Testpmd {
@@ -53,38 +47,16 @@ impl DutKind for Testpmd {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: DRIVER,
-                    values: "af_packet|af_xdp",
-                    usual: "af_packet",
-                    summary: "Poll mode driver of its ports.",
-                },
-                DutParam {
-                    name: FORWARD,
-                    values: "io|mac|macswap",
-                    usual: "io",
-                    summary: "What it does to frames: nothing, new addresses, swapped addresses.",
-                },
-                DutParam {
-                    name: CORE,
-                    values: "CORE",
-                    usual: "any",
-                    summary: "Core on which its thread polls.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn programs(&self, _setup: &DutSetup) -> Availability {
         Program::all(&[PROGRAM])
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
-        let driver = setup.one_of(DRIVER, &Driver::NAMES)?;
-        let modes = ["io", "mac", "macswap"].map(|mode| (mode, mode));
-        let mode = setup.one_of(FORWARD, &modes)?;
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
+        let driver = setup.one_of(DRIVER, &Driver::ALL)?;
+        let mode = setup.one_of(FORWARD, &["io", "mac", "macswap"])?;
         let core = setup.number(CORE, 0..=cores() - 1)?;
         if setup.mtu != 1500 {
             return Err(setup.refused("mtu", setup.mtu, "testpmd is started for 1500 bytes"));
@@ -99,14 +71,9 @@ impl DutKind for Testpmd {
         })?;
         let said = inside.program.written(0);
         let version = version_in(&said).unwrap_or("DPDK").to_owned();
-        let description = format!("testpmd, {} driver, {mode} forwarding", driver.name());
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let description = format!("testpmd, {driver} driver, {mode} forwarding");
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
@@ -133,7 +100,7 @@ fn command(driver: Driver, mode: &str, core: Option<u32>) -> Command {
     let worker = core.map_or_else(|| format!("(0-{all})"), |core| core.to_string());
     command.arg(format!("--lcores=0@(0-{all}),1@{worker}"));
     for (number, side) in Side::BOTH.iter().enumerate() {
-        let name = driver.name();
+        let name = driver;
         let port = side.device_port();
         command.arg(format!("--vdev=net_{name}{number},iface={port}"));
     }
@@ -187,7 +154,7 @@ struct Forwarded {
     send_dropped: u64,
 }
 
-fn count(program: &mut Running, counted: &mut DutCounters) -> Result<(), TestbedError> {
+fn count(program: &mut Running, counted: &mut DutCounters) -> Result<()> {
     let answer = program.ask("show fwd stats all\n", |answer| forwarded(answer).is_some())?;
     let read = forwarded(&answer).unwrap_or_default();
     for (port, own) in counted.ports.iter().zip(read) {

@@ -2,7 +2,7 @@
 
 use super::cables::{Loop, Tester, kernel_version};
 use super::{Dut, DutKind, DutParam, DutSetup};
-use crate::{TeardownError, TestbedError};
+use crate::{Result, TeardownError};
 use linerate_model::dut::{DutCounters, DutFacts, DutWork};
 
 pub(super) struct Wire;
@@ -20,7 +20,7 @@ impl DutKind for Wire {
         &[]
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let facts = DutFacts {
             choice: setup.choice.clone(),
             description: format!("veth pair, MTU {}, no offloads", setup.mtu),
@@ -45,7 +45,7 @@ impl Dut for Running {
         &self.facts
     }
 
-    fn counters(&mut self) -> Result<DutCounters, TestbedError> {
+    fn counters(&mut self) -> Result<DutCounters> {
         self.pair.counters()
     }
 

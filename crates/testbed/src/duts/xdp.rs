@@ -5,9 +5,10 @@
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, may_make_networks};
 use super::forwarder::{Forwarder, Inside};
+use super::params::params;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
 use crate::interfaces::{index_of, netlink, within};
+use crate::{Result, TestbedError};
 use linerate_model::dut::{DutCounters, DutPlace};
 use linerate_sys::bpf::{
     Assembler, Condition, Counters, DeviceMap, Program, XdpLink, XdpMode, XdpProgram,
@@ -18,14 +19,19 @@ use std::sync::Arc;
 
 pub(super) struct Xdp;
 
-const WORK: &str = "work";
-const DROP: &str = "drop";
-const MODE: &str = "mode";
-
 /// Instructions per frame: the kernel checks at most a million paths of instructions.
 const MAX_WORK: u32 = 500_000;
 /// A native program on a veth pair wants frames that fit into a page, beside their headroom.
 const MAX_MTU: u32 = 3_000;
+
+params! {
+    WORK = "work": "0…500000" ("0"),
+        "Instructions that each frame costs in addition.";
+    DROP = "drop": "1/N" ("none"),
+        "Drops every Nth frame that a port receives.";
+    MODE = "mode": "native|generic" ("native"),
+        "Whether it runs in the driver, or in the kernel's stack.";
+}
 
 impl DutKind for Xdp {
     fn id(&self) -> &'static str {
@@ -37,28 +43,7 @@ impl DutKind for Xdp {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: WORK,
-                    values: "0…500000",
-                    usual: "0",
-                    summary: "Instructions that each frame costs in addition.",
-                },
-                DutParam {
-                    name: DROP,
-                    values: "1/N",
-                    usual: "none",
-                    summary: "Drops every Nth frame that a port receives.",
-                },
-                DutParam {
-                    name: MODE,
-                    values: "native|generic",
-                    usual: "native",
-                    summary: "Whether it runs in the driver, or in the kernel's stack.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn availability(&self, _setup: &DutSetup) -> Availability {
@@ -74,23 +59,18 @@ impl DutKind for Xdp {
         Availability::Missing { what, remedy }
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let cost = Cost {
             work: setup.number(WORK, 0..=MAX_WORK)?.unwrap_or(0),
             drop_every: drop_every(setup)?,
         };
-        let modes = [("native", XdpMode::Native), ("generic", XdpMode::Generic)];
-        let mode = setup.one_of(MODE, &modes)?;
+        let mode = setup.one_of(MODE, &XdpMode::ALL)?;
         if setup.mtu > MAX_MTU && mode == XdpMode::Native {
             let want = format!(
                 "a native XDP program takes up to {MAX_MTU} bytes; mode=generic takes more"
             );
             return Err(setup.refused("mtu", setup.mtu, &want));
         }
-        let word = match mode {
-            XdpMode::Native => "native",
-            XdpMode::Generic => "generic",
-        };
         let cables = Cables::lay(setup, NextHop::OtherPort, Ipv6::Off)?;
         cables.bring_up()?;
         cables.open_tester_queues()?;
@@ -98,21 +78,16 @@ impl DutKind for Xdp {
             let end = |own: Side, other| End::attach(own, other, cost, mode);
             Ok([end(Side::A, Side::B)?, end(Side::B, Side::A)?])
         })?;
-        let description = format!("XDP forwarder ({word}), {cost}");
+        let description = format!("XDP forwarder ({mode}), {cost}");
         let version = kernel_version();
         let inside = Programs([a, b]);
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
 /// Reads `1/N`.
-fn drop_every(setup: &DutSetup) -> Result<Option<i32>, TestbedError> {
+fn drop_every(setup: &DutSetup) -> Result<Option<i32>> {
     let Some(text) = setup.text(DROP) else {
         return Ok(None);
     };
@@ -160,7 +135,7 @@ const COUNTERS: usize = 2;
 
 impl End {
     /// At a port of the calling thread's network.
-    fn attach(own: Side, other: Side, cost: Cost, mode: XdpMode) -> Result<Self, TestbedError> {
+    fn attach(own: Side, other: Side, cost: Cost, mode: XdpMode) -> Result<Self> {
         let step =
             || TestbedError::step(format!("loading the XDP program of {}", own.device_port()));
         let mut netlink = netlink()?;
@@ -219,11 +194,7 @@ fn program(counters: &Counters, devices: &DeviceMap, cost: Cost) -> Program {
 struct Programs([End; 2]);
 
 impl Inside for Programs {
-    fn count(
-        &mut self,
-        _device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
+    fn count(&mut self, _device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         for end in &self.0 {
             let port = end.port.device_port();
             let step = TestbedError::step(format!("reading the counters of {port}'s program"));

@@ -3,7 +3,7 @@
 use super::draw::split;
 use super::element::{Command, Element, Lane};
 use super::{LinkConfig, LinkCounters, Shaper};
-use crate::{HostId, TeardownError, TestbedError};
+use crate::{HostId, Result, TeardownError, TestbedError};
 use linerate_sys::packet::{FrameSender, PacketRing};
 use linerate_sys::wake::Waker;
 use std::io;
@@ -37,7 +37,7 @@ impl LinkHandle {
         configs: [LinkConfig; 2],
         mtu: u32,
         seed: u64,
-    ) -> Result<Self, TestbedError> {
+    ) -> Result<Self> {
         let longest = mtu + 14;
         let [seed_a, seed_b] = split(seed);
         let [config_a, config_b] = configs;
@@ -79,7 +79,7 @@ impl LinkHandle {
     }
 
     /// Counters since the link was created or reset, including frames that have just reached its interfaces.
-    pub fn counters(&self) -> Result<LinkCounters, TestbedError> {
+    pub fn counters(&self) -> Result<LinkCounters> {
         let (answer, counters) = channel();
         self.command(Command::Count(answer))?;
         await_answer(&counters)?.map_err(TestbedError::element)
@@ -87,21 +87,21 @@ impl LinkHandle {
 
     /// Resets all counters and numbers data packets from 1 again, so that lists and random decisions repeat. Frames in
     /// flight stay in flight and are not counted.
-    pub fn reset(&self) -> Result<(), TestbedError> {
+    pub fn reset(&self) -> Result<()> {
         let (answer, done) = channel();
         self.command(Command::Reset(answer))?;
         await_answer(&done)?.map_err(TestbedError::element)
     }
 
     /// Applies `config` to frames that host `from` sends from now on.
-    pub fn reconfigure(&self, from: HostId, config: LinkConfig) -> Result<(), TestbedError> {
+    pub fn reconfigure(&self, from: HostId, config: LinkConfig) -> Result<()> {
         config.check(self.mtu)?;
         let (answer, done) = channel();
         self.command(Command::Reconfigure(from, Box::new(config), answer))?;
         await_answer(&done)
     }
 
-    fn command(&self, command: Command) -> Result<(), TestbedError> {
+    fn command(&self, command: Command) -> Result<()> {
         self.commands
             .send(command)
             .map_err(|_| TestbedError::ElementGone)?;
@@ -129,6 +129,6 @@ impl Drop for LinkHandle {
     }
 }
 
-fn await_answer<T>(answer: &Receiver<T>) -> Result<T, TestbedError> {
+fn await_answer<T>(answer: &Receiver<T>) -> Result<T> {
     answer.recv().map_err(|_| TestbedError::ElementGone)
 }

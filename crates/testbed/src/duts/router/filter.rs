@@ -5,17 +5,19 @@
 
 use super::super::programs::Program;
 use super::{RuleCounts, Rules};
-use crate::TestbedError;
+use crate::Result;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The program that makes the rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Firewall {
-    /// `iptables` on nftables: every rule counts.
-    IptablesNft,
-    /// `nft`: a rule counts only what matches it.
-    Nft,
+linerate_model::named_enum! {
+    /// The program that makes the rules.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Firewall {
+        /// `nft`: a rule counts only what matches it.
+        Nft = "nft",
+        /// `iptables` on nftables: every rule counts.
+        IptablesNft = "iptables-nft",
+    }
 }
 
 /// A rule set.
@@ -27,49 +29,27 @@ pub(super) struct Filter {
     pub(super) is_masquerading: bool,
 }
 
-pub(in super::super) const NFT: Program = Program {
-    name: "nft",
-    package: "nftables",
-};
+pub(in super::super) const NFT: Program = Program::new("nft", "nftables");
 
 const SAVE: [Program; 2] = [
-    Program {
-        name: "iptables-nft-save",
-        package: "iptables",
-    },
-    Program {
-        name: "ip6tables-nft-save",
-        package: "iptables",
-    },
+    Program::new("iptables-nft-save", "iptables"),
+    Program::new("ip6tables-nft-save", "iptables"),
 ];
 
 const RESTORE: [Program; 2] = [
-    Program {
-        name: "iptables-nft-restore",
-        package: "iptables",
-    },
-    Program {
-        name: "ip6tables-nft-restore",
-        package: "iptables",
-    },
+    Program::new("iptables-nft-restore", "iptables"),
+    Program::new("ip6tables-nft-restore", "iptables"),
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
-    V4,
-    V6,
+linerate_model::named_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Family {
+        V4 = "ip",
+        V6 = "ip6",
+    }
 }
 
 impl Family {
-    const BOTH: [Self; 2] = [Self::V4, Self::V6];
-
-    fn table(self) -> &'static str {
-        match self {
-            Self::V4 => "ip",
-            Self::V6 => "ip6",
-        }
-    }
-
     /// A source address that the tester does not have.
     fn blocked(self, number: u32) -> String {
         let [_, high, middle, low] = number.to_be_bytes();
@@ -95,10 +75,7 @@ impl Filter {
     }
 
     pub(super) fn description(self) -> String {
-        let firewall = match self.firewall {
-            Firewall::IptablesNft => "iptables-nft",
-            Firewall::Nft => "nft",
-        };
+        let firewall = self.firewall;
         let word = |is_on| if is_on { "on" } else { "off" };
         let rules = match self.rules {
             0 => "no rules".to_owned(),
@@ -114,7 +91,7 @@ impl Filter {
 
     /// Commands for `nft -f -`.
     fn nft(self, family: Family) -> String {
-        let table = family.table();
+        let table = family.as_str();
         let mut text = format!(
             "table {table} linerate {{\ncounter matched {{ }}\ncounter unmatched {{ }}\ncounter invalid {{ }}\n\
              counter blocked {{ }}\n\
@@ -169,11 +146,11 @@ impl Filter {
 }
 
 impl Rules for Filter {
-    fn make(&self) -> Result<(), TestbedError> {
+    fn make(&self) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
-        for (family, restore) in Family::BOTH.into_iter().zip(RESTORE) {
+        for (family, restore) in Family::ALL.into_iter().zip(RESTORE) {
             match self.firewall {
                 Firewall::IptablesNft => restore.run(&[], &self.iptables(family))?,
                 Firewall::Nft => NFT.run(&["-f", "-"], &self.nft(family))?,
@@ -182,16 +159,16 @@ impl Rules for Filter {
         Ok(())
     }
 
-    fn read(&self) -> Result<RuleCounts, TestbedError> {
+    fn read(&self) -> Result<RuleCounts> {
         let mut counts = RuleCounts::default();
         if self.is_empty() {
             return Ok(counts);
         }
         match self.firewall {
             Firewall::IptablesNft => {
-                for (family, save) in Family::BOTH.into_iter().zip(SAVE) {
+                for (family, save) in Family::ALL.into_iter().zip(SAVE) {
                     let text = save.run(&["-c", "-t", "filter"], "")?;
-                    counts.add(family.table(), iptables_counters(&text));
+                    counts.add(family.as_str(), iptables_counters(&text));
                 }
             }
             Firewall::Nft => counts = nft_counters(&["ip", "ip6"])?,
@@ -214,7 +191,7 @@ impl RuleCounts {
 }
 
 /// Counters of the table `linerate` of each family.
-pub(in super::super) fn nft_counters(families: &[&str]) -> Result<RuleCounts, TestbedError> {
+pub(in super::super) fn nft_counters(families: &[&str]) -> Result<RuleCounts> {
     let mut counts = RuleCounts::default();
     for family in families {
         let text = NFT.run(&["list", "counters", "table", family, "linerate"], "")?;

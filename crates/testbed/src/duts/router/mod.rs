@@ -8,10 +8,11 @@ mod filter;
 
 use super::cables::{Cables, Ipv6, NextHop, Side, dropped, kernel_version, set_sysctl};
 use super::forwarder::{Forwarder, Inside};
+use super::params::params;
 use super::programs::Program;
 use super::{Availability, Dut, DutKind, DutParam, DutSetup};
-use crate::TestbedError;
 use crate::interfaces::{COMING_UP, index_of, netlink, within};
+use crate::{Result, TestbedError};
 use filter::{Filter, Firewall};
 pub(super) use filter::{NFT, nft_counters};
 use linerate_model::Clock as _;
@@ -27,19 +28,28 @@ use std::time::Duration;
 
 pub(super) struct Router;
 
-const RULES: &str = "rules";
-const FIREWALL: &str = "firewall";
-const CONNTRACK: &str = "conntrack";
-const NAT: &str = "nat";
-const NEIGHBOURS: &str = "neighbours";
+linerate_model::named_enum! {
+    /// Whether a router is told who its neighbours are, or has to ask.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Neighbours {
+        /// By permanent entries.
+        Static = "static",
+        /// It asks, by ARP and neighbour discovery.
+        Learned = "learned",
+    }
+}
 
-/// Whether a router is told who its neighbours are, or has to ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Neighbours {
-    /// It asks, by ARP and neighbour discovery.
-    Learned,
-    /// By permanent entries.
-    Static,
+params! {
+    RULES = "rules": "0…100000" ("0"),
+        "Rules of the packet filter, the last of which the tester's frames match.";
+    FIREWALL = "firewall": "nft|iptables-nft" ("nft"),
+        "Program that makes the rules; those of iptables-nft count every packet.";
+    CONNTRACK = "conntrack": "true|false" ("false"),
+        "Whether connections are tracked, and packets of invalid ones dropped.";
+    NAT = "nat": "true|false" ("false"),
+        "Whether IPv4 packets from port A to port B get the router's address, by which a tester must know them.";
+    NEIGHBOURS = "neighbours": "static|learned" ("static"),
+        "Whether it is given the tester's MAC addresses, or asks for them by ARP and neighbour discovery.";
 }
 
 impl DutKind for Router {
@@ -52,40 +62,7 @@ impl DutKind for Router {
     }
 
     fn params(&self) -> &'static [DutParam] {
-        const {
-            &[
-                DutParam {
-                    name: RULES,
-                    values: "0…100000",
-                    usual: "0",
-                    summary: "Rules of the packet filter, the last of which the tester's frames match.",
-                },
-                DutParam {
-                    name: FIREWALL,
-                    values: "nft|iptables-nft",
-                    usual: "nft",
-                    summary: "Program that makes the rules; those of iptables-nft count every packet.",
-                },
-                DutParam {
-                    name: CONNTRACK,
-                    values: "true|false",
-                    usual: "false",
-                    summary: "Whether connections are tracked, and packets of invalid ones dropped.",
-                },
-                DutParam {
-                    name: NAT,
-                    values: "true|false",
-                    usual: "false",
-                    summary: "Whether IPv4 packets from port A to port B get the router's address, by which a tester must know them.",
-                },
-                DutParam {
-                    name: NEIGHBOURS,
-                    values: "static|learned",
-                    usual: "static",
-                    summary: "Whether it is given the tester's MAC addresses, or asks for them by ARP and neighbour discovery.",
-                },
-            ]
-        }
+        PARAMS
     }
 
     fn programs(&self, setup: &DutSetup) -> Availability {
@@ -96,42 +73,29 @@ impl DutKind for Router {
         }
     }
 
-    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>, TestbedError> {
+    fn start(&self, setup: &DutSetup) -> Result<Box<dyn Dut>> {
         let filter = filter(setup)?;
         let description = format!("Linux router, {}", filter.description());
-        let kinds = [
-            ("static", Neighbours::Static),
-            ("learned", Neighbours::Learned),
-        ];
-        let neighbours = setup.one_of(NEIGHBOURS, &kinds)?;
+        let neighbours = setup.one_of(NEIGHBOURS, &Neighbours::ALL)?;
         let legs = Side::BOTH.map(Side::device_port);
         let cables = lay(setup)?;
         cables.bring_up()?;
         let inside = Routing::start(&cables, legs, neighbours, filter)?;
         within(&cables.device, "the router", wait_until_silent)?;
         let version = kernel_version();
-        Ok(Forwarder::running(
-            setup,
-            &description,
-            version,
-            cables,
-            inside,
-        ))
+        let dut = Forwarder::running(setup, &description, version, cables, inside);
+        Ok(dut)
     }
 }
 
 /// The cables of a device that routes.
-pub(super) fn lay(setup: &DutSetup) -> Result<Cables, TestbedError> {
+pub(super) fn lay(setup: &DutSetup) -> Result<Cables> {
     Cables::lay(setup, NextHop::Device, Ipv6::On)
 }
 
-fn filter(setup: &DutSetup) -> Result<Filter, TestbedError> {
-    let firewalls = [
-        ("nft", Firewall::Nft),
-        ("iptables-nft", Firewall::IptablesNft),
-    ];
+fn filter(setup: &DutSetup) -> Result<Filter> {
     Ok(Filter {
-        firewall: setup.one_of(FIREWALL, &firewalls)?,
+        firewall: setup.one_of(FIREWALL, &Firewall::ALL)?,
         rules: setup.number(RULES, 0..=100_000)?.unwrap_or(0),
         is_tracking: setup.switch(CONNTRACK, false)?,
         is_masquerading: setup.switch(NAT, false)?,
@@ -141,9 +105,9 @@ fn filter(setup: &DutSetup) -> Result<Filter, TestbedError> {
 /// Packet filters that a router has: how they are made, and which of their counters count what.
 pub(super) trait Rules: Send + 'static {
     /// Makes them in the calling thread's network.
-    fn make(&self) -> Result<(), TestbedError>;
+    fn make(&self) -> Result<()>;
     /// What they counted, in the calling thread's network.
-    fn read(&self) -> Result<RuleCounts, TestbedError>;
+    fn read(&self) -> Result<RuleCounts>;
 }
 
 /// Packets by the rule that they met.
@@ -167,7 +131,7 @@ impl<R: Rules + Sync> Routing<R> {
         legs: [InterfaceName; 2],
         neighbours: Neighbours,
         rules: R,
-    ) -> Result<Self, TestbedError> {
+    ) -> Result<Self> {
         let rules = Arc::new(rules);
         let made = Arc::clone(&rules);
         within(&cables.device, "the router", move || {
@@ -185,11 +149,7 @@ impl<R: Rules + Sync> Routing<R> {
 }
 
 impl<R: Rules + Sync> Inside for Routing<R> {
-    fn count(
-        &mut self,
-        device: &Arc<NetNamespace>,
-        counted: &mut DutCounters,
-    ) -> Result<(), TestbedError> {
+    fn count(&mut self, device: &Arc<NetNamespace>, counted: &mut DutCounters) -> Result<()> {
         let rules = Arc::clone(&self.rules);
         let (drops, by_rule) = within(device, "the router", move || {
             Ok((counts::read(), rules.read()?))
@@ -236,7 +196,7 @@ fn add_routes(
 }
 
 /// Makes the calling thread's network forward packets, whatever this host does by default.
-fn forward() -> Result<(), TestbedError> {
+fn forward() -> Result<()> {
     for interface in ["all", "default"] {
         set_sysctl(&format!("ipv4/conf/{interface}/rp_filter"), "0")?;
         set_sysctl(&format!("ipv4/conf/{interface}/send_redirects"), "0")?;
@@ -250,7 +210,7 @@ fn forward() -> Result<(), TestbedError> {
 }
 
 /// Waits until the calling thread's network has sent the multicast membership reports that IPv6 sends by itself.
-pub(super) fn wait_until_silent() -> Result<(), TestbedError> {
+pub(super) fn wait_until_silent() -> Result<()> {
     let deadline = MonoClock.now().after(COMING_UP);
     while counts::reports_are_due(&fs::read_to_string(counts::GROUPS).unwrap_or_default()) {
         let now = MonoClock.now();
