@@ -1,6 +1,6 @@
 //! Checks whether this build can run a test.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::{datapaths, workloads};
 use linerate_model::BitRate;
 use linerate_model::spec::{
@@ -19,7 +19,7 @@ const MAX_PAYLOAD: u64 = 1 << 20;
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Refuses a test that this build cannot run; the error names the key and valid values.
-pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
     if !(1..=MAX_STREAMS).contains(&spec.streams) {
         let why = format!("it takes 1 to {MAX_STREAMS}");
         return Err(EngineError::plan("streams", &spec.streams, why));
@@ -60,7 +60,7 @@ pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineErr
 }
 
 /// Refuses threads that carry several streams where they cannot.
-fn check_threads(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+fn check_threads(spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
     let Some(threads) = spec.threads else {
         if spec.streams <= MAX_THREADS {
             return Ok(());
@@ -87,7 +87,7 @@ fn check_threads(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), Engin
 }
 
 /// A thread that pauses longer would miss a stop.
-fn check_pause(imitation: &Imitation) -> Result<(), EngineError> {
+fn check_pause(imitation: &Imitation) -> Result<()> {
     let (key, pause) = match imitation {
         Imitation::SlowReceiver { pause, .. } => ("receiver_pause", *pause),
         Imitation::SlowSender { pause } => ("sender_pause", *pause),

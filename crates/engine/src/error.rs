@@ -4,6 +4,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+/// What opening or starting traffic gives.
+pub(crate) type Result<T, E = EngineError> = std::result::Result<T, E>;
+
 /// Why an endpoint could not be opened or started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

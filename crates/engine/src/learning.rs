@@ -9,7 +9,7 @@
 //! have to arrive.
 
 use crate::datapaths::packet_path::is_full;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::{BitRate, ByteCount, Clock as _, PacketRate};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink};
@@ -87,7 +87,7 @@ impl AddressPorts {
     ///
     /// # Errors
     /// An interface that is not there, or missing privileges.
-    pub fn open(a: &str, b: &str, frame_bytes: u64, token: u32) -> Result<Self, EngineError> {
+    pub fn open(a: &str, b: &str, frame_bytes: u64, token: u32) -> Result<Self> {
         let open = || {
             let [(from, _), (to, mac)] = [link(a)?, link(b)?];
             let frame_bytes = usize::try_from(frame_bytes).unwrap_or(usize::MAX);
@@ -115,7 +115,7 @@ impl AddressPorts {
         set: AddressSet,
         rate: Option<PacketRate>,
         go_on: &dyn Fn() -> bool,
-    ) -> Result<Option<Taught>, EngineError> {
+    ) -> Result<Option<Taught>> {
         let to = self.to;
         let frames = (0..set.count).map(|number| {
             let from = address(set.set, number);
@@ -137,11 +137,7 @@ impl AddressPorts {
     ///
     /// # Errors
     /// What the interface says when it takes no frames.
-    pub fn probe(
-        &mut self,
-        set: AddressSet,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Option<Probed>, EngineError> {
+    pub fn probe(&mut self, set: AddressSet, go_on: &dyn Fn() -> bool) -> Result<Option<Probed>> {
         // Of an address that is known already: a probe teaches nothing.
         let from = address(set.set, 0);
         let controls = set.count.div_ceil(PROBES_PER_CONTROL);
@@ -177,7 +173,7 @@ impl AddressPorts {
         rate: Option<PacketRate>,
         go_on: &dyn Fn() -> bool,
         take: &mut dyn FnMut(u8, u32),
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let frame = ByteCount::new(self.frame_bytes as u64);
         let bits = BitRate::from_f64(rate.map_or(0.0, PacketRate::pps) * frame.as_f64() * 8.0);
         let start = MonoClock.now();
@@ -216,7 +212,7 @@ impl AddressPorts {
         Ok(true)
     }
 
-    fn send_all(&self, frames: &[Vec<u8>]) -> Result<(), EngineError> {
+    fn send_all(&self, frames: &[Vec<u8>]) -> Result<()> {
         let slices: Vec<_> = frames.iter().map(|frame| IoSlice::new(frame)).collect();
         let mut left = &slices[..];
         let give_up = MonoClock.now().after(SILENCE);

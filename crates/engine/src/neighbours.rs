@@ -9,7 +9,7 @@
 //! IPv6.
 
 use crate::datapaths::{PortEnd, port_ends};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_frames::FrameHeaders;
 use linerate_frames::neighbour::{self, ETHERTYPE_ARP, Message, Neighbour};
 use linerate_model::{Clock as _, MonoInstant};
@@ -67,10 +67,7 @@ impl Neighbours {
     ///
     /// # Errors
     /// Parameters that name no ports, an interface that is not there, or missing privileges.
-    pub fn start(
-        params: &BTreeMap<String, String>,
-        gateways: [Option<IpAddr>; 2],
-    ) -> Result<Self, EngineError> {
+    pub fn start(params: &BTreeMap<String, String>, gateways: [Option<IpAddr>; 2]) -> Result<Self> {
         let ends = port_ends(params)?;
         let others = [ends[1].address, ends[0].address];
         let [a, b] = ends;
@@ -91,14 +88,14 @@ impl Neighbours {
     ///
     /// # Errors
     /// Nobody answered: at which port, for which address, to what.
-    pub fn resolved(&self) -> Result<[MacAddress; 2], EngineError> {
+    pub fn resolved(&self) -> Result<[MacAddress; 2]> {
         let [a, b] = &self.ports;
         Ok([a.resolved()?, b.resolved()?])
     }
 }
 
 impl Port {
-    fn start(end: PortEnd, wanted: IpAddr) -> Result<Self, EngineError> {
+    fn start(end: PortEnd, wanted: IpAddr) -> Result<Self> {
         let name = format!("port {}", end.interface);
         let failed = |error: io::Error| EngineError::io("ask for neighbours at", &name, error);
         let known = Arc::new(Answers::default());
@@ -134,7 +131,7 @@ impl Port {
         })
     }
 
-    fn resolved(&self) -> Result<MacAddress, EngineError> {
+    fn resolved(&self) -> Result<MacAddress> {
         let deadline = MonoClock.now().after(ASK_LIMIT);
         let mut answer = self.known.lock();
         loop {

@@ -1,6 +1,6 @@
 //! What one endpoint and each of its streams have to do, derived from the test that both ends know.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::spec::{
     CatchUp, Direction, Imitation, MAX_OVERTIME, Observe, Side, SocketChoice, Stall, Stop,
     TestSpec, TestWork, TransactionBounds, Transport, WaitMode,
@@ -163,7 +163,7 @@ pub struct StreamPlan {
 
 impl StreamPlan {
     /// Format of its datagrams.
-    pub(crate) fn datagrams(&self) -> Result<Box<dyn DatagramFormat>, EngineError> {
+    pub(crate) fn datagrams(&self) -> Result<Box<dyn DatagramFormat>> {
         let format = match &self.in_turns {
             Some(streams) => self.format.datagrams_in_turns(streams.clone()),
             None => self.format.datagrams(self.index, self.payload),
@@ -172,7 +172,7 @@ impl StreamPlan {
     }
 
     /// Format of its messages.
-    pub(crate) fn messages(&self) -> Result<Box<dyn MessageFormat>, EngineError> {
+    pub(crate) fn messages(&self) -> Result<Box<dyn MessageFormat>> {
         self.format.messages(self.index).ok_or_else(no_messages)
     }
 

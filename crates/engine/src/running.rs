@@ -2,7 +2,7 @@
 
 use crate::control::{Ending, StreamControl};
 use crate::endpoint::Opened;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::tally::StreamProgress;
 use crate::task::StreamTask;
 use crate::workloads::{Step, Work};
@@ -67,7 +67,7 @@ pub struct Running {
 
 impl Opened {
     /// Starts one thread per stream and releases them together. Receivers are ready when this returns.
-    pub fn start(self) -> Result<Running, EngineError> {
+    pub fn start(self) -> Result<Running> {
         let core = self.plan().core();
         let warm_up = self.plan().spec.warm_up;
         let tasks = self.into_tasks()?;
@@ -209,8 +209,8 @@ fn spawn(
     task: StreamTask,
     core: Option<u32>,
     control: &Arc<StreamControl>,
-    ready: mpsc::Sender<Result<(), EngineError>>,
-) -> Result<JoinHandle<StreamReport>, EngineError> {
+    ready: mpsc::Sender<Result<()>>,
+) -> Result<JoinHandle<StreamReport>> {
     let control = Arc::clone(control);
     let name = format!("stream-{}", task.index);
     let thread = std::thread::Builder::new().name(name.clone());
@@ -238,7 +238,7 @@ impl Drop for FinishedAtEnd {
     }
 }
 
-fn prepare_thread(core: Option<u32>) -> Result<(), EngineError> {
+fn prepare_thread(core: Option<u32>) -> Result<()> {
     if let Some(core) = core {
         affinity::pin_current_thread(core).map_err(|error| EngineError::Host {
             what: format!("pinning a traffic thread to core {core}"),

@@ -10,7 +10,7 @@ use super::{
     Arrivals, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, Nagle,
     ParamDef, PathDiagnostics, PathSetup, Span, StreamPath, refuse_unknown,
 };
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::udp::Blocking;
@@ -24,7 +24,7 @@ use std::os::fd::OwnedFd;
 /// The kernel's sockets by `io_uring`.
 pub(super) struct IoUring;
 
-fn submission(params: &BTreeMap<String, String>) -> Result<Submission, EngineError> {
+fn submission(params: &BTreeMap<String, String>) -> Result<Submission> {
     match params.get("sqpoll").map(String::as_str) {
         None | Some("false") => Ok(Submission::Calls),
         Some("true") => Ok(Submission::KernelThread),
@@ -77,7 +77,7 @@ impl DatapathKind for IoUring {
         }
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec) -> Result<()> {
         refuse_unknown(self, spec)?;
         submission(&spec.datapath.params)?;
         if spec.wait == WaitMode::BusyPoll {
@@ -87,11 +87,7 @@ impl DatapathKind for IoUring {
         Ok(())
     }
 
-    fn datagrams(
-        &self,
-        socket: UdpSocket,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+    fn datagrams(&self, socket: UdpSocket, setup: &PathSetup<'_>) -> Result<Box<dyn DatagramPath>> {
         let socket = open(socket.into(), setup)?;
         Ok(Box::new(Datagrams {
             socket,
@@ -101,11 +97,7 @@ impl DatapathKind for IoUring {
         }))
     }
 
-    fn stream(
-        &self,
-        socket: TcpStream,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn StreamPath>, EngineError> {
+    fn stream(&self, socket: TcpStream, setup: &PathSetup<'_>) -> Result<Box<dyn StreamPath>> {
         if setup.nagle == Nagle::Off {
             sockopt::set_no_delay(&socket)
                 .map_err(|e| EngineError::io("set TCP_NODELAY on", &"a data socket", e))?;
@@ -133,7 +125,7 @@ const fn blocking(wait: WaitMode) -> Blocking {
     }
 }
 
-fn open(socket: OwnedFd, setup: &PathSetup<'_>) -> Result<UringSocket, EngineError> {
+fn open(socket: OwnedFd, setup: &PathSetup<'_>) -> Result<UringSocket> {
     let submission = submission(setup.params)?;
     let opened = UringSocket::open(socket, submission, blocking(setup.wait));
     opened.map_err(|error| match missing(&error, uring::disabled()) {

@@ -8,7 +8,7 @@ use super::{
     Arrivals, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, ParamDef,
     PathSetup, Span, StreamPath, refuse_unknown,
 };
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use std::collections::{BTreeMap, VecDeque};
@@ -45,15 +45,11 @@ impl DatapathKind for Loopback {
         Availability::Available
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec) -> Result<()> {
         refuse_unknown(self, spec)
     }
 
-    fn datagrams(
-        &self,
-        socket: UdpSocket,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+    fn datagrams(&self, socket: UdpSocket, setup: &PathSetup<'_>) -> Result<Box<dyn DatagramPath>> {
         let ends = Ends::from_local(socket.local_addr(), socket.peer_addr())?;
         Ok(Box::new(MemoryDatagrams {
             inbox: pipe(ends.incoming()),
@@ -68,11 +64,7 @@ impl DatapathKind for Loopback {
         }))
     }
 
-    fn stream(
-        &self,
-        socket: TcpStream,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn StreamPath>, EngineError> {
+    fn stream(&self, socket: TcpStream, setup: &PathSetup<'_>) -> Result<Box<dyn StreamPath>> {
         let ends = Ends::from_local(socket.local_addr(), socket.peer_addr())?;
         let path = MemoryStream {
             inbox: pipe(ends.incoming()),
@@ -98,10 +90,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn from_local(
-        local: io::Result<SocketAddr>,
-        peer: io::Result<SocketAddr>,
-    ) -> Result<Self, EngineError> {
+    fn from_local(local: io::Result<SocketAddr>, peer: io::Result<SocketAddr>) -> Result<Self> {
         let named = local.and_then(|local| Ok(Self { local, peer: peer? }));
         named.map_err(|e| EngineError::io("name the ends of", &"a data socket", e))
     }

@@ -8,7 +8,7 @@ pub(crate) mod packet_path;
 mod ports;
 mod sockets;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::Role;
 use linerate_model::sample::{PathMtu, PathReport, TcpSample, XdpReport};
 use linerate_model::spec::{Side, TestSpec, WaitMode};
@@ -36,7 +36,7 @@ pub static ALL: &[&dyn DatapathKind] = &[
 ];
 
 /// The datapath with this id.
-pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
+pub fn find(id: &str) -> Result<&'static dyn DatapathKind> {
     let known = ALL.iter().copied().find(|kind| kind.id() == id);
     known.ok_or_else(|| {
         let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
@@ -68,6 +68,19 @@ pub struct ParamDef {
     /// One sentence.
     pub summary: &'static str,
 }
+
+/// A table of parameters: key, what it takes, one sentence; behind them those that several datapaths have.
+macro_rules! param_defs {
+    ($($name:expr => $values:literal, $summary:literal;)* $(@ $($shared:expr),+)?) => {
+        const {
+            &[
+                $($crate::datapaths::ParamDef { name: $name, values: $values, summary: $summary },)*
+                $($($shared),*)?
+            ]
+        }
+    };
+}
+use param_defs;
 
 /// A wait mode for latency tests on a datapath, as named by `--wait`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,19 +131,11 @@ pub trait DatapathKind: Sync {
         false
     }
     /// Refuses parameters or a test that it does not support, before anything is opened.
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
+    fn check(&self, spec: &TestSpec) -> Result<()>;
     /// Takes over a connected UDP socket.
-    fn datagrams(
-        &self,
-        socket: UdpSocket,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn DatagramPath>, EngineError>;
+    fn datagrams(&self, socket: UdpSocket, setup: &PathSetup<'_>) -> Result<Box<dyn DatagramPath>>;
     /// Takes over a connected TCP socket.
-    fn stream(
-        &self,
-        socket: TcpStream,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn StreamPath>, EngineError>;
+    fn stream(&self, socket: TcpStream, setup: &PathSetup<'_>) -> Result<Box<dyn StreamPath>>;
 }
 
 /// Datagrams per call.
@@ -445,7 +450,7 @@ pub trait StreamPath: Send {
 }
 
 /// Refuses parameters that are not in `kind`'s list.
-fn refuse_unknown(kind: &dyn DatapathKind, spec: &TestSpec) -> Result<(), EngineError> {
+fn refuse_unknown(kind: &dyn DatapathKind, spec: &TestSpec) -> Result<()> {
     for key in spec.datapath.params.keys() {
         if !kind.params().iter().any(|param| param.name == key) {
             let known: Vec<_> = kind.params().iter().map(|param| param.name).collect();

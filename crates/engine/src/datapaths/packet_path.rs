@@ -10,7 +10,7 @@ use super::af_xdp::open::refused;
 use super::af_xdp::probe::ProbeMark;
 use super::af_xdp::route::FrameRoute;
 use super::{Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, PathSetup};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::Clock as _;
 use linerate_model::spec::WaitMode;
 use linerate_sys::clock::MonoClock;
@@ -52,7 +52,7 @@ impl PacketPath {
         mark: Option<ProbeMark>,
         lengths: Lengths,
         setup: &PathSetup<'_>,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let codec = Codec::new(&route.layout, setup.payload).with_lengths(lengths);
         let (longest, most) = (
             codec.longest(),

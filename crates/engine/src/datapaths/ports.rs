@@ -19,8 +19,9 @@ use super::in_kernel::{self, Flows, MAX_FLOWS};
 use super::packet_path::PacketPath;
 use super::{
     Availability, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup, StreamPath, af_xdp,
+    param_defs,
 };
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::Role;
 use linerate_frames::{FrameHeaders, Way};
 use linerate_model::spec::{DatapathChoice, Direction, Genome, Side, TestSpec};
@@ -33,71 +34,27 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 /// Frames between two ports of a device under test.
 pub(super) struct Ports;
 
-const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        name: "a",
-        values: "IF",
-        summary: "The client's interface.",
-    },
-    ParamDef {
-        name: "b",
-        values: "IF",
-        summary: "The server's interface.",
-    },
-    ParamDef {
-        name: "a-ip",
-        values: "ADDRESS",
-        summary: "Address of the client's frames (198.18.0.1).",
-    },
-    ParamDef {
-        name: "b-ip",
-        values: "ADDRESS",
-        summary: "Address of the server's frames (198.18.0.2).",
-    },
-    ParamDef {
-        name: "a-to",
-        values: "MAC",
-        summary: "Where the client sends its frames: a router's port (the server's interface).",
-    },
-    ParamDef {
-        name: "b-to",
-        values: "MAC",
-        summary: "Where the server sends its frames: a router's port (the client's interface).",
-    },
-    ParamDef {
-        name: "flows",
-        values: "N",
-        summary: "Pseudo-random addresses and ports of so many flows, to 1000000 (1).",
-    },
-    ParamDef {
-        name: DatapathChoice::GENOME,
-        values: "MIX",
-        summary: "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).",
-    },
-    ParamDef {
-        name: FrameHeaders::HEADERS,
-        values: "STACK",
-        summary: "Headers between Ethernet and the frames' own packet, from outside inwards: `vlan=100,mpls=16/17` (none).",
-    },
-    ParamDef {
-        name: FrameHeaders::L4,
-        values: "udp|tcp",
-        summary: "Transport of the frames' own packet (udp).",
-    },
-    ParamDef {
-        name: FrameHeaders::TEMPLATE,
-        values: "HEX",
-        summary: "Bytes that every frame has before number and time, in place of addresses and headers (none).",
-    },
-    ParamDef {
-        name: "generator",
-        values: "af-xdp|af-packet|kernel|either",
-        summary: "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).",
-    },
-    params::QUEUE,
-    params::MODE,
-    params::FRAMES,
-];
+const PARAMS: &[ParamDef] = param_defs! {
+    "a" => "IF", "The client's interface.";
+    "b" => "IF", "The server's interface.";
+    "a-ip" => "ADDRESS", "Address of the client's frames (198.18.0.1).";
+    "b-ip" => "ADDRESS", "Address of the server's frames (198.18.0.2).";
+    "a-to" => "MAC",
+        "Where the client sends its frames: a router's port (the server's interface).";
+    "b-to" => "MAC",
+        "Where the server sends its frames: a router's port (the client's interface).";
+    "flows" => "N", "Pseudo-random addresses and ports of so many flows, to 1000000 (1).";
+    DatapathChoice::GENOME => "MIX",
+        "Lengths of frames, which repeat, with FCS: `imix`, letters of RFC 6985, or `7x64+4x594+1x1518` (all have one).";
+    FrameHeaders::HEADERS => "STACK",
+        "Headers between Ethernet and the frames' own packet, from outside inwards: `vlan=100,mpls=16/17` (none).";
+    FrameHeaders::L4 => "udp|tcp", "Transport of the frames' own packet (udp).";
+    FrameHeaders::TEMPLATE => "HEX",
+        "Bytes that every frame has before number and time, in place of addresses and headers (none).";
+    "generator" => "af-xdp|af-packet|kernel|either",
+        "Who makes and counts frames: this process by AF_XDP or packet sockets, or programs in the kernel; either: these if they can (af-xdp).";
+    @ params::QUEUE, params::MODE, params::FRAMES
+};
 
 impl DatapathKind for Ports {
     fn id(&self) -> &'static str {
@@ -137,7 +94,7 @@ impl DatapathKind for Ports {
         false
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec) -> Result<()> {
         let device = Device::parse(&spec.datapath.params)?;
         match device.generator {
             By::Process | By::Packets => af_xdp::check(self, spec, "use generator=kernel"),
@@ -151,11 +108,7 @@ impl DatapathKind for Ports {
         }
     }
 
-    fn datagrams(
-        &self,
-        socket: UdpSocket,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+    fn datagrams(&self, socket: UdpSocket, setup: &PathSetup<'_>) -> Result<Box<dyn DatagramPath>> {
         let device = Device::parse(setup.params)?;
         let route = device.route(setup.role)?;
         let params = FrameParams::parse(setup.params)?;
@@ -206,11 +159,7 @@ impl DatapathKind for Ports {
         }
     }
 
-    fn stream(
-        &self,
-        _socket: TcpStream,
-        _setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn StreamPath>, EngineError> {
+    fn stream(&self, _socket: TcpStream, _setup: &PathSetup<'_>) -> Result<Box<dyn StreamPath>> {
         Err(af_xdp::no_stream(self))
     }
 }
@@ -253,7 +202,7 @@ struct Device {
 }
 
 impl Device {
-    fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+    fn parse(params: &BTreeMap<String, String>) -> Result<Self> {
         let text = |key: &str| params.get(key).map(String::as_str);
         let interface = |key: &'static str| {
             let name = text(key).ok_or_else(|| {
@@ -309,7 +258,7 @@ impl Device {
     }
 
     /// Payload lengths of its frames.
-    fn lengths(&self, payload: usize, layout: &Layout) -> Result<Lengths, EngineError> {
+    fn lengths(&self, payload: usize, layout: &Layout) -> Result<Lengths> {
         let genome = self.genome.as_ref();
         let lengths = Lengths::new(payload, genome, layout.payload_at())
             .filter(|lengths| lengths.places().iter().all(|length| *length >= HEADER_LEN));
@@ -328,7 +277,7 @@ impl Device {
     }
 
     /// The way of the frames of one end.
-    fn route(&self, role: Role) -> Result<FrameRoute, EngineError> {
+    fn route(&self, role: Role) -> Result<FrameRoute> {
         let (here, there, remedy) = match role {
             Role::Client => (
                 &self.a,
@@ -375,7 +324,7 @@ pub(crate) struct PortEnd {
 }
 
 /// The two ports that parameters name.
-pub(crate) fn port_ends(params: &BTreeMap<String, String>) -> Result<[PortEnd; 2], EngineError> {
+pub(crate) fn port_ends(params: &BTreeMap<String, String>) -> Result<[PortEnd; 2]> {
     let device = Device::parse(params)?;
     let end = |port: &Port| {
         let (_, link) = port.link("see ip link for those that there are")?;
@@ -392,7 +341,7 @@ pub(crate) fn port_ends(params: &BTreeMap<String, String>) -> Result<[PortEnd; 2
 
 impl Port {
     /// Its interface, and what was asked for it.
-    fn link(&self, remedy: &'static str) -> Result<(Netlink, Link), EngineError> {
+    fn link(&self, remedy: &'static str) -> Result<(Netlink, Link)> {
         let name = self.interface.as_str();
         let failed = |error: io::Error| EngineError::Host {
             what: format!("using {name} as a port"),
@@ -406,7 +355,7 @@ impl Port {
 }
 
 /// Who makes the frames, of how many flows.
-fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineError> {
+fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows)> {
     let text = |key: &str| params.get(key).map(String::as_str);
     let by = match text("generator") {
         None | Some("af-xdp") => By::Process,
@@ -431,7 +380,7 @@ fn generator(params: &BTreeMap<String, String>) -> Result<(By, Flows), EngineErr
 }
 
 /// The mix of frame lengths, if there is one.
-fn genome(params: &BTreeMap<String, String>) -> Result<Option<Genome>, EngineError> {
+fn genome(params: &BTreeMap<String, String>) -> Result<Option<Genome>> {
     let text = params.get(DatapathChoice::GENOME);
     let read = |text: &String| {
         text.parse()

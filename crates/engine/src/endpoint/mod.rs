@@ -15,7 +15,7 @@ pub use primed::Early;
 
 use crate::check::check;
 use crate::datapaths::{self, PathSetup, TurnSockets, TurnsPath, TurnsSetup};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{EndpointPlan, Role, opening_at_one_port};
 use crate::task::StreamTask;
 use crate::workloads::{self, Ends, Path, StreamSetup};
@@ -94,7 +94,7 @@ impl Opened {
 
     /// The server's end: binds one ephemeral port per stream, or per thread that carries several, on `local` (its port is ignored, its
     /// scope is not).
-    pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
+    pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self> {
         check(&plan.spec, plan.format.as_ref())?;
         check_descriptors(&plan)?;
         let local = canonical(local, 0);
@@ -127,7 +127,7 @@ impl Opened {
         remote: SocketAddr,
         ports: &[u16],
         timeout: Duration,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         check(&plan.spec, plan.format.as_ref())?;
         check_descriptors(&plan)?;
         let streams = usize::from(plan.spec.streams);
@@ -172,7 +172,7 @@ impl Opened {
         from: IpAddr,
         timeout: Duration,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let from = from.to_canonical();
         let wait = Wait {
             timeout,
@@ -197,7 +197,7 @@ impl Opened {
     }
 
     /// Server with TCP streams that were accepted and identified at a shared port.
-    pub fn with_tcp(plan: EndpointPlan, streams: Vec<TcpStream>) -> Result<Self, EngineError> {
+    pub fn with_tcp(plan: EndpointPlan, streams: Vec<TcpStream>) -> Result<Self> {
         check(&plan.spec, plan.format.as_ref())?;
         for stream in &streams {
             let applied = stream
@@ -212,7 +212,7 @@ impl Opened {
 
     /// Server with connected UDP sockets whose clients' requests were answered. A handshake of more than that is over with
     /// [`await_peer`](Self::await_peer).
-    pub fn with_udp(plan: EndpointPlan, sockets: Vec<UdpSocket>) -> Result<Self, EngineError> {
+    pub fn with_udp(plan: EndpointPlan, sockets: Vec<UdpSocket>) -> Result<Self> {
         check(&plan.spec, plan.format.as_ref())?;
         for socket in &sockets {
             linerate_sys::tcp::apply_buffers(socket, &plan.spec.socket)
@@ -233,7 +233,7 @@ impl Opened {
     }
 
     /// The opposite direction over the same sockets.
-    pub fn twin(&self, plan: EndpointPlan) -> Result<Self, EngineError> {
+    pub fn twin(&self, plan: EndpointPlan) -> Result<Self> {
         check(&plan.spec, plan.format.as_ref())?;
         let failed = |error| EngineError::io("use for both directions", &"a data socket", error);
         let sockets = match &self.sockets {
@@ -246,7 +246,7 @@ impl Opened {
     }
 
     /// Keeps the data sockets open after their traffic, as far as the peer's protocol needs it.
-    pub fn hold(&self) -> Result<HeldSockets, EngineError> {
+    pub fn hold(&self) -> Result<HeldSockets> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let is_client = self.plan.role == Role::Client;
         let (mut open, mut datagrams) = (Ok(Vec::new()), Ok(Vec::new()));
@@ -267,7 +267,7 @@ impl Opened {
     }
 
     /// The open streams, for the next test of a session that reuses them.
-    pub fn kept(&self) -> Result<KeptStreams, EngineError> {
+    pub fn kept(&self) -> Result<KeptStreams> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let mut kept = KeptStreams::default();
         match &self.sockets {
@@ -280,7 +280,7 @@ impl Opened {
     }
 
     /// Connects bound datagram sockets to the peer's, one port each, with addresses from the control connection.
-    pub fn join(&mut self, remote: SocketAddr, ports: &[u16]) -> Result<(), EngineError> {
+    pub fn join(&mut self, remote: SocketAddr, ports: &[u16]) -> Result<()> {
         let Sockets::Udp(sockets) = &self.sockets else {
             return Err(EngineError::NotConnected { stream: 0 });
         };
@@ -303,7 +303,7 @@ impl Opened {
     }
 
     /// Opens the datapaths on the sockets and the workload's streams on the paths.
-    pub(crate) fn into_tasks(self) -> Result<Vec<StreamTask>, EngineError> {
+    pub(crate) fn into_tasks(self) -> Result<Vec<StreamTask>> {
         let plan = &self.plan;
         let workload = workloads::find(&plan.spec.workload)?;
         let mut early = self.early.into_iter();
@@ -360,7 +360,7 @@ enum OpenSocket {
 const OTHER_DESCRIPTORS: u64 = 200;
 
 /// Refuses a test whose streams need more descriptors than this process may have, before any is opened.
-fn check_descriptors(plan: &EndpointPlan) -> Result<(), EngineError> {
+fn check_descriptors(plan: &EndpointPlan) -> Result<()> {
     let spec = &plan.spec;
     let directions = if spec.direction == Direction::Duplex {
         2
@@ -392,7 +392,7 @@ fn check_descriptors(plan: &EndpointPlan) -> Result<(), EngineError> {
 }
 
 /// The port of each stream, where the server opened one for each thread that carries several.
-fn per_stream(spec: &TestSpec, ports: &[u16]) -> Result<Vec<u16>, EngineError> {
+fn per_stream(spec: &TestSpec, ports: &[u16]) -> Result<Vec<u16>> {
     let threads = spec.traffic_threads();
     if spec.threads.is_none() {
         return Ok(ports.to_vec());
@@ -422,7 +422,7 @@ fn by_thread<S>(spec: &TestSpec, all: Vec<S>) -> impl Iterator<Item = Vec<S>> {
 }
 
 /// Addresses with which a workload opens or accepts its own connections.
-fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket, EngineError> {
+fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket> {
     let there = socket.peer_addr();
     let there = there.map_err(|e| EngineError::io("name the ends of", &"a data socket", e))?;
     Ok(OpenSocket::Connections(match listener {
@@ -432,12 +432,7 @@ fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket,
 }
 
 /// One stream: its path, plan and work.
-fn task(
-    plan: &EndpointPlan,
-    index: u8,
-    socket: OpenSocket,
-    early: Early,
-) -> Result<StreamTask, EngineError> {
+fn task(plan: &EndpointPlan, index: u8, socket: OpenSocket, early: Early) -> Result<StreamTask> {
     let datapath = datapaths::find(&plan.spec.datapath.id)?;
     let workload = workloads::find(&plan.spec.workload)?;
     let stream = plan.stream(index);

@@ -1,7 +1,7 @@
 //! Data connections over TCP.
 
 use super::Wait;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::EndpointPlan;
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::StreamFormat;
@@ -25,10 +25,7 @@ const MAX_PENDING: u16 = 4096;
 /// of pending connections overflows.
 const CONNECTING_AT_ONCE: usize = 64;
 
-pub(super) fn listen(
-    plan: &EndpointPlan,
-    local: SocketAddr,
-) -> Result<Vec<TcpListener>, EngineError> {
+pub(super) fn listen(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<TcpListener>> {
     let listener = |thread| {
         let pending = u16::try_from(plan.connections(thread)).unwrap_or(MAX_PENDING);
         let pending = pending.clamp(16, MAX_PENDING);
@@ -43,7 +40,7 @@ pub(super) fn connect(
     remotes: &[SocketAddr],
     opening: &dyn Fn(u16) -> Vec<u8>,
     timeout: Duration,
-) -> Result<Vec<TcpStream>, EngineError> {
+) -> Result<Vec<TcpStream>> {
     let deadline = MonoClock.now().after(timeout);
     if plan.spec.threads.is_some() {
         return connect_many(plan, remotes, opening, deadline);
@@ -78,7 +75,7 @@ fn connect_many(
     remotes: &[SocketAddr],
     opening: &dyn Fn(u16) -> Vec<u8>,
     deadline: MonoInstant,
-) -> Result<Vec<TcpStream>, EngineError> {
+) -> Result<Vec<TcpStream>> {
     let failed = |error| EngineError::io("wait for", &"data connections", error);
     let readiness = Readiness::new().map_err(failed)?;
     let mut all = Vec::with_capacity(remotes.len());
@@ -129,7 +126,7 @@ pub(super) fn accept(
     listeners: &[TcpListener],
     from: IpAddr,
     wait: &Wait<'_>,
-) -> Result<Vec<TcpStream>, EngineError> {
+) -> Result<Vec<TcpStream>> {
     if plan.spec.threads.is_some() {
         let accept = |(thread, listener)| accept_many(plan, thread, listener, from, wait);
         let threads: Result<Vec<_>, _> = (0..).zip(listeners).map(accept).collect();
@@ -154,7 +151,7 @@ fn accept_many(
     listener: &TcpListener,
     from: IpAddr,
     wait: &Wait<'_>,
-) -> Result<Vec<TcpStream>, EngineError> {
+) -> Result<Vec<TcpStream>> {
     let streams = plan.spec.streams_of_thread(thread);
     let openings = streams
         .clone()
@@ -187,7 +184,7 @@ fn accept_one(
     opening: &[u8],
     from: IpAddr,
     wait: &Wait<'_>,
-) -> Result<Option<TcpStream>, EngineError> {
+) -> Result<Option<TcpStream>> {
     let accepted = accept_first(listener, (from, opening.len()), wait, |bytes| {
         bytes == opening
     })?;
@@ -201,7 +198,7 @@ fn accept_first(
     (from, length): (IpAddr, usize),
     wait: &Wait<'_>,
     is_awaited: impl Fn(&[u8]) -> bool,
-) -> Result<Option<(TcpStream, Vec<u8>)>, EngineError> {
+) -> Result<Option<(TcpStream, Vec<u8>)>> {
     let failed = |error| EngineError::io("accept a data connection on", &"a data port", error);
     while let Some(left) = wait.next() {
         let ready = tcp::wait_readable(&[listener.as_fd()], left).map_err(failed)?;

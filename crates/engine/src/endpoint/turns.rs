@@ -3,7 +3,7 @@
 
 use super::udp::{HandshakeState, MAX_HANDSHAKE_BYTES, open, open_to, probe_path};
 use super::{POLL_INTERVAL, Wait};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::EndpointPlan;
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::{Handshake, HandshakeStep};
@@ -36,10 +36,7 @@ impl SharedSocket {
 }
 
 /// Binds a port for each thread.
-pub(super) fn bind(
-    plan: &EndpointPlan,
-    local: SocketAddr,
-) -> Result<Vec<SharedSocket>, EngineError> {
+pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<SharedSocket>> {
     let open = |_| {
         let socket = open(plan, local)?;
         socket.set_nonblocking(true)?;
@@ -51,7 +48,7 @@ pub(super) fn bind(
 }
 
 /// The handshake of stream `stream`.
-fn handshake(plan: &EndpointPlan, stream: u16) -> Result<Box<dyn Handshake>, EngineError> {
+fn handshake(plan: &EndpointPlan, stream: u16) -> Result<Box<dyn Handshake>> {
     let handshake = plan.format.handshake(stream);
     handshake.ok_or_else(|| EngineError::NotConnected {
         stream: stream.into(),
@@ -63,7 +60,7 @@ pub(super) fn connect(
     plan: &EndpointPlan,
     remotes: &[SocketAddr],
     timeout: Duration,
-) -> Result<Vec<UdpSocket>, EngineError> {
+) -> Result<Vec<UdpSocket>> {
     let deadline = MonoClock.now().after(timeout);
     let failed = |error| EngineError::io("wait for", &"answers to UDP hellos", error);
     let readiness = Readiness::new().map_err(failed)?;
@@ -136,7 +133,7 @@ struct Greeted {
 }
 
 impl Greeted {
-    fn open(plan: &EndpointPlan, stream: u16, remote: SocketAddr) -> Result<Self, EngineError> {
+    fn open(plan: &EndpointPlan, stream: u16, remote: SocketAddr) -> Result<Self> {
         Ok(Self {
             socket: open_to(plan, remote)?,
             handshake: handshake(plan, stream)?,
@@ -185,7 +182,7 @@ pub(super) fn welcome(
     sockets: &mut [SharedSocket],
     from: IpAddr,
     wait: &Wait<'_>,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     let failed = |error| EngineError::io("take datagrams on", &"a data port", error);
     let client = |stream| {
         Ok(Client {
@@ -194,7 +191,7 @@ pub(super) fn welcome(
             address: None,
         })
     };
-    let all: Result<Vec<_>, EngineError> = (0..plan.spec.streams).map(client).collect();
+    let all: Result<Vec<_>> = (0..plan.spec.streams).map(client).collect();
     let mut all = all?;
     let mut awaited = all.len();
     loop {

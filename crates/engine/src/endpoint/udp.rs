@@ -2,7 +2,7 @@
 //! (see [`Handshake`]); here are sockets and timeouts. Every datagram may be lost.
 
 use super::{POLL_INTERVAL, Wait};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::EndpointPlan;
 use linerate_model::spec::{Side, TestWork};
 use linerate_model::{Clock, MonoInstant};
@@ -21,7 +21,7 @@ const SETTLED_AFTER_REQUESTS: u32 = 5;
 /// Receive buffer for handshake datagrams, bytes.
 pub(super) const MAX_HANDSHAKE_BYTES: usize = 64;
 
-pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSocket>, EngineError> {
+pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSocket>> {
     let open = |_| open(plan, local);
     let all: Result<_, _> = (0..plan.spec.streams).map(open).collect();
     all.map_err(|error| EngineError::io("bind data ports on", &local.ip(), error))
@@ -38,7 +38,7 @@ pub(super) fn connect(
     plan: &EndpointPlan,
     remotes: &[SocketAddr],
     timeout: Duration,
-) -> Result<Vec<UdpSocket>, EngineError> {
+) -> Result<Vec<UdpSocket>> {
     let deadline = MonoClock.now().after(timeout);
     let sockets: Result<Vec<_>, _> = (0..)
         .zip(remotes)
@@ -65,7 +65,7 @@ pub(super) fn connect(
 }
 
 /// A client's socket, connected to `remote`.
-pub(super) fn open_to(plan: &EndpointPlan, remote: SocketAddr) -> Result<UdpSocket, EngineError> {
+pub(super) fn open_to(plan: &EndpointPlan, remote: SocketAddr) -> Result<UdpSocket> {
     let failed = |error| EngineError::io("open a data socket to", &remote, error);
     let socket = open(plan, from_any(remote)).map_err(failed)?;
     socket.connect(remote).map_err(failed)?;
@@ -193,7 +193,7 @@ pub(super) fn welcome(
     sockets: &[UdpSocket],
     from: IpAddr,
     wait: &Wait<'_>,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     let failed = |error| EngineError::io("take datagrams on", &"a data port", error);
     let awaited = |stream, what| EngineError::NoPeer {
         stream,

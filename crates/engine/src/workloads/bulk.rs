@@ -9,7 +9,7 @@ use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Path, Step, StreamPath, StreamSetup, Work, WorkloadKind, multiplexed};
 use crate::control::{Received, StreamControl};
 use crate::datapaths::Calls;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::Tally;
 use linerate_model::sample::{
@@ -51,7 +51,7 @@ impl WorkloadKind for Bulk {
         }
     }
 
-    fn check(&self, spec: &TestSpec, _: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, _: &dyn StreamFormat) -> Result<()> {
         let TestWork::ByteStream(stream) = &spec.work else {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -74,7 +74,7 @@ impl WorkloadKind for Bulk {
         Calls::Single
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         if matches!(setup.path, Path::Streams(_)) {
             return multiplexed::byte_streams(side, setup);
         }
@@ -93,7 +93,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    fn new(setup: StreamSetup) -> Result<Self> {
         Ok(Self {
             path: setup.path.stream()?,
             counts: ByteCounts::new(setup.plan, setup.progress, setup.clock),

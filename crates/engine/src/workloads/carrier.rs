@@ -2,7 +2,7 @@
 
 use super::Path;
 use crate::datapaths::{Buffers, DatagramPath, StreamPath};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::sample::{PathReport, TcpSample};
 use linerate_sys::failure::Failure;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) enum Carrier<Pieces> {
 }
 
 impl<Pieces> Carrier<Pieces> {
-    pub(crate) fn new(path: Path, pieces: impl FnOnce() -> Pieces) -> Result<Self, EngineError> {
+    pub(crate) fn new(path: Path, pieces: impl FnOnce() -> Pieces) -> Result<Self> {
         match path {
             Path::Connections(_) | Path::Streams(_) => {
                 Err(EngineError::wrong_path("datagrams or a byte stream"))

@@ -11,7 +11,7 @@
 use super::{Path, Step, StreamSetup, Work, WorkloadKind};
 use crate::control::{Received, StreamControl};
 use crate::datapaths::{self, Calls, Nagle};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
@@ -67,7 +67,7 @@ impl WorkloadKind for Connections {
         }
     }
 
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         if !format.identifies_test() {
             let why = "short connections need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -97,7 +97,7 @@ impl WorkloadKind for Connections {
         true
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         let Path::Connections(ends) = setup.path else {
             return Err(EngineError::wrong_path("connections"));
         };

@@ -12,7 +12,7 @@ use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Step, StreamSetup, Work, WorkloadKind};
 use crate::control::{Received, StreamControl};
 use crate::datapaths::{Calls, Nagle, StreamPath};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{Limit, StreamPlan, no_datagrams};
 use crate::tally::{FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{
@@ -62,7 +62,7 @@ impl WorkloadKind for MarkedBulk {
         }
     }
 
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         if !format.identifies_test() {
             let why = "marks need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -99,7 +99,7 @@ impl WorkloadKind for MarkedBulk {
         }
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         let common = Common::new(setup)?;
         Ok(match side {
             Side::Sender => Box::new(Sender::new(common)),
@@ -123,7 +123,7 @@ struct Common {
 }
 
 impl Common {
-    fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    fn new(setup: StreamSetup) -> Result<Self> {
         let start = MonoInstant::default();
         Ok(Self {
             path: setup.path.stream()?,

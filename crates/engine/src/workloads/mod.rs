@@ -13,7 +13,7 @@ mod request_response;
 
 use crate::control::StreamControl;
 use crate::datapaths::{Calls, DatagramPath, Nagle, Probe, StreamPath};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::StreamPlan;
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress};
 use linerate_model::sample::StreamReport;
@@ -54,7 +54,7 @@ pub fn page() -> String {
 }
 
 /// The workload with this id.
-pub fn find(id: &WorkloadId) -> Result<&'static dyn WorkloadKind, EngineError> {
+pub fn find(id: &WorkloadId) -> Result<&'static dyn WorkloadKind> {
     let known = ALL.iter().copied().find(|kind| kind.id() == id.as_str());
     known.ok_or_else(|| {
         let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
@@ -71,7 +71,7 @@ pub trait WorkloadKind: Sync {
     /// A short test of it that any host can carry over loopback: what the conformance tests run.
     fn example(&self) -> TestSpec;
     /// Refuses an invalid test for this workload, before anything is opened.
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError>;
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()>;
     /// Datagrams per call at this side.
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
     /// Wait mode of its path's calls.
@@ -91,7 +91,7 @@ pub trait WorkloadKind: Sync {
         false
     }
     /// One side of one stream; an error if path or protocol are not those that [`check`](Self::check) accepts.
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError>;
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>>;
 }
 
 /// The open path of one stream.
@@ -116,7 +116,7 @@ pub struct StreamSetup {
 
 impl Path {
     /// The datagram path; an error if it is another.
-    pub(crate) fn datagrams(self) -> Result<Box<dyn DatagramPath>, EngineError> {
+    pub(crate) fn datagrams(self) -> Result<Box<dyn DatagramPath>> {
         match self {
             Self::Datagrams(path) => Ok(path),
             Self::Connections(_) | Self::Stream(_) | Self::Streams(_) => {
@@ -126,7 +126,7 @@ impl Path {
     }
 
     /// The byte-stream path; an error if it is another.
-    pub(crate) fn stream(self) -> Result<Box<dyn StreamPath>, EngineError> {
+    pub(crate) fn stream(self) -> Result<Box<dyn StreamPath>> {
         match self {
             Self::Stream(path) => Ok(path),
             Self::Connections(_) | Self::Datagrams(_) | Self::Streams(_) => {

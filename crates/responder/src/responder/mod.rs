@@ -496,6 +496,4 @@ impl Responder {
 }
 
 #[cfg(test)]
-mod extremes;
-#[cfg(test)]
 mod tests;

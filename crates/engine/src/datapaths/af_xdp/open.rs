@@ -6,7 +6,7 @@ use super::params::FrameParams;
 use super::probe::ProbeMark;
 use super::route::FrameRoute;
 use crate::datapaths::PathSetup;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::spec::WaitMode;
 use linerate_sys::bpf::{Program, SocketMap, XdpLink, XdpMode, XdpProgram};
 use linerate_sys::xsk::{Copying, MAX_SEGMENTS, Segments, Xsk, XskLayout};
@@ -77,7 +77,7 @@ pub(in crate::datapaths) fn open(
     port: UdpSocket,
     params: FrameParams,
     setup: &PathSetup<'_>,
-) -> Result<Open, EngineError> {
+) -> Result<Open> {
     let route = FrameRoute::from_socket(&port)?;
     open_on(port, route, params, None, setup)
 }
@@ -89,7 +89,7 @@ pub(in crate::datapaths) fn open_on(
     params: FrameParams,
     mark: Option<ProbeMark>,
     setup: &PathSetup<'_>,
-) -> Result<Open, EngineError> {
+) -> Result<Open> {
     let (frame_bytes, segments) = frame_bytes(&route, setup.payload)?;
     let queues = route.link.rx_queues.unwrap_or(1).clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
@@ -130,7 +130,7 @@ pub(in crate::datapaths) fn open_on(
 }
 
 /// Smallest frame of memory that holds both the interface's packets and the test's, or as many of the largest as they take.
-fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<(u32, Segments), EngineError> {
+fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<(u32, Segments)> {
     let most = most_payload(route);
     if payload > most {
         let why = format!(
@@ -164,7 +164,7 @@ pub(in crate::datapaths) fn attach(
     program: &XdpProgram,
     route: &FrameRoute,
     wanted: Option<XdpMode>,
-) -> Result<(XdpLink, XdpMode), EngineError> {
+) -> Result<(XdpLink, XdpMode)> {
     let error = match program.attach_in(route.interface, wanted) {
         Ok(attached) => return Ok(attached),
         Err(error) => error,
@@ -192,7 +192,7 @@ fn sockets(
     only: Option<u32>,
     layout: XskLayout,
     mode: XdpMode,
-) -> Result<Vec<(u32, Xsk)>, EngineError> {
+) -> Result<Vec<(u32, Xsk)>> {
     let copying = match mode {
         XdpMode::Generic => Copying::Always,
         XdpMode::Native => Copying::IfNeeded,

@@ -1,7 +1,7 @@
 //! The parameters of the datapath.
 
 use crate::datapaths::ParamDef;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_sys::bpf::XdpMode;
 use std::collections::BTreeMap;
 
@@ -43,9 +43,7 @@ const DEFAULT_FRAMES: u32 = 2048;
 const FRAME_COUNTS: std::ops::RangeInclusive<u32> = 64..=32_768;
 
 impl FrameParams {
-    pub(in crate::datapaths) fn parse(
-        params: &BTreeMap<String, String>,
-    ) -> Result<Self, EngineError> {
+    pub(in crate::datapaths) fn parse(params: &BTreeMap<String, String>) -> Result<Self> {
         let text = |key: &str| params.get(key).map(String::as_str);
         Ok(Self {
             queue: text("queue").map(queue).transpose()?,
@@ -63,13 +61,13 @@ impl FrameParams {
     }
 }
 
-fn queue(text: &str) -> Result<u32, EngineError> {
+fn queue(text: &str) -> Result<u32> {
     let number = text.parse().ok().filter(|queue| *queue < 4096);
     number
         .ok_or_else(|| EngineError::plan("queue", &text, "it takes the number of a receive queue"))
 }
 
-fn frames(text: &str) -> Result<u32, EngineError> {
+fn frames(text: &str) -> Result<u32> {
     let number = text.parse::<u32>().ok();
     let number = number.filter(|n| n.is_power_of_two() && FRAME_COUNTS.contains(n));
     number.ok_or_else(|| {
@@ -86,7 +84,7 @@ fn frames(text: &str) -> Result<u32, EngineError> {
 mod tests {
     use super::*;
 
-    fn params(text: &[(&str, &str)]) -> Result<FrameParams, EngineError> {
+    fn params(text: &[(&str, &str)]) -> Result<FrameParams> {
         let owned = text.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         FrameParams::parse(&owned.collect())
     }

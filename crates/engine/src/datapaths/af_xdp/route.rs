@@ -1,7 +1,7 @@
 //! Route to the peer: interface, next hop and addresses, from the kernel.
 
 use super::frame::{End, Flow, Layout};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceIndex, Link, MacAddress, Netlink, RouteBy};
@@ -29,7 +29,7 @@ const SOCKETS_REMEDY: &str =
 
 impl FrameRoute {
     /// Route of the flow for which `socket` is connected.
-    pub(in crate::datapaths) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
+    pub(in crate::datapaths) fn from_socket(socket: &UdpSocket) -> Result<Self> {
         let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
         let local = canonical(socket.local_addr().map_err(failed)?);
         let remote = canonical(socket.peer_addr().map_err(failed)?);
@@ -79,7 +79,7 @@ impl FrameRoute {
         addresses: [SocketAddr; 2],
         next: MacAddress,
         layout: impl FnOnce(&Flow) -> Layout,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let own = ethernet(&link, "a port")?;
         let [local, remote] = addresses;
         let end = |mac: MacAddress, address| End {
@@ -101,7 +101,7 @@ impl FrameRoute {
     }
 
     /// Waits until the interface is operational again, if it was: some drivers reset to load a program.
-    pub(in crate::datapaths) fn wait_until_up(&mut self) -> Result<(), EngineError> {
+    pub(in crate::datapaths) fn wait_until_up(&mut self) -> Result<()> {
         if !self.link.is_operational {
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl FrameRoute {
 }
 
 /// The MAC address of an Ethernet interface.
-pub(in crate::datapaths) fn ethernet(link: &Link, what: &str) -> Result<MacAddress, EngineError> {
+pub(in crate::datapaths) fn ethernet(link: &Link, what: &str) -> Result<MacAddress> {
     link.mac().ok_or_else(|| EngineError::Host {
         what: format!("{what} over {}", link.name),
         why: "the interface carries no Ethernet frames".to_owned(),

@@ -8,7 +8,7 @@ use crate::datapaths::af_xdp::open::{attach, load};
 use crate::datapaths::af_xdp::probe::ProbeMark;
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath};
-use crate::error::EngineError;
+use crate::error::Result;
 use linerate_model::one_way::SignedHistogram;
 use linerate_model::sample::{LongestGap, XdpReport};
 use linerate_model::{Histogram, MonoInstant, PacketCount};
@@ -80,7 +80,7 @@ pub(crate) enum Event {
 }
 
 impl Counter {
-    pub(super) fn open(mut end: End<'_>) -> Result<Self, EngineError> {
+    pub(super) fn open(mut end: End<'_>) -> Result<Self> {
         let memory = SharedValue::new(fields::MEMORY_BYTES);
         let memory = memory.map_err(host("making memory to share with the kernel"))?;
         memory.set(fields::SAMPLE_MASK.at(), sample_mask(end.probe.expected));

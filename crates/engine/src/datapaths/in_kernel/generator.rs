@@ -7,7 +7,7 @@ use super::{End, host, report, template};
 use crate::datapaths::af_xdp::open::{attach, load};
 use crate::datapaths::af_xdp::route::FrameRoute;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::Role;
 use linerate_model::sample::XdpReport;
 use linerate_model::{Clock as _, Histogram, MonoInstant};
@@ -115,7 +115,7 @@ pub(crate) struct Carried {
 }
 
 impl Generator {
-    pub(super) fn open(end: End<'_>) -> Result<Self, EngineError> {
+    pub(super) fn open(end: End<'_>) -> Result<Self> {
         let header = Header {
             token: end.probe.token,
             stream: end.probe.stream,
@@ -168,7 +168,7 @@ impl Generator {
     }
 
     /// Sends one frame that does not count: what this kernel and this interface cannot do shows before the traffic.
-    fn try_one(&mut self) -> Result<(), EngineError> {
+    fn try_one(&mut self) -> Result<()> {
         let order = Order {
             part: Part::WarmUp,
             sequence: 0,
@@ -382,7 +382,7 @@ fn is_veth(route: &FrameRoute) -> bool {
 }
 
 /// Attaches a program that passes every frame on.
-fn pass_all(end: &End<'_>) -> Result<XdpLink, EngineError> {
+fn pass_all(end: &End<'_>) -> Result<XdpLink> {
     const XDP_PASS: i32 = 2;
     let code = Assembler::default().finish_with(XDP_PASS);
     let program = load(&code, &end.route).map_err(host("loading an XDP program"))?;

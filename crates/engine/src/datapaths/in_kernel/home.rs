@@ -4,7 +4,7 @@
 //! nowhere: then every call waits for two grace periods of RCU, some ten milliseconds (Linux `bpf_prog_change_xdp`,
 //! `BPF_DISPATCHER_MAX`). A veth in a network namespace of its own, which nobody else sees, avoids that.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use linerate_sys::bpf::{XdpLink, XdpMode, XdpProgram};
 use linerate_sys::netlink::{Aggregation, InterfaceName, MacAddress, Netlink, VethEnd};
 use linerate_sys::netns::NetNamespace;
@@ -21,7 +21,7 @@ const MTU: u32 = 1500;
 
 impl Home {
     /// Attaches `program` in a new namespace.
-    pub(super) fn of(program: &XdpProgram) -> Result<Self, EngineError> {
+    pub(super) fn of(program: &XdpProgram) -> Result<Self> {
         let made = std::thread::scope(|scope| scope.spawn(|| attach(program)).join());
         let made = made.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
         made.map_err(super::host("attaching the sending program"))

@@ -30,7 +30,7 @@ use super::af_xdp::open::{MAX_XSK_FRAME, PRIVILEGES_REMEDY, refused};
 use super::af_xdp::params::FrameParams;
 use super::af_xdp::route::FrameRoute;
 use super::{DatagramPath, PathSetup, Probe};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use code::Cores;
 use linerate_model::PacketCount;
 use linerate_model::sample::XdpReport;
@@ -54,7 +54,7 @@ pub(in crate::datapaths) struct End<'a> {
 }
 
 /// Opens the sender or the receiver of a stream.
-pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>, EngineError> {
+pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>> {
     check_length(&end)?;
     check_flows(&end)?;
     Ok(match end.probe.side {
@@ -63,7 +63,7 @@ pub(in crate::datapaths) fn open(end: End<'_>) -> Result<Box<dyn DatagramPath>, 
     })
 }
 
-fn check_length(end: &End<'_>) -> Result<(), EngineError> {
+fn check_length(end: &End<'_>) -> Result<()> {
     let most = end.route.most_payload(LIVE_FRAME_BYTES);
     let longest = end.lengths.longest();
     if longest <= most {
@@ -91,7 +91,7 @@ fn cores(route: &FrameRoute) -> Cores {
 }
 
 /// Several flows differ in addresses and ports, which only known headers have.
-fn check_flows(end: &End<'_>) -> Result<(), EngineError> {
+fn check_flows(end: &End<'_>) -> Result<()> {
     if end.flows.is_one() || end.route.layout.transport().is_some() {
         return Ok(());
     }
@@ -122,7 +122,5 @@ fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
     }
 }
 
-#[cfg(test)]
-mod machine;
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,9 @@ mod waiting;
 
 use super::{
     Arrivals, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef, Nagle,
-    ParamDef, PathDiagnostics, PathSetup, Run, Span, StreamPath, refuse_unknown,
+    ParamDef, PathDiagnostics, PathSetup, Run, Span, StreamPath, param_defs, refuse_unknown,
 };
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::stamped::{StampedDatagrams, StampedStream};
 use linerate_model::ByteCount;
 use linerate_model::spec::{DatapathChoice, TestSpec, WaitMode};
@@ -51,7 +51,7 @@ struct Params {
 }
 
 impl Params {
-    fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+    fn parse(params: &BTreeMap<String, String>) -> Result<Self> {
         let text = |key: &str| params.get(key).map(String::as_str);
         Ok(Self {
             gso: match text(DatapathChoice::GSO) {
@@ -87,7 +87,7 @@ impl Params {
     }
 }
 
-fn number(key: &'static str, text: &str, most: usize) -> Result<usize, EngineError> {
+fn number(key: &'static str, text: &str, most: usize) -> Result<usize> {
     let value = text.parse().ok().filter(|n| (1..=most).contains(n));
     value
         .ok_or_else(|| EngineError::plan(key, &text, format!("it takes a number from 1 to {most}")))
@@ -107,28 +107,14 @@ impl DatapathKind for Sockets {
     }
 
     fn params(&self) -> &'static [ParamDef] {
-        &[
-            ParamDef {
-                name: "gso",
-                values: "true|false|N",
-                summary: "Give runs of up to N (64) datagrams to the kernel as one (UDP_SEGMENT).",
-            },
-            ParamDef {
-                name: "gro",
-                values: "true|false",
-                summary: "Take runs of datagrams that arrived together as one (UDP_GRO).",
-            },
-            ParamDef {
-                name: "batch",
-                values: "N",
-                summary: "Most datagrams per system call (64).",
-            },
-            ParamDef {
-                name: "epoll",
-                values: "true|false",
-                summary: "With wait mode busy-poll: poll the device by epoll (Linux 6.9), which takes no privileges.",
-            },
-        ]
+        param_defs! {
+            "gso" => "true|false|N",
+                "Give runs of up to N (64) datagrams to the kernel as one (UDP_SEGMENT).";
+            "gro" => "true|false", "Take runs of datagrams that arrived together as one (UDP_GRO).";
+            "batch" => "N", "Most datagrams per system call (64).";
+            "epoll" => "true|false",
+                "With wait mode busy-poll: poll the device by epoll (Linux 6.9), which takes no privileges.";
+        }
     }
 
     fn modes(&self) -> Vec<ModeDef> {
@@ -166,7 +152,7 @@ impl DatapathKind for Sockets {
         Availability::Available
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec) -> Result<()> {
         refuse_unknown(self, spec)?;
         let params = Params::parse(&spec.datapath.params)?;
         if params.epoll && spec.wait != WaitMode::BusyPoll {
@@ -176,11 +162,7 @@ impl DatapathKind for Sockets {
         Ok(())
     }
 
-    fn datagrams(
-        &self,
-        socket: UdpSocket,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+    fn datagrams(&self, socket: UdpSocket, setup: &PathSetup<'_>) -> Result<Box<dyn DatagramPath>> {
         let params = Params::parse(setup.params)?;
         let group = params.group(setup.payload).min(setup.calls.most());
         // Only whole groups: a short one costs as much as a full one.
@@ -227,11 +209,7 @@ impl DatapathKind for Sockets {
         }))
     }
 
-    fn stream(
-        &self,
-        socket: TcpStream,
-        setup: &PathSetup<'_>,
-    ) -> Result<Box<dyn StreamPath>, EngineError> {
+    fn stream(&self, socket: TcpStream, setup: &PathSetup<'_>) -> Result<Box<dyn StreamPath>> {
         let params = Params::parse(setup.params)?;
         let waiting = Waiting::of(&socket, setup.wait, params.epoll)?;
         match setup.nagle {
@@ -508,7 +486,7 @@ impl StreamPath for StreamSocket {
 mod tests {
     use super::*;
 
-    fn params(text: &[(&str, &str)]) -> Result<Params, EngineError> {
+    fn params(text: &[(&str, &str)]) -> Result<Params> {
         let owned = text.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         Params::parse(&owned.collect())
     }

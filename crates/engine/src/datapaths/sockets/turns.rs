@@ -6,7 +6,7 @@
 
 use super::{SLOT_ALIGN, Waiting, room_for};
 use crate::datapaths::{Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathDiagnostics, Span};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::spec::{Side, WaitMode};
 use linerate_peers::StreamFormat;
 use linerate_sys::epoll::{Interest, Readiness};
@@ -73,7 +73,7 @@ pub(crate) struct TurnsPath {
 
 impl TurnsPath {
     /// Takes over the sockets, which are those of the streams from `setup.first` on.
-    pub(crate) fn new(sockets: TurnSockets, setup: TurnsSetup) -> Result<Self, EngineError> {
+    pub(crate) fn new(sockets: TurnSockets, setup: TurnsSetup) -> Result<Self> {
         let ends = match sockets {
             TurnSockets::Own(sockets) => own(sockets, &setup)?,
             TurnSockets::Shared(socket, clients) => {
@@ -104,7 +104,7 @@ impl TurnsPath {
 }
 
 /// A socket of each stream: sending calls wait as long as any.
-fn own(sockets: Vec<UdpSocket>, setup: &TurnsSetup) -> Result<Ends, EngineError> {
+fn own(sockets: Vec<UdpSocket>, setup: &TurnsSetup) -> Result<Ends> {
     let failed = |error| EngineError::io("set up", &"data sockets", error);
     let readiness = match setup.side {
         Side::Receiver => Some(Readiness::new().map_err(failed)?),

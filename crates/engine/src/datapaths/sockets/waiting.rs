@@ -5,7 +5,7 @@
 
 use super::{CALL_LIMIT, host};
 use crate::datapaths::PathDiagnostics;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use linerate_model::spec::WaitMode;
 use linerate_sys::epoll::{BusyEpoll, BusyPoll};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -34,11 +34,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Sets timeouts and busy polling of `socket`.
-    pub(super) fn of<S: AsFd>(
-        socket: &S,
-        wait: WaitMode,
-        epoll: bool,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn of<S: AsFd>(socket: &S, wait: WaitMode, epoll: bool) -> Result<Self> {
         let timeouts = sockopt::set_send_timeout(socket, CALL_LIMIT)
             .and_then(|()| sockopt::set_receive_timeout(socket, CALL_LIMIT));
         timeouts.map_err(|e| EngineError::io("set timeouts of", &"a data socket", e))?;
@@ -60,7 +56,7 @@ impl Waiting {
         Ok(waiting)
     }
 
-    fn poll_by_socket<S: AsFd>(&mut self, socket: &S) -> Result<(), EngineError> {
+    fn poll_by_socket<S: AsFd>(&mut self, socket: &S) -> Result<()> {
         let remedy = "run as root or give CAP_NET_ADMIN, or wait by epoll-busy-poll or spin";
         sockopt::set_busy_poll(socket, BUSY_POLL).map_err(host("SO_BUSY_POLL", remedy))?;
         self.note(
@@ -74,7 +70,7 @@ impl Waiting {
         Ok(())
     }
 
-    fn poll_by_epoll<S: AsFd>(&mut self, socket: &S) -> Result<(), EngineError> {
+    fn poll_by_epoll<S: AsFd>(&mut self, socket: &S) -> Result<()> {
         let wanted = BusyPoll {
             time: BUSY_POLL,
             budget: POLL_BUDGET_PACKETS,

@@ -25,7 +25,7 @@ mod server;
 
 use super::{Path, StreamSetup, Work, WorkloadKind};
 use crate::datapaths::Calls;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::StreamPlan;
 use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::workloads::Ends;
@@ -110,7 +110,7 @@ impl WorkloadKind for Opening {
         }
     }
 
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         let refuse = |key, value: &str, why: &str| Err(EngineError::plan(key, &value, why));
         let Some(work) = spec.work.connections() else {
             return refuse(
@@ -164,7 +164,7 @@ impl WorkloadKind for Opening {
         true
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         let Path::Connections(ends) = setup.path else {
             return Err(EngineError::wrong_path("connections"));
         };
@@ -217,7 +217,7 @@ impl Common {
         plan: StreamPlan,
         progress: Arc<StreamProgress>,
         clock: &'static dyn Clock,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let failed = |error| EngineError::io("wait for", &"connections", error);
         let work = plan.work.connections().cloned().unwrap_or_default();
         let longest = match &work.flows {

@@ -3,7 +3,7 @@
 use super::flows::CONFIRMATION;
 use super::{Common, FILLING, MAX_WAIT, Transfer, TransferProgress, most_accepted};
 use crate::control::{Received, StreamControl};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::workloads::{Step, Work};
 use linerate_model::sample::{AcceptedCounts, Responder, StreamReport};
 use linerate_model::spec::{ConnectionClose, MAX_FLOW};
@@ -120,11 +120,7 @@ impl Accepted {
 }
 
 impl Server {
-    pub(super) fn new(
-        common: Common,
-        listener: TcpListener,
-        from: IpAddr,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(common: Common, listener: TcpListener, from: IpAddr) -> Result<Self> {
         let watched = common.readiness.add(&listener, LISTENER, Interest::Read);
         watched.map_err(|error| EngineError::io("watch", &"a data port", error))?;
         let most = most_accepted(common.plan.connections, common.work.close);

@@ -17,7 +17,7 @@ pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 
 use super::{Path, StreamSetup, Work, WorkloadKind};
 use crate::datapaths::{Calls, Probe};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{StreamPlan, no_datagrams};
 use linerate_model::spec::{Imitation, Pace, Side, Stop, TestSpec, TestWork};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
@@ -54,7 +54,7 @@ impl WorkloadKind for Datagrams {
         }
     }
 
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         let TestWork::Datagrams(stream) = &spec.work else {
             let why = "it needs UDP; TCP carries bulk and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -101,7 +101,7 @@ impl WorkloadKind for Datagrams {
         })
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         Ok(match side {
             Side::Sender => Box::new(sender::Sender::new(setup)?),
             Side::Receiver => receiver(setup)?,
@@ -110,7 +110,7 @@ impl WorkloadKind for Datagrams {
 }
 
 /// The receiver, which only reads the counts where the path has a loop of its own.
-fn receiver(setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+fn receiver(setup: StreamSetup) -> Result<Box<dyn Work>> {
     let StreamSetup {
         path,
         plan,
@@ -159,7 +159,5 @@ fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
     }
 }
 
-#[cfg(test)]
-mod iperf3_tests;
 #[cfg(test)]
 mod tests;

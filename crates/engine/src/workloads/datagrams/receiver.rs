@@ -6,7 +6,7 @@ use crate::control::{Received, StreamControl};
 use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
 use crate::departures::Departures;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::ipdv::Ipdv;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
@@ -96,7 +96,7 @@ struct Counts {
 const REORDERING_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Receiver {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         let mut path = setup.path.datagrams()?;
         let by_place = vec![0; path.places()];
         let format = setup.plan.datagrams()?;

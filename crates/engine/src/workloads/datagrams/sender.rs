@@ -4,7 +4,7 @@ use super::end_datagrams::EndDatagrams;
 use super::sequences::sent_in_turns;
 use crate::control::StreamControl;
 use crate::datapaths::DatagramPath;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::workloads::{Step, StreamSetup, Work};
@@ -76,7 +76,7 @@ pub(super) enum Phase {
 }
 
 impl Sender {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         let start = MonoInstant::default();
         let format = setup.plan.datagrams()?;
         Ok(Self {

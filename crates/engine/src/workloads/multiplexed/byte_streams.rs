@@ -3,7 +3,7 @@
 use super::readings;
 use crate::control::{Received, StreamControl};
 use crate::datapaths::Buffers;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::Limit;
 use crate::tally::Tally;
 use crate::workloads::bulk::{READ_BYTES, paced_write};
@@ -62,7 +62,7 @@ struct Streams {
 }
 
 impl Streams {
-    fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    fn new(setup: StreamSetup) -> Result<Self> {
         let Path::Streams(sockets) = setup.path else {
             return Err(EngineError::wrong_path("byte streams"));
         };
@@ -84,7 +84,7 @@ impl Streams {
         })
     }
 
-    fn watch(self, interest: Interest) -> Result<Self, EngineError> {
+    fn watch(self, interest: Interest) -> Result<Self> {
         for (index, stream) in self.all.iter().enumerate() {
             let added = self.readiness.add(&stream.socket, index, interest);
             added.map_err(|error| EngineError::io("watch", &"a data connection", error))?;
@@ -230,7 +230,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         let streams = Streams::new(setup)?;
         let plan = &streams.counts.plan;
         let each = |rate: BitRate| BitRate::from_bps(rate.bps() / u64::from(plan.streams.max(1)));
@@ -413,7 +413,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         Ok(Self {
             streams: Streams::new(setup)?.watch(Interest::Read)?,
             room: PageBuffer::new(READ_BYTES, 0),

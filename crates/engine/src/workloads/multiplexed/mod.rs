@@ -7,11 +7,11 @@ mod byte_streams;
 mod readings;
 
 use super::{StreamSetup, Work};
-use crate::error::EngineError;
+use crate::error::Result;
 use linerate_model::spec::Side;
 
 /// One side of the byte streams of one thread.
-pub(super) fn byte_streams(side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+pub(super) fn byte_streams(side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
     Ok(match side {
         Side::Sender => Box::new(byte_streams::Sender::new(setup)?),
         Side::Receiver => Box::new(byte_streams::Receiver::new(setup)?),

@@ -1,7 +1,7 @@
 //! Whole messages over datagrams or a byte stream.
 
 use crate::datapaths::KernelStamps;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::plan::StreamPlan;
 use crate::workloads::Path;
 use crate::workloads::carrier::Carrier;
@@ -74,7 +74,7 @@ impl Incoming {
 }
 
 impl Messenger {
-    pub(super) fn new(path: Path, plan: &StreamPlan) -> Result<Self, EngineError> {
+    pub(super) fn new(path: Path, plan: &StreamPlan) -> Result<Self> {
         let wanted = match plan.wait {
             WaitMode::Spin => SPIN_LOOKS,
             WaitMode::Block | WaitMode::BusyPoll => 1,

@@ -32,13 +32,13 @@ mod stalls;
 use super::datagrams::MAX_DATAGRAM;
 use super::{StreamSetup, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{StreamPlan, no_messages};
 use linerate_model::spec::{Side, Stop, TestSpec, TestWork, Transport};
 use linerate_peers::StreamFormat;
 
 /// Responder: answers every message, one after the other; meanwhile arrivals queue in its system.
-pub(super) fn responder(setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+pub(super) fn responder(setup: StreamSetup) -> Result<Box<dyn Work>> {
     Ok(Box::new(responder::Responder::new(setup)?))
 }
 
@@ -61,7 +61,7 @@ impl WorkloadKind for PingPong {
         }
     }
 
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         let TestWork::ClosedLoop(closed) = &spec.work else {
             let why = "it sends one message at a time and waits for its answer";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -93,7 +93,7 @@ impl WorkloadKind for PingPong {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         match (side, setup.plan.format.replies()) {
             (Side::Sender, _) => Ok(Box::new(requester::Requester::new(setup)?)),
             (Side::Receiver, Some(replies)) => {

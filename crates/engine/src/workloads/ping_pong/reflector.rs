@@ -1,7 +1,7 @@
 //! A responder for messages of any length, each of which states whether it wants a reply.
 
 use crate::control::StreamControl;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::plan::StreamPlan;
 use crate::tally::{FailureCounts, StreamProgress, Tally};
 use crate::workloads::carrier::Carrier;
@@ -92,10 +92,7 @@ impl Carrier<Incoming> {
 }
 
 impl Reflector {
-    pub(super) fn new(
-        setup: StreamSetup,
-        format: Box<dyn ReplyFormat>,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup, format: Box<dyn ReplyFormat>) -> Result<Self> {
         Ok(Self {
             carrier: Carrier::new(setup.path, || Incoming::new(format.as_ref()))?,
             format,

@@ -5,7 +5,7 @@ use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
 use super::stalls::Stalls;
 use crate::control::StreamControl;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::moments::Sums;
 use crate::pdv::DelayVariation;
 use crate::plan::{Limit, StreamPlan};
@@ -68,7 +68,7 @@ enum Outcome {
 }
 
 impl Requester {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         let start = MonoInstant::default();
         let mut messenger = Messenger::new(setup.path, &setup.plan)?;
         let clock = messenger.shows_clock(setup.plan.payload);

@@ -4,7 +4,7 @@ use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
 use crate::control::{Received, StreamControl};
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::tally::{FailureCounts, StreamProgress, Tally};
@@ -58,7 +58,7 @@ struct Current {
 }
 
 impl Responder {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         let mut messenger = Messenger::new(setup.path, &setup.plan)?;
         let clock = messenger.shows_clock(setup.plan.payload);
         Ok(Self {

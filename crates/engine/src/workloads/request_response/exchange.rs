@@ -1,6 +1,6 @@
 //! Requests and answers over datagrams or a byte stream, independent of each other.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::plan::StreamPlan;
 use crate::workloads::Path;
 use crate::workloads::carrier::Carrier;
@@ -39,7 +39,7 @@ pub(super) enum Incoming {
 }
 
 impl Exchange {
-    pub(super) fn new(path: Path, plan: &StreamPlan) -> Result<Self, EngineError> {
+    pub(super) fn new(path: Path, plan: &StreamPlan) -> Result<Self> {
         Ok(Self {
             carrier: Carrier::new(path, || Pieces {
                 out: vec![0; plan.payload],

@@ -21,7 +21,7 @@ mod requester;
 use super::datagrams::MAX_DATAGRAM;
 use super::{StreamSetup, Work, WorkloadKind, ping_pong};
 use crate::datapaths::{Calls, Nagle};
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::plan::{StreamPlan, no_messages};
 use linerate_model::PacketRate;
 use linerate_model::spec::{OpenLoop, Side, Stop, TestSpec, TestWork, Transport, WaitMode};
@@ -46,7 +46,7 @@ impl WorkloadKind for RequestResponse {
         }
     }
 
-    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<()> {
         if !format.identifies_test() {
             let why = "requests at a rate need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -91,7 +91,7 @@ impl WorkloadKind for RequestResponse {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>> {
         match side {
             Side::Sender => Ok(Box::new(requester::Requester::new(setup)?)),
             Side::Receiver => ping_pong::responder(setup),
@@ -100,7 +100,7 @@ impl WorkloadKind for RequestResponse {
 }
 
 /// Parameters of the open loop.
-fn open_loop(work: &TestWork) -> Result<&OpenLoop, EngineError> {
+fn open_loop(work: &TestWork) -> Result<&OpenLoop> {
     match work {
         TestWork::OpenLoop(open) => Ok(open),
         _ => Err(EngineError::plan(
@@ -112,6 +112,4 @@ fn open_loop(work: &TestWork) -> Result<&OpenLoop, EngineError> {
 }
 
 #[cfg(test)]
-mod stall_tests;
-#[cfg(test)]
-mod world;
+mod tests;

@@ -4,7 +4,7 @@ use super::arrivals::Arrivals;
 use super::exchange::{Exchange, Incoming};
 use super::pending::{Answer, Pending, Request};
 use crate::control::StreamControl;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::workloads::{Step, StreamSetup, Work};
@@ -85,7 +85,7 @@ enum Attempt {
 }
 
 impl Requester {
-    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self> {
         let start = MonoInstant::default();
         let plan = setup.plan;
         let open = super::open_loop(&plan.work)?;

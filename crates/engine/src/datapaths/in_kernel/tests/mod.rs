@@ -2,11 +2,11 @@
 #![cfg(target_endian = "little")]
 
 mod headers;
+mod machine;
 
 use super::code::Cores;
 use super::counter_code::{self as counter, Mark};
 use super::generator_code as generator;
-use super::machine::Machine;
 use super::{Flows, template};
 use crate::datapaths::af_xdp::frame::{End, Flow, Layout, Template, payload};
 use crate::datapaths::af_xdp::lengths::Lengths;
@@ -18,6 +18,7 @@ use linerate_wire::header::{Header, Kind};
 use linerate_wire::schedule::{Due, Schedule};
 use linerate_wire::sequence::Tracker;
 use linerate_wire::{Jitter, Stamp};
+use machine::Machine;
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::time::Duration;

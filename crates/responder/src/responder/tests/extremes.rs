@@ -1,7 +1,7 @@
 //! Every field of a test at its extremes: what one round of the device's loop is given to do stays bounded, by count.
 
-use super::tests::{CLIENT, hello_of_client, message};
-use super::*;
+use super::super::*;
+use super::{CLIENT, hello_of_client, message};
 use crate::traffic::MAX_PER_ROUND;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use serde_json::{Value, json};

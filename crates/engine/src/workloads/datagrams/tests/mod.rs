@@ -1,5 +1,7 @@
 //! Sender and receiver against a scripted path and a clock that tests move.
 
+mod iperf3;
+
 use super::*;
 use crate::Role;
 use crate::control::StreamControl;

@@ -1,13 +1,15 @@
 //! A peer that stands still for 50 ms in each second, in virtual time: the open loop shows the share of
 //! requests that it hurts, the closed loop does not.
 
-use super::world::{PathModel, requester};
+mod world;
+
 use linerate_model::sample::{OpenLoopRequester, RequestCount, StreamReport};
 use linerate_model::spec::{
     Arrival, Imitation, OpenLoop, Stall, Stop, TestSpec, TestWork, Transport,
 };
 use linerate_model::{Histogram, PacketCount, PacketRate};
 use std::time::Duration;
+use world::{PathModel, requester};
 
 const MILLI: Duration = Duration::from_millis(1);
 

@@ -1,6 +1,6 @@
 //! Sender and receiver with iperf3's numbers, which go on through the warm-up.
 
-use super::*;
+use super::super::*;
 use crate::Role;
 use crate::control::StreamControl;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};

@@ -1,5 +1,7 @@
 //! Sessions with the host's own client, without a network: bytes from one to the other, and a clock that is set.
 
+mod extremes;
+
 use super::*;
 use linerate_model::MonoInstant;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
