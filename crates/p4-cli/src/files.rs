@@ -1,9 +1,8 @@
 //! Input files: read with a bound on their size, and errors that say which file.
 
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4::{Program, Switch, stf};
-use std::fs::File;
-use std::io::Read as _;
+use linerate_sys::bounded;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,26 +10,15 @@ use std::sync::Arc;
 const MAX_FILE: u64 = 64 << 20;
 
 /// The bytes of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let cannot = |error| {
-        Failure::new(
-            ExitCode::Plan,
-            format!("cannot read {}: {error}", path.display()),
-        )
-    };
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes))
-        .map_err(cannot)?;
-    if bytes.len() as u64 > MAX_FILE {
-        let message = format!("{} has more than {} MiB", path.display(), MAX_FILE >> 20);
-        return Err(Failure::new(ExitCode::Plan, message));
-    }
-    Ok(bytes)
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    bounded::read_file(path, MAX_FILE).map_err(|error| {
+        let message = format!("cannot read {}: {error}", path.display());
+        Failure::new(ExitCode::Plan, message)
+    })
 }
 
 /// The text of a file.
-pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     let text = String::from_utf8(read(path)?);
     text.map_err(|_| {
         Failure::new(
@@ -41,12 +29,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
 }
 
 /// A compiled program.
-pub(crate) fn program(path: &Path) -> Result<Arc<Program>, Failure> {
+pub(crate) fn program(path: &Path) -> Result<Arc<Program>> {
     load(path, &read(path)?).map(Arc::new)
 }
 
 /// The compiled program that these bytes of a file are.
-pub(crate) fn load(path: &Path, bytes: &[u8]) -> Result<Program, Failure> {
+pub(crate) fn load(path: &Path, bytes: &[u8]) -> Result<Program> {
     Program::from_json(bytes).map_err(|error| wrong(path, &error))
 }
 
@@ -56,13 +44,13 @@ pub(crate) fn wrong(path: &Path, error: &dyn std::error::Error) -> Failure {
 }
 
 /// Sets what a file of STF statements adds: entries, defaults, groups, sessions.
-pub(crate) fn set_entries(switch: &mut Switch, path: &Path) -> Result<(), Failure> {
+pub(crate) fn set_entries(switch: &mut Switch, path: &Path) -> Result<()> {
     let statements = stf::parse(&read_text(path)?).map_err(|error| wrong(path, &error))?;
     stf::control(switch, &statements).map_err(|error| wrong(path, &error))
 }
 
 /// Checks that a P4Info file is of a program.
-pub(crate) fn check_p4info(program: &Program, path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_p4info(program: &Program, path: &Path) -> Result<()> {
     let checked = linerate_p4_runtime::check_p4info(program, &read(path)?);
     checked.map_err(|error| wrong(path, &error))
 }

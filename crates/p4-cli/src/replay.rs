@@ -3,7 +3,7 @@
 use crate::{files, print};
 use clap::Args;
 use linerate_frames::pcap::{self, Captured, PcapError, Reader};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4::{DROP_PORT, Limits, Switch};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ fn input(text: &str) -> Result<Input, String> {
     })
 }
 
-pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let program = files::program(&args.program)?;
     let mut switch = Switch::new(program, Limits::default(), 0);
     if let Some(path) = &args.entries {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The next frame by time over all captures, and the port where it comes in.
-fn earliest(sources: &mut [Source]) -> Result<Option<(u32, Captured)>, Failure> {
+fn earliest(sources: &mut [Source]) -> Result<Option<(u32, Captured)>> {
     let waiting = sources.iter_mut().filter(|source| source.next.is_some());
     let at = |source: &&mut Source| source.next.as_ref().map(|captured| captured.at);
     let Some(source) = waiting.min_by_key(at) else {
@@ -107,7 +107,7 @@ struct Source {
 }
 
 impl Source {
-    fn open(input: &Input) -> Result<Self, Failure> {
+    fn open(input: &Input) -> Result<Self> {
         let file = File::open(&input.path).map_err(cannot("read", &input.path))?;
         let reader = Reader::new(BufReader::new(file));
         let mut source = Self {
@@ -120,7 +120,7 @@ impl Source {
         Ok(source)
     }
 
-    fn read(&mut self) -> Result<Option<Captured>, Failure> {
+    fn read(&mut self) -> Result<Option<Captured>> {
         match self.reader.next_frame() {
             // So a capture ends whose program was killed; what is whole counts.
             Err(error @ PcapError::Truncated(_)) => {
@@ -140,7 +140,7 @@ struct Sinks<'a> {
 }
 
 impl Sinks<'_> {
-    fn write(&mut self, port: u32, at: u64, frame: &[u8]) -> Result<(), Failure> {
+    fn write(&mut self, port: u32, at: u64, frame: &[u8]) -> Result<()> {
         if !self.ports.contains_key(&port) {
             let path = self.folder.join(format!("{port}.pcap"));
             let file = File::create_new(&path).map_err(cannot("make", &path))?;
@@ -156,7 +156,7 @@ impl Sinks<'_> {
     }
 
     /// Frames by port, all of them on disk.
-    fn finish(self) -> Result<BTreeMap<u32, u64>, Failure> {
+    fn finish(self) -> Result<BTreeMap<u32, u64>> {
         let ports = self.ports.into_iter();
         let written = ports.map(|(port, (path, mut file, count))| {
             file.flush().map_err(cannot("write", &path))?;
@@ -170,7 +170,7 @@ fn told(args: &ReplayArgs, switch: &Switch, received: u64, sent: &BTreeMap<u32, 
     let drops = switch.drops().filter(|(_, packets)| *packets > 0);
     if args.json {
         let drops: Vec<_> = drops
-            .map(|(place, packets)| json!({"place": place.words(), "packets": packets}))
+            .map(|(place, packets)| json!({"place": place.as_str(), "packets": packets}))
             .collect();
         return format!(
             "{:#}\n",
@@ -184,7 +184,7 @@ fn told(args: &ReplayArgs, switch: &Switch, received: u64, sent: &BTreeMap<u32, 
         let _ = writeln!(text, "port {port}: sent {count}, in {}", path.display());
     }
     for (place, packets) in drops {
-        let _ = writeln!(text, "dropped {packets}: {}", place.words());
+        let _ = writeln!(text, "dropped {packets}: {place}");
     }
     text
 }

@@ -130,14 +130,6 @@ pub struct Client {
     stream: Option<Stream>,
 }
 
-fn message(id: u128) -> Uint128 {
-    let word = |value: u128| u64::try_from(value & u128::from(u64::MAX)).unwrap_or_default();
-    Uint128 {
-        high: word(id >> 64),
-        low: word(id),
-    }
-}
-
 impl Client {
     /// Connects with the device of a switch at `HOST:PORT`, perhaps behind `p4runtime://`, without encryption.
     pub fn connect(address: &str, device: u64, timeout: Duration) -> Result<Self> {
@@ -238,7 +230,7 @@ impl Client {
                 name: role.to_owned(),
                 ..Role::default()
             }),
-            election_id: election.map(message),
+            election_id: election.map(Uint128::from),
             status: None,
         }))?;
         loop {
@@ -311,7 +303,7 @@ impl Client {
         let request = SetForwardingPipelineConfigRequest {
             device_id: self.device,
             role: self.role.clone(),
-            election_id: self.election.map(message),
+            election_id: self.election.map(Uint128::from),
             action: action as i32,
             config: config.map(|(info, p4_device_config)| ForwardingPipelineConfig {
                 p4info: Some(info),
@@ -344,7 +336,7 @@ impl Client {
         let request = WriteRequest {
             device_id: self.device,
             role: self.role.clone(),
-            election_id: self.election.map(message),
+            election_id: self.election.map(Uint128::from),
             updates,
             atomicity: atomicity as i32,
             ..WriteRequest::default()

@@ -55,7 +55,7 @@ pub(crate) fn add_drops(counted: &mut DutCounters, switch: &Switch) {
                 DutPlace::Table
             }
         };
-        add(counted, of, place.words(), packets);
+        add(counted, of, place.as_str(), packets);
     }
 }
 

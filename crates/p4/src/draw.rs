@@ -7,33 +7,19 @@ use crate::trace::words;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// What a box stands for, by which it is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Condition,
-    Copy,
-    Dropped,
-    Hit,
-    Miss,
-    Parser,
-    Sent,
-    Statement,
-    Unvisited,
-}
-
-impl Kind {
-    fn class(self) -> &'static str {
-        match self {
-            Self::Condition => "condition",
-            Self::Copy => "copy",
-            Self::Dropped => "dropped",
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Parser => "parser",
-            Self::Sent => "sent",
-            Self::Statement => "statement",
-            Self::Unvisited => "unvisited",
-        }
+linerate_model::named_enum! {
+    /// What a box stands for, by which it is coloured.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Kind {
+        Condition = "condition",
+        Copy = "copy",
+        Dropped = "dropped",
+        Hit = "hit",
+        Miss = "miss",
+        Parser = "parser",
+        Sent = "sent",
+        Statement = "statement",
+        Unvisited = "unvisited",
     }
 }
 
@@ -267,7 +253,7 @@ fn draw(svg: &mut String, step: &Step, left: usize, top: usize) {
     let _ = writeln!(
         svg,
         "<g class=\"{}\"><rect x=\"{left}\" y=\"{top}\" width=\"{BOX}\" height=\"{}\" rx=\"6\"/>",
-        step.kind.class(),
+        step.kind.as_str(),
         size(step)
     );
     for (at, line) in step.lines.iter().enumerate() {

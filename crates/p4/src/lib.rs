@@ -30,6 +30,7 @@ pub use exec::{
     Event, GroupMember, Invocation, Limits, Match, MeterConfig, Observer, PortCounters, Replica,
     Switch, Update, UpdateKind, WriteError,
 };
+pub use linerate_model::hex;
 pub use load::LoadError;
 pub use plane::{DataPlane, InjectError, Job, Plane};
 pub use program::{
@@ -37,4 +38,4 @@ pub use program::{
     ValueSet,
 };
 pub use show::Summary;
-pub use trace::{Trace, hex};
+pub use trace::Trace;

@@ -333,31 +333,20 @@ pub(crate) struct Parameter {
     pub(crate) at: u32,
 }
 
-/// How one field of a key is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MatchKind {
-    /// Equal.
-    Exact,
-    /// Equal in the leading bits.
-    Lpm,
-    /// Equal where the mask has ones; P4's `optional` too.
-    Ternary,
-    /// Between two values, both included.
-    Range,
-    /// Whether a header is valid.
-    Valid,
-}
-
-impl MatchKind {
-    /// As programs write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Lpm => "lpm",
-            Self::Ternary => "ternary",
-            Self::Range => "range",
-            Self::Valid => "valid",
-        }
+linerate_model::named_enum! {
+    /// How one field of a key is compared.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MatchKind {
+        /// Equal.
+        Exact = "exact",
+        /// Equal in the leading bits.
+        Lpm = "lpm",
+        /// Equal where the mask has ones; P4's `optional` too.
+        Ternary = "ternary",
+        /// Between two values, both included.
+        Range = "range",
+        /// Whether a header is valid.
+        Valid = "valid",
     }
 }
 

@@ -97,7 +97,7 @@ fn tables(
 }
 
 fn field(field: &KeyField) -> String {
-    let kind = field.kind.name();
+    let kind = field.kind.as_str();
     format!("{}:{} {kind}", field.name, field.width)
 }
 

@@ -3,6 +3,7 @@
 use crate::bits;
 use crate::exec::{CopyKind, Event};
 use crate::program::{KeyField, Source};
+use linerate_model::hex;
 use std::fmt::Write as _;
 
 /// Collects what happens, a line a step. `|event| trace.add(&event)` is an observer.
@@ -73,7 +74,7 @@ pub(crate) fn words(event: &Event<'_>) -> Option<String> {
         Event::Log(text) => format!("    log: {text}"),
         Event::Copied(kind) => format!("  {}", copied(*kind)),
         Event::Queued { port, depth } => format!("  queued for port {port}, behind {depth}"),
-        Event::Dropped(place) => format!("  dropped: {}", place.words()),
+        Event::Dropped(place) => format!("  dropped: {}", place),
         Event::Sent { port, bytes } => {
             format!("  sent to port {port}, {} B: {}", bytes.len(), hex(bytes))
         }
@@ -114,12 +115,4 @@ fn arguments(action: &crate::program::Action, data: &[u64]) -> String {
         .map(argument)
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

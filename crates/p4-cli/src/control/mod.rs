@@ -6,7 +6,7 @@ mod table;
 
 use crate::files;
 use clap::{Args, Subcommand};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4_runtime::proto::p4::config::v1::P4Info;
 use linerate_p4_runtime::{Client, ClientError, ClientTls, OwnCertificate, Schema};
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub(crate) enum PipelineCommand {
 
 pub(crate) use counters::{CountersArgs, run as counters};
 
-pub(crate) fn table(command: &TableCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn table(command: &TableCommand) -> Result<ExitCode> {
     match command {
         TableCommand::List(args) => table::list(args),
         TableCommand::Add(args) => table::change(args, table::Kind::Add),
@@ -79,7 +79,7 @@ pub(crate) fn table(command: &TableCommand) -> Result<ExitCode, Failure> {
     }
 }
 
-pub(crate) fn pipeline(command: &PipelineCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn pipeline(command: &PipelineCommand) -> Result<ExitCode> {
     match command {
         PipelineCommand::Set(args) => pipeline::set(args),
         PipelineCommand::Show(switch) => pipeline::show(switch),
@@ -97,14 +97,14 @@ fn failed(error: &ClientError) -> Failure {
 }
 
 impl Switch {
-    fn connect(&self) -> Result<Client, Failure> {
+    fn connect(&self) -> Result<Client> {
         let timeout = Duration::from_secs(self.timeout);
         let tls = self.tls()?;
         let connected = Client::connect_with(&self.address, self.device_id, timeout, tls.as_ref());
         connected.map_err(|error| failed(&error))
     }
 
-    fn tls(&self) -> Result<Option<ClientTls>, Failure> {
+    fn tls(&self) -> Result<Option<ClientTls>> {
         let Some(roots) = &self.tls_ca else {
             return Ok(None);
         };
@@ -122,7 +122,7 @@ impl Switch {
         }))
     }
 
-    fn connect_primary(&self) -> Result<Client, Failure> {
+    fn connect_primary(&self) -> Result<Client> {
         let mut client = self.connect()?;
         let primary = client.become_primary(&self.role, self.election_id);
         primary.map_err(|error| {
@@ -139,7 +139,7 @@ impl Switch {
 }
 
 /// The P4Info of the program that the switch runs.
-fn running(client: &Client) -> Result<P4Info, Failure> {
+fn running(client: &Client) -> Result<P4Info> {
     let config = client.pipeline().map_err(|error| failed(&error))?;
     let info = config.and_then(|config| config.p4info);
     info.ok_or_else(|| {
@@ -149,10 +149,10 @@ fn running(client: &Client) -> Result<P4Info, Failure> {
 }
 
 /// The names of a program that a switch runs.
-fn read(info: &P4Info) -> Result<Schema, Failure> {
+fn read(info: &P4Info) -> Result<Schema> {
     Schema::new(info).map_err(|error| Failure::new(ExitCode::Peer, format!("the switch's {error}")))
 }
 
-fn schema(client: &Client) -> Result<Schema, Failure> {
+fn schema(client: &Client) -> Result<Schema> {
     read(&running(client)?)
 }

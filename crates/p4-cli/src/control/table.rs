@@ -3,7 +3,7 @@
 use super::{Switch, failed, schema};
 use crate::{files, print};
 use clap::Args;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4_runtime::proto::p4::v1::write_request::Atomicity;
 use linerate_p4_runtime::proto::p4::v1::{
     CounterData, Entity, TableEntry, Update, entity::Entity as Entities, update,
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Delete,
 }
 
-pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode, Failure> {
+pub(crate) fn change(args: &ChangeArgs, kind: Kind) -> Result<ExitCode> {
     let mut client = args.switch.connect_primary()?;
     let schema = schema(&client)?;
     let entries = if let Some(path) = &args.entries {
@@ -122,7 +122,7 @@ fn refused(error: &ClientError, schema: &Schema, entries: &[TableEntry]) -> Fail
     Failure::new(ExitCode::Peer, what)
 }
 
-pub(crate) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn list(args: &ListArgs) -> Result<ExitCode> {
     let client = args.switch.connect()?;
     let schema = schema(&client)?;
     let chosen: Vec<&TableSchema> = match &args.table {
@@ -143,14 +143,14 @@ pub(crate) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-fn named<'a>(schema: &'a Schema, name: &str) -> Result<&'a TableSchema, Failure> {
+fn named<'a>(schema: &'a Schema, name: &str) -> Result<&'a TableSchema> {
     let wrong = |error| Failure::new(ExitCode::Usage, error);
     let id = parse_entry(schema, name).map_err(wrong)?.table_id;
     Ok(&schema.tables[&id])
 }
 
 /// The entries of a table, and its default at the end.
-fn entries(client: &Client, table: &TableSchema) -> Result<Vec<TableEntry>, Failure> {
+fn entries(client: &Client, table: &TableSchema) -> Result<Vec<TableEntry>> {
     let entry = TableEntry {
         table_id: table.id,
         counter_data: table.counter.map(|_| CounterData::default()),

@@ -9,7 +9,7 @@ mod words;
 use crate::print;
 use clap::Args;
 use linerate_analysis::slope::{self, Line};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4::generate::{ALL, Family, Scale};
 use linerate_sys::clock::thread_cpu_time;
 use measure::{Effort, Samples};
@@ -47,7 +47,7 @@ pub(crate) struct Measured {
 /// The family whose first level is the smallest program: Ethernet parsed, and sent to one port.
 const SMALLEST: &str = "parse-header";
 
-pub(crate) fn run(args: &CostArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
     if args.factors.iter().any(|name| name == "list") {
         print(&words::list())?;
         return Ok(ExitCode::Done);
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode, Failure> {
             line,
         })
     });
-    let measured = measured.collect::<Result<Vec<_>, Failure>>()?;
+    let measured = measured.collect::<Result<Vec<_>>>()?;
     print(&if args.json {
         document::text(&measured, &[], &effort)
     } else {
@@ -105,7 +105,7 @@ fn place(scale: Scale, level: u32) -> f64 {
     }
 }
 
-fn families(names: &[String]) -> Result<Vec<&'static Family>, Failure> {
+fn families(names: &[String]) -> Result<Vec<&'static Family>> {
     if names.is_empty() {
         return Ok(ALL.iter().collect());
     }
@@ -119,7 +119,7 @@ fn families(names: &[String]) -> Result<Vec<&'static Family>, Failure> {
     names.iter().map(find).collect()
 }
 
-fn write(folder: &Path, families: &[&Family], effort: &Effort) -> Result<ExitCode, Failure> {
+fn write(folder: &Path, families: &[&Family], effort: &Effort) -> Result<ExitCode> {
     let cannot = |path: &Path, error| {
         Failure::new(
             ExitCode::Other,

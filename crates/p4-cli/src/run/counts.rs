@@ -53,7 +53,7 @@ impl Counts {
         }
         let drops = self.switch.drops.iter();
         for drop in drops.filter(|drop| drop.packets.get() > 0) {
-            let (packets, place, at) = (drop.packets, drop.place.in_words(), &drop.at);
+            let (packets, place, at) = (drop.packets, drop.place.as_str(), &drop.at);
             let _ = writeln!(text, "dropped {packets}: {place}, {at}");
         }
         for (what, count) in &self.switch.counters {

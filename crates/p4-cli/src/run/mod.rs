@@ -11,7 +11,7 @@ use clap::Args;
 use controllers::{PACKET_INS, controllers, options};
 use counts::Counts;
 use linerate_model::Clock as _;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_p4::{Limits, Switch};
 use linerate_p4_runtime::{Options, Pipelines};
 use linerate_p4_switch::{CpuPort, PortError, Station};
@@ -82,7 +82,7 @@ pub(crate) struct RunArgs {
     ask: bool,
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let numbered = ports::numbers(args)?;
     let options = args.p4runtime.map(|_| options(args)).transpose()?;
     let (switch, first) = begin(args, options.as_ref())?;
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-fn pin(core: u32) -> Result<(), Failure> {
+fn pin(core: u32) -> Result<()> {
     let pinned = pin_current_thread(core);
     pinned.map_err(|error| {
         let message = format!("--core {core}: {error}; see nproc");
@@ -154,10 +154,7 @@ fn pin(core: u32) -> Result<(), Failure> {
 }
 
 /// The program with its entries: alone, or as what a server of controllers begins with.
-fn begin(
-    args: &RunArgs,
-    served: Option<&Options>,
-) -> Result<(Option<Switch>, Option<Pipelines>), Failure> {
+fn begin(args: &RunArgs, served: Option<&Options>) -> Result<(Option<Switch>, Option<Pipelines>)> {
     let Some(path) = &args.program else {
         return Ok((None, None));
     };
@@ -182,7 +179,7 @@ fn begin(
 }
 
 /// Sets the entries that are asked for.
-fn enter(args: &RunArgs, switch: &mut Switch) -> Result<(), Failure> {
+fn enter(args: &RunArgs, switch: &mut Switch) -> Result<()> {
     let entries = args.entries.as_ref();
     entries.map_or(Ok(()), |path| files::set_entries(switch, path))
 }

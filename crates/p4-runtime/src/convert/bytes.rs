@@ -3,7 +3,19 @@
 //! # References
 //! - P4Runtime specification 1.5.0, section 8.4
 
+use crate::proto::p4::v1::Uint128;
 use crate::refusal::{Result, out_of_range};
+
+/// An election id.
+impl From<u128> for Uint128 {
+    fn from(id: u128) -> Self {
+        let word = |value: u128| u64::try_from(value & u128::from(u64::MAX)).unwrap_or_default();
+        Self {
+            high: word(id >> 64),
+            low: word(id),
+        }
+    }
+}
 
 /// The shortest form of a number.
 pub(crate) fn canonical(bytes: &[u8]) -> Vec<u8> {

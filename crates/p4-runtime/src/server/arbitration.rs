@@ -39,14 +39,6 @@ fn number(id: Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
 
-fn message(id: u128) -> Uint128 {
-    let word = |value: u128| u64::try_from(value & u128::from(u64::MAX)).unwrap_or_default();
-    Uint128 {
-        high: word(id >> 64),
-        low: word(id),
-    }
-}
-
 #[derive(Debug, Default)]
 struct Controllers {
     /// The highest election id ever seen.
@@ -178,7 +170,7 @@ impl Arbiter {
                 id: role.number,
                 config: controllers.and_then(|of| of.config.clone()),
             }),
-            election_id: controllers.and_then(|of| of.highest).map(message),
+            election_id: controllers.and_then(|of| of.highest).map(Uint128::from),
             status: Some(google::rpc::Status {
                 code: code as i32,
                 message: words.to_owned(),

@@ -2,49 +2,28 @@
 
 use crate::program::{Action, Source, Table};
 
-/// Where packets are dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropPlace {
-    /// The program dropped it in ingress, or chose no port for it.
-    Ingress,
-    /// The program dropped it in egress.
-    Egress,
-    /// The queue of an egress port was full.
-    EgressQueue,
-    /// The queue of packets that were resubmitted or recirculated was full.
-    RecirculationQueue,
-    /// The egress port does not exist.
-    NoPort,
-    /// The packet has the priority of no queue.
-    NoQueue,
-    /// The multicast group does not exist, or has no replicas.
-    NoGroup,
-    /// The clone session does not exist.
-    NoSession,
-    /// The packet, or what it was copied from, went through the pipelines too often.
-    TooManyPasses,
-}
-
-impl DropPlace {
-    /// Every place with its words.
-    pub const ALL: &'static [(Self, &'static str)] = &[
-        (Self::Ingress, "dropped by the program in ingress"),
-        (Self::Egress, "dropped by the program in egress"),
-        (Self::EgressQueue, "egress queue full"),
-        (Self::RecirculationQueue, "recirculation queue full"),
-        (Self::NoPort, "no such port"),
-        (Self::NoQueue, "no queue of this priority"),
-        (Self::NoGroup, "no such multicast group"),
-        (Self::NoSession, "no such clone session"),
-        (Self::TooManyPasses, "too many passes"),
-    ];
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(place, _)| *place == self)
-            .map_or("", |(_, words)| words)
+linerate_model::named_enum! {
+    /// Where packets are dropped.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropPlace {
+        /// The program dropped it in ingress, or chose no port for it.
+        Ingress = "dropped by the program in ingress",
+        /// The program dropped it in egress.
+        Egress = "dropped by the program in egress",
+        /// The queue of an egress port was full.
+        EgressQueue = "egress queue full",
+        /// The queue of packets that were resubmitted or recirculated was full.
+        RecirculationQueue = "recirculation queue full",
+        /// The egress port does not exist.
+        NoPort = "no such port",
+        /// The packet has the priority of no queue.
+        NoQueue = "no queue of this priority",
+        /// The multicast group does not exist, or has no replicas.
+        NoGroup = "no such multicast group",
+        /// The clone session does not exist.
+        NoSession = "no such clone session",
+        /// The packet, or what it was copied from, went through the pipelines too often.
+        TooManyPasses = "too many passes",
     }
 }
 

@@ -147,10 +147,7 @@ impl Switch {
 
     /// Packets dropped, by place.
     pub fn drops(&self) -> impl Iterator<Item = (DropPlace, u64)> {
-        DropPlace::ALL
-            .iter()
-            .zip(self.drops)
-            .map(|((place, _), count)| (*place, count))
+        DropPlace::ALL.into_iter().zip(self.drops)
     }
 
     /// A packet comes in at a port, and it and all copies go as far as they get. `now` is in nanoseconds.

@@ -238,8 +238,8 @@ impl Draft {
             direct,
         } = &table;
         let mut document = json!({
-            "name": name, "id": self.tables_so_far(), "match_type": kind.name(), "type": "simple", "max_size": size,
-            "key": [{"match_type": kind.name(), "name": "key.value", "target": ["key", "value"], "mask": null}],
+            "name": name, "id": self.tables_so_far(), "match_type": kind.as_str(), "type": "simple", "max_size": size,
+            "key": [{"match_type": kind.as_str(), "name": "key.value", "target": ["key", "value"], "mask": null}],
             "with_counters": *direct == Direct::Counter, "support_timeout": false, "direct_meters": null,
             "action_ids": [hit, miss], "actions": [HIT, "miss"],
         });

@@ -55,7 +55,7 @@ pub(super) fn text(tables: &[TableDraft], arrays: &Arrays) -> String {
 }
 
 fn body(table: &TableDraft, tables: &[TableDraft], arrays: &Arrays) -> String {
-    let kind = table.kind.name().to_uppercase();
+    let kind = table.kind.as_str().to_uppercase();
     let mut text = format!(
         "  match_fields {{\n    id: 1\n    name: \"key.value\"\n    bitwidth: 32\n    match_type: {kind}\n  }}\n"
     );

@@ -5,23 +5,14 @@ use serde_json::Value;
 /// The action of entries that only have to be hit.
 pub(super) const HIT: &str = "hit";
 
-/// How a table matches its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Exact,
-    Lpm,
-    Range,
-    Ternary,
-}
-
-impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Lpm => "lpm",
-            Self::Range => "range",
-            Self::Ternary => "ternary",
-        }
+linerate_model::named_enum! {
+    /// How a table matches its key.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Kind {
+        Exact = "exact",
+        Lpm = "lpm",
+        Range = "range",
+        Ternary = "ternary",
     }
 }
 

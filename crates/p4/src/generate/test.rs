@@ -3,7 +3,7 @@
 use super::Generated;
 use super::rules::{Rule, RuleAction, Traffic};
 use crate::exec::Match;
-use crate::trace::hex;
+use linerate_model::hex;
 use std::fmt::Write as _;
 
 /// Packets of a test, each of another key where there are keys.

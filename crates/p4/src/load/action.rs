@@ -2,12 +2,10 @@
 
 use super::Builder;
 use super::expr::Scope;
-use super::json::{Json, LoadError};
+use super::json::{Json, Result};
 use super::layout::place;
 use crate::num::{MAX_WIDTH, limbs};
 use crate::program::{Action, Binary, Message, Parameter, Place, Primitive, Step};
-
-type Result<T> = std::result::Result<T, LoadError>;
 
 impl Builder {
     pub(super) fn actions(&mut self, root: &Json<'_>) -> Result<()> {

@@ -1,13 +1,11 @@
 //! Expressions: from trees to steps over a stack.
 
 use super::Builder;
-use super::json::{Json, LoadError};
+use super::json::{Json, Result};
 use super::layout::place;
 use crate::bits;
 use crate::num::MAX_WIDTH;
 use crate::program::{Binary, Expr, Parameter, Place, Step, Target};
-
-type Result<T> = std::result::Result<T, LoadError>;
 
 /// The most operands that may wait on the stack; deeper expressions are no compiler's.
 const MAX_DEPTH: usize = 256;

@@ -38,7 +38,7 @@ fn line(source: Option<&Source>) -> String {
     })
 }
 
-type Result<T> = std::result::Result<T, LoadError>;
+pub(super) type Result<T> = std::result::Result<T, LoadError>;
 
 /// A value of the document, with the way to it.
 #[derive(Debug, Clone)]

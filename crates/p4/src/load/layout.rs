@@ -1,11 +1,9 @@
 //! Headers, stacks and unions: every field gets its words.
 
-use super::json::{Json, LoadError};
+use super::json::{Json, Result};
 use crate::num::{MAX_WIDTH, limbs};
 use crate::program::{Field, Header, Intrinsic, Stack, Union, Varbit};
 use std::collections::BTreeMap;
-
-type Result<T> = std::result::Result<T, LoadError>;
 
 /// The most words of a packet: what a hostile file may make every packet cost.
 const MAX_WORDS: usize = 1 << 16;

@@ -20,13 +20,11 @@ use crate::program::{
     Primitive, Profile, Program, Source, State, Step, Table, ValueSet,
 };
 use expr::Scope;
-use json::Json;
+use json::{Json, Result};
 use layout::{Layout, place};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-type Result<T> = std::result::Result<T, LoadError>;
 
 /// The newest format that is known.
 const NEWEST: (u64, u64) = (2, 24);
@@ -288,35 +286,19 @@ impl Builder {
     }
 
     fn register(&self, node: &Json<'_>) -> Result<u32> {
-        by_name(
-            node,
-            "register array",
-            self.registers.iter().map(|array| &array.name),
-        )
+        by_name(node, "register array", &self.registers, |array| &array.name)
     }
 
     fn counter(&self, node: &Json<'_>) -> Result<u32> {
-        by_name(
-            node,
-            "counter array",
-            self.counters.iter().map(|array| &array.name),
-        )
+        by_name(node, "counter array", &self.counters, |array| &array.name)
     }
 
     fn meter(&self, node: &Json<'_>) -> Result<u32> {
-        by_name(
-            node,
-            "meter array",
-            self.meters.iter().map(|array| &array.name),
-        )
+        by_name(node, "meter array", &self.meters, |array| &array.name)
     }
 
     fn calculation(&self, node: &Json<'_>) -> Result<u32> {
-        by_name(
-            node,
-            "calculation",
-            self.calculations.iter().map(|one| &one.name),
-        )
+        by_name(node, "calculation", &self.calculations, |one| &one.name)
     }
 
     fn calculations(&mut self, root: &Json<'_>) -> Result<()> {
@@ -430,13 +412,9 @@ impl Builder {
     }
 }
 
-fn by_name<'a>(
-    node: &Json<'_>,
-    kind: &str,
-    mut names: impl Iterator<Item = &'a String>,
-) -> Result<u32> {
-    let name = node.text()?;
-    let at = names.position(|known| known == name);
+fn by_name<T>(node: &Json<'_>, kind: &str, all: &[T], name: fn(&T) -> &str) -> Result<u32> {
+    let wanted = node.text()?;
+    let at = all.iter().position(|one| name(one) == wanted);
     at.map(place)
-        .ok_or_else(|| node.invalid(format!("there is no {kind} {name:?}")))
+        .ok_or_else(|| node.invalid(format!("there is no {kind} {wanted:?}")))
 }

@@ -2,14 +2,12 @@
 
 use super::Builder;
 use super::expr::Scope;
-use super::json::{Json, LoadError};
+use super::json::{Json, Result};
 use super::layout::place;
 use crate::bits;
 use crate::num::{MAX_WIDTH, ones};
 use crate::program::{Case, Expr, Lookahead, ParserStep, SelectKey, State, Target};
 use std::collections::BTreeMap;
-
-type Result<T> = std::result::Result<T, LoadError>;
 
 impl Builder {
     /// The states of the parser named `parser`, and the one it begins with.
@@ -63,11 +61,7 @@ impl Builder {
                 .find("type")
                 .is_some_and(|kind| kind.value() == "parse_vset")
             {
-                let set = super::by_name(
-                    &value,
-                    "value set",
-                    self.value_sets.iter().map(|set| &set.name),
-                )?;
+                let set = super::by_name(&value, "value set", &self.value_sets, |set| &set.name)?;
                 let mask = mask.map(|mask| split(&mask, &key)).transpose()?;
                 cases.push(Case::Set {
                     set,

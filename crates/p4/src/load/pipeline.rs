@@ -2,7 +2,7 @@
 
 use super::Builder;
 use super::expr::Scope;
-use super::json::{Json, LoadError};
+use super::json::{Json, Result};
 use super::layout::place;
 use crate::bits;
 use crate::num::{limbs, ones};
@@ -11,8 +11,6 @@ use crate::program::{
     Profile, Table,
 };
 use std::collections::BTreeMap;
-
-type Result<T> = std::result::Result<T, LoadError>;
 
 /// Nodes of a pipeline by name.
 type Names = BTreeMap<String, u32>;
@@ -135,11 +133,9 @@ impl Builder {
             return Ok(actions);
         }
         for name in node.get("actions")?.items()? {
-            actions.push(super::by_name(
-                &name,
-                "action",
-                self.actions.iter().map(|action| &action.name),
-            )?);
+            actions.push(super::by_name(&name, "action", &self.actions, |action| {
+                &action.name
+            })?);
         }
         Ok(actions)
     }
@@ -170,11 +166,10 @@ impl Builder {
             "simple" => Ok(None),
             "indirect" | "indirect_ws" => {
                 if let Some(name) = node.find("action_profile") {
-                    let found = super::by_name(
-                        &name,
-                        "action profile",
-                        self.profiles.iter().map(|profile| &profile.name),
-                    )?;
+                    let found =
+                        super::by_name(&name, "action profile", &self.profiles, |profile| {
+                            &profile.name
+                        })?;
                     return Ok(Some(found));
                 }
                 // Formats before 2.7 describe the profile in the table.

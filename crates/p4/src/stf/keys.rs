@@ -54,7 +54,7 @@ fn find_field(table: &Table, name: &str) -> Result<usize> {
 }
 
 fn match_of(field: &KeyField, given: Option<KeyValue>) -> Result<Match> {
-    let refuse = |what| Err(format!("{what} does not match {} keys", field.kind.name()));
+    let refuse = |what| Err(format!("{what} does not match {} keys", field.kind));
     Ok(match (given, field.kind) {
         (None, MatchKind::Exact | MatchKind::Valid) => Match::Exact(vec![0]),
         (None, MatchKind::Lpm | MatchKind::Ternary | MatchKind::Range) => Match::Any,

@@ -7,7 +7,8 @@ use crate::exec::{
     CloneSession, Counter, Entity, Entry, Invocation, Limits, Replica, Switch, Update, UpdateKind,
 };
 use crate::program::{Program, Table};
-use crate::trace::{Trace, hex};
+use crate::trace::Trace;
+use linerate_model::hex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

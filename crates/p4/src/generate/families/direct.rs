@@ -4,10 +4,10 @@
 use super::super::draft::Draft;
 use super::super::parts::{Direct, Kind, TableDraft};
 use super::super::rules::{Rule, RuleAction};
-use super::super::{Family, Published, Scale};
-use super::FEW;
+use super::super::{Family, Published};
 use super::externs::RATE;
 use super::pipeline::{key, matching};
+use super::{Build, linear};
 
 const TABLES: u32 = 16;
 /// Members of a profile, all in the group where there is a selector.
@@ -52,24 +52,8 @@ fn tables(draft: &mut Draft, level: u32, direct: Direct) {
     }
 }
 
-const fn family(
-    id: &'static str,
-    unit: &'static str,
-    cycles: u32,
-    build: fn(&mut Draft, u32),
-) -> Family {
-    let published = Some(Published {
-        cycles,
-        at: "1 table",
-    });
-    Family {
-        id,
-        unit,
-        levels: FEW,
-        scale: Scale::Linear,
-        published,
-        build,
-    }
+const fn family(id: &'static str, unit: &'static str, cycles: u32, build: Build) -> Family {
+    linear(id, unit, Published::of(Some(cycles), "1 table"), build)
 }
 
 pub(super) const COUNTER: Family = family(

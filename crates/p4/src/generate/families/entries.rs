@@ -4,6 +4,7 @@ use super::super::draft::Draft;
 use super::super::parts::{Direct, Kind, TableDraft};
 use super::super::rules::scattered;
 use super::super::{Family, Published, Scale};
+use super::{Build, linear};
 use crate::exec::Match;
 
 const TABLE: &str = "entries";
@@ -45,7 +46,7 @@ fn entries(draft: &mut Draft, level: u32, kind: Kind) {
 
 const DECADES: &[u32] = &[1, 10, 100, 1_000, 10_000, 100_000];
 
-const fn many(id: &'static str, cycles: u32, build: fn(&mut Draft, u32)) -> Family {
+const fn many(id: &'static str, cycles: u32, build: Build) -> Family {
     Family {
         id,
         unit: "tenfold of entries, each hit alike",
@@ -145,16 +146,11 @@ const fn of_masks(
     id: &'static str,
     unit: &'static str,
     cycles: Option<u32>,
-    build: fn(&mut Draft, u32),
+    build: Build,
 ) -> Family {
-    let published = Published::of(cycles, "10 masks");
     Family {
-        id,
-        unit,
         levels: &[1, 2, 4, 8, 16, 32],
-        scale: Scale::Linear,
-        published,
-        build,
+        ..linear(id, unit, Published::of(cycles, "10 masks"), build)
     }
 }
 

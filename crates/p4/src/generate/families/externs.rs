@@ -3,8 +3,8 @@
 use super::super::draft::{Draft, Pipeline};
 use super::super::rules::Rule;
 use super::super::terms::{array, call, constant, is_valid, scalar};
-use super::super::{Family, Published, Scale};
-use super::FEW;
+use super::super::{Family, Published};
+use super::{Build, linear};
 use crate::exec::{Bucket, MeterConfig};
 use serde_json::json;
 
@@ -41,21 +41,8 @@ pub(super) const RATE: MeterConfig = MeterConfig {
     },
 };
 
-const fn family(
-    id: &'static str,
-    unit: &'static str,
-    cycles: Option<u32>,
-    build: fn(&mut Draft, u32),
-) -> Family {
-    let published = Published::of(cycles, "1 call");
-    Family {
-        id,
-        unit,
-        levels: FEW,
-        scale: Scale::Linear,
-        published,
-        build,
-    }
+const fn family(id: &'static str, unit: &'static str, cycles: Option<u32>, build: Build) -> Family {
+    linear(id, unit, Published::of(cycles, "1 call"), build)
 }
 
 pub(super) const COUNTER: Family = family(

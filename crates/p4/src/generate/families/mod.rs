@@ -11,7 +11,8 @@ mod passes;
 mod pipeline;
 mod state;
 
-use super::Family;
+use super::draft::Draft;
+use super::{Family, Published, Scale};
 
 /// Every family.
 pub const ALL: &[Family] = &[
@@ -58,6 +59,26 @@ pub const ALL: &[Family] = &[
 
 /// How many of a thing, in powers of two.
 const FEW: &[u32] = &[0, 1, 2, 4, 8, 16];
+
+/// Makes the program of a level.
+type Build = fn(&mut Draft, u32);
+
+/// A family of programs with few of `unit`, one more after the other.
+const fn linear(
+    id: &'static str,
+    unit: &'static str,
+    published: Option<Published>,
+    build: Build,
+) -> Family {
+    Family {
+        id,
+        unit,
+        levels: FEW,
+        scale: Scale::Linear,
+        published,
+        build,
+    }
+}
 
 /// A number as small as a length or a place.
 fn usize_of(number: u32) -> usize {

@@ -3,7 +3,8 @@
 use super::super::draft::{Draft, Pipeline};
 use super::super::parts::{Direct, Kind, TableDraft};
 use super::super::terms::{condition, constant, field};
-use super::super::{Family, Published, Scale};
+use super::super::{Family, Published};
+use super::{Build, linear};
 use crate::exec::Match;
 
 const KEY: u32 = 0x0a01_0203;
@@ -44,20 +45,10 @@ fn tables(draft: &mut Draft, level: u32, kind: Kind) {
     }
 }
 
-const fn family(
-    id: &'static str,
-    unit: &'static str,
-    cycles: Option<u32>,
-    build: fn(&mut Draft, u32),
-) -> Family {
-    let published = Published::of(cycles, "1 entry");
+const fn family(id: &'static str, unit: &'static str, cycles: Option<u32>, build: Build) -> Family {
     Family {
-        id,
-        unit,
         levels: &[0, 1, 2, 4, 8, 16, 32],
-        scale: Scale::Linear,
-        published,
-        build,
+        ..linear(id, unit, Published::of(cycles, "1 entry"), build)
     }
 }
 
