@@ -8,7 +8,7 @@ use crate::image::Archive;
 use crate::packages::{Apt, Content, Modules, entries};
 use crate::tools::{failed, lacks};
 use linerate_model::board::BoardBase;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -70,7 +70,7 @@ impl Base {
         cache: &Path,
         equipment: &Equipment,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let request = Request::new(equipment);
         let folder = cache.join(request.name()?);
         match Self::verified(&folder) {
@@ -161,12 +161,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn name(&self) -> Result<String, Failure> {
+    fn name(&self) -> Result<String> {
         name_of_request(self.arch, self)
     }
 
     /// Fetches and builds everything in `folder`.
-    fn make(&self, folder: &Path) -> Result<(), Failure> {
+    fn make(&self, folder: &Path) -> Result<()> {
         let fetch = folder.join("fetch");
         fs::create_dir_all(&fetch).map_err(|error| failed("creating", &fetch, &error))?;
         let apt = Apt::new(&fetch, self.arch, self.suite, self.mirror)?;
@@ -216,7 +216,7 @@ impl<'a> Request<'a> {
 }
 
 /// The file at `path` of a package.
-fn file_in(package: &[PathBuf], name: &str, path: &str) -> Result<Vec<u8>, Failure> {
+fn file_in(package: &[PathBuf], name: &str, path: &str) -> Result<Vec<u8>> {
     let mut found = None;
     for deb in package {
         entries(
@@ -233,10 +233,7 @@ fn file_in(package: &[PathBuf], name: &str, path: &str) -> Result<Vec<u8>, Failu
 }
 
 /// Name of the folder for a request.
-pub(crate) fn name_of_request(
-    arch: crate::Arch,
-    request: &impl Serialize,
-) -> Result<String, Failure> {
+pub(crate) fn name_of_request(arch: crate::Arch, request: &impl Serialize) -> Result<String> {
     let text = serde_json::to_vec(request)
         .map_err(|error| Failure::new(ExitCode::Other, error.to_string()))?;
     let hash = hex(&Sha256::digest(text));
@@ -258,7 +255,7 @@ fn name_of(path: &Path) -> Option<String> {
     Some(path.file_stem()?.to_string_lossy().into_owned())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).map_err(|error| failed("writing", path, &error))
 }
 

@@ -3,7 +3,7 @@
 use crate::tools::failed;
 use crate::{BoardName, SerialNumber, network};
 use linerate_model::board::{Board, BoardCondition, BoardLink};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::link::EmulatedLink;
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl FoundBoard {
 impl Boards {
     /// Boards of the user who runs this process. They are in the user's runtime folder, so that they end with the boot,
     /// or else in a private temporary folder.
-    pub fn of_user() -> Result<Self, Failure> {
+    pub fn of_user() -> Result<Self> {
         let user = getuid().as_raw();
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         // Inside a namespace where the user is root, use the user's id outside of it.
@@ -142,7 +142,7 @@ impl Boards {
     }
 
     /// Every board, by name.
-    pub fn all(&self) -> Result<Vec<FoundBoard>, Failure> {
+    pub fn all(&self) -> Result<Vec<FoundBoard>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -156,7 +156,7 @@ impl Boards {
     }
 
     /// The board of this name, if it was started and not taken down.
-    pub fn find(&self, name: &BoardName) -> Result<Option<FoundBoard>, Failure> {
+    pub fn find(&self, name: &BoardName) -> Result<Option<FoundBoard>> {
         let home = self.home(name);
         if !home.path.is_dir() {
             return Ok(None);
@@ -169,7 +169,7 @@ impl Boards {
     }
 
     /// The board of this name, which must be ready.
-    pub fn reach(&self, name: &BoardName) -> Result<Record, Failure> {
+    pub fn reach(&self, name: &BoardName) -> Result<Record> {
         let gone = |why: String| Failure::new(ExitCode::Peer, format!("board://{name}: {why}"));
         let start = format!("start it with: linerate board up {name}");
         let Some(found) = self.find(name)? else {
@@ -201,7 +201,7 @@ impl Boards {
     }
 
     /// Log of the board's console since its start.
-    pub fn console_log(&self, name: &BoardName) -> Result<PathBuf, Failure> {
+    pub fn console_log(&self, name: &BoardName) -> Result<PathBuf> {
         let path = self.home(name).path.join(crate::qemu::CONSOLE_LOG);
         if path.is_file() {
             return Ok(path);
@@ -217,7 +217,7 @@ impl Boards {
     }
 
     /// Creates the folder of a board, and its parents.
-    pub(crate) fn make_home(&self, name: &BoardName) -> Result<Home, Failure> {
+    pub(crate) fn make_home(&self, name: &BoardName) -> Result<Home> {
         make_private(&self.folder)?;
         let home = self.home(name);
         make_private(&home.path)?;
@@ -237,7 +237,7 @@ impl Home {
     }
 
     /// The lock, unless another process holds it.
-    pub(crate) fn lock(&self) -> Result<Option<File>, Failure> {
+    pub(crate) fn lock(&self) -> Result<Option<File>> {
         let path = self.path.join(LOCK);
         let mut options = File::options();
         options.create(true).truncate(false).read(true).write(true);
@@ -252,7 +252,7 @@ impl Home {
     }
 
     /// Takes the lock for this process.
-    pub(crate) fn hold(&self, name: &BoardName) -> Result<File, Failure> {
+    pub(crate) fn hold(&self, name: &BoardName) -> Result<File> {
         let Some(file) = self.lock()? else {
             let message =
                 format!("board {name} is up already; stop it with: linerate board down {name}");
@@ -263,7 +263,7 @@ impl Home {
     }
 
     /// Records this process as the holder of the lock, which it may have inherited.
-    pub(crate) fn hold_on(&self) -> Result<(), Failure> {
+    pub(crate) fn hold_on(&self) -> Result<()> {
         let path = self.path.join(HOLDER);
         fs::write(&path, std::process::id().to_string())
             .map_err(|error| failed("writing", &path, &error))
@@ -282,7 +282,7 @@ impl Home {
     }
 
     /// Writes the record atomically.
-    pub(crate) fn keep(&self, record: &Record) -> Result<(), Failure> {
+    pub(crate) fn keep(&self, record: &Record) -> Result<()> {
         let path = self.path.join(RECORD);
         let next = path.with_extension("next");
         let text = serde_json::to_vec_pretty(record).map_err(io::Error::from);
@@ -313,7 +313,7 @@ fn is_private(path: &Path, user: u32) -> bool {
         .is_ok_and(|file| file.is_dir() && file.uid() == user && file.mode() & 0o022 == 0)
 }
 
-fn make_private(path: &Path) -> Result<(), Failure> {
+fn make_private(path: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     let made = builder.mode(0o700).recursive(true).create(path);
     made.map_err(|error| failed("creating", path, &error))

@@ -13,7 +13,7 @@ use crate::answer::{Answer, is_readable, say};
 use crate::boards::Record;
 use crate::link::BoardNetwork;
 use crate::{BoardName, Boards};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::link::EmulatedLink;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -55,28 +55,16 @@ impl Drop for HeldLink {
 }
 
 /// Sets the link of a running board for as long as the value lives.
-pub fn hold_link(
-    boards: &Boards,
-    name: &BoardName,
-    link: EmulatedLink,
-) -> Result<HeldLink, Failure> {
+pub fn hold_link(boards: &Boards, name: &BoardName, link: EmulatedLink) -> Result<HeldLink> {
     ask(boards, name, &Request::Hold(link)).map(|(stream, _)| HeldLink(stream))
 }
 
 /// Sets or removes the link of a running board; returns its new record.
-pub fn keep_link(
-    boards: &Boards,
-    name: &BoardName,
-    link: Option<EmulatedLink>,
-) -> Result<Record, Failure> {
+pub fn keep_link(boards: &Boards, name: &BoardName, link: Option<EmulatedLink>) -> Result<Record> {
     ask(boards, name, &Request::Keep(link)).map(|(_, record)| record)
 }
 
-fn ask(
-    boards: &Boards,
-    name: &BoardName,
-    request: &Request,
-) -> Result<(UnixStream, Record), Failure> {
+fn ask(boards: &Boards, name: &BoardName, request: &Request) -> Result<(UnixStream, Record)> {
     boards.reach(name)?;
     let asked = || -> io::Result<(UnixStream, Answer)> {
         let folder = File::open(boards.home(name).path)?;
@@ -145,10 +133,7 @@ impl Control {
     }
 
     /// Handles pending requests. `note` records the board's link and returns its record.
-    pub(crate) fn serve(
-        &mut self,
-        note: &mut dyn FnMut(Option<EmulatedLink>) -> Result<Record, Failure>,
-    ) {
+    pub(crate) fn serve(&mut self, note: &mut dyn FnMut(Option<EmulatedLink>) -> Result<Record>) {
         if let Some(held) = &mut self.held {
             let gone: Vec<_> = held.by.extract_if(.., |holder| has_ended(holder)).collect();
             if held.by.is_empty() {
@@ -178,7 +163,7 @@ impl Control {
         &mut self,
         mut stream: UnixStream,
         request: Request,
-        note: &mut dyn FnMut(Option<EmulatedLink>) -> Result<Record, Failure>,
+        note: &mut dyn FnMut(Option<EmulatedLink>) -> Result<Record>,
     ) {
         let done = self.obey(request);
         let is_held = done.is_ok() && matches!(request, Request::Hold(_));
@@ -193,7 +178,7 @@ impl Control {
         }
     }
 
-    fn obey(&mut self, request: Request) -> Result<(), Failure> {
+    fn obey(&mut self, request: Request) -> Result<()> {
         match (request, &self.held) {
             (Request::Hold(link), Some(held)) if held.link == link => {}
             (_, Some(held)) => {

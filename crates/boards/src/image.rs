@@ -7,7 +7,7 @@ use crate::Order;
 use crate::packages::{Content, Entry};
 use crate::tools::failed;
 use cpio::newc::{Builder, ModeFileType, trailer};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_sys::random::{SEED_BYTES, random_bytes, seed_kernel};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -137,7 +137,7 @@ impl Archive {
     }
 
     /// The complete archive.
-    pub(crate) fn finish(mut self) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         let ended = trailer(&mut self.bytes).map(drop);
         match self.error.map_or(ended, Err) {
             Ok(()) => Ok(self.bytes),
@@ -153,7 +153,7 @@ impl Archive {
 pub(crate) const SEED: &str = "etc/linerate/seed";
 
 /// A random seed: an emulated board has no entropy source, and its kernel would wait long for one.
-pub(crate) fn seed() -> Result<[u8; SEED_BYTES], Failure> {
+pub(crate) fn seed() -> Result<[u8; SEED_BYTES]> {
     random_bytes().map_err(|error| {
         let message = format!("reading random numbers for a board: {error}");
         Failure::new(ExitCode::Other, message)
@@ -161,7 +161,7 @@ pub(crate) fn seed() -> Result<[u8; SEED_BYTES], Failure> {
 }
 
 /// Seeds the kernel of this board.
-pub fn use_seed() -> Result<(), Failure> {
+pub fn use_seed() -> Result<()> {
     let path = Path::new("/").join(SEED);
     let seed = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
     let seed = seed.try_into().map_err(|_| {
@@ -174,7 +174,7 @@ pub fn use_seed() -> Result<(), Failure> {
 }
 
 /// Files of one board: init script, agent, seed and name.
-fn own(order: &Order, agent: &[u8]) -> Result<Vec<u8>, Failure> {
+fn own(order: &Order, agent: &[u8]) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     archive.console();
     archive.file("init", 0o755, INIT.as_bytes());
@@ -189,7 +189,7 @@ fn own(order: &Order, agent: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Writes the board's files to `path`: the base, then its own files.
-pub(crate) fn write(path: &Path, base: &Path, order: &Order, agent: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, base: &Path, order: &Order, agent: &[u8]) -> Result<()> {
     let own = own(order, agent)?;
     let mut base = File::open(base).map_err(|error| failed("opening", base, &error))?;
     let written = File::create(path).and_then(|mut file| {

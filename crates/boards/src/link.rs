@@ -2,7 +2,7 @@
 
 use crate::network::{Subnet, configure};
 use crate::tools::lacks;
-use linerate_model::exit::Failure;
+use linerate_model::exit::{Failure, Result};
 use linerate_model::link::EmulatedLink;
 use linerate_testbed::{InlineLink, LinkConfig, TestbedError};
 use std::io;
@@ -33,7 +33,7 @@ impl BoardNetwork {
     }
 
     /// Inserts an element with this configuration, or removes it.
-    pub(crate) fn set(&mut self, wanted: Option<EmulatedLink>) -> Result<(), Failure> {
+    pub(crate) fn set(&mut self, wanted: Option<EmulatedLink>) -> Result<()> {
         match (self.element.take(), wanted) {
             (None, None) => Ok(()),
             (None, Some(link)) => self.insert(link),
@@ -50,7 +50,7 @@ impl BoardNetwork {
         }
     }
 
-    fn insert(&mut self, link: EmulatedLink) -> Result<(), Failure> {
+    fn insert(&mut self, link: EmulatedLink) -> Result<()> {
         let made = InlineLink::insert(&self.subnet.device(), &LinkConfig::from(link), SEED);
         let element = made.map_err(|error| {
             // After its move back the device has no addresses: configure it again.
@@ -61,7 +61,7 @@ impl BoardNetwork {
         self.address()
     }
 
-    fn address(&self) -> Result<(), Failure> {
+    fn address(&self) -> Result<()> {
         let name = self.subnet.device();
         configure(self.subnet)
             .map_err(|error| lacks(format!("giving {name} its addresses: {error}")))

@@ -9,7 +9,7 @@ use crate::tools::{failed, not_started};
 use crate::{Boards, Equipment, Order, agent, image};
 use linerate_model::Clock as _;
 use linerate_model::board::{BoardBase, BoardStart};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_sys::clock::MonoClock;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -26,19 +26,11 @@ pub struct Places {
 }
 
 /// Fetches what a board with this equipment needs, so that its start needs no network.
-pub fn fetch(
-    equipment: &Equipment,
-    places: &Places,
-    tell: &mut dyn FnMut(&str),
-) -> Result<(), Failure> {
+pub fn fetch(equipment: &Equipment, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<()> {
     base(equipment, places, tell).map(drop)
 }
 
-fn base(
-    equipment: &Equipment,
-    places: &Places,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Base, Failure> {
+fn base(equipment: &Equipment, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<Base> {
     Base::get(&places.cache.join("bases"), equipment, tell)
 }
 
@@ -57,7 +49,7 @@ pub fn start(
     order: &Order,
     places: &Places,
     tell: &mut dyn FnMut(&str),
-) -> Result<Started, Failure> {
+) -> Result<Started> {
     let began = MonoClock.now();
     let home = boards.make_home(&order.name)?;
     let lock = home.hold(&order.name)?;
@@ -82,7 +74,7 @@ fn prepare(
     order: &Order,
     places: &Places,
     tell: &mut dyn FnMut(&str),
-) -> Result<(Task, BoardBase), Failure> {
+) -> Result<(Task, BoardBase)> {
     // Check for missing tools before anything is fetched.
     let emulator = qemu::version(order.machine())?;
     let agent = agent::read(order, &agent::agent_folders(Some(&places.cache)))?;
@@ -107,12 +99,12 @@ fn prepare(
     Ok((task, base.origin))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+fn absolute(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).map_err(|error| failed("finding", path, &error))
 }
 
 /// Starts the supervisor, which inherits the lock, and waits until the board is ready.
-fn supervised(task: &Task, lock: File) -> Result<Record, Failure> {
+fn supervised(task: &Task, lock: File) -> Result<Record> {
     let lost = |what: &str| {
         let message = format!("the supervisor of board {} {what}", task.emulation.name);
         Failure::new(ExitCode::Other, message)

@@ -17,7 +17,7 @@ use crate::qemu::{CONSOLE_LOG, Emulation};
 use crate::tools::{failed, not_started};
 use crate::{Machine, SerialNumber};
 use linerate_model::Clock as _;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::die_with_parent;
 use linerate_sys::wake::{wait, wait_for_any};
@@ -77,11 +77,7 @@ pub type Greet = fn(TcpStream, &mut dyn FnMut() -> bool) -> Greeting;
 
 /// Runs the task from `input` and writes the result to `output`. Returns once the board has ended. `greet` performs the
 /// handshake with its agent.
-pub fn supervise(
-    input: impl Read + AsFd,
-    mut output: impl Write,
-    greet: Greet,
-) -> Result<(), Failure> {
+pub fn supervise(input: impl Read + AsFd, mut output: impl Write, greet: Greet) -> Result<()> {
     // Fails if it was started as a session leader.
     let _ = setsid();
     let mut input = BufReader::new(input);
@@ -128,7 +124,7 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn start(task: &Task) -> Result<Self, Failure> {
+    fn start(task: &Task) -> Result<Self> {
         let home = Home::at(task.folder.clone());
         home.hold_on()?;
         let asked = ends_asked_for().map_err(|error| {
@@ -186,7 +182,7 @@ impl Supervisor {
         greet: Greet,
         caller: &mut BufReader<impl Read + AsFd>,
         output: &mut impl Write,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let agent = SocketAddr::new(self.record.address.into(), task.port);
         let end = match self.wait_for_agent(agent, greet, caller) {
             Ok(()) => {
@@ -322,12 +318,12 @@ impl Supervisor {
 }
 
 impl Task {
-    fn machine(&self) -> Result<&'static Machine, Failure> {
+    fn machine(&self) -> Result<&'static Machine> {
         let Emulation { machine, arch, .. } = &self.emulation;
         Machine::find(Some(machine), Some(*arch)).map_err(|why| Failure::new(ExitCode::Usage, why))
     }
 
-    fn record(&self, subnet: Subnet) -> Result<Record, Failure> {
+    fn record(&self, subnet: Subnet) -> Result<Record> {
         let own = SerialNumber::new(subnet.number().into());
         let serial = self.serial.or(own).expect("invariant: a byte has 8 bits");
         Ok(Record {

@@ -16,7 +16,7 @@
 
 use crate::{AGENT_FILE, AGENT_GREETING, DEPLOYED_AGENT};
 use linerate_boards::{Arch, Linking, find_agent};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::hex;
 use sha2::{Digest as _, Sha256};
 use std::env::{self, consts::ARCH};
@@ -127,7 +127,7 @@ impl Package {
 pub(crate) fn start_program<R: BufRead, W: Write>(
     mut heard: R,
     mut said: W,
-    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    find: impl FnOnce(&str) -> Result<Vec<u8>>,
     files: &[(String, Vec<u8>)],
     progress: &Steps,
 ) -> Result<(R, W, Option<String>), Broken> {
@@ -200,7 +200,7 @@ impl From<Failure> for Broken {
 fn copy(
     heard: &mut impl BufRead,
     said: &mut impl Write,
-    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    find: impl FnOnce(&str) -> Result<Vec<u8>>,
     progress: &Steps,
 ) -> Result<Option<String>, Broken> {
     let machine = line(heard, GREETING, "a shell")?;
@@ -232,7 +232,7 @@ fn send(
 pub(crate) fn start_agent(
     mut heard: impl BufRead,
     mut said: impl Write,
-    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    find: impl FnOnce(&str) -> Result<Vec<u8>>,
     key: &str,
     progress: &Steps,
 ) -> Result<Serving, Broken> {
@@ -250,7 +250,7 @@ pub(crate) fn start_agent(
 pub(crate) fn run_command(
     heard: impl BufRead,
     said: impl Write,
-    find: impl FnOnce(&str) -> Result<Vec<u8>, Failure>,
+    find: impl FnOnce(&str) -> Result<Vec<u8>>,
     progress: &Steps,
 ) -> Result<CommandOutput, Broken> {
     // Its input stays open: it has none of its own.
@@ -292,18 +292,14 @@ fn line(heard: &mut impl BufRead, word: &str, awaited: &'static str) -> Result<S
 }
 
 /// The machine in the output of `uname -s -m`, if it is a Linux.
-fn machine_name(machine: &str) -> Result<&str, Failure> {
+fn machine_name(machine: &str) -> Result<&str> {
     machine
         .strip_prefix("Linux ")
         .ok_or_else(|| no_program_for(machine))
 }
 
 /// The first `program` in `folders` for this output of `uname -m`, or this program itself if it fits.
-pub(crate) fn find_program(
-    program: &str,
-    machine: &str,
-    folders: &[PathBuf],
-) -> Result<Vec<u8>, Failure> {
+pub(crate) fn find_program(program: &str, machine: &str, folders: &[PathBuf]) -> Result<Vec<u8>> {
     match Arch::from_uname(machine) {
         Some(arch) => find_agent(program, arch, folders, Linking::Any),
         // There are no agents for this architecture, but this program runs on it.
@@ -340,7 +336,7 @@ fn no_program_for(machine: &str) -> Failure {
 }
 
 /// Checks that the file there is the agent; returns a note if only the length could be checked.
-fn verify(sum: &str, agent: &[u8]) -> Result<Option<String>, Failure> {
+fn verify(sum: &str, agent: &[u8]) -> Result<Option<String>> {
     let (length, theirs) = sum.split_once(' ').unwrap_or((sum, ""));
     let ours = hex(&Sha256::digest(agent));
     let is_whole = length == agent.len().to_string();

@@ -10,7 +10,7 @@ use crate::far_program::FarProgram;
 use crate::ssh_process::Ssh;
 use crate::{BEAT, SILENCE};
 use linerate_boards::{Boards, SSH_OPTIONS, agent_folders};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::hex;
 use linerate_model::query::Query;
 use linerate_model::ssh::{SshDestination, is_name};
@@ -50,7 +50,7 @@ pub struct SshHost {
 
 impl SshHost {
     /// Parses `ssh://…`, or `board://NAME` of an emulated board that is up.
-    pub fn named(text: &str) -> Result<Self, Failure> {
+    pub fn named(text: &str) -> Result<Self> {
         let wrong = |why: &str| Failure::new(ExitCode::Usage, format!("{text}: {why}"));
         if let Some(rest) = text.strip_prefix("ssh://") {
             return Self::read(rest).map_err(|why| wrong(&why));
@@ -105,7 +105,7 @@ impl SshHost {
     }
 
     /// Runs linerate there with these arguments to its end, and removes it.
-    pub fn run(&self, words: &[String], timeout: Duration) -> Result<CommandOutput, Failure> {
+    pub fn run(&self, words: &[String], timeout: Duration) -> Result<CommandOutput> {
         let find = self.finds(Package::OWN.program);
         Ssh::start(self.command(&command_script(words)))
             .and_then(|mut ssh| {
@@ -121,7 +121,7 @@ impl SshHost {
 
     /// Starts a program there with these words, in a folder with its files. It ends with its input, and is to: that is how
     /// it ends when the connection does. What it says on standard error goes to this process's.
-    pub fn start(&self, package: &Package, words: &[String]) -> Result<FarProgram, Failure> {
+    pub fn start(&self, package: &Package, words: &[String]) -> Result<FarProgram> {
         let mut command = self.command(&package.script(words));
         command.stderr(Stdio::inherit());
         // The first Ctrl-C ends the program's input.
@@ -143,10 +143,7 @@ impl SshHost {
     }
 
     /// Finds a program for what `uname -m` says.
-    fn finds(
-        &self,
-        program: &'static str,
-    ) -> impl FnOnce(&str) -> Result<Vec<u8>, Failure> + use<> {
+    fn finds(&self, program: &'static str) -> impl FnOnce(&str) -> Result<Vec<u8>> + use<> {
         let folders = self.folders();
         move |machine| find_program(program, machine, &folders)
     }
@@ -262,7 +259,7 @@ impl Deployment {
     }
 
     /// The agent there, started if there is none.
-    pub fn agent(&self) -> Result<DeployedAgent, Failure> {
+    pub fn agent(&self) -> Result<DeployedAgent> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.as_mut().is_none_or(Running::has_ended) {
             // Remove an agent that has ended first.
@@ -291,7 +288,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(host: &SshHost) -> Result<Self, Failure> {
+    fn start(host: &SshHost) -> Result<Self> {
         let secret: [u8; 32] = random_bytes()
             .map_err(|error| Failure::new(ExitCode::HostLacks, format!("random bytes: {error}")))?;
         let secret = hex(&secret);

@@ -1,7 +1,7 @@
 //! What parameters and files say of the headers of a test's frames, and how long these are.
 
 use crate::build::Build;
-use crate::error::HeaderError;
+use crate::error::{HeaderError, Result};
 use crate::pcap::Reader;
 use crate::{ETHERNET_HEADER, End, Flow, FrameHeaders, Layout, Transport, Way};
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ impl FrameHeaders {
         Ok(headers)
     }
 
-    fn check(&self) -> Result<(), HeaderError> {
+    fn check(&self) -> Result<()> {
         if self.template.is_some() {
             let is_alone = self.stack.is_empty() && self.transport == Transport::default();
             let why = || HeaderError("a template has its own headers: leave these out".to_owned());
@@ -110,7 +110,7 @@ impl FrameHeaders {
 const MAX_TEMPLATE: usize = 1024;
 
 /// Reads a template from a parameter: hexadecimal digits.
-fn template(text: &str) -> Result<Arc<[u8]>, HeaderError> {
+fn template(text: &str) -> Result<Arc<[u8]>> {
     let digits: Vec<u8> = text
         .chars()
         .map(|digit| {
@@ -146,7 +146,7 @@ fn template(text: &str) -> Result<Arc<[u8]>, HeaderError> {
 ///
 /// # Errors
 /// What the file is instead, or how long it is.
-pub fn template_param(file: &[u8], offset: Option<usize>) -> Result<String, HeaderError> {
+pub fn template_param(file: &[u8], offset: Option<usize>) -> Result<String> {
     let bytes = match std::str::from_utf8(file) {
         Ok(text) if !file.contains(&0) => from_hex(text)?,
         _ => first_packet(file)?,
@@ -165,7 +165,7 @@ pub fn template_param(file: &[u8], offset: Option<usize>) -> Result<String, Head
     template(&text).map(|_| text)
 }
 
-fn from_hex(text: &str) -> Result<Vec<u8>, HeaderError> {
+fn from_hex(text: &str) -> Result<Vec<u8>> {
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default());
@@ -183,7 +183,7 @@ fn from_hex(text: &str) -> Result<Vec<u8>, HeaderError> {
     })
 }
 
-fn first_packet(file: &[u8]) -> Result<Vec<u8>, HeaderError> {
+fn first_packet(file: &[u8]) -> Result<Vec<u8>> {
     let packet = Reader::new(file).and_then(|mut reader| reader.next_frame());
     let packet = packet.map_err(|error| HeaderError(error.to_string()))?;
     let packet = packet.ok_or_else(|| HeaderError("the capture has no packet".to_owned()))?;

@@ -1,7 +1,7 @@
 //! The headers that stand between Ethernet and the test's own packet, as text says them.
 
 use crate::Transport;
-use crate::error::HeaderError;
+use crate::error::{HeaderError, Result};
 use crate::headers::{self, Context, Header, HeaderText};
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ impl HeaderStack {
     }
 
     /// Each must be able to stand where it does.
-    fn check_order(&self) -> Result<(), HeaderError> {
+    fn check_order(&self) -> Result<()> {
         let (mut context, mut before) = (Context::Link, "ethernet");
         for layer in &self.layers {
             if !layer.may_follow(context) {
@@ -59,7 +59,7 @@ impl HeaderStack {
 impl FromStr for HeaderStack {
     type Err = HeaderError;
 
-    fn from_str(text: &str) -> Result<Self, HeaderError> {
+    fn from_str(text: &str) -> Result<Self> {
         let text = text.trim().to_ascii_lowercase();
         let mut given: Vec<HeaderText<'_>> = Vec::new();
         let items = text.split(',').map(str::trim);

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 /// A stored run with what the user keeps beside it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct StoredRun {
     /// The run.
-    pub listed: Listed,
+    pub listed: StoreEntry,
     /// What it is called.
     pub tags: Vec<String>,
     /// The note on it.
@@ -19,7 +19,7 @@ pub struct Kept {
 
 /// One entry of a store.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct StoreEntry {
     /// Name of the entry's directory, which is the run's id.
     pub id: String,
     /// The entry's directory.

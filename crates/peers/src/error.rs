@@ -4,6 +4,9 @@ use linerate_model::RefusalCode;
 use std::fmt;
 use std::time::Duration;
 
+/// What a step of a session gives.
+pub(crate) type Result<T, E = ProtocolError> = std::result::Result<T, E>;
+
 /// Why a session is over. Every variant is fatal to its session, none to the process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

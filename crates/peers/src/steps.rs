@@ -1,6 +1,6 @@
 //! Common part of the sessions of other tools' protocols: state, actions, deadline.
 
-use crate::error::{MAX_TEXT, ProtocolError, clean};
+use crate::error::{MAX_TEXT, ProtocolError, Result, clean};
 use crate::inbox::Inbox;
 use crate::session::{
     Action, Ending, Input, Progress, Refusal, RefusalCode, Session, StopCause, TestEnd,
@@ -170,7 +170,7 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     fn steps_mut(&mut self) -> &mut Steps<Self::State>;
 
     /// Takes one input, in any state but closed.
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         let state = self.steps().state;
         match input {
             Input::Bytes(bytes) => {
@@ -197,24 +197,24 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     }
 
     /// Buffers received bytes.
-    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<()> {
         self.steps_mut().inbox.feed(bytes);
         Ok(())
     }
 
     /// Processes the buffered bytes as far as possible.
-    fn advance(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, _now: MonoInstant) -> Result<()> {
         self.steps_mut().inbox.clear();
         Ok(())
     }
 
     /// The peer has closed.
-    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<()> {
         self.cut_off(now)
     }
 
     /// The peer has closed where the protocol does not: an error, unless a test is being aborted.
-    fn cut_off(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn cut_off(&mut self, now: MonoInstant) -> Result<()> {
         let steps = self.steps();
         if steps.state == Self::State::STOPPING {
             return self.aborted(now);
@@ -223,7 +223,7 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     }
 
     /// A deadline may have passed.
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn timeout(&mut self, now: MonoInstant) -> Result<()> {
         if self.timed(now) {
             return Ok(());
         }
@@ -242,12 +242,12 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     }
 
     /// The deadline of the present step, `limit` after its beginning, has passed, and no test is being aborted.
-    fn overdue(&mut self, _now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, _now: MonoInstant, limit: Duration) -> Result<()> {
         Err(self.steps().silent(limit))
     }
 
     /// Handles the driver's inputs about its test.
-    fn answered(&mut self, _now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, _now: MonoInstant, input: Input<'_>) -> Result<()> {
         Err(self.steps().out_of_turn(input.name(), ""))
     }
 
@@ -260,12 +260,12 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     }
 
     /// The driver has dropped the test that ended early: in most protocols that ends the session.
-    fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn aborted(&mut self, _now: MonoInstant) -> Result<()> {
         self.close_with(TestEnd::Aborted)
     }
 
     /// The driver cannot prepare the test.
-    fn unprepared(&mut self, refusal: &Refusal) -> Result<(), ProtocolError> {
+    fn unprepared(&mut self, refusal: &Refusal) -> Result<()> {
         self.close_with(TestEnd::Refused(Refusal {
             code: refusal.code,
             message: clean(&refusal.message, MAX_TEXT),
@@ -273,7 +273,7 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     }
 
     /// Ends the session with its test.
-    fn close_with(&mut self, end: TestEnd) -> Result<(), ProtocolError> {
+    fn close_with(&mut self, end: TestEnd) -> Result<()> {
         self.steps_mut().act(Action::TestOver(end));
         self.close();
         Ok(())
@@ -303,7 +303,7 @@ pub(crate) trait Stepping: fmt::Debug + Send {
 }
 
 impl<T: Stepping> Session for T {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         let state = self.steps().state;
         // The driver may not have processed the end of the test yet.
         let is_late = state == T::State::STOPPING && input.is_of_traffic();

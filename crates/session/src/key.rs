@@ -3,10 +3,10 @@
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
 pub use linerate_peers::key::Key;
-use linerate_peers::key::{Credential, MIN_KEY_BYTES, SIZE};
+use linerate_peers::key::{Credential, SIZE};
+use linerate_sys::bounded;
 use linerate_sys::random::random_bytes;
-use std::fs::{File, Metadata};
-use std::io::Read as _;
+use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -32,15 +32,7 @@ pub fn read_key(path: &Path) -> Result<Key, Failure> {
         );
         Failure::new(ExitCode::Usage, message)
     };
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_KEY + 1).read_to_end(&mut bytes))
-        .map_err(|error| fail(error.to_string()))?;
-    if bytes.len() as u64 > MAX_KEY {
-        return Err(fail(format!(
-            "it is longer than {MAX_KEY} bytes; {MIN_KEY_BYTES} are enough"
-        )));
-    }
+    let bytes = bounded::read_file(path, MAX_KEY).map_err(|error| fail(error.to_string()))?;
     Key::new(&bytes).map_err(|error| fail(error.to_string()))
 }
 

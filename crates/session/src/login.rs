@@ -1,9 +1,8 @@
 //! Users and passwords for protocols with authentication: reads their files and the wall time.
 
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
+use linerate_sys::bounded;
 use linerate_sys::clock::wall_now;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,12 +13,7 @@ pub use linerate_peers::login::{Login, LoginError, Logins, Padding};
 const MAX_FILE: u64 = 1 << 20;
 
 /// A client's user, with the public key of the server in the file `key`.
-pub fn read_login(
-    user: &str,
-    password: &str,
-    key: &Path,
-    padding: Padding,
-) -> Result<Login, Failure> {
+pub fn read_login(user: &str, password: &str, key: &Path, padding: Padding) -> Result<Login> {
     let pem = read(key)?;
     Login::new(user, password, &pem, padding).map_err(|error| match error {
         LoginError::Key { .. } => in_file(key, &error),
@@ -28,7 +22,7 @@ pub fn read_login(
 }
 
 /// The users in the file `list`, with this server's private key in the file `key`.
-pub fn read_logins(list: &Path, key: &Path, padding: Padding) -> Result<Logins, Failure> {
+pub fn read_logins(list: &Path, key: &Path, padding: Padding) -> Result<Logins> {
     let (text, pem) = (read(list)?, read(key)?);
     Logins::new(&text, &pem, padding).map_err(|error| match error {
         LoginError::Line { .. } => in_file(list, &error),
@@ -37,7 +31,7 @@ pub fn read_logins(list: &Path, key: &Path, padding: Padding) -> Result<Logins, 
 }
 
 /// The password in the file at `path`: its first line.
-pub fn read_password(path: &Path) -> Result<String, Failure> {
+pub fn read_password(path: &Path) -> Result<String> {
     let text = read(path)?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
@@ -46,21 +40,11 @@ fn in_file(path: &Path, error: &LoginError) -> Failure {
     Failure::new(ExitCode::Usage, format!("{}: {error}", path.display()))
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let file = File::open(path);
-    let whole = file.and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
-    let fail = |why: String| {
+fn read(path: &Path) -> Result<String> {
+    bounded::read_text_file(path, MAX_FILE).map_err(|why| {
         let message = format!("cannot read {}: {why}", path.display());
         Failure::new(ExitCode::Usage, message)
-    };
-    match whole {
-        Err(error) => Err(fail(error.to_string())),
-        Ok(length) if length as u64 > MAX_FILE => {
-            Err(fail(format!("it is longer than {MAX_FILE} bytes")))
-        }
-        Ok(_) => Ok(text),
-    }
+    })
 }
 
 /// The present wall time.

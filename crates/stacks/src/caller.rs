@@ -1,6 +1,6 @@
 //! A server's side of the socket to the process that started it: its standard output, which it also reads.
 
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::stack::StackCounts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
@@ -16,12 +16,12 @@ pub struct Caller(());
 
 impl Caller {
     /// Reports that the server is ready.
-    pub fn ready(&self) -> Result<(), Failure> {
+    pub fn ready(&self) -> Result<()> {
         self.say("ready")
     }
 
     /// Sends the counts.
-    pub fn counts(&self, counts: &StackCounts) -> Result<(), Failure> {
+    pub fn counts(&self, counts: &StackCounts) -> Result<()> {
         let text = serde_json::to_string(counts)
             .map_err(|error| Failure::new(ExitCode::Other, format!("writing counts: {error}")))?;
         self.say(&text)
@@ -59,7 +59,7 @@ impl Caller {
         stdout()
     }
 
-    fn say(&self, line: &str) -> Result<(), Failure> {
+    fn say(&self, line: &str) -> Result<()> {
         let text = format!("{line}\n");
         let mut rest = text.as_bytes();
         while !rest.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::cache::failed;
 use crate::tools::run;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use std::process::Command;
 pub const UNPACKED: &str = "source";
 
 /// Fetches the package into `folder` and unpacks it there, with Debian's patches; returns the source's folder.
-pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
+pub fn source(package: &str, folder: &Path) -> Result<PathBuf> {
     let unpacked = folder.join(UNPACKED);
     if unpacked.is_dir() {
         return Ok(unpacked);
@@ -49,7 +49,7 @@ pub fn source(package: &str, folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Writes a sources list for source packages of the same archives.
-fn sources_list(folder: &Path) -> Result<PathBuf, Failure> {
+fn sources_list(folder: &Path) -> Result<PathBuf> {
     let mut targets = Command::new("apt-get");
     targets.args([
         "indextargets",
@@ -73,7 +73,7 @@ fn sources_list(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The `.dsc` file in a package's folder, with hashes of all its files.
-pub(crate) fn description(folder: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn description(folder: &Path) -> Result<PathBuf> {
     let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = paths.filter(|path| path.extension().is_some_and(|ending| ending == "dsc"));

@@ -1,7 +1,7 @@
 //! Link of a stack to this host: a TAP device, or a veth pair into another namespace.
 
 use linerate_model::Clock as _;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::interface::index_of;
@@ -85,7 +85,7 @@ impl StackAddresses {
 }
 
 /// Creates a TAP device with this host's addresses.
-pub(crate) fn tap() -> Result<(Tap, StackAddresses), Failure> {
+pub(crate) fn tap() -> Result<(Tap, StackAddresses)> {
     first_free(|addresses| {
         let name = addresses.device();
         let tap = Tap::create(&name)?;
@@ -97,7 +97,7 @@ pub(crate) fn tap() -> Result<(Tap, StackAddresses), Failure> {
 
 /// Creates a veth pair from here into `far`. On return, also with an error, the calling thread is in `far`: the caller
 /// must switch back.
-pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddresses, Failure> {
+pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddresses> {
     let addresses = first_free(|addresses| {
         near.enter()?;
         let name = addresses.device();
@@ -127,7 +127,7 @@ pub(crate) fn veth(near: &NetNamespace, far: &NetNamespace) -> Result<StackAddre
 }
 
 /// Addresses of a link that a program will create: a free number.
-pub(crate) fn unmade() -> Result<StackAddresses, Failure> {
+pub(crate) fn unmade() -> Result<StackAddresses> {
     first_free(|addresses| match index_of(addresses.device().as_str()) {
         Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
         None => Ok(addresses),
@@ -135,7 +135,7 @@ pub(crate) fn unmade() -> Result<StackAddresses, Failure> {
 }
 
 /// Sets this host's addresses on the device that a program creates; false if it does not exist yet.
-pub(crate) fn adopt(addresses: StackAddresses) -> Result<bool, Failure> {
+pub(crate) fn adopt(addresses: StackAddresses) -> Result<bool> {
     let name = addresses.device();
     if index_of(name.as_str()).is_none() {
         return Ok(false);
@@ -147,7 +147,7 @@ pub(crate) fn adopt(addresses: StackAddresses) -> Result<bool, Failure> {
 }
 
 /// Creates the link with the first free number.
-fn first_free<T>(make: impl Fn(StackAddresses) -> io::Result<T>) -> Result<T, Failure> {
+fn first_free<T>(make: impl Fn(StackAddresses) -> io::Result<T>) -> Result<T> {
     for addresses in (1..=MAX_STACKS).map(StackAddresses) {
         match make(addresses) {
             Ok(link) => return Ok(link),

@@ -4,7 +4,7 @@ use crate::caller::COUNTS;
 use crate::link::{self, Attachment, StackAddresses};
 use crate::spec::StackSpec;
 use linerate_model::Clock as _;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::stack::{StackCounts, StackReport};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netns::NetNamespace;
@@ -34,7 +34,7 @@ pub struct RunningStack {
 }
 
 impl RunningStack {
-    pub(crate) fn start(spec: &StackSpec, program: &Path) -> Result<Self, Failure> {
+    pub(crate) fn start(spec: &StackSpec, program: &Path) -> Result<Self> {
         let (own, theirs) = UnixStream::pair().map_err(|error| failed(spec, "a socket", &error))?;
         let patience = (spec.kind.patience)(&spec.options);
         let start = patience.map_or(Duration::ZERO, |patience| patience.start);
@@ -75,7 +75,7 @@ impl RunningStack {
     }
 
     /// Its counts since its start, once `streams` of its server have ended, those of both directions counted twice.
-    pub fn report(&mut self, streams: u64) -> Result<StackReport, Failure> {
+    pub fn report(&mut self, streams: u64) -> Result<StackReport> {
         // In one write, as the server reads it.
         let question = format!("{COUNTS} {streams}\n");
         let asked = self.said.get_mut().write_all(question.as_bytes());
@@ -92,7 +92,7 @@ impl RunningStack {
     }
 
     /// Checks that it still runs; the error says why not.
-    pub fn check(&mut self) -> Result<(), Failure> {
+    pub fn check(&mut self) -> Result<()> {
         self.report(0).map(drop)
     }
 
@@ -106,7 +106,7 @@ impl RunningStack {
             .collect()
     }
 
-    fn line(&mut self) -> Result<String, Failure> {
+    fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         match self.said.read_line(&mut line) {
             Ok(0) => Err(self.gone("it ended")),
@@ -158,7 +158,7 @@ impl Drop for RunningStack {
 }
 
 /// Starts the program with a TAP device as its standard input. The device then belongs to the program alone.
-fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
+fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses)> {
     let (tap, addresses) = link::tap()?;
     command
         .args((spec.kind.arguments)(&spec.options, addresses))
@@ -167,7 +167,7 @@ fn on_tap(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddres
 }
 
 /// Starts the program in this namespace; it creates its device.
-fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses), Failure> {
+fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses)> {
     let addresses = link::unmade()?;
     command
         .args((spec.kind.arguments)(&spec.options, addresses))
@@ -176,10 +176,7 @@ fn beside(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddres
 }
 
 /// Starts the program in a new network namespace, which then belongs to it alone.
-fn in_namespace(
-    spec: &StackSpec,
-    command: &mut Command,
-) -> Result<(Child, StackAddresses), Failure> {
+fn in_namespace(spec: &StackSpec, command: &mut Command) -> Result<(Child, StackAddresses)> {
     let near = NetNamespace::current()
         .map_err(|error| failed(spec, "the namespace of this thread", &error))?;
     let started = within(&near, spec, command);
@@ -193,7 +190,7 @@ fn within(
     near: &NetNamespace,
     spec: &StackSpec,
     command: &mut Command,
-) -> Result<(Child, StackAddresses), Failure> {
+) -> Result<(Child, StackAddresses)> {
     let far =
         NetNamespace::unshare().map_err(|error| failed(spec, "a network namespace", &error))?;
     let addresses = link::veth(near, &far)?;
@@ -205,7 +202,7 @@ fn within(
     Ok((spawn(spec, command)?, addresses))
 }
 
-fn spawn(spec: &StackSpec, command: &mut Command) -> Result<Child, Failure> {
+fn spawn(spec: &StackSpec, command: &mut Command) -> Result<Child> {
     command
         .spawn()
         .map_err(|error| failed(spec, &command.get_program().to_string_lossy(), &error))

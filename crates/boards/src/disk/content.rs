@@ -10,7 +10,7 @@ use crate::packages::{Content, Entry, Modules, entries};
 use crate::tools::{failed, lacks, run};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub(super) fn fill(
     disk: &Disk,
     stock: &Stock,
     programs: &[OwnProgram],
-) -> Result<Filled, Failure> {
+) -> Result<Filled> {
     let mut root = Root::create(folder.join("root"))?;
     let kernel = install_kernel(&mut root, stock)?;
     let loaders = install_programs(&mut root, disk, stock)?;
@@ -98,7 +98,7 @@ pub(super) fn fill(
 }
 
 /// Unpacks the kernel's packages.
-fn install_kernel(root: &mut Root, stock: &Stock) -> Result<Kernel, Failure> {
+fn install_kernel(root: &mut Root, stock: &Stock) -> Result<Kernel> {
     let mut kernel = Kernel::default();
     for deb in &stock.kernel {
         unpack(root, &stock.path(deb), |entry| {
@@ -128,7 +128,7 @@ fn install_programs(
     root: &mut Root,
     disk: &Disk,
     stock: &Stock,
-) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut loaders = BTreeMap::new();
     for deb in &stock.programs {
         unpack(root, &stock.path(deb), |entry| {
@@ -148,11 +148,7 @@ fn install_programs(
 }
 
 /// Unpacks the files of the package in `path` for which `keep` holds into `root`.
-fn unpack(
-    root: &mut Root,
-    path: &Path,
-    mut keep: impl FnMut(&Entry) -> bool,
-) -> Result<(), Failure> {
+fn unpack(root: &mut Root, path: &Path, mut keep: impl FnMut(&Entry) -> bool) -> Result<()> {
     let mut put = Ok(());
     entries(path, is_of_use, |entry| {
         if put.is_ok() && keep(&entry) {
@@ -186,7 +182,7 @@ fn is_config(path: &str) -> bool {
 }
 
 /// Compressed by gzip: U-Boot and the kernel unpack faster than a board reads from a card.
-fn packed(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+fn packed(bytes: &[u8]) -> Result<Vec<u8>> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     if bytes.starts_with(GZIP) {
         return Ok(bytes.to_vec());
@@ -197,7 +193,7 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// The initramfs.
-fn initramfs(modules: &[(String, Vec<u8>)], root: &Root) -> Result<Vec<u8>, Failure> {
+fn initramfs(modules: &[(String, Vec<u8>)], root: &Root) -> Result<Vec<u8>> {
     let path = root.path().join(BUSYBOX);
     let busybox = std::fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
     let mut archive = Archive::with_root();
@@ -231,7 +227,7 @@ fn extlinux(order: &ImageOrder) -> String {
 }
 
 /// Adds linerate's own files.
-fn own(root: &mut Root, order: &ImageOrder, programs: &[OwnProgram]) -> Result<(), Failure> {
+fn own(root: &mut Root, order: &ImageOrder, programs: &[OwnProgram]) -> Result<()> {
     for OwnProgram { name, bytes } in programs {
         root.file(&format!("usr/bin/{name}"), 0o755, bytes)?;
     }

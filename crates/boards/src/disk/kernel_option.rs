@@ -3,27 +3,18 @@
 use super::Profile;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt;
 
-/// State of a kernel option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OptionState {
-    /// Built in (`=y`).
-    Present,
-    /// Module, loaded on demand (`=m`).
-    Module,
-    /// Not built.
-    Absent,
-}
-
-impl fmt::Display for OptionState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Present => "present",
-            Self::Module => "module",
-            Self::Absent => "absent",
-        })
+linerate_model::named_enum! {
+    /// State of a kernel option.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum OptionState {
+        /// Built in (`=y`).
+        Present = "present",
+        /// Module, loaded on demand (`=m`).
+        Module = "module",
+        /// Not built.
+        Absent = "absent",
     }
 }
 

@@ -19,7 +19,7 @@ use gpt::mbr::ProtectiveMBR;
 use gpt::partition::Partition;
 use gpt::partition_types::{LINUX_FS, OperatingSystem, Type};
 use linerate_model::ByteCount;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_sys::random::random_bytes;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -54,7 +54,7 @@ pub(super) fn loader<'a>(
     disk: &Disk,
     loaders: &'a BTreeMap<String, Vec<u8>>,
     path: &str,
-) -> Result<&'a [u8], Failure> {
+) -> Result<&'a [u8]> {
     loaders.get(path).map(Vec::as_slice).ok_or_else(|| {
         let package = disk.package;
         lacks(format!(
@@ -65,10 +65,7 @@ pub(super) fn loader<'a>(
 
 impl<'a> Layout<'a> {
     /// Layout with the firmware that the board reads from the disk.
-    pub(super) fn new(
-        disk: &'static Disk,
-        loaders: &'a BTreeMap<String, Vec<u8>>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn new(disk: &'static Disk, loaders: &'a BTreeMap<String, Vec<u8>>) -> Result<Self> {
         let firmware = disk.firmware.iter().map(|slot| {
             let bytes = loader(disk, loaders, slot.file)?;
             if bytes.len() as u64 > slot.sectors * SECTOR {
@@ -93,7 +90,7 @@ impl<'a> Layout<'a> {
         path: &Path,
         root: &Root,
         asked: Option<ByteCount>,
-    ) -> Result<ByteCount, Failure> {
+    ) -> Result<ByteCount> {
         let size = size(self.needed(root.bytes), asked)?;
         self.write_table(path, size)
             .map_err(|error| failed("writing the partition table of", path, &error))?;
@@ -197,7 +194,7 @@ fn unique() -> io::Result<Uuid> {
 }
 
 /// Size of an image that needs `needed` bytes: a power of two, as QEMU requires of an SD card.
-fn size(needed: u64, asked: Option<ByteCount>) -> Result<u64, Failure> {
+fn size(needed: u64, asked: Option<ByteCount>) -> Result<u64> {
     let least = needed.next_power_of_two();
     let usage = |message| Failure::new(ExitCode::Usage, message);
     match asked.map(ByteCount::get) {

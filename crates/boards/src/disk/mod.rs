@@ -31,7 +31,7 @@ use bill::{Image, Part};
 use content::Filled;
 use layout::Layout;
 use linerate_model::ByteCount;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::hex;
 use linerate_sys::clock::wall_now;
 use sha2::{Digest as _, Sha256};
@@ -100,7 +100,7 @@ pub fn make_image(
     order: &ImageOrder,
     places: &Places,
     tell: &mut dyn FnMut(&str),
-) -> Result<MadeImage, Failure> {
+) -> Result<MadeImage> {
     let disk = order.disk()?;
     // Check for missing tools before anything is fetched.
     run(Command::new("mke2fs").arg("-V"))?;
@@ -136,7 +136,7 @@ pub fn make_image(
 }
 
 impl ImageOrder {
-    fn disk(&self) -> Result<&'static Disk, Failure> {
+    fn disk(&self) -> Result<&'static Disk> {
         let machine = self.board.equipment.machine;
         machine.disk.ok_or_else(|| {
             let all = machine::ALL.iter().filter(|machine| machine.disk.is_some());
@@ -149,11 +149,7 @@ impl ImageOrder {
     }
 
     /// The agent, and the executor of P4 programs where there is one.
-    fn own_programs(
-        &self,
-        places: &Places,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<Vec<OwnProgram>, Failure> {
+    fn own_programs(&self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<Vec<OwnProgram>> {
         let folders = agent::agent_folders(Some(&places.cache));
         let mut programs = vec![OwnProgram {
             name: "linerate",
@@ -171,12 +167,7 @@ impl ImageOrder {
         Ok(programs)
     }
 
-    fn stock(
-        &self,
-        disk: &Disk,
-        places: &Places,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<Stock, Failure> {
+    fn stock(&self, disk: &Disk, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<Stock> {
         let equipment = &self.board.equipment;
         let mut packages = profile::packages(&self.profiles, &equipment.packages);
         packages.extend(content::PACKAGES);
@@ -215,7 +206,7 @@ impl ImageOrder {
         filled: &Filled,
         hash: &str,
         programs: &[OwnProgram],
-    ) -> Result<PathBuf, Failure> {
+    ) -> Result<PathBuf> {
         let path = self.beside("spdx.json");
         let parts: Vec<_> = stock
             .all()

@@ -4,7 +4,7 @@
 use crate::image::{FILES, MERGED};
 use crate::packages::{Content, Entry};
 use crate::tools::failed;
-use linerate_model::exit::Failure;
+use linerate_model::exit::{Failure, Result};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fchmod, mkdirat, openat2, symlinkat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -44,7 +44,7 @@ pub(crate) struct Root {
 
 impl Root {
     /// Root with the directories, links and files of every image.
-    pub(crate) fn create(path: PathBuf) -> Result<Self, Failure> {
+    pub(crate) fn create(path: PathBuf) -> Result<Self> {
         let made = std::fs::create_dir(&path).and_then(|()| {
             let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
             Ok(rustix::fs::openat(CWD, &path, flags, Mode::empty())?)
@@ -73,7 +73,7 @@ impl Root {
     }
 
     /// Adds a file of a package.
-    pub(crate) fn entry(&mut self, entry: &Entry) -> Result<(), Failure> {
+    pub(crate) fn entry(&mut self, entry: &Entry) -> Result<()> {
         // A directory with this name would replace the link.
         if MERGED.contains(&entry.path.as_str()) {
             return Ok(());
@@ -86,7 +86,7 @@ impl Root {
     }
 
     /// Adds or replaces a file.
-    pub(crate) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> Result<()> {
         self.bytes += (bytes.len() as u64).next_multiple_of(BLOCK) + BLOCK;
         self.write(path, mode, bytes)
             .map_err(|error| self.failed("writing", path, &error))
@@ -103,7 +103,7 @@ impl Root {
     }
 
     /// Adds a symbolic link.
-    fn link(&mut self, path: &str, target: &str) -> Result<(), Failure> {
+    fn link(&mut self, path: &str, target: &str) -> Result<()> {
         self.bytes += BLOCK;
         let made = self.parent(path).and_then(|(parent, name)| {
             remove(&parent, name)?;
@@ -113,7 +113,7 @@ impl Root {
     }
 
     /// Adds a directory and its parents. Its owner gets write permission, to fill it.
-    fn directory(&mut self, path: &str, mode: u32) -> Result<(), Failure> {
+    fn directory(&mut self, path: &str, mode: u32) -> Result<()> {
         self.bytes += BLOCK;
         let outcome = self.parent(path).and_then(|(parent, name)| {
             match mkdirat(&parent, name, Mode::RWXU) {

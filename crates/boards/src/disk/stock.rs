@@ -6,7 +6,7 @@ use crate::Arch;
 use crate::base::{hash_of, name_of_request};
 use crate::packages::Apt;
 use crate::tools::{failed, lacks, run};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Stock {
         cache: &Path,
         request: &Request<'_>,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let folder = cache.join(name_of_request(request.arch, request)?);
         if let Some(stock) = Self::verified(&folder) {
             return Ok(stock);
@@ -90,7 +90,7 @@ impl Stock {
     }
 
     /// Fetches into `folder`, in the form that [`Self::verified`] reads.
-    fn fetch(folder: &Path, request: &Request<'_>) -> Result<(), Failure> {
+    fn fetch(folder: &Path, request: &Request<'_>) -> Result<()> {
         let apt = Apt::new(folder, request.arch, request.suite, request.mirror)?;
         let debs = |files: Vec<PathBuf>| {
             let each = files.iter().map(|path| Deb::read(folder, path));
@@ -134,7 +134,7 @@ impl Stock {
 
 impl Deb {
     /// Reads the control fields of the package at `path` below `folder`.
-    fn read(folder: &Path, path: &Path) -> Result<Self, Failure> {
+    fn read(folder: &Path, path: &Path) -> Result<Self> {
         let fields = run(Command::new("dpkg-deb").arg("--field").arg(path))?;
         let text = String::from_utf8_lossy(&fields.stdout);
         let hash = hash_of(path).map_err(|error| failed("reading", path, &error))?;

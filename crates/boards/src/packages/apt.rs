@@ -2,7 +2,7 @@
 
 use crate::Arch;
 use crate::tools::{failed, lacks, run};
-use linerate_model::exit::Failure;
+use linerate_model::exit::{Failure, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,7 @@ impl<'a> Apt<'a> {
         arch: Arch,
         suite: &str,
         mirror: Option<&str>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         if !Path::new(KEYRING).exists() {
             return Err(lacks(format!(
                 "{KEYRING}, which Debian's packages are verified with, is not there; get it with: apt-get install debian-archive-keyring (Debian)"
@@ -68,7 +68,7 @@ impl<'a> Apt<'a> {
     }
 
     /// Fetches the kernel: its package, and of the dependencies only parts of the kernel.
-    pub(crate) fn kernel(&self) -> Result<Fetched, Failure> {
+    pub(crate) fn kernel(&self) -> Result<Fetched> {
         let package = self.arch.kernel_package();
         let printed = run(self.command().args(["install", "--print-uris", package]))
             .map_err(|error| refused(package, &error))?;
@@ -80,12 +80,12 @@ impl<'a> Apt<'a> {
     }
 
     /// Fetches one package without dependencies.
-    pub(crate) fn alone(&self, package: &str) -> Result<Fetched, Failure> {
+    pub(crate) fn alone(&self, package: &str) -> Result<Fetched> {
         self.download("alone", &[package])
             .map_err(|error| refused(package, &error))
     }
 
-    fn download(&self, folder: &str, packages: &[&str]) -> Result<Fetched, Failure> {
+    fn download(&self, folder: &str, packages: &[&str]) -> Result<Fetched> {
         let folder = self.folder.join(folder);
         let mut command = self.command();
         run(command.current_dir(&folder).arg("download").args(packages))?;
@@ -93,7 +93,7 @@ impl<'a> Apt<'a> {
     }
 
     /// Fetches packages with all dependencies.
-    pub(crate) fn packages(&self, names: &[&str]) -> Result<Fetched, Failure> {
+    pub(crate) fn packages(&self, names: &[&str]) -> Result<Fetched> {
         let archives = self.folder.join("archives");
         let option = format!("Dir::Cache::archives={}", archives.display());
         let mut install = self.command();
@@ -135,7 +135,7 @@ fn refused(what: &str, error: &Failure) -> Failure {
 }
 
 /// The Debian archive of this host's apt.
-fn own_mirror() -> Result<String, Failure> {
+fn own_mirror() -> Result<String> {
     let mut targets = Command::new("apt-get");
     targets.args([
         "indextargets",
@@ -167,7 +167,7 @@ fn packages_in(printed: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Packages in a folder, sorted by name.
-fn debs(folder: &Path) -> Result<Fetched, Failure> {
+fn debs(folder: &Path) -> Result<Fetched> {
     let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<_> = paths

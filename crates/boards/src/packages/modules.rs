@@ -2,7 +2,7 @@
 
 use super::{Content, Entry};
 use crate::tools::{lacks, not_started};
-use linerate_model::exit::Failure;
+use linerate_model::exit::Result;
 use object::{Object as _, ObjectSection as _};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -32,7 +32,7 @@ impl Modules {
     }
 
     /// The modules `wanted` with their dependencies, in load order; name and file.
-    pub(crate) fn closure(&self, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    pub(crate) fn closure(&self, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>> {
         let mut loaded = Vec::new();
         for name in wanted {
             self.load(name, &mut loaded)?;
@@ -40,7 +40,7 @@ impl Modules {
         Ok(loaded)
     }
 
-    fn load(&self, name: &str, loaded: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
+    fn load(&self, name: &str, loaded: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
         let is_known = |other: &str| other == name;
         if loaded.iter().any(|(other, _)| is_known(other))
             || self.built_in.iter().any(|other| is_known(other))
@@ -88,7 +88,7 @@ fn module_in(path: &str) -> Option<(String, String)> {
     Some((name.replace('-', "_"), packing.to_owned()))
 }
 
-fn unpacked(packing: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+fn unpacked(packing: &str, bytes: &[u8]) -> Result<Vec<u8>> {
     let program = match packing {
         "" => return Ok(bytes.to_vec()),
         ".xz" => "xz",

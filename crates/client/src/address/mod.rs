@@ -8,7 +8,7 @@ pub use routes::{Endpoint, endpoint_for_others, foreign_help, without_password};
 use linerate_boards::BoardName;
 use linerate_model::ByteCount;
 use linerate_model::consent::{Effect, Effects};
-use linerate_model::exit::Failure;
+use linerate_model::exit::Result;
 use linerate_model::spec::Transport;
 use linerate_peers::{PeerKind, Protocol};
 use linerate_stacks::{Places, StackSpec};
@@ -27,7 +27,7 @@ pub struct PeerAddress {
 impl PeerAddress {
     /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board`, `board://NAME`,
     /// `iperf3+board://NAME`, `stack://NAME`, `ssh://user@board` or `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self> {
         routes::read(text)
     }
 
@@ -48,7 +48,7 @@ impl PeerAddress {
     }
 
     /// A stack that is started for each client.
-    pub fn of_stack(spec: StackSpec) -> Result<Self, Failure> {
+    pub fn of_stack(spec: StackSpec) -> Result<Self> {
         routes::of_stack(spec)
     }
 
@@ -68,7 +68,7 @@ impl PeerAddress {
     }
 
     /// Builds what must exist before it can be reached: the program of a stack. `tell` receives progress messages.
-    pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    pub fn prepare(&mut self, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<()> {
         if let Some(route) = self.route.prepared(places, tell)? {
             self.route = route;
         }
@@ -76,7 +76,7 @@ impl PeerAddress {
     }
 
     /// Starts the stack for one client, if the peer is one.
-    pub(crate) fn start(&self, ip: IpChoice) -> Result<Option<Started>, Failure> {
+    pub(crate) fn start(&self, ip: IpChoice) -> Result<Option<Started>> {
         self.route.start(self, ip)
     }
 

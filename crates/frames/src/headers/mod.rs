@@ -7,7 +7,7 @@ mod vlan;
 mod vxlan;
 
 use crate::build::{Build, ethertype};
-use crate::error::HeaderError;
+use crate::error::{HeaderError, Result};
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -64,7 +64,7 @@ pub(crate) trait HeaderKind: Sync {
     ///
     /// # Errors
     /// What is wrong with the text, and what it takes.
-    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError>;
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>>;
     /// Reads one from the start of `bytes`, which are `next`; `None` if that is another.
     fn read(&self, _bytes: &[u8], _next: Next) -> Option<Read> {
         None
@@ -160,7 +160,7 @@ impl<'a> HeaderText<'a> {
         self.kind
     }
 
-    pub(crate) fn attribute(&mut self, name: &'a str, text: &'a str) -> Result<(), HeaderError> {
+    pub(crate) fn attribute(&mut self, name: &'a str, text: &'a str) -> Result<()> {
         if self.text(name).is_some() {
             let of = self.kind.name();
             return Err(HeaderError(format!("{of}: {name} is given twice")));
@@ -175,7 +175,7 @@ impl<'a> HeaderText<'a> {
     }
 
     /// Its value.
-    pub(crate) fn value(&self) -> Result<&'a str, HeaderError> {
+    pub(crate) fn value(&self) -> Result<&'a str> {
         self.value.ok_or_else(|| {
             let (name, value) = (self.kind.name(), self.kind.value());
             HeaderError(format!("it needs a value: {name}={value}"))
@@ -188,13 +188,13 @@ impl<'a> HeaderText<'a> {
         name: &'static str,
         range: RangeInclusive<u32>,
         usual: u32,
-    ) -> Result<u32, HeaderError> {
+    ) -> Result<u32> {
         self.text(name)
             .map_or(Ok(usual), |text| number(name, text, range))
     }
 
     /// Addresses of a tunnel at the sides of ports A and B; `None`: those of the ports.
-    pub(crate) fn ends(&self) -> Result<Option<[IpAddr; 2]>, HeaderError> {
+    pub(crate) fn ends(&self) -> Result<Option<[IpAddr; 2]>> {
         let address = |name: &'static str| {
             let read = |text: &str| {
                 let wrong = || HeaderError(format!("{name}={text}: it takes an IP address"));
@@ -227,11 +227,7 @@ impl fmt::Display for HeaderText<'_> {
 pub(crate) const ENDS: [&str; 2] = ["a", "b"];
 
 /// Reads a number in this range, decimal or behind `0x`.
-pub(crate) fn number(
-    name: &str,
-    text: &str,
-    range: RangeInclusive<u32>,
-) -> Result<u32, HeaderError> {
+pub(crate) fn number(name: &str, text: &str, range: RangeInclusive<u32>) -> Result<u32> {
     let read = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),

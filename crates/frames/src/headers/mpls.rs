@@ -2,7 +2,7 @@
 
 use super::{Context, Header, HeaderKind, HeaderText, Next, Read, number};
 use crate::build::Build;
-use crate::error::HeaderError;
+use crate::error::{HeaderError, Result};
 use std::sync::Arc;
 
 pub(super) struct Mpls;
@@ -33,7 +33,7 @@ impl HeaderKind for Mpls {
         "Labels from the top of the stack on, the last with the S bit; tc 0 to 7, ttl 1 to 255 (64)."
     }
 
-    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>> {
         let class = given.number("tc", 0..=7, 0)?;
         let ttl = given.number("ttl", 1..=255, 64)?;
         let entry = |label: &str| {
@@ -41,7 +41,7 @@ impl HeaderKind for Mpls {
             Ok(label << 12 | class << 9 | ttl)
         };
         let entries = given.value()?.split('/').map(entry);
-        let mut entries = entries.collect::<Result<Vec<_>, HeaderError>>()?;
+        let mut entries = entries.collect::<Result<Vec<_>>>()?;
         if entries.len() > MAX_LABELS {
             return Err(HeaderError(format!("at most {MAX_LABELS} labels")));
         }

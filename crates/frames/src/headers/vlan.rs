@@ -2,7 +2,7 @@
 
 use super::{Context, Header, HeaderKind, HeaderText, Next, Read, number};
 use crate::build::Build;
-use crate::error::HeaderError;
+use crate::error::Result;
 use std::sync::Arc;
 
 pub(super) struct Vlan;
@@ -35,7 +35,7 @@ impl HeaderKind for Vlan {
         "A tag of 802.1Q; pcp 0 to 7, dei 0 or 1, tpid 0x8100 or another type."
     }
 
-    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>, HeaderError> {
+    fn make(&self, given: &HeaderText<'_>) -> Result<Vec<Arc<dyn Header>>> {
         let tpid = given.number("tpid", 0x600..=0xffff, CUSTOMER.into())?;
         let tag = Tag::read(self.name(), given, given.value()?, narrow(tpid))?;
         Ok(vec![Arc::new(tag)])
@@ -66,7 +66,7 @@ impl Tag {
         given: &HeaderText<'_>,
         id: &str,
         tpid: u16,
-    ) -> Result<Self, HeaderError> {
+    ) -> Result<Self> {
         let id = number("ID", id, 0..=MAX_ID)?;
         let pcp = given.number(PCP, 0..=7, 0)?;
         let dei = given.number(DEI, 0..=1, 0)?;

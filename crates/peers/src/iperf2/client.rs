@@ -4,7 +4,7 @@ use super::closing::Closing;
 use super::header::{self, Amount, DataDirection, Request};
 use super::streams::{Counters, Opening, PeerRole, Streams, Width};
 use super::{AFTER, Iperf2, settle};
-use crate::error::ProtocolError;
+use crate::error::Result;
 use crate::moves::{client_sends, server_sends, states};
 use crate::session::{
     Action, ClientConfig, Input, PeerHello, RefusalCode, Sent, StreamEvent, StreamOrder,
@@ -470,7 +470,7 @@ fn format(spec: &TestSpec) -> Streams {
 impl Stepping for Client {
     stepping_at!(steps);
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => self.run(now),
@@ -537,7 +537,7 @@ impl Stepping for Client {
         false
     }
 
-    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<()> {
         self.steps.rest(self.steps.state);
         match self.steps.state {
             State::Resting => self.open(now),
@@ -555,13 +555,13 @@ impl Stepping for Client {
         Ok(())
     }
 
-    fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn aborted(&mut self, _now: MonoInstant) -> Result<()> {
         self.rest(State::Idle);
         self.steps.act(Action::TestOver(TestEnd::Aborted));
         Ok(())
     }
 
-    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, _now: MonoInstant) -> Result<()> {
         self.close();
         Ok(())
     }

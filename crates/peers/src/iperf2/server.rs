@@ -3,7 +3,7 @@
 use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
 use super::header::{Amount, Back, DataDirection, Header};
 use super::streams::{Opening, PeerRole, Streams};
-use crate::error::ProtocolError;
+use crate::error::{ProtocolError, Result};
 use crate::moves::{client_sends, server_sends, states};
 use crate::session::{
     Action, Input, Limits, PeerEvent, Progress, RefusalCode, ServerConfig, StreamEvent, TestEnd,
@@ -98,12 +98,7 @@ impl Server {
             && self.config.unproved == UnprovedSending::AtMostReceived
     }
 
-    fn welcome(
-        &mut self,
-        now: MonoInstant,
-        transport: Transport,
-        bytes: &[u8],
-    ) -> Result<(), ProtocolError> {
+    fn welcome(&mut self, now: MonoInstant, transport: Transport, bytes: &[u8]) -> Result<()> {
         if let Some((code, message)) = self.config.turn_away.clone() {
             self.steps.refuse(code, message);
             self.close();
@@ -366,7 +361,7 @@ fn fit(rate: BitRate) -> BitRate {
 impl Stepping for Server {
     stepping_at!(steps);
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match input {
             Input::Stream(StreamEvent::Opened { transport, bytes })
                 if self.steps.state == State::Waiting =>
@@ -411,7 +406,7 @@ impl Stepping for Server {
         false
     }
 
-    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<()> {
         match self.steps.state {
             State::Closing => self.conclude(),
             State::Collecting => self.send_what_came(now),
@@ -436,7 +431,7 @@ impl Stepping for Server {
         }
     }
 
-    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, _now: MonoInstant) -> Result<()> {
         self.close();
         Ok(())
     }

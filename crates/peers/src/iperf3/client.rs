@@ -4,7 +4,7 @@ use super::inbox::{framed, name};
 use super::results::{self, End, PeerResults};
 use super::streams::{Cookie, Counters, Streams};
 use super::{DRAIN, Iperf3, byte, code, params};
-use crate::error::{MAX_TEXT, ProtocolError, clean};
+use crate::error::{MAX_TEXT, ProtocolError, Result, clean};
 use crate::login::LoginAttempt;
 use crate::moves::{client_sends, server_sends, states, whole_time};
 use crate::session::{
@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// Handles a state byte of the server.
-    fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
+    fn hear(&mut self, now: MonoInstant, state: u8) -> Result<()> {
         match (self.steps.state, state) {
             (State::Greeting, byte::PARAM_EXCHANGE) => self.welcome(),
             (State::Greeting, byte::ACCESS_DENIED) => {
@@ -280,7 +280,7 @@ impl Client {
         self.steps.step(now, State::Awaiting);
     }
 
-    fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
+    fn take_results(&mut self, now: MonoInstant) -> Result<bool> {
         let state = self.steps.state.name();
         let taken = results::take(&mut self.steps.inbox, End::Server, &self.spec, state)?;
         let Some(PeerResults {
@@ -306,7 +306,7 @@ impl Client {
 
     /// Reads a server's error: two words, or up to 3.20 one after a failed authentication. `last` says that no more
     /// will arrive.
-    fn take_error(&mut self, now: MonoInstant, last: bool) -> Result<bool, ProtocolError> {
+    fn take_error(&mut self, now: MonoInstant, last: bool) -> Result<bool> {
         let (code, errno) = match self.steps.inbox.take::<8>() {
             Some([c0, c1, c2, c3, e0, e1, e2, e3]) => (
                 i32::from_be_bytes([c0, c1, c2, c3]),
@@ -344,7 +344,7 @@ impl Client {
 impl Stepping for Client {
     stepping_at!(steps);
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         loop {
             let more = match self.steps.state {
                 State::Awaiting => self.take_results(now)?,
@@ -369,7 +369,7 @@ impl Stepping for Client {
         }
     }
 
-    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<()> {
         match self.steps.state {
             State::Parting => return self.close_with(TestEnd::Complete),
             // 3.22 closes without a message on a failed login, and before 3.21 no reason was given either.
@@ -396,7 +396,7 @@ impl Stepping for Client {
         ends
     }
 
-    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<()> {
         match self.steps.state {
             State::Parting => self.close_with(TestEnd::Complete),
             State::Greeting => Err(self.steps.silent(limit)),
@@ -409,7 +409,7 @@ impl Stepping for Client {
         }
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             // The driver may not have processed the end of the test yet.

@@ -1,7 +1,7 @@
 //! Cuts the peer's bytes into states and framed JSON.
 
 use super::byte;
-use crate::error::{Excerpt, ProtocolError};
+use crate::error::{Excerpt, ProtocolError, Result};
 use crate::inbox::Inbox;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ impl Inbox {
         state: &'static str,
         message: &'static str,
         most: u32,
-    ) -> Result<Option<Value>, ProtocolError> {
+    ) -> Result<Option<Value>> {
         let Some(head) = self.pending().first_chunk::<4>() else {
             return Ok(None);
         };

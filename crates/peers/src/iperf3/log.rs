@@ -3,6 +3,7 @@
 use super::results::{lost, retransmitted};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_model::units::float;
 use linerate_model::{ByteCount, PacketCount};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -55,10 +56,10 @@ fn heading(text: &mut String, transport: Transport, side: Side) {
 }
 
 fn line(text: &mut String, index: u16, from: Duration, to: Duration, bytes: ByteCount) {
-    let (amount, unit) = scaled(as_float(bytes.get()), 1024.0);
+    let (amount, unit) = scaled(float(bytes.get()), 1024.0);
     let seconds = to.saturating_sub(from).as_secs_f64();
     let rate = if seconds > 0.0 {
-        as_float(bytes.get()) * 8.0 / seconds
+        float(bytes.get()) * 8.0 / seconds
     } else {
         0.0
     };
@@ -94,7 +95,7 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
         }
         (Transport::Tcp, Side::Receiver) => write!(text, "                  receiver"),
         (Transport::Udp, side) => {
-            let jitter = as_float(stream.work.rtp_jitter_ns().unwrap_or(0)) / 1e6;
+            let jitter = float(stream.work.rtp_jitter_ns().unwrap_or(0)) / 1e6;
             let (sum, word) = (
                 total.get(),
                 if side == Side::Sender {
@@ -104,7 +105,7 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
                 },
             );
             let share = if sum > 0 {
-                as_float(missing) * 100.0 / as_float(sum)
+                float(missing) * 100.0 / float(sum)
             } else {
                 0.0
             };
@@ -133,9 +134,4 @@ fn scaled(mut value: f64, step: f64) -> (String, &'static str) {
         usize::from(value < 99.95)
     };
     (format!("{value:.digits$}"), prefix)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-const fn as_float(value: u64) -> f64 {
-    value as f64
 }

@@ -12,7 +12,7 @@
 
 use super::MAX_RESULTS;
 use super::params::as_count;
-use crate::error::{Excerpt, MAX_TEXT, ProtocolError, clean};
+use crate::error::{Excerpt, MAX_TEXT, ProtocolError, Result, clean};
 use crate::inbox::Inbox;
 use crate::session::Sent;
 use linerate_model::sample::{
@@ -188,7 +188,7 @@ pub(super) fn take(
     theirs: End,
     spec: &TestSpec,
     state: &'static str,
-) -> Result<Option<PeerResults>, ProtocolError> {
+) -> Result<Option<PeerResults>> {
     let (message, offset) = ("results", inbox.offset());
     let Some(value) = inbox.take_json(state, message, MAX_RESULTS)? else {
         return Ok(None);

@@ -5,7 +5,7 @@ use super::params::{self, GUARD, Params};
 use super::results::{self, End, PeerResults};
 use super::streams::{COOKIE_LEN, Cookie, Counters, Streams};
 use super::{DRAIN, MAX_PARAMS, byte, code, log};
-use crate::error::{Excerpt, ProtocolError};
+use crate::error::{Excerpt, ProtocolError, Result};
 use crate::moves::{Movement, client_sends, server_sends, states};
 use crate::session::{
     Action, Input, Limits, Progress, RefusalCode, ServerConfig, StopCause, TestEnd,
@@ -139,7 +139,7 @@ impl Server {
         true
     }
 
-    fn take_params(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
+    fn take_params(&mut self, now: MonoInstant) -> Result<bool> {
         let (state, offset) = (self.steps.state.name(), self.steps.inbox.offset());
         let Some(value) = self
             .steps
@@ -190,7 +190,7 @@ impl Server {
     }
 
     /// Handles a state byte of the client.
-    fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
+    fn hear(&mut self, now: MonoInstant, state: u8) -> Result<()> {
         match (self.steps.state, state) {
             (State::Running, byte::TEST_END) => {
                 let warm_up = self.test.spec.warm_up;
@@ -244,7 +244,7 @@ impl Server {
         self.steps.enter(now, State::Running, limit);
     }
 
-    fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
+    fn take_results(&mut self, now: MonoInstant) -> Result<bool> {
         let state = self.steps.state.name();
         // An interrupted client sends this byte instead; no length of results begins with it.
         if self.steps.inbox.pending().first() == Some(&byte::CLIENT_TERMINATE) {
@@ -334,7 +334,7 @@ fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
 impl Stepping for Server {
     stepping_at!(steps);
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         loop {
             let more = match self.steps.state {
                 State::Greeting => self.take_cookie(now),
@@ -358,14 +358,14 @@ impl Stepping for Server {
         }
     }
 
-    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<()> {
         match self.steps.state {
             State::Parting => self.close_with(TestEnd::Complete),
             _ => self.cut_off(now),
         }
     }
 
-    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<()> {
         let seconds = limit.as_secs_f64();
         match self.steps.state {
             State::Greeting | State::Asking => Err(self.steps.silent(limit)),
@@ -393,7 +393,7 @@ impl Stepping for Server {
         }
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match input {
             Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {
                 self.say(byte::CREATE_STREAMS);

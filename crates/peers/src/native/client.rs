@@ -6,7 +6,7 @@ use super::patience::{Patience, Whose, farewell};
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
-use crate::error::{ProtocolError, clean};
+use crate::error::{ProtocolError, Result, clean};
 use crate::session::{
     Action, ClientConfig, Delegation, Input, Limits, PeerEvent, PeerHello, Progress, RefusalCode,
     StreamTarget, TestEnd,
@@ -42,12 +42,7 @@ impl Client {
         }
     }
 
-    fn message(
-        &mut self,
-        now: MonoInstant,
-        message: Message,
-        offset: u64,
-    ) -> Result<(), ProtocolError> {
+    fn message(&mut self, now: MonoInstant, message: Message, offset: u64) -> Result<()> {
         let (kind, state) = (message.kind(), self.core.steps.state);
         match message {
             Message::Ping if state.is_greeted() => Ok(()),
@@ -164,7 +159,7 @@ impl Client {
         Ok(())
     }
 
-    fn connected_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn connected_here(&mut self, now: MonoInstant) -> Result<()> {
         if self.core.test.connected.here {
             return Err(self
                 .core
@@ -226,7 +221,7 @@ impl Client {
         self.core.steps.enter(now, State::Running, limit);
     }
 
-    fn reported_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn reported_here(&mut self, now: MonoInstant) -> Result<()> {
         let test = &self.core.test;
         if test.reported.here || (test.sends && !test.finished.here) {
             let detail = ": reports come once, after Finished if this end sends";
@@ -281,12 +276,12 @@ impl Client {
 impl Stepping for Client {
     stepping_at!(core.steps);
 
-    fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+    fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<()> {
         self.core.feed(now, bytes);
         Ok(())
     }
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         while let Some((message, offset)) = self.core.next(now)? {
             self.message(now, message, offset)?;
         }
@@ -296,15 +291,15 @@ impl Stepping for Client {
         Ok(())
     }
 
-    fn aborted(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn aborted(&mut self, now: MonoInstant) -> Result<()> {
         self.core.stopped_here(now)
     }
 
-    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, _now: MonoInstant) -> Result<()> {
         Err(self.core.eof())
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         let state = self.core.steps.state;
         match input {
             Input::Begin(spec) if state == State::Idle => {
@@ -352,7 +347,7 @@ impl Stepping for Client {
         self.core.deadline()
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn timeout(&mut self, now: MonoInstant) -> Result<()> {
         self.core.check_silence(now)?;
         let Some(limit) = self.core.steps.overdue(now) else {
             return Ok(());

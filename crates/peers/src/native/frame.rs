@@ -7,7 +7,7 @@
 
 use super::foreign;
 use super::message::{Kind, Message, Role};
-use crate::error::{Excerpt, ProtocolError};
+use crate::error::{Excerpt, ProtocolError, Result};
 use crate::inbox::Inbox;
 use linerate_wire::frame::{FRAME_HEADER_LEN, MAGIC, PREAMBLE_LEN, VERSION};
 
@@ -24,7 +24,7 @@ impl Inbox {
         from: Role,
         state: &'static str,
         last: bool,
-    ) -> Result<bool, ProtocolError> {
+    ) -> Result<bool> {
         let bytes = self.pending();
         let seen = bytes.len().min(MAGIC.len());
         if bytes[..seen] != MAGIC[..seen] {
@@ -51,7 +51,7 @@ impl Inbox {
         from: Role,
         state: &'static str,
         most: u32,
-    ) -> Result<Option<(Message, u64)>, ProtocolError> {
+    ) -> Result<Option<(Message, u64)>> {
         let Some(&[a, b, c, d, byte]) = self.pending().first_chunk::<FRAME_HEADER_LEN>() else {
             return Ok(None);
         };
@@ -80,7 +80,7 @@ impl Inbox {
         state: &'static str,
         (length, byte): (u32, u8),
         most: u32,
-    ) -> Result<Kind, ProtocolError> {
+    ) -> Result<Kind> {
         let kind = Kind::from_byte(byte);
         let name = kind.map_or("unknown", Kind::name);
         let cap = kind.map_or(most, |kind| kind.most().min(most));

@@ -5,7 +5,7 @@ use super::message::{Farewell, Message, Role, TooLong};
 use super::phase::State;
 use super::seal::Channel;
 use super::test::Test;
-use crate::error::{MAX_TEXT, ProtocolError, clean};
+use crate::error::{MAX_TEXT, ProtocolError, Result, clean};
 use crate::key::Credential;
 use crate::session::{Action, RefusalCode};
 use crate::steps::{Phase as _, Steps};
@@ -100,10 +100,7 @@ impl Core {
     }
 
     /// The next message of the peer, with its offset.
-    pub(super) fn next(
-        &mut self,
-        now: MonoInstant,
-    ) -> Result<Option<(Message, u64)>, ProtocolError> {
+    pub(super) fn next(&mut self, now: MonoInstant) -> Result<Option<(Message, u64)>> {
         let state = self.steps.state;
         if state == State::Closed || (!self.introduced && !self.introduce(false)?) {
             return Ok(None);
@@ -122,7 +119,7 @@ impl Core {
     }
 
     /// Takes the peer's preamble; the server answers with its own, so that each knows the other's version.
-    fn introduce(&mut self, last: bool) -> Result<bool, ProtocolError> {
+    fn introduce(&mut self, last: bool) -> Result<bool> {
         let state = self.steps.state.name();
         let outcome = self.steps.inbox.take_preamble(self.from, state, last);
         let is_linerate = matches!(outcome, Ok(true) | Err(ProtocolError::Version { .. }));
@@ -147,7 +144,7 @@ impl Core {
     }
 
     /// Identifies a foreign peer from the bytes received, however few.
-    fn judge_greeting(&mut self) -> Result<(), ProtocolError> {
+    fn judge_greeting(&mut self) -> Result<()> {
         if !self.introduced {
             self.introduce(true)?;
         }
@@ -155,7 +152,7 @@ impl Core {
     }
 
     /// Whether the peer has been silent for too long.
-    pub(super) fn check_silence(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    pub(super) fn check_silence(&mut self, now: MonoInstant) -> Result<()> {
         let silence = now.saturating_since(self.heard);
         if silence < self.steps.timeout {
             return Ok(());

@@ -16,7 +16,7 @@
 
 use super::message::{Message, Role};
 use super::noise::{Primitives, TAG};
-use crate::error::ProtocolError;
+use crate::error::{ProtocolError, Result};
 use crate::inbox::Inbox;
 use crate::key::Credential;
 use linerate_wire::frame::SEAL_LEN;
@@ -196,11 +196,7 @@ impl Sealed {
     }
 
     /// Opens the next record of `raw`; `false` if more bytes are needed.
-    pub(super) fn unseal(
-        &mut self,
-        raw: &mut Inbox,
-        state: &'static str,
-    ) -> Result<bool, ProtocolError> {
+    pub(super) fn unseal(&mut self, raw: &mut Inbox, state: &'static str) -> Result<bool> {
         let Some(announced) = raw.pending().first_chunk() else {
             return Ok(false);
         };

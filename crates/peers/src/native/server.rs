@@ -8,7 +8,7 @@ use super::message::{
 use super::phase::State;
 use super::streams::Streams;
 use super::test::Test;
-use crate::error::{ProtocolError, clean};
+use crate::error::{ProtocolError, Result, clean};
 use crate::key::test_token;
 use crate::session::{
     Action, DelegatedTest, Input, PeerEvent, PeerHello, Progress, Refusal, RefusalCode,
@@ -49,12 +49,7 @@ impl Server {
         }
     }
 
-    fn message(
-        &mut self,
-        now: MonoInstant,
-        message: Message,
-        offset: u64,
-    ) -> Result<(), ProtocolError> {
+    fn message(&mut self, now: MonoInstant, message: Message, offset: u64) -> Result<()> {
         let (kind, state) = (message.kind(), self.core.steps.state);
         let is_present = message.test() == Some(self.core.test.number);
         match message {
@@ -216,7 +211,7 @@ impl Server {
         self.core.steps.rest(State::Idle);
     }
 
-    fn prepared(&mut self, now: MonoInstant, ports: StreamPorts) -> Result<(), ProtocolError> {
+    fn prepared(&mut self, now: MonoInstant, ports: StreamPorts) -> Result<()> {
         let ours = self.core.test.sides();
         super::check_ports(&ports, ours.into_iter(), self.core.test.streams).map_err(|cause| {
             self.core
@@ -253,11 +248,7 @@ impl Server {
         self.core.steps.enter(now, State::Running, limit);
     }
 
-    fn report(
-        &mut self,
-        now: MonoInstant,
-        reports: Vec<EndpointReport>,
-    ) -> Result<(), ProtocolError> {
+    fn report(&mut self, now: MonoInstant, reports: Vec<EndpointReport>) -> Result<()> {
         if self.core.test.sends && !self.core.test.finished.here {
             let detail = ": reports come after Finished if this end sends";
             return Err(self.core.steps.out_of_turn("Reports", detail));
@@ -287,23 +278,23 @@ impl Server {
 impl Stepping for Server {
     stepping_at!(core.steps);
 
-    fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+    fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<()> {
         self.core.feed(now, bytes);
         Ok(())
     }
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         while let Some((message, offset)) = self.core.next(now)? {
             self.message(now, message, offset)?;
         }
         Ok(())
     }
 
-    fn aborted(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn aborted(&mut self, now: MonoInstant) -> Result<()> {
         self.core.stopped_here(now)
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         let state = self.core.steps.state;
         match input {
             Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
@@ -365,7 +356,7 @@ impl Stepping for Server {
         self.core.deadline()
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn timeout(&mut self, now: MonoInstant) -> Result<()> {
         self.core.check_silence(now)?;
         let Some(limit) = self.core.steps.overdue(now) else {
             return Ok(());
@@ -404,7 +395,7 @@ impl Stepping for Server {
     }
 
     /// End of the connection: regular between tests.
-    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, _now: MonoInstant) -> Result<()> {
         if self.core.steps.state == State::Idle && self.core.is_at_boundary() {
             self.core.steps.close();
             return Ok(());

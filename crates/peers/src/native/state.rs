@@ -4,7 +4,7 @@ use super::link::{Core, text};
 use super::message::{Finished, Kind, Message, Refused};
 use super::phase::State;
 use super::test::Both;
-use crate::error::ProtocolError;
+use crate::error::{ProtocolError, Result};
 use crate::session::{Action, RefusalCode, Sent, StopCause, TestEnd};
 use linerate_model::{MonoInstant, PacketCount};
 
@@ -14,11 +14,7 @@ impl Core {
     }
 
     /// This end's senders have stopped.
-    pub(super) fn finished_here(
-        &mut self,
-        now: MonoInstant,
-        sent: Vec<PacketCount>,
-    ) -> Result<(), ProtocolError> {
+    pub(super) fn finished_here(&mut self, now: MonoInstant, sent: Vec<PacketCount>) -> Result<()> {
         let right =
             self.steps.state == State::Running && self.test.sends && !self.test.finished.here;
         if !right {
@@ -84,7 +80,7 @@ impl Core {
     }
 
     /// This end has dropped the test.
-    pub(super) fn stopped_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    pub(super) fn stopped_here(&mut self, now: MonoInstant) -> Result<()> {
         if self.steps.state != State::Stopping || self.test.stopped.here {
             return Err(self
                 .steps

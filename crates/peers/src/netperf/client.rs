@@ -5,7 +5,7 @@ use super::classic::{self, LocalCounts};
 use super::streams::Streams;
 use super::test::Test;
 use super::{DRAIN, Netperf};
-use crate::error::ProtocolError;
+use crate::error::{ProtocolError, Result};
 use crate::moves::{states, whole_time};
 use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause, StreamTarget, TestEnd};
 use crate::steps::{Phase as _, Stepping, Steps, stepping_at};
@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// Checks that the pending bytes can begin a block.
-    fn see_beginning(&self) -> Result<(), ProtocolError> {
+    fn see_beginning(&self) -> Result<()> {
         match Block::beginning(self.steps.inbox.pending()) {
             Some(kind) => Err(self.unexpected(kind, 0)),
             None => Ok(()),
@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// Handles one block of the server.
-    fn hear(&mut self, now: MonoInstant, block: Block) -> Result<(), ProtocolError> {
+    fn hear(&mut self, now: MonoInstant, block: Block) -> Result<()> {
         let test = Test::from_spec(&self.spec);
         let response = test.kind() + 1;
         match (self.steps.state, block.kind) {
@@ -168,7 +168,7 @@ impl Client {
     }
 
     /// Opens the data stream to the server's port.
-    fn open(&mut self, now: MonoInstant, response: &Block) -> Result<(), ProtocolError> {
+    fn open(&mut self, now: MonoInstant, response: &Block) -> Result<()> {
         let test = Test::from_spec(&self.spec);
         let named = response.word(test.port_at());
         let port = u16::try_from(named).ok().filter(|port| *port > 0);
@@ -205,7 +205,7 @@ impl Client {
     }
 
     /// This end is done: waits for results. A server that missed the end of the stream ends the test by its own clock.
-    fn await_results(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn await_results(&mut self, now: MonoInstant) -> Result<()> {
         let drain = match self.spec.transport() {
             Transport::Tcp => DRAIN,
             Transport::Udp => self.guard.saturating_since(now),
@@ -219,7 +219,7 @@ impl Client {
     }
 
     /// Ends the test once both ends have reported.
-    fn finish(&mut self) -> Result<(), ProtocolError> {
+    fn finish(&mut self) -> Result<()> {
         let Some(results) = self.results.take_if(|_| self.has_reported) else {
             return Ok(());
         };
@@ -228,7 +228,7 @@ impl Client {
         self.close_with(TestEnd::Complete)
     }
 
-    fn report(&self, results: &Block) -> Result<Vec<EndpointReport>, ProtocolError> {
+    fn report(&self, results: &Block) -> Result<Vec<EndpointReport>> {
         let report = classic::report(&self.spec, results, self.seen);
         report.map_err(|cause| {
             self.steps.unreadable(
@@ -255,12 +255,12 @@ fn refusal(test: Test, status: u32) -> (RefusalCode, String) {
     /// netserver's error number for an unknown test.
     const UNKNOWN_TEST: u32 = 998;
     if status == UNKNOWN_TEST {
-        let message = format!("this netserver does not know {}", test.name());
+        let message = format!("this netserver does not know {}", test.as_str());
         return (RefusalCode::Unsupported, message);
     }
     let message = format!(
         "the server could not begin {}: {}",
-        test.name(),
+        test.as_str(),
         error_words(status)
     );
     (RefusalCode::Internal, message)
@@ -274,7 +274,7 @@ fn error_words(status: u32) -> String {
 impl Stepping for Client {
     stepping_at!(steps);
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         loop {
             match self.steps.state {
                 State::Greeting if self.greetings == 0 => {
@@ -301,7 +301,7 @@ impl Stepping for Client {
         }
     }
 
-    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<()> {
         if self.steps.state == State::Greeting {
             return Err(self.steps.silent(limit));
         }
@@ -310,7 +310,7 @@ impl Stepping for Client {
         Ok(())
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => {

@@ -6,7 +6,7 @@ use super::order::{Order, errno, status_for};
 use super::streams::Streams;
 use super::test::Test;
 use super::{DRAIN, PAD, omni, request};
-use crate::error::{MAX_TEXT, ProtocolError, clean};
+use crate::error::{MAX_TEXT, ProtocolError, Result, clean};
 use crate::moves::states;
 use crate::session::{
     Action, Input, Refusal, RefusalCode, Sent, ServerConfig, StreamPorts, TestEnd,
@@ -149,7 +149,7 @@ impl Server {
     }
 
     /// Sends the response with this end's data port.
-    fn respond(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
+    fn respond(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<()> {
         let port = ports.iter().find_map(|(_, ports)| ports.first()).copied();
         let (Some(order), Some(port)) = (&self.order, port) else {
             return Err(self.steps.out_of_turn("Prepared", ", with no port"));
@@ -213,7 +213,7 @@ impl Server {
 impl Stepping for Server {
     stepping_at!(steps);
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         loop {
             match self.steps.state {
                 State::Greeting | State::Idle => {}
@@ -238,7 +238,7 @@ impl Stepping for Server {
         }
     }
 
-    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<()> {
         let is_cut = !self.steps.inbox.pending().is_empty();
         match self.steps.state {
             State::Greeting | State::Idle if !is_cut => {
@@ -249,7 +249,7 @@ impl Stepping for Server {
         }
     }
 
-    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<()> {
         let seconds = limit.as_secs_f64();
         match self.steps.state {
             State::Greeting | State::Idle
@@ -277,7 +277,7 @@ impl Stepping for Server {
         }
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match input {
             Input::Prepared(Ok(ports)) if self.steps.state == State::Preparing => {
                 return self.respond(now, &ports);

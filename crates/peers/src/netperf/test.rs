@@ -3,25 +3,19 @@
 use super::block::kind;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
 
-/// One of the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Test {
-    TcpMaerts,
-    TcpRr,
-    TcpStream,
-    UdpRr,
-    UdpStream,
+linerate_model::named_enum! {
+    /// One of the tests.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Test {
+        TcpMaerts = "TCP_MAERTS",
+        TcpRr = "TCP_RR",
+        TcpStream = "TCP_STREAM",
+        UdpRr = "UDP_RR",
+        UdpStream = "UDP_STREAM",
+    }
 }
 
 impl Test {
-    pub(super) const ALL: [Self; 5] = [
-        Self::TcpMaerts,
-        Self::TcpRr,
-        Self::TcpStream,
-        Self::UdpRr,
-        Self::UdpStream,
-    ];
-
     /// The test that `spec` is.
     pub(super) fn from_spec(spec: &TestSpec) -> Self {
         match (spec.transport(), spec.direction) {
@@ -59,17 +53,6 @@ impl Test {
     pub(super) const fn is_results(self, kind: u32) -> bool {
         let (response, results) = (self.kind() + 1, self.kind() + 2);
         kind == results || kind == response || kind.swap_bytes() == response
-    }
-
-    /// netperf's name for it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::TcpMaerts => "TCP_MAERTS",
-            Self::TcpRr => "TCP_RR",
-            Self::TcpStream => "TCP_STREAM",
-            Self::UdpRr => "UDP_RR",
-            Self::UdpStream => "UDP_STREAM",
-        }
     }
 
     /// The side that the server plays.

@@ -41,7 +41,7 @@ pub use linerate_model::RefusalCode;
 pub use peer::{PeerHello, Progress};
 pub use ports::{EPHEMERAL_PORTS, OpenPorts};
 
-use crate::error::ProtocolError;
+use crate::error::Result;
 use linerate_model::MonoInstant;
 use std::fmt;
 
@@ -49,7 +49,7 @@ use std::fmt;
 pub trait Session: fmt::Debug + Send {
     /// Takes one input. After an error the session is over: poll the remaining actions (a farewell that
     /// tells the peer why, then [`Action::Closed`]), stop any traffic, close the connection.
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()>;
     /// The next thing to do, in order; `None` when it is time to wait.
     fn poll_action(&mut self) -> Option<Action>;
     /// When to say [`Input::Timeout`] if nothing else happens before; `None` when the session is over.

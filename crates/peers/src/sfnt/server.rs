@@ -4,7 +4,7 @@ use super::Release;
 use super::options::Options;
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int, put_text};
-use crate::error::ProtocolError;
+use crate::error::{ProtocolError, Result};
 use crate::moves::{Movement, states};
 use crate::session::{
     Action, Grant, Input, Progress, RefusalCode, Sent, ServerConfig, StreamEvent, StreamOrder,
@@ -78,7 +78,7 @@ impl Server {
         server
     }
 
-    fn take_options(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn take_options(&mut self, now: MonoInstant) -> Result<()> {
         let (state, layout, offset) =
             (self.steps.state.name(), self.layout, self.steps.inbox.end());
         let read = |c: &mut super::wire::Cursor<'_>| Options::decode(c, layout);
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Sends the address of the data socket.
-    fn prepared(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
+    fn prepared(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<()> {
         let port = match ports.as_slice() {
             [(Side::Receiver, ports)] => ports.first().copied().filter(|port| *port > 0),
             _ => None,
@@ -143,7 +143,7 @@ impl Server {
     }
 
     /// Reads the client's datagram address. Only its port is used: nothing is sent to an unverified address.
-    fn take_address(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn take_address(&mut self, now: MonoInstant) -> Result<()> {
         let (state, layout) = (self.steps.state.name(), self.layout);
         let read = |c: &mut super::wire::Cursor<'_>| c.address(layout);
         let Some(address) = self.steps.inbox.take_message(state, "UDP address", read)? else {
@@ -165,7 +165,7 @@ impl Server {
         Ok(())
     }
 
-    fn take_announcements(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn take_announcements(&mut self, now: MonoInstant) -> Result<()> {
         let most = match self.transport {
             Transport::Tcp => MAX_TCP_PAYLOAD,
             Transport::Udp => MAX_UDP_PAYLOAD,
@@ -214,13 +214,13 @@ impl Server {
 impl Stepping for Server {
     stepping_at!(steps);
 
-    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+    fn feed(&mut self, _now: MonoInstant, bytes: &[u8]) -> Result<()> {
         self.steps
             .inbox
             .feed_bounded(bytes, self.steps.state.name())
     }
 
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         match self.steps.state {
             State::Asking => self.take_options(now),
             State::Addressing => self.take_address(now),
@@ -234,7 +234,7 @@ impl Stepping for Server {
         }
     }
 
-    fn eof(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, now: MonoInstant) -> Result<()> {
         match self.steps.state {
             // It has said all that it has to say.
             State::Ending => Ok(()),
@@ -247,7 +247,7 @@ impl Stepping for Server {
         }
     }
 
-    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<()> {
         match self.steps.state {
             State::Asking | State::Addressing => Err(self.steps.silent(limit)),
             State::Ending => Err(self.steps.hangs(limit)),
@@ -259,7 +259,7 @@ impl Stepping for Server {
         }
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match (self.steps.state, input) {
             // The driver may not have seen yet that the test is over.
             (

@@ -4,7 +4,7 @@
 //! read again from its start when more has come. Every text is bounded, so that costs little.
 
 use super::Release;
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::{Excerpt, ProtocolError, Result, clean};
 use crate::inbox::Inbox;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -123,11 +123,7 @@ impl<'a> Cursor<'a> {
 
 impl Inbox {
     /// Buffers received bytes; an error if more are pending than any message has.
-    pub(super) fn feed_bounded(
-        &mut self,
-        bytes: &[u8],
-        state: &'static str,
-    ) -> Result<(), ProtocolError> {
+    pub(super) fn feed_bounded(&mut self, bytes: &[u8], state: &'static str) -> Result<()> {
         // Complete messages are taken at once, so the next call keeps at most one.
         let kept = self.pending().len();
         self.feed(bytes);
@@ -148,7 +144,7 @@ impl Inbox {
         state: &'static str,
         message: &'static str,
         read: impl FnOnce(&mut Cursor<'_>) -> Result<T, Trouble>,
-    ) -> Result<Option<T>, ProtocolError> {
+    ) -> Result<Option<T>> {
         let mut cursor = Cursor {
             bytes: self.pending(),
             at: 0,

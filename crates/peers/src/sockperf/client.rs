@@ -3,7 +3,7 @@
 use super::Sockperf;
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
-use crate::error::ProtocolError;
+use crate::error::Result;
 use crate::moves::{states, whole_time};
 use crate::session::{
     Action, ClientConfig, Input, RefusalCode, StopCause, StreamEvent, StreamTarget, TestEnd,
@@ -125,13 +125,13 @@ impl Stepping for Client {
         gives_up
     }
 
-    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, _limit: Duration) -> Result<()> {
         self.steps
             .time_out(now, "the test did not come to its end in time");
         Ok(())
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match (self.steps.state, input) {
             (State::Idle, Input::Begin(spec)) => self.begin(now, &spec),
             (State::Connecting, Input::Connected) => self.run(now),
@@ -162,7 +162,7 @@ impl Stepping for Client {
         }
     }
 
-    fn aborted(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn aborted(&mut self, _now: MonoInstant) -> Result<()> {
         self.steps.act(Action::TestOver(TestEnd::Aborted));
         self.steps.rest(State::Idle);
         Ok(())

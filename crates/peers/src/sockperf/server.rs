@@ -2,7 +2,7 @@
 
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
-use crate::error::ProtocolError;
+use crate::error::Result;
 use crate::moves::states;
 use crate::session::{Action, Input, RefusalCode, ServerConfig, StreamEvent, TestEnd};
 use crate::steps::{Stepping, Steps, stepping_at};
@@ -39,12 +39,7 @@ impl Server {
     }
 
     /// Starts the test of a stream that opened with these bytes.
-    fn welcome(
-        &mut self,
-        now: MonoInstant,
-        transport: Transport,
-        bytes: &[u8],
-    ) -> Result<(), ProtocolError> {
+    fn welcome(&mut self, now: MonoInstant, transport: Transport, bytes: &[u8]) -> Result<()> {
         let limits = self.config.limits;
         let spec = TestSpec {
             stop: Stop::After(limits.max_duration),
@@ -75,7 +70,7 @@ impl Server {
 impl Stepping for Server {
     stepping_at!(steps);
 
-    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ProtocolError> {
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<()> {
         if self.steps.state == State::Waiting {
             return Err(self.steps.silent(limit));
         }
@@ -84,7 +79,7 @@ impl Stepping for Server {
         Ok(())
     }
 
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match (self.steps.state, input) {
             (State::Waiting, Input::Stream(StreamEvent::Opened { transport, bytes })) => {
                 self.welcome(now, transport, bytes)?;
@@ -103,7 +98,7 @@ impl Stepping for Server {
         Ok(())
     }
 
-    fn eof(&mut self, _now: MonoInstant) -> Result<(), ProtocolError> {
+    fn eof(&mut self, _now: MonoInstant) -> Result<()> {
         self.close();
         Ok(())
     }

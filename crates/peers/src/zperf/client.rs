@@ -5,7 +5,7 @@ use super::output::Upload;
 use super::report;
 use super::shell::{Board, Config, Event, Shell, ShellError};
 use super::{PORT, Release, Zperf};
-use crate::error::ProtocolError;
+use crate::error::Result;
 use crate::iperf2::Iperf2;
 use crate::moves::states;
 use crate::session::{
@@ -126,7 +126,7 @@ impl Client {
         }
     }
 
-    fn hear(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match (self.steps.state, input) {
             (_, Input::Bytes(bytes)) => {
                 self.shell.feed(now, bytes)?;
@@ -176,14 +176,14 @@ impl Client {
     }
 
     /// Passes an input to the session of the traffic, if there is one.
-    fn hand_on(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn hand_on(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         match self.traffic() {
             Some(traffic) => traffic.handle(now, input),
             None => Ok(()),
         }
     }
 
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn timeout(&mut self, now: MonoInstant) -> Result<()> {
         let is_due = |deadline: Option<MonoInstant>| deadline.is_some_and(|due| now >= due);
         if let Some(traffic) = self.traffic()
             && is_due(traffic.deadline())
@@ -272,7 +272,7 @@ impl Client {
     }
 
     /// Handles the events of the shell and the actions of the traffic's session.
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+    fn advance(&mut self, now: MonoInstant) -> Result<()> {
         loop {
             self.type_out();
             if let Some(event) = self.shell.poll_event() {
@@ -286,7 +286,7 @@ impl Client {
     }
 
     /// Handles an event of the shell.
-    fn heed(&mut self, now: MonoInstant, event: Event) -> Result<(), ProtocolError> {
+    fn heed(&mut self, now: MonoInstant, event: Event) -> Result<()> {
         match (self.steps.state, event) {
             (State::Greeting, Event::Ready(board)) => self.greet(board)?,
             (State::Starting, Event::Serving) => {
@@ -344,7 +344,7 @@ impl Client {
     }
 
     /// Carries out an action of the traffic's session, or passes it to the driver.
-    fn pass_on(&mut self, now: MonoInstant, action: Action) -> Result<(), ProtocolError> {
+    fn pass_on(&mut self, now: MonoInstant, action: Action) -> Result<()> {
         match action {
             Action::Peer(PeerEvent::Report(reports)) => self.known.answer = reports,
             Action::Prepare { spec, format } => {
@@ -399,7 +399,7 @@ impl Client {
 impl Stepping for Client {
     stepping_at!(steps);
 
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<()> {
         self.hear(now, input)?;
         self.advance(now)
     }

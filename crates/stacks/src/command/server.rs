@@ -8,7 +8,7 @@ use crate::kernel::kernel_counters;
 use crate::link::{self, Attachment, StackAddresses};
 use crate::options::read_options;
 use linerate_model::Clock as _;
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::stack::StackCounts;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::{
@@ -29,7 +29,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Starts the program with these words, from `StackKind::arguments`, and supervises it
 /// until the caller is gone.
-pub fn serve(words: &[String]) -> Result<(), Failure> {
+pub fn serve(words: &[String]) -> Result<()> {
     let Some((addresses, settings)) = read(words) else {
         let message = "the supervisor of a command is started by stack://command only";
         return Err(Failure::new(ExitCode::Usage, message));
@@ -66,7 +66,7 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    fn start(settings: &'a Settings, addresses: StackAddresses) -> Result<Self, Failure> {
+    fn start(settings: &'a Settings, addresses: StackAddresses) -> Result<Self> {
         let words: Vec<_> = settings
             .run
             .iter()
@@ -112,7 +112,7 @@ impl<'a> Program<'a> {
     }
 
     /// Serves requests until the caller is gone.
-    fn serve(&self) -> Result<(), Failure> {
+    fn serve(&self) -> Result<()> {
         let caller = Caller::default();
         if !self.get_ready(&caller)? {
             return Ok(());
@@ -135,7 +135,7 @@ impl<'a> Program<'a> {
     }
 
     /// Waits until the program is ready; false if the caller is gone before.
-    fn get_ready(&self, caller: &Caller) -> Result<bool, Failure> {
+    fn get_ready(&self, caller: &Caller) -> Result<bool> {
         let deadline = MonoClock.now().after(self.settings.start_time);
         let mut has_link = self.settings.link != Attachment::OwnTap;
         loop {
@@ -181,7 +181,7 @@ impl<'a> Program<'a> {
         Failure::new(ExitCode::Peer, message)
     }
 
-    fn has_ended(&self) -> Result<bool, Failure> {
+    fn has_ended(&self) -> Result<bool> {
         wait_for_end(&self.child, MonoClock.now())
             .map_err(|error| failed("looking at the program", &error))
     }

@@ -7,7 +7,7 @@ use crate::cache::{self, failed};
 use crate::kind::{Buffers, StackKind};
 use crate::options::{Options, Places};
 use crate::{debian, tools};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,11 +130,7 @@ fn check(options: &Options) -> Result<(), String> {
 }
 
 /// The server, built for these options unless it is in the cache.
-fn program(
-    options: &Options,
-    places: &Places,
-    tell: &mut dyn FnMut(&str),
-) -> Result<PathBuf, Failure> {
+fn program(options: &Options, places: &Places, tell: &mut dyn FnMut(&str)) -> Result<PathBuf> {
     let cache = places.cache.join("stacks");
     let fetched = cache::folder(&cache, "lwip-source", |folder| {
         tell("fetching the source package of lwIP; later starts need no network");
@@ -162,7 +158,7 @@ fn program(
 }
 
 /// The `.dsc` file of the source package, with its name: it has the hashes of all files.
-fn package(fetched: &Path) -> Result<(String, Vec<u8>), Failure> {
+fn package(fetched: &Path) -> Result<(String, Vec<u8>)> {
     let read = debian::description(fetched).and_then(|path| {
         let bytes = fs::read(&path).map_err(|error| failed("reading", &path, &error))?;
         let name = path.file_name().unwrap_or_default();
@@ -201,7 +197,7 @@ struct Build<'a> {
 
 impl Build<'_> {
     /// Hash of all inputs: source package, server files, settings, compiler.
-    fn key(&self, package: &[u8]) -> Result<String, Failure> {
+    fn key(&self, package: &[u8]) -> Result<String> {
         let compiler = tools::version(COMPILER)?;
         let settings = self.settings().join(" ");
         let files = FILES.iter().map(|(_, text)| text.as_bytes());
@@ -229,7 +225,7 @@ impl Build<'_> {
         Api::of(self.options).unwrap_or(Api::Raw)
     }
 
-    fn run(&self, folder: &Path) -> Result<(), Failure> {
+    fn run(&self, folder: &Path) -> Result<()> {
         self.check_names()?;
         for (name, text) in FILES {
             let path = folder.join(name);
@@ -258,7 +254,7 @@ impl Build<'_> {
     }
 
     /// Refuses settings unknown to lwIP, which would have no effect.
-    fn check_names(&self) -> Result<(), Failure> {
+    fn check_names(&self) -> Result<()> {
         let path = self.source.join("src/include/lwip/opt.h");
         let known = fs::read_to_string(&path).map_err(|error| failed("reading", &path, &error))?;
         for (name, _) in macros(self.options) {
@@ -274,7 +270,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    fn stack(&self) -> Result<Vec<PathBuf>, Failure> {
+    fn stack(&self) -> Result<Vec<PathBuf>> {
         let mut all = Vec::new();
         for part in STACK.iter().chain(self.api().parts()) {
             let path = self.source.join(part);
@@ -289,7 +285,7 @@ impl Build<'_> {
 }
 
 /// C files of a folder, sorted by name.
-fn sources(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).map_err(|error| failed("reading", folder, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut paths: Vec<_> = paths

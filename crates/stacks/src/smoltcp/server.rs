@@ -10,7 +10,7 @@ use crate::protocol;
 use ::smoltcp::iface::{Config, Interface, SocketSet};
 use ::smoltcp::time::Instant;
 use ::smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr};
-use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::exit::{ExitCode, Failure, Result};
 use linerate_model::stack::StackCounts;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_sys::clock::MonoClock;
@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// Serves on the TAP device on standard input until the caller is gone; `words` come from
 /// `StackKind::arguments`.
-pub fn serve(words: &[String]) -> Result<(), Failure> {
+pub fn serve(words: &[String]) -> Result<()> {
     let Some((addresses, sizes)) = read(words) else {
         let message = "the server on smoltcp is started by stack://smoltcp only";
         return Err(Failure::new(ExitCode::Usage, message));
@@ -58,7 +58,7 @@ struct Server {
 }
 
 impl Server {
-    fn new((ipv4, ipv6): (Ipv4Addr, Ipv6Addr), sizes: Sizes) -> Result<Self, Failure> {
+    fn new((ipv4, ipv6): (Ipv4Addr, Ipv6Addr), sizes: Sizes) -> Result<Self> {
         let mut tap = Tap::new();
         let config = Config::new(HardwareAddress::Ethernet(MAC));
         let mut interface = Interface::new(config, &mut tap, at(MonoClock.now()));
@@ -85,7 +85,7 @@ impl Server {
         })
     }
 
-    fn run(&mut self) -> Result<(), Failure> {
+    fn run(&mut self) -> Result<()> {
         let caller = Caller::default();
         self.turn();
         caller.ready()?;

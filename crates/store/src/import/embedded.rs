@@ -3,8 +3,8 @@
 //! Docker's log files, `journalctl -o json`, results of Ansible and events of clouds are such documents; annotations of CI
 //! systems are read beside them. None is known here: of all keys the one is read whose texts look most like a log.
 
-use super::ImportError;
 use super::text::{Line, MAX_PIECE_BYTES, Pieces, shown};
+use super::{ImportError, Result};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Deeper than any document that has a log in it.
@@ -37,7 +37,7 @@ pub(super) fn find(
     lines: Box<dyn Pieces + '_>,
     signs: usize,
     sign: &dyn Fn(&str) -> Vec<usize>,
-) -> Result<Option<Place>, ImportError> {
+) -> Result<Option<Place>> {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     let mut damage = None;
     let mut texts = Texts::new(lines);
@@ -406,7 +406,7 @@ pub(super) struct Embedded<'a> {
 
 impl<'a> Embedded<'a> {
     /// Those at `place` of the documents in `lines`.
-    pub(super) fn new(lines: Box<dyn Pieces + 'a>, place: &Place) -> Result<Self, ImportError> {
+    pub(super) fn new(lines: Box<dyn Pieces + 'a>, place: &Place) -> Result<Self> {
         let mut embedded = Self {
             texts: Texts::new(lines),
             place: place.clone(),
@@ -418,7 +418,7 @@ impl<'a> Embedded<'a> {
         Ok(embedded)
     }
 
-    fn read(&mut self) -> Result<Option<(Text, bool)>, ImportError> {
+    fn read(&mut self) -> Result<Option<(Text, bool)>> {
         while let Some(found) = self.texts.next() {
             match found {
                 Err(Damage::Document(error) | Damage::Log(error)) => return Err(error),
@@ -442,7 +442,7 @@ impl Pieces for Embedded<'_> {
         self.texts.lines.file()
     }
 
-    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
+    fn next(&mut self) -> Result<Option<Line<'_>>> {
         let Some((Text { number, line, .. }, has_end)) = self.next.take() else {
             return Ok(None);
         };

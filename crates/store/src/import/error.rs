@@ -2,6 +2,9 @@
 
 use super::ALL;
 
+/// What an import gives.
+pub(super) type Result<T, E = ImportError> = std::result::Result<T, E>;
+
 /// Why a file, or one test of it, could not be imported: which, where, why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -14,7 +14,7 @@
 
 use super::intervals::Intervals;
 use super::line::first_of;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::rounded::rate_unit;
 use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{Command, Connection, Endpoint, LogFormat, ParsedTest, Rounded, Row, Totals, View};
@@ -55,7 +55,7 @@ impl Grammar for EspIperf {
         log: &mut Log,
         _open: &mut Option<Output>,
         line: &str,
-    ) -> Result<Step<Output>, Fault> {
+    ) -> Result<Step<Output>> {
         if let Some(command) = Command::find(line.trim(), &["iperf"]) {
             log.command = Some(command);
             return Ok(Step::Between);
@@ -84,7 +84,7 @@ impl Grammar for EspIperf {
         }))
     }
 
-    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         if !log.is_lost && is_heading(line) {
             return Err(Fault::Missing(format!("its line \"{MODE}…\"")));
         }
@@ -97,7 +97,7 @@ impl Draft for Output {
         self.test.origin.line
     }
 
-    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, log: &Log, line: &str) -> Result<()> {
         let line = line.trim();
         if line.is_empty() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Draft for Output {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         let rows = self.intervals.finish();
         if self.whole.is_none() && self.last.is_some() {
             self.test.interrupted = self.last;

@@ -2,7 +2,7 @@
 
 use super::bounds::{MAX_STREAMS, TOO_MANY};
 use super::streams::MIXED;
-use super::{Command, ImportError, Rounded, Row, Series};
+use super::{Command, ImportError, Result, Rounded, Row, Series};
 use linerate_model::WallTime;
 use linerate_model::run::{Host, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -31,8 +31,8 @@ impl ParsedTest {
     }
 }
 
-impl From<Result<TrafficTest, ImportError>> for ParsedTest {
-    fn from(read: Result<TrafficTest, ImportError>) -> Self {
+impl From<Result<TrafficTest>> for ParsedTest {
+    fn from(read: Result<TrafficTest>) -> Self {
         match read {
             Ok(test) => Self::Traffic(Box::new(test)),
             Err(error) => Self::Refused(error),

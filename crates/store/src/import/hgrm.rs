@@ -7,7 +7,7 @@
 //! - `outputPercentileDistribution` of HdrHistogram: the columns, the two lines at the end
 
 use super::line::first_of;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::rounded::decimal;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{ImportError, LogFormat, ParsedTest, View, exact};
@@ -154,7 +154,7 @@ impl Grammar for Hgrm {
         log: &mut Log,
         open: &mut Option<Distribution>,
         line: &str,
-    ) -> Result<Step<Distribution>, Fault> {
+    ) -> Result<Step<Distribution>> {
         // Its mean and its maximum may come in either order.
         let is_footer = line.trim_start().starts_with("#[");
         if open.as_ref().is_some_and(|open| open.end.is_some()) && !is_footer {
@@ -168,7 +168,7 @@ impl Grammar for Hgrm {
         self.begin(log).map(Step::Begin)
     }
 
-    fn outside(&mut self, _log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, _log: &mut Log, line: &str) -> Result<()> {
         let pair = line.trim().strip_prefix("# ");
         if let Some((key, value)) = pair.and_then(|line| line.split_once(": "))
             && let Some(key) = KEYS.iter().find(|known| **known == key)
@@ -180,7 +180,7 @@ impl Grammar for Hgrm {
 }
 
 impl Hgrm {
-    fn begin(&mut self, log: &Log) -> Result<Distribution, Fault> {
+    fn begin(&mut self, log: &Log) -> Result<Distribution> {
         self.begun += 1;
         if self.begun > MAX_DISTRIBUTIONS {
             return Err("at most 256 distributions in a file".into());
@@ -218,7 +218,7 @@ impl Draft for Distribution {
         self.test.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         let line = line.trim();
         if is_heading(line) {
             return Ok(());
@@ -238,7 +238,7 @@ impl Draft for Distribution {
         self.end.is_some() && self.mean.is_some()
     }
 
-    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         let (max, count) = self
             .end
             .ok_or("its lines #[Mean …] and #[Max …] are not there")?;

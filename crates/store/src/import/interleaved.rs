@@ -6,7 +6,7 @@
 
 use super::layers::{Layers, Signs};
 use super::text::{Line, Writer};
-use super::{Hints, ImportError, LogFormat, LogReader, ParsedTest, Source, layers};
+use super::{Hints, LogFormat, LogReader, ParsedTest, Result, Source, layers};
 use std::collections::BTreeMap;
 
 /// Most programs that a log is told apart by; the names of more differ from line to line.
@@ -26,7 +26,7 @@ impl Shares {
         layers: &Layers,
         all: Signs,
         hints: &Hints,
-    ) -> Result<Self, ImportError> {
+    ) -> Result<Self> {
         let together = Self(BTreeMap::from([(None, all)]));
         let Some(apart) = writers(log, layers)?.map(Self) else {
             return Ok(together);
@@ -41,11 +41,11 @@ impl Shares {
     }
 
     /// A reader for each share.
-    pub(super) fn readers(&self, file: &str, hints: &Hints) -> Result<Readers, ImportError> {
+    pub(super) fn readers(&self, file: &str, hints: &Hints) -> Result<Readers> {
         let shares = self.0.iter();
         let readers =
             shares.map(|(writer, signs)| Ok((*writer, (signs.format()?.reader)(file, hints))));
-        Ok(Readers(readers.collect::<Result<_, ImportError>>()?))
+        Ok(Readers(readers.collect::<Result<_>>()?))
     }
 
     /// The formats that are read.
@@ -55,12 +55,7 @@ impl Shares {
     }
 
     /// What comes out of the lines where they are read this way.
-    fn counts(
-        &self,
-        log: &dyn Source,
-        layers: &Layers,
-        hints: &Hints,
-    ) -> Result<Counts, ImportError> {
+    fn counts(&self, log: &dyn Source, layers: &Layers, hints: &Hints) -> Result<Counts> {
         let mut readers = self.readers(&log.name(), hints)?;
         let mut lines = layers.open(log)?;
         let mut counts = Counts::default();
@@ -121,10 +116,7 @@ struct Part {
 }
 
 /// The writers of whom each has lines of a tool, if there are several.
-fn writers(
-    log: &dyn Source,
-    layers: &Layers,
-) -> Result<Option<BTreeMap<Option<Writer>, Signs>>, ImportError> {
+fn writers(log: &dyn Source, layers: &Layers) -> Result<Option<BTreeMap<Option<Writer>, Signs>>> {
     if !layers.have_prefixes() {
         return Ok(None);
     }

@@ -9,7 +9,7 @@
 use super::bounds::MAX_STREAMS;
 use super::intervals::Intervals;
 use super::line::late;
-use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
+use super::reader::{Draft as _, Grammar, Log, Place, Reader, Result, Step};
 use super::streams::total;
 use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{
@@ -209,12 +209,7 @@ impl Grammar for Iperf2Csv {
         is_line(line) && line.split(',').any(|word| word.starts_with("0.0"))
     }
 
-    fn step(
-        &mut self,
-        log: &mut Log,
-        open: &mut Option<Draft>,
-        line: &str,
-    ) -> Result<Step<Draft>, Fault> {
+    fn step(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<Step<Draft>> {
         let line = line.trim();
         let is_last = matches!(log.place, Place::Last { .. });
         if let Some(command) = Command::find(line, &["iperf", "iperf2"]) {
@@ -452,7 +447,7 @@ impl reader::Draft for Draft {
         self.test.origin.line
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         if let Some(error) = self.refused.take() {
             return Err(error.into());
         }

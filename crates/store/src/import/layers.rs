@@ -3,7 +3,7 @@
 
 use super::embedded::{self, Embedded, Place};
 use super::text::{Finder, Lines, MAX_PIECE_BYTES, Pieces, Prefixes, Stripped};
-use super::{ALL, ImportError, Line, LogFormat, Source, iperf3_json, other_tools};
+use super::{ALL, ImportError, Line, LogFormat, Result, Source, iperf3_json, other_tools};
 
 /// Most layers of a log: an annotation of a CI system that has a log of a container that has a result.
 const MAX_LAYERS: usize = 4;
@@ -31,7 +31,7 @@ struct Look {
 
 impl Layers {
     /// The layers of a log, and what the lines below them say about its format.
-    pub(super) fn find(log: &dyn Source) -> Result<(Self, Signs), ImportError> {
+    pub(super) fn find(log: &dyn Source) -> Result<(Self, Signs)> {
         let mut layers = Self::default();
         loop {
             let look = layers.look(log)?;
@@ -48,10 +48,7 @@ impl Layers {
     }
 
     /// The lines below all layers.
-    pub(super) fn open<'a>(
-        &'a self,
-        log: &'a dyn Source,
-    ) -> Result<Box<dyn Pieces + 'a>, ImportError> {
+    pub(super) fn open<'a>(&'a self, log: &'a dyn Source) -> Result<Box<dyn Pieces + 'a>> {
         let mut lines: Box<dyn Pieces + 'a> = Box::new(Lines::open(log)?);
         for layer in &self.0 {
             lines = match layer {
@@ -68,7 +65,7 @@ impl Layers {
         self.0.iter().any(is_prefix)
     }
 
-    fn look(&self, log: &dyn Source) -> Result<Look, ImportError> {
+    fn look(&self, log: &dyn Source) -> Result<Look> {
         let mut lines = self.open(log)?;
         let mut signs = Signs::new(lines.file());
         let mut prefixes = Finder::default();
@@ -107,7 +104,7 @@ impl Layers {
     }
 
     /// Where in documents of JSON the text of the log is, if it is in such.
-    fn json(&self, log: &dyn Source, look: &Look) -> Result<Option<Place>, ImportError> {
+    fn json(&self, log: &dyn Source, look: &Look) -> Result<Option<Place>> {
         let counts = || ALL.iter().zip(look.signs.counts.iter().copied());
         // The one tool that prints JSON itself: no text inside JSON has its marks.
         let is_own = |format: &LogFormat| std::ptr::eq(format, &raw const iperf3_json::FORMAT);
@@ -163,7 +160,7 @@ impl Signs {
     }
 
     /// The format with most signs.
-    pub(super) fn format(&self) -> Result<&'static LogFormat, ImportError> {
+    pub(super) fn format(&self) -> Result<&'static LogFormat> {
         let known = self.counts.iter().zip(ALL).filter(|(count, _)| **count > 0);
         known
             .max_by_key(|(count, _)| **count)

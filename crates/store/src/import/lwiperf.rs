@@ -5,7 +5,7 @@
 //!   lwIP's own example: `IPERF report: type=…, remote: B:p, total bytes: …, duration in ms: …, kbits/s: …`
 //! - Its byte counter has 32 bits, and its rate is bytes per millisecond, cut off, times eight
 
-use super::reader::{Fault, Grammar, Log, Reader, Step};
+use super::reader::{Grammar, Log, Reader, Result, Step};
 use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{Connection, Endpoint, LogFormat, Rounded, Totals, View, exact};
 use linerate_model::spec::{Direction, Transport};
@@ -31,7 +31,7 @@ impl Grammar for Lwiperf {
         log: &mut Log,
         _open: &mut Option<TestBuilder>,
         line: &str,
-    ) -> Result<Step<TestBuilder>, Fault> {
+    ) -> Result<Step<TestBuilder>> {
         let Some(report) = report(line) else {
             return Ok(Step::Taken);
         };

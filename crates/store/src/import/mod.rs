@@ -58,6 +58,7 @@ mod tests;
 
 pub use command::Command;
 pub use error::ImportError;
+use error::Result;
 pub use flow::{
     Connection, Coverage, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Skipped,
     Totals, TrafficTest, View,

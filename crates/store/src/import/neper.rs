@@ -8,7 +8,7 @@
 
 use super::delay::DelayFigures;
 use super::line::first_of;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Grammar, Log, Reader, Result, Step};
 use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{ImportError, LogFormat, ParsedTest, Rounded, Totals, View, whole};
@@ -62,7 +62,7 @@ impl Grammar for Neper {
         log: &mut Log,
         _open: &mut Option<Section>,
         line: &str,
-    ) -> Result<Step<Section>, Fault> {
+    ) -> Result<Step<Section>> {
         Ok(match line.trim().split_once('=') {
             Some(("VERSION", _)) => Step::Begin(Section::new(log)),
             _ => Step::Inside,
@@ -111,7 +111,7 @@ impl Draft for Section {
         self.test.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         let Some((key, value)) = line.trim().split_once('=') else {
             return Ok(());
         };
@@ -125,7 +125,7 @@ impl Draft for Section {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         self.check()?;
         let has = |key: &&str| self.keys.contains_key(*key);
         self.test.transport = if has(&"congestion_control") {

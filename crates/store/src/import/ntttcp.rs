@@ -7,7 +7,7 @@
 //!   took itself
 //! - Rates are of 10^3 steps
 
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::test_builder::{DirectionFigures, TestBuilder};
 use super::{LogFormat, ParsedTest, Rounded, Totals, View};
 use linerate_model::spec::{Direction, Transport};
@@ -59,7 +59,7 @@ impl Grammar for Ntttcp {
         log: &mut Log,
         _open: &mut Option<Output>,
         line: &str,
-    ) -> Result<Step<Output>, Fault> {
+    ) -> Result<Step<Output>> {
         let Some((_, version)) = line.split_once(HEAD) else {
             return Ok(Step::Inside);
         };
@@ -73,7 +73,7 @@ impl Draft for Output {
         self.test.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         let Some((_, text)) = line.split_once("INFO: ") else {
             return Ok(());
         };
@@ -93,7 +93,7 @@ impl Draft for Output {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         let missing = |what: &str| Fault::Missing(format!("{what} is not there"));
         let seconds = self
             .seconds

@@ -7,7 +7,7 @@
 //! - Nothing tells the direction but the command line: `-r` receives
 
 use super::intervals::Intervals;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::test_builder::TestBuilder;
 use super::{Command, LogFormat, ParsedTest, Rounded, Row, Totals, View};
 use linerate_model::spec::{Direction, Transport};
@@ -99,7 +99,7 @@ impl Grammar for Nuttcp {
         log: &mut Log,
         open: &mut Option<Output>,
         line: &str,
-    ) -> Result<Step<Output>, Fault> {
+    ) -> Result<Step<Output>> {
         if let Some(command) = Command::find(line, &["nuttcp"]) {
             let is_server = command.has('S', "") || command.has('1', "");
             log.command = Some(command);
@@ -121,7 +121,7 @@ impl Draft for Output {
         self.test.origin.line
     }
 
-    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, log: &Log, line: &str) -> Result<()> {
         let Some(figures) = Figures::find(line) else {
             if line.contains(" Mbps") || line.contains(" MB / ") {
                 return Err("figures such as 61.0000 MB /   1.01 sec =  505.6060 Mbps".into());
@@ -152,7 +152,7 @@ impl Draft for Output {
         self.last.is_some()
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         const CUT: &str = "its last line, with %TX and %RX, is not there";
         let whole = self.last.ok_or_else(|| Fault::Missing(CUT.to_owned()))?;
         let reverse = self

@@ -6,7 +6,7 @@
 //! - How long a test took is told by `-vc` only (`time`), or by `-t` of the command line
 
 use super::delay::DelayFigures;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, whole};
@@ -67,7 +67,7 @@ impl Grammar for Qperf {
         log: &mut Log,
         _open: &mut Option<Output>,
         line: &str,
-    ) -> Result<Step<Output>, Fault> {
+    ) -> Result<Step<Output>> {
         let is_call = line.contains("qperf ") && KINDS.iter().any(|kind| line.contains(kind));
         if is_call {
             // Its options may come after the host.
@@ -85,7 +85,7 @@ impl Grammar for Qperf {
     }
 
     /// Figures outside of any test mean that its name is gone.
-    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         let key = line.split_once('=').map(|(key, _)| key.trim());
         if key.is_some_and(|key| FIGURES.contains(&key)) && !log.is_lost {
             return Err(Fault::Missing("the name of its test".to_owned()));
@@ -99,7 +99,7 @@ impl Draft for Output {
         self.test.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         const RATE: &str = "a rate such as 5.78 GB/sec";
         const TIME: &str = "a time such as 26.1 us";
         self.test.text.add(line);
@@ -130,7 +130,7 @@ impl Draft for Output {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         self.test.transport = match self.name.split('_').next() {
             Some("tcp") => Transport::Tcp,
             Some("udp") => Transport::Udp,

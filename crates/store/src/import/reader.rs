@@ -22,6 +22,9 @@ pub trait LogReader {
     fn tests(&mut self) -> &mut Vec<ParsedTest>;
 }
 
+/// What a line or a test gives.
+pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
+
 /// What is wrong with a line or a test. The reader adds where that is.
 #[derive(Debug)]
 pub(super) enum Fault {

@@ -104,6 +104,15 @@ impl Rounded {
         })
     }
 
+    /// This figure, with an interval that holds both.
+    pub(super) fn spanning(self, other: Self) -> Self {
+        Self {
+            value: self.value,
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+
     /// Whether both can be the same true value.
     pub fn agrees(self, other: Self) -> bool {
         // A share of the value for the floating-point error of sums.
@@ -113,10 +122,7 @@ impl Rounded {
 
     /// The interval in which the true value lies.
     pub const fn interval(self) -> Interval {
-        Interval {
-            low: self.low,
-            high: self.high,
-        }
+        Interval::new(self.low, self.high)
     }
 }
 
@@ -174,13 +180,7 @@ mod tests {
     #[test]
     fn the_last_digit_was_rounded() {
         let rate = Rounded::parse("127").unwrap().scaled(1e6);
-        assert_eq!(
-            rate.interval(),
-            Interval {
-                low: 126.5e6,
-                high: 127.5e6
-            }
-        );
+        assert_eq!(rate.interval(), Interval::new(126.5e6, 127.5e6));
         let size = Rounded::parse("1.41")
             .unwrap()
             .scaled(byte_unit("KBytes").unwrap());

@@ -7,7 +7,7 @@
 //! - The message size is known from the command line (default 14), or from the hint at a better one
 
 use super::delay::DelayFigures;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Grammar, Log, Reader, Result, Step};
 use super::rounded::decimal;
 use super::test_builder::{DirectionFigures, Exchanges, TestBuilder};
 use super::{Command, LogFormat, ParsedTest, Rounded, Totals, View, exact};
@@ -70,7 +70,7 @@ impl Grammar for Sockperf {
         log: &mut Log,
         open: &mut Option<Output>,
         line: &str,
-    ) -> Result<Step<Output>, Fault> {
+    ) -> Result<Step<Output>> {
         if let Some(command) = find(line) {
             log.command = Some(command);
             return Ok(Step::Between);
@@ -122,7 +122,7 @@ impl Draft for Output {
         self.test.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         self.test.text.add(line);
         match tagged(line) {
             Some(rest) => self.tagged(rest)?,
@@ -131,7 +131,7 @@ impl Draft for Output {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         let transport = self.transport;
         if let (Some(reason), false) = (self.failed.take(), self.is_whole) {
             self.test.transport = transport.unwrap_or(Transport::Udp);

@@ -5,7 +5,7 @@
 
 use super::delay::DelayFigures;
 use super::line::Fingerprint;
-use super::reader::{Draft, Fault, Log};
+use super::reader::{Draft, Log, Result};
 use super::rounded::note;
 use super::{
     Coverage, Flow, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Series, Skipped,
@@ -216,7 +216,7 @@ impl Draft for TestBuilder {
         self.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         self.text.add(line);
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Draft for TestBuilder {
         true
     }
 
-    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         tests.push(self.traffic());
         Ok(())
     }

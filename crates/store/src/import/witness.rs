@@ -209,15 +209,6 @@ fn is_near(a: Rounded, b: Rounded) -> bool {
     (a.value - b.value).abs() <= NEAR * a.value.max(b.value)
 }
 
-/// An interval that holds both.
-fn both(a: Rounded, b: Rounded) -> Rounded {
-    Rounded {
-        value: a.value,
-        low: a.low.min(b.low),
-        high: a.high.max(b.high),
-    }
-}
-
 fn bytes(figure: Rounded) -> String {
     format!("{:.0} B", figure.value)
 }
@@ -332,7 +323,7 @@ impl Side<'_> {
         );
         let by_time = moved.per(totals.seconds);
         if let Some(other) = by_time.filter(|other| is_near(bps, *other)) {
-            totals.bps = Some(both(bps, other));
+            totals.bps = Some(bps.spanning(other));
             self.doubt(&format!("the rate lies between two figures: {said}"));
         } else {
             (totals.bytes, totals.bps) = (None, None);
@@ -428,9 +419,12 @@ impl Side<'_> {
                 "bytes and rate are those of the intervals, since {why}: {said}"
             ));
         } else if is_near(moved, sum) {
-            totals.bytes = Some(both(moved, sum));
-            let other = both(moved, sum).per(totals.seconds);
-            totals.bps = totals.bps.zip(other).map(|(bps, other)| both(bps, other));
+            totals.bytes = Some(moved.spanning(sum));
+            let other = moved.spanning(sum).per(totals.seconds);
+            totals.bps = totals
+                .bps
+                .zip(other)
+                .map(|(bps, other)| bps.spanning(other));
             self.doubt(&format!("bytes and rate lie between two figures: {said}"));
         } else {
             (totals.bytes, totals.bps) = (None, None);

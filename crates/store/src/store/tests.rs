@@ -2,7 +2,7 @@
 
 use super::*;
 use linerate_model::BitRate;
-use linerate_model::run::{DatagramsResult, Trial};
+use linerate_model::run::{DatagramsResult, RunStatus, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use std::collections::BTreeMap;
 use std::fs;

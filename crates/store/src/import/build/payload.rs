@@ -34,10 +34,7 @@ pub(super) fn fill(trials: &mut [Trial], group: &[Merged]) -> Vec<String> {
 
 /// The one whole number of bytes that every figure allows; `None` if there are none or several.
 fn only_size(group: &[Merged]) -> Option<u64> {
-    let mut possible = Interval {
-        low: 0.0,
-        high: f64::MAX,
-    };
+    let mut possible = Interval::new(0.0, f64::MAX);
     for test in group
         .iter()
         .filter(|test| test.main.payload_bytes.is_none())
@@ -81,10 +78,7 @@ fn of_row(row: &Row) -> Option<Interval> {
 
 fn size(bytes: Interval, datagrams: Option<u64>, lost: Option<u64>) -> Option<Interval> {
     let moved = datagrams?.checked_sub(lost.unwrap_or(0))?;
-    (moved > 0).then(|| Interval {
-        low: bytes.low / exact(moved),
-        high: bytes.high / exact(moved),
-    })
+    (moved > 0).then(|| Interval::new(bytes.low / exact(moved), bytes.high / exact(moved)))
 }
 
 /// Replaces rounded byte counts by exact ones where the datagrams are counted and their size known.

@@ -218,10 +218,10 @@ fn doubtful(trial: &mut Trial, flow: &Flow) {
             exact(count.saturating_sub(off)),
             exact(count.saturating_add(off)),
         );
-        let interval = Interval {
-            low: known.map_or(low, |known| known.low.min(low)),
-            high: known.map_or(high, |known| known.high.max(high)),
-        };
+        let interval = Interval::new(
+            known.map_or(low, |known| known.low.min(low)),
+            known.map_or(high, |known| known.high.max(high)),
+        );
         trial.set_rounding(quantity, Some(interval));
     }
 }
@@ -232,10 +232,7 @@ fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
     if seen_lost >= lost {
         return;
     }
-    let between = |scale: f64| Interval {
-        low: exact(seen_lost) / scale,
-        high: exact(lost) / scale,
-    };
+    let between = |scale: f64| Interval::new(exact(seen_lost) / scale, exact(lost) / scale);
     trial.set_rounding(Quantity::LostPackets, Some(between(1.0)));
     trial.set_rounding(Quantity::LossRatio, Some(between(exact(sent))));
     trial.reasons.push(format!(

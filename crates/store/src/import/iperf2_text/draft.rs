@@ -4,7 +4,7 @@ use super::FORMAT;
 use crate::import::bounds::MAX_STREAMS;
 use crate::import::delay::DelayFigures;
 use crate::import::line::{DataLine, Kind, Loss, connection, kind, remark};
-use crate::import::reader::{self, Fault, Log};
+use crate::import::reader::{self, Log, Result};
 use crate::import::streams::{Figures, MIXED, Streams};
 use crate::import::test_builder::{DirectionFigures, Exchanges, TestBuilder};
 use crate::import::{
@@ -415,7 +415,7 @@ impl reader::Draft for Draft {
         self.test.origin.line
     }
 
-    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, log: &Log, line: &str) -> Result<()> {
         self.test.text.add(line);
         // A histogram that 2.1 and after prints below a summary.
         if line.contains("-PDF:") {
@@ -441,7 +441,7 @@ impl reader::Draft for Draft {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         if let Some(error) = self.refused.take() {
             return Err(error.into());
         }

@@ -13,7 +13,7 @@ mod draft;
 use super::bounds::MAX_STREAMS;
 use super::intervals::MAX_TOGETHER;
 use super::line::{DataLine, Kind, connection, first_of, kind};
-use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Result, Step};
 use super::{Command, LogFormat, View};
 use draft::Draft;
 use linerate_model::spec::Transport;
@@ -79,12 +79,7 @@ impl Grammar for Iperf2Text {
         matches!(kind(line), Kind::Data(data) if data.start.value.total_cmp(&0.0).is_eq())
     }
 
-    fn step(
-        &mut self,
-        log: &mut Log,
-        open: &mut Option<Draft>,
-        line: &str,
-    ) -> Result<Step<Draft>, Fault> {
+    fn step(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<Step<Draft>> {
         let line = line.trim_end();
         if let Some((_, version)) = line.split_once("iperf version ") {
             self.settle(log, open);
@@ -138,12 +133,7 @@ impl Iperf2Text {
         log.is_lost = false;
     }
 
-    fn connecting(
-        &mut self,
-        log: &mut Log,
-        open: &mut Option<Draft>,
-        line: &str,
-    ) -> Result<(), Fault> {
+    fn connecting(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<()> {
         let is_called = self
             .listens
             .as_ref()
@@ -161,7 +151,7 @@ impl Iperf2Text {
         Ok(())
     }
 
-    fn tagged(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<(), Fault> {
+    fn tagged(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<()> {
         let Kind::Tagged { rest, .. } = kind(line) else {
             return self.inside(log, open, line);
         };
@@ -223,7 +213,7 @@ impl Iperf2Text {
         self.earlier.get_mut(at)
     }
 
-    fn inside(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<(), Fault> {
+    fn inside(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<()> {
         let is_new = line.contains(" connected with ");
         if !is_new {
             self.take_early(log, open.as_mut(), line)?;
@@ -244,7 +234,7 @@ impl Iperf2Text {
         }
     }
 
-    fn keep_early(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+    fn keep_early(&mut self, log: &Log, line: &str) -> Result<()> {
         if self.early.len() >= MAX_STREAMS {
             let (first, _) = self.early[0];
             self.early.clear();
@@ -255,12 +245,7 @@ impl Iperf2Text {
     }
 
     /// Streams that have figures before another header are of the open test, not of the next.
-    fn take_early(
-        &mut self,
-        log: &mut Log,
-        open: Option<&mut Draft>,
-        line: &str,
-    ) -> Result<(), Fault> {
+    fn take_early(&mut self, log: &mut Log, open: Option<&mut Draft>, line: &str) -> Result<()> {
         let is_early = |tag| {
             let mut early = self.early.iter();
             early.any(|(_, line)| self::tag(line) == Some(tag))
@@ -273,7 +258,7 @@ impl Iperf2Text {
         }
     }
 
-    fn add_early(&mut self, log: &mut Log, draft: &mut Draft) -> Result<(), Fault> {
+    fn add_early(&mut self, log: &mut Log, draft: &mut Draft) -> Result<()> {
         let now = log.number;
         for (number, line) in self.early.drain(..) {
             log.number = number;
@@ -291,7 +276,7 @@ impl Iperf2Text {
         open: &mut Option<Draft>,
         view: View,
         transport: Transport,
-    ) -> Result<(), Fault> {
+    ) -> Result<()> {
         log.is_lost = false;
         let mut draft = Draft::new(log, view, transport);
         if view == View::Client {

@@ -44,8 +44,8 @@ impl Sums {
             sums.entry(side)
                 .and_modify(|sum| {
                     sum.add(&row);
-                    sum.start = either(sum.start, row.start);
-                    sum.end = either(sum.end, row.end);
+                    sum.start = sum.start.spanning(row.start);
+                    sum.end = sum.end.spanning(row.end);
                 })
                 .or_insert(row);
         }
@@ -96,15 +96,6 @@ fn row(stream: &Object) -> Option<Row> {
             .filter(|rtt| rtt.value > 0.0)
             .map(|micros| micros.scaled(1e-6)),
     })
-}
-
-/// The first time, with an interval that holds both.
-fn either(a: Rounded, b: Rounded) -> Rounded {
-    Rounded {
-        value: a.value,
-        low: a.low.min(b.low),
-        high: a.high.max(b.high),
-    }
 }
 
 /// A time within the test. iperf3 reads its clock in microseconds.

@@ -5,7 +5,7 @@ use super::document::Document;
 use super::sums::{jitter, time};
 use super::value::Object;
 use crate::import::line::{Fingerprint, late};
-use crate::import::reader::{self, Fault, Log};
+use crate::import::reader::{self, Log, Result};
 use crate::import::test_builder::{DirectionFigures, TestBuilder};
 use crate::import::witness::covers;
 use crate::import::{
@@ -143,7 +143,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn flow(&mut self, direction: Direction) -> Result<(), Fault> {
+    fn flow(&mut self, direction: Direction) -> Result<()> {
         let ends = self.ends(direction);
         let rows = self.rows(direction).unwrap_or_default();
         if ends.is_empty() && rows.is_empty() {
@@ -295,7 +295,7 @@ impl reader::Draft for Reader<'_> {
         self.test.origin.line
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         if !self.is_empty || self.document.error.is_none() {
             self.flow(Direction::Forward)?;
             self.flow(Direction::Reverse)?;

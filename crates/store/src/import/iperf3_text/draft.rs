@@ -3,7 +3,7 @@
 use super::FORMAT;
 use crate::import::bounds::{MAX_STREAMS, TOO_MANY};
 use crate::import::line::{DataLine, Kind, Loss, connection, figure, kind, remark, word};
-use crate::import::reader::{self, Fault, Log};
+use crate::import::reader::{self, Fault, Log, Result};
 use crate::import::rounded::{byte_unit, decimal};
 use crate::import::streams::{Figures, MIXED, Streams, total};
 use crate::import::test_builder::{DirectionFigures, TestBuilder};
@@ -153,7 +153,7 @@ impl Draft {
         self.inner.is_some()
     }
 
-    fn end_inner(&mut self) -> Result<(), Fault> {
+    fn end_inner(&mut self) -> Result<()> {
         let Some(inner) = self.inner.take() else {
             return Ok(());
         };
@@ -304,7 +304,7 @@ impl Draft {
         }
     }
 
-    fn flows(&mut self) -> Result<(), Fault> {
+    fn flows(&mut self) -> Result<()> {
         let untold = self.direction();
         self.streams.tell(untold);
         for direction in [Direction::Forward, Direction::Reverse] {
@@ -328,7 +328,7 @@ impl Draft {
         direction: Direction,
         rows: Series,
         summary: &[(Ending, Figures)],
-    ) -> Result<(), Fault> {
+    ) -> Result<()> {
         let told = self.totals(self.test.sends(direction), summary, &rows);
         // A server knows nothing of the other end, but prints a line of zeros for it.
         let is_client = self.test.view == View::Client;
@@ -367,7 +367,7 @@ impl Draft {
     }
 
     /// How many streams have figures of one direction.
-    fn tags(&self, direction: Direction, summary: &[(Ending, Figures)]) -> Result<usize, Fault> {
+    fn tags(&self, direction: Direction, summary: &[(Ending, Figures)]) -> Result<usize> {
         let ended = summary.iter().filter(|(_, figures)| !figures.is_sum);
         let ended = ended.map(|(_, figures)| figures.tag.as_str());
         let tags: BTreeSet<_> = self.streams.tags(direction).chain(ended).collect();
@@ -477,7 +477,7 @@ impl reader::Draft for Draft {
         self.test.origin.line
     }
 
-    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, log: &Log, line: &str) -> Result<()> {
         if let Some(inner) = &mut self.inner {
             if !line.contains("iperf Done.") {
                 return inner.line(log, line);
@@ -498,7 +498,7 @@ impl reader::Draft for Draft {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         self.end_inner()?;
         tests.append(&mut self.told);
         self.flows()?;

@@ -8,7 +8,7 @@
 mod draft;
 
 use super::line::{Kind, first_of, kind};
-use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft as _, Fault, Grammar, Log, Reader, Result, Step};
 use super::{Command, LogFormat, ParsedTest, View};
 use draft::Draft;
 use linerate_model::WallTime;
@@ -92,12 +92,7 @@ impl Iperf3Text {
 impl Grammar for Iperf3Text {
     type Test = Draft;
 
-    fn step(
-        &mut self,
-        log: &mut Log,
-        open: &mut Option<Draft>,
-        line: &str,
-    ) -> Result<Step<Draft>, Fault> {
+    fn step(&mut self, log: &mut Log, open: &mut Option<Draft>, line: &str) -> Result<Step<Draft>> {
         let line = line.trim_end();
         if let Some(command) = Command::find(line, &["iperf3"]) {
             self.command = Some((log.number, command));
@@ -135,7 +130,7 @@ impl Grammar for Iperf3Text {
     }
 
     /// Figures outside of any test mean that its first lines are gone.
-    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         self.started = Draft::time(line).or_else(|| self.started.take());
         let is_figure = matches!(kind(line), Kind::Data(_) | Kind::Damaged(_));
         if !log.is_lost

@@ -11,7 +11,7 @@ mod omni;
 use super::delay::DelayFigures;
 use super::intervals::Intervals;
 use super::line::first_of;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::streams::MIXED;
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{
@@ -124,7 +124,7 @@ impl Grammar for Netperf {
         log: &mut Log,
         open: &mut Option<Output>,
         line: &str,
-    ) -> Result<Step<Output>, Fault> {
+    ) -> Result<Step<Output>> {
         let line = line.trim_end();
         if let Some(version) = line.strip_prefix("Netperf version ") {
             log.version = Some(version.trim().to_owned());
@@ -149,7 +149,7 @@ impl Grammar for Netperf {
     }
 
     /// Figures outside of any test mean that its first line is gone.
-    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         let is_figure = is_heading(line)
             || line.starts_with("THROUGHPUT=")
             || line.contains("Throughput,Throughput Units")
@@ -261,7 +261,7 @@ impl Draft for Output {
         self.test.origin.line
     }
 
-    fn line(&mut self, log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, log: &Log, line: &str) -> Result<()> {
         let line = line.trim_end();
         if line.is_empty() || line.starts_with("###") || bare(line).is_some() {
             return Ok(());
@@ -293,7 +293,7 @@ impl Draft for Output {
         Ok(())
     }
 
-    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(mut self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         const TABLE: &str = "its table is not there";
         const CONNECT: &str = "tests of connections without a request (CC) are not imported";
         // A test is printed in one form: with two, the first line of the second is gone.

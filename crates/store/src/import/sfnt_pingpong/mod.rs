@@ -7,7 +7,7 @@
 mod header;
 
 use super::line::first_of;
-use super::reader::{Draft, Fault, Grammar, Log, Reader, Step};
+use super::reader::{Draft, Fault, Grammar, Log, Reader, Result, Step};
 use super::test_builder::{Exchanges, TestBuilder};
 use super::{LogFormat, Origin, ParsedTest, View};
 use crate::import::line::Fingerprint;
@@ -58,12 +58,7 @@ struct Table {
 impl Grammar for SfntPingpong {
     type Test = Table;
 
-    fn step(
-        &mut self,
-        log: &mut Log,
-        open: &mut Option<Table>,
-        line: &str,
-    ) -> Result<Step<Table>, Fault> {
+    fn step(&mut self, log: &mut Log, open: &mut Option<Table>, line: &str) -> Result<Step<Table>> {
         if is_heading(line) {
             return Ok(Step::Begin(Table {
                 file: log.file.clone(),
@@ -78,7 +73,7 @@ impl Grammar for SfntPingpong {
         Ok(Step::Inside)
     }
 
-    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         let is_row = line
             .split_whitespace()
             .all(|word| word.parse::<u64>().is_ok());
@@ -103,7 +98,7 @@ impl Draft for Table {
         self.header.line.max(1)
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         let mut words = line.split_whitespace().peekable();
         if words.peek().is_none_or(|word| word.parse::<u64>().is_err()) {
             return Ok(());
@@ -118,7 +113,7 @@ impl Draft for Table {
         Ok(())
     }
 
-    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         let last = self.rows.last().ok_or("its table has no line")?[0];
         if let Some(wanted) = self.header.last_size().filter(|wanted| last < *wanted) {
             let missing = format!("its table ends at size {last}, not at {wanted}");

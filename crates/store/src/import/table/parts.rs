@@ -1,7 +1,7 @@
 //! A table cut into parts, so that one of any length is read in the memory of a part.
 
 use crate::import::text::decoded;
-use crate::import::{ImportError, Source};
+use crate::import::{ImportError, Result, Source};
 use std::io::{BufRead, Read as _};
 
 /// Largest part, bytes: one with longer lines has fewer of them.
@@ -34,7 +34,7 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Reads the headings. A part has at most `max_lines`, and more only where one goes on in quotes.
-    pub(super) fn open(table: &'a dyn Source, max_lines: usize) -> Result<Self, ImportError> {
+    pub(super) fn open(table: &'a dyn Source, max_lines: usize) -> Result<Self> {
         let file = table.name();
         let from = table.open().and_then(decoded);
         let mut parts = Self {
@@ -54,7 +54,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The next part, the first one even if it has no line; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Part>, ImportError> {
+    pub(super) fn next(&mut self) -> Result<Option<Part>> {
         let before = self.lines;
         let begin = self.bytes
             - if before == self.heading_lines {
@@ -83,14 +83,14 @@ impl<'a> Parts<'a> {
     }
 
     /// Whether nothing follows.
-    pub(super) fn is_over(&mut self) -> Result<bool, ImportError> {
+    pub(super) fn is_over(&mut self) -> Result<bool> {
         let next = self.from.fill_buf();
         let next = next.map_err(|error| ImportError::unreadable(&self.file, &error))?;
         Ok(next.is_empty())
     }
 
     /// Adds the next line of the table, with those that are in its quotes; whether there was one.
-    fn line(&mut self, raw: &mut Vec<u8>) -> Result<bool, ImportError> {
+    fn line(&mut self, raw: &mut Vec<u8>) -> Result<bool> {
         let first = self.lines + 1;
         let begin = raw.len();
         let mut place = Place::Begin;

@@ -5,7 +5,7 @@ use super::cell::{direction, figure, transport};
 use super::columns::{Column, Columns, Mapped};
 use super::parts::Part;
 use crate::import::delay::DelayFigures;
-use crate::import::{ImportError, Rounded, whole};
+use crate::import::{ImportError, Result, Rounded, whole};
 use csv::{ReaderBuilder, StringRecord};
 use linerate_model::quantity::DelayPart;
 use linerate_model::run::{
@@ -51,7 +51,7 @@ struct Cell<'a> {
 
 impl<'a> Sheet<'a> {
     /// Reads the headings, and sees that every column of the mapping is there.
-    pub(super) fn read(file: &'a str, part: Part, columns: &Columns) -> Result<Self, ImportError> {
+    pub(super) fn read(file: &'a str, part: Part, columns: &Columns) -> Result<Self> {
         let Part {
             mut text, skipped, ..
         } = part;
@@ -103,7 +103,7 @@ impl<'a> Sheet<'a> {
         known.join(", ")
     }
 
-    fn has(&self, mapped: &Mapped) -> Result<(), ImportError> {
+    fn has(&self, mapped: &Mapped) -> Result<()> {
         let Origin::Columns(names) = &mapped.origin else {
             return Ok(());
         };
@@ -156,11 +156,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// What a line says; `None` if it is empty.
-    pub(super) fn line(
-        &self,
-        record: &Record,
-        columns: &Columns,
-    ) -> Result<Option<Line>, ImportError> {
+    pub(super) fn line(&self, record: &Record, columns: &Columns) -> Result<Option<Line>> {
         if record.cells.iter().all(str::is_empty) {
             return Ok(None);
         }
@@ -181,7 +177,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn line(&self) -> Result<Line, ImportError> {
+    fn line(&self) -> Result<Line> {
         let transport = self
             .read(Column::Transport, transport)?
             .ok_or_else(|| self.refuse(self.place(Column::Transport), "tcp or udp is needed"))?;
@@ -205,7 +201,7 @@ impl Reading<'_> {
     }
 
     /// What only this kind of test has.
-    fn work(&self, transport: Transport) -> Result<TrialWork, ImportError> {
+    fn work(&self, transport: Transport) -> Result<TrialWork> {
         let figures = self.delay_figures()?;
         if figures != DelayFigures::default() {
             return Ok(figures.closed_loop(None).into());
@@ -232,7 +228,7 @@ impl Reading<'_> {
         .into())
     }
 
-    fn rates(&self, trial: &mut Trial) -> Result<(), ImportError> {
+    fn rates(&self, trial: &mut Trial) -> Result<()> {
         trial.received_rate = self.rate(trial, Quantity::ReceivedRate)?;
         trial.offered_load = self.rate(trial, Quantity::OfferedRate)?;
         trial.intended_load = self.rate(trial, Quantity::IntendedLoad)?;
@@ -246,7 +242,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn rate(&self, trial: &mut Trial, of: Quantity) -> Result<Option<BitRate>, ImportError> {
+    fn rate(&self, trial: &mut Trial, of: Quantity) -> Result<Option<BitRate>> {
         let figure = self.figure(of)?;
         if let Some(figure) = figure.filter(|figure| figure.low < figure.high) {
             trial.set_rounding(of, Some(figure.interval()));
@@ -254,7 +250,7 @@ impl Reading<'_> {
         Ok(figure.map(|figure| BitRate::from_f64(figure.value)))
     }
 
-    fn delay_figures(&self) -> Result<DelayFigures, ImportError> {
+    fn delay_figures(&self) -> Result<DelayFigures> {
         let delay = |statistic| self.figure(Quantity::Delay(DelayPart::Whole, statistic));
         let quantile = |q| delay(Statistic::Quantile(Quantile::clamped(q)));
         Ok(DelayFigures {
@@ -349,7 +345,7 @@ impl Reading<'_> {
         &self,
         column: Column,
         read: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, ImportError> {
+    ) -> Result<Option<T>> {
         let cell = self.place(column);
         if cell.text.is_empty() {
             return Ok(None);
@@ -360,7 +356,7 @@ impl Reading<'_> {
     }
 
     /// A figure in the base unit of its quantity; `None` where the cell is empty or there is no such column.
-    fn figure(&self, quantity: Quantity) -> Result<Option<Rounded>, ImportError> {
+    fn figure(&self, quantity: Quantity) -> Result<Option<Rounded>> {
         let column = Column::Figure(quantity);
         let mapped = self.columns.get(column);
         let unit = mapped.and_then(|mapped| mapped.unit.as_deref());

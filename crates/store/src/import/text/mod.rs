@@ -8,7 +8,7 @@ mod terminal;
 mod utf16;
 mod writer;
 
-use super::{ImportError, Source};
+use super::{ImportError, Result, Source};
 use std::io::BufRead;
 
 pub(super) use prefix::{Finder, Prefixes};
@@ -43,7 +43,7 @@ pub(super) trait Pieces {
     fn file(&self) -> &str;
 
     /// The next piece; `None` at the end.
-    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError>;
+    fn next(&mut self) -> Result<Option<Line<'_>>>;
 }
 
 /// Lines without what a logger wrote before each.
@@ -69,7 +69,7 @@ impl Pieces for Stripped<'_> {
         self.lines.file()
     }
 
-    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
+    fn next(&mut self) -> Result<Option<Line<'_>>> {
         let Some(line) = self.lines.next()? else {
             return Ok(None);
         };
@@ -117,7 +117,7 @@ enum End {
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl<'a> Lines<'a> {
-    pub(super) fn open(source: &'a dyn Source) -> Result<Self, ImportError> {
+    pub(super) fn open(source: &'a dyn Source) -> Result<Self> {
         let file = source.name();
         let from = source
             .open()
@@ -135,7 +135,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads the next piece with what ends it.
-    fn fill(&mut self) -> Result<End, ImportError> {
+    fn fill(&mut self) -> Result<End> {
         self.raw.clear();
         loop {
             let room = MAX_PIECE_BYTES - self.raw.len();
@@ -161,7 +161,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads on to the end of what ends a line: serial consoles write several carriage returns before a line feed.
-    fn line_end(&mut self) -> Result<End, ImportError> {
+    fn line_end(&mut self) -> Result<End> {
         /// More than any console writes.
         const MAX_RETURNS: usize = 16;
         for _ in 0..MAX_RETURNS {
@@ -178,7 +178,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads on to the end of the character that a piece ends in.
-    fn whole_character(&mut self) -> Result<End, ImportError> {
+    fn whole_character(&mut self) -> Result<End> {
         let is_inside = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
         while let Some(byte) = self.peek()?.filter(is_inside) {
             self.raw.push(byte);
@@ -190,7 +190,7 @@ impl<'a> Lines<'a> {
         Ok(End::Inside)
     }
 
-    fn peek(&mut self) -> Result<Option<u8>, ImportError> {
+    fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             match self.from.fill_buf() {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -203,7 +203,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Sets the plain text of the piece; an error if it is no text.
-    fn make_plain(&mut self) -> Result<(), ImportError> {
+    fn make_plain(&mut self) -> Result<()> {
         let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let length = self.raw.iter().rposition(|byte| !is_end(byte));
         let mut raw = &self.raw[..length.map_or(0, |at| at + 1)];
@@ -240,7 +240,7 @@ impl Pieces for Lines<'_> {
         &self.file
     }
 
-    fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
+    fn next(&mut self) -> Result<Option<Line<'_>>> {
         let mut is_rest = self.end == End::Inside;
         loop {
             self.number += usize::from(self.end == End::Line);
@@ -272,7 +272,7 @@ impl Pieces for Lines<'_> {
 mod tests {
     use super::*;
 
-    fn pieces(bytes: &[u8]) -> Result<Vec<(usize, String, bool, bool)>, ImportError> {
+    fn pieces(bytes: &[u8]) -> Result<Vec<(usize, String, bool, bool)>> {
         let source = ("log".to_owned(), bytes.to_vec());
         let mut lines = Lines::open(&source)?;
         let mut all = Vec::new();

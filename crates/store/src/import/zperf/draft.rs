@@ -3,7 +3,7 @@
 use super::FORMAT;
 use super::units::{Rate, Units, seconds};
 use crate::import::line::late;
-use crate::import::reader::{self, Fault, Log};
+use crate::import::reader::{self, Log, Result};
 use crate::import::streams::MIXED;
 use crate::import::test_builder::{DirectionFigures, TestBuilder};
 use crate::import::{Intended, ParsedTest, Rounded, Totals, View, exact};
@@ -322,7 +322,7 @@ impl reader::Draft for Draft {
         self.test.origin.line
     }
 
-    fn line(&mut self, _log: &Log, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, _log: &Log, line: &str) -> Result<()> {
         let line = line.trim();
         let Some((key, value)) = line.split_once(':') else {
             return Ok(self.mark(line)?);
@@ -347,7 +347,7 @@ impl reader::Draft for Draft {
     }
 
     /// Without the units that the rest of a session may tell.
-    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<(), Fault> {
+    fn finish(self, tests: &mut Vec<ParsedTest>) -> Result<()> {
         tests.push(self.test(Units::default()));
         Ok(())
     }

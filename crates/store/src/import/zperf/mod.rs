@@ -12,7 +12,7 @@ mod draft;
 mod units;
 
 use super::line::first_of;
-use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Step};
+use super::reader::{Draft as _, Fault, Grammar, Log, Place, Reader, Result, Step};
 use super::{Command, ImportError, LogFormat};
 use draft::{Draft, SESSION_END};
 use std::borrow::Cow;
@@ -100,7 +100,7 @@ impl Grammar for Zperf {
         log: &mut Log,
         _open: &mut Option<Draft>,
         line: &str,
-    ) -> Result<Step<Draft>, Fault> {
+    ) -> Result<Step<Draft>> {
         if let Some((_, version)) = line.split_once("Booting Zephyr OS ") {
             self.units.booted(version);
         }
@@ -118,7 +118,7 @@ impl Grammar for Zperf {
     }
 
     /// Figures outside of any test mean that its first line is gone.
-    fn outside(&mut self, log: &mut Log, line: &str) -> Result<(), Fault> {
+    fn outside(&mut self, log: &mut Log, line: &str) -> Result<()> {
         let first = match line.trim() {
             _ if log.is_lost => return Ok(()),
             SESSION_END => "\"New session started.\"",
